@@ -3,9 +3,9 @@
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use units::{BlockId, Geometry, Ppn};
 
-/// Marks a block that is free, open, being collected or bad: no candidate for collection.
-/// Larger than any valid count, so the least valid candidate is simply the smallest key.
-const NO_CANDIDATE: i16 = 0x4000;
+/// Marks a block that may be collected; without it a block is free, open, being collected or bad. As the sign it makes
+/// candidates smaller than all others, so the least valid candidate is simply the smallest key.
+const CANDIDATE: i16 = i16::MIN;
 
 /// Valid pages of every block. 1 bit a page and 6 bytes a block.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct BlockTable {
     geometry: Geometry,
     /// One bit a page.
     valid: Vec<u64>,
-    /// Valid pages of each block, plus `NO_CANDIDATE`.
+    /// Valid pages of each block, with `CANDIDATE`.
     keys: Vec<i16>,
     /// When each block was closed, as a running number.
     closed_at: Vec<u32>,
@@ -27,7 +27,7 @@ impl BlockTable {
         Self {
             geometry,
             valid: vec![0; (geometry.pages() as usize).div_ceil(64)],
-            keys: vec![NO_CANDIDATE; blocks],
+            keys: vec![0; blocks],
             closed_at: vec![0; blocks],
             closings: 0,
         }
@@ -66,13 +66,13 @@ impl BlockTable {
     /// Valid pages of a block.
     #[inline]
     pub fn valid_count(&self, block: BlockId) -> u32 {
-        (self.keys[block.index()] & !NO_CANDIDATE) as u32
+        valid_of(self.keys[block.index()])
     }
 
     /// A block becomes a candidate for collection: nothing more will be programmed into it.
     pub fn close(&mut self, block: BlockId) {
         debug_assert!(!self.is_candidate(block), "block {block} was closed twice");
-        self.keys[block.index()] &= !NO_CANDIDATE;
+        self.keys[block.index()] |= CANDIDATE;
         self.closed_at[block.index()] = self.closings;
         self.closings += 1;
     }
@@ -80,18 +80,18 @@ impl BlockTable {
     /// A closed block is taken for collection, or put back with [`BlockTable::put_back`].
     pub fn take(&mut self, block: BlockId) {
         debug_assert!(self.is_candidate(block), "block {block} is no candidate");
-        self.keys[block.index()] |= NO_CANDIDATE;
+        self.keys[block.index()] &= !CANDIDATE;
     }
 
     /// A block taken becomes a candidate again, as old as it was.
     pub fn put_back(&mut self, block: BlockId) {
-        self.keys[block.index()] &= !NO_CANDIDATE;
+        self.keys[block.index()] |= CANDIDATE;
     }
 
     /// Whether a block may be chosen for collection.
     #[inline]
     pub fn is_candidate(&self, block: BlockId) -> bool {
-        self.keys[block.index()] < NO_CANDIDATE
+        key_is_candidate(self.keys[block.index()])
     }
 
     /// Keys of the blocks `first..first + count`.
@@ -219,5 +219,11 @@ impl BlockTable {
 /// Whether a key in [`BlockTable::keys`] belongs to a candidate.
 #[inline]
 pub(crate) fn key_is_candidate(key: i16) -> bool {
-    key < NO_CANDIDATE
+    key & CANDIDATE != 0
+}
+
+/// Valid pages of the block of a key.
+#[inline]
+pub(crate) fn valid_of(key: i16) -> u32 {
+    (key & !CANDIDATE) as u32
 }

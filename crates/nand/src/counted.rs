@@ -47,6 +47,8 @@ impl CountedFlash {
 impl<M: Meter> CountedFlash<M> {
     /// Counted flash over a given state that tells `meter` of its commands.
     pub fn with_meter(state: FlashState, meter: M) -> Self {
+        let mut state = state;
+        state.memory.held.clear();
         Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
     }
 

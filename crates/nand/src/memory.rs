@@ -1,7 +1,7 @@
 //! Memory of the controller, beside flash: what layers may write.
 //!
-//! A power cut takes records, waiting times and payloads. It leaves non-volatile memory, and the payloads that a page
-//! there names.
+//! A power cut takes records, waiting times and payloads. It leaves non-volatile memory, the payloads that a page there
+//! names, and pages that wait until their program is full.
 
 use crate::flash::WaitVector;
 use crate::nvram::Nvram;
@@ -16,11 +16,13 @@ pub struct Memory {
     pub nvram: Nvram,
     /// Waiting times that events and the ends of operations name, until the host has heard of them.
     pub waits: Vec<WaitVector>,
+    /// Pages of each block whose program is not full, while nobody serves the flash: timed flash takes and leaves them.
+    pub(crate) held: Vec<u16>,
 }
 
 impl Memory {
     pub(crate) fn new(payloads: Payloads) -> Self {
-        Self { payloads, nvram: Nvram::default(), waits: Vec::with_capacity(256) }
+        Self { payloads, nvram: Nvram::default(), waits: Vec::with_capacity(256), held: Vec::new() }
     }
 
     /// Keeps a waiting time; its number is for whoever ends an operation with it.

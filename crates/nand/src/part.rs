@@ -1,7 +1,7 @@
 //! What a flash part can do and how long it takes.
 
 use serde::{Deserialize, Serialize};
-use units::Nanos;
+use units::{Geometry, Nanos};
 
 /// Timing and endurance of a flash part, from its data sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct Part {
     /// Bytes per second over the channel between controller and page register; 0 means the
     /// transfer takes no time and the channel is never busy.
     pub bus_bytes_per_second: u64,
+    /// Bytes of a physical page. Pages that are programmed together move over the channel in parts of this size.
+    pub page_bytes: u32,
+    /// Planes of a die whose blocks are used as one: physical pages of a block are in turn in each of them.
+    pub planes_as_one: u32,
     /// Channels that move parts of a page side by side, where chips act as one (1: none do), and the bytes of such a
     /// part.
     pub side_by_side: (u64, u64),
@@ -59,9 +63,17 @@ pub struct CommandOptions {
     /// A read of a page whose program is still under way is answered from the controller's
     /// buffer instead of waiting for the flash.
     pub read_in_flight: bool,
+    /// Pages that the controller's memory holds on their way into cells, where several are programmed together.
+    pub gather_pages: u32,
 }
 
 impl Part {
+    /// Parts in which the pages of a program move over the channel.
+    pub(crate) fn parts(&self, geometry: &Geometry) -> u8 {
+        let bytes = geometry.pages_per_program() * geometry.page_bytes;
+        u8::try_from(bytes.div_ceil(self.page_bytes)).expect("a program has few physical pages")
+    }
+
     /// Time to move `bytes` from the beginning of a page over the channel, ns, rounded up.
     pub fn transfer_ns(&self, bytes: u64) -> Nanos {
         let (channels, part) = self.side_by_side;

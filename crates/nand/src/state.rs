@@ -475,6 +475,20 @@ impl FlashState {
         false
     }
 
+    /// Reads a page that is in the controller's memory; `true` when its data cannot be read.
+    pub(crate) fn read_held(&mut self, page: Ppn, payload: PayloadId) -> bool {
+        self.counters.in_flight_reads += 1;
+        let lost = self.contents().is_some_and(|contents| contents.oob(page.0).kind == PageKind::Lost);
+        self.counters.failed_reads += u64::from(lost);
+        if !lost
+            && payload != PayloadId::NONE
+            && let Some(contents) = self.contents.as_deref()
+        {
+            self.memory.payloads.read(contents.page(page.0), payload);
+        }
+        lost
+    }
+
     #[inline(always)]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         if !self.faults.active {

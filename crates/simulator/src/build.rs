@@ -4,6 +4,7 @@ use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::state::Fill;
+use crate::unit::Units;
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
@@ -23,6 +24,8 @@ pub struct DrivePlan {
     pub config: Config,
     /// Chips that act as one.
     pub lockstep: Lockstep,
+    /// How mapping units lie on flash.
+    pub units: Units,
     /// Shape of the flash.
     pub geometry: Geometry,
     /// Logical pages the user sees.
@@ -89,9 +92,8 @@ impl DrivePlan {
     /// [`ConfigError::Together`], with the limit and how to mend it.
     pub fn new(mut config: Config) -> Result<Self, ConfigError> {
         let lockstep = Lockstep::apply(&mut config.values).map_err(together)?;
-        let values = &config.values;
-        let page = values.whole("flash.page_size");
-        let capacity = values.whole("drive.capacity");
+        let mapping = mapping_of(&config);
+        let page = config.values.whole("flash.page_size");
         if !page.is_power_of_two() {
             return Err(together(format!(
                 "flash.page_size is {}, no power of two; try \"{}\"",
@@ -99,6 +101,10 @@ impl DrivePlan {
                 quantity::format_size(page.next_power_of_two())
             )));
         }
+        let units = Units::apply(&mut config.values, &mapping).map_err(together)?;
+        let values = &config.values;
+        let page = values.whole("flash.page_size");
+        let capacity = values.whole("drive.capacity");
         if !capacity.is_multiple_of(page) {
             let near = quantity::size_at_most(capacity, page)
                 .or_else(|| quantity::size_at_least(capacity, page))
@@ -116,16 +122,18 @@ impl DrivePlan {
             Some(zones) => Self::zoned_shape(&config, zones)?,
             None => Self::shape(&config, user_pages, stripes.as_ref())?,
         };
-        let geometry = Geometry::new(shape).map_err(|error| impossible(&error, capacity, page))?;
+        let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
+        let geometry = geometry.map_err(|error| impossible(&error, capacity, page))?;
         let plan = Self {
-            part: Self::part(&config, lockstep),
+            part: Self::part(&config, lockstep, units),
             lockstep,
+            units,
             deaths: Self::read_deaths(&config, &geometry)?,
             remap: crate::remapped::plan(&config.values, &geometry, user_pages as u32).map_err(together)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
             zones,
-            options: Self::options(&config),
+            options: Self::options(&config, units),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
                 idle_after_ns: values.whole("host.idle_after"),
@@ -218,20 +226,22 @@ impl DrivePlan {
         })
     }
 
-    fn part(config: &Config, lockstep: Lockstep) -> Part {
+    fn part(config: &Config, lockstep: Lockstep, units: Units) -> Part {
         let values = &config.values;
         Part {
             read_ns: values.whole("flash.read_time"),
             program_ns: values.whole("flash.program_time"),
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
+            page_bytes: units.page_bytes,
+            planes_as_one: units.planes_as_one,
             side_by_side: (lockstep.channels, values.whole("flash.page_size") / lockstep.chips()),
             command_ns: values.whole("flash.command_overhead"),
             endurance: values.whole("flash.endurance") as u32,
         }
     }
 
-    fn options(config: &Config) -> CommandOptions {
+    fn options(config: &Config, units: Units) -> CommandOptions {
         let values = &config.values;
         CommandOptions {
             multi_plane: values.on("flash.multi_plane"),
@@ -242,6 +252,7 @@ impl DrivePlan {
             suspend: keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
             read_in_flight: values.on("flash.read_in_flight"),
+            gather_pages: units.gather_units,
         }
     }
 

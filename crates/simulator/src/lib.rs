@@ -14,6 +14,7 @@ mod serial;
 pub mod session;
 mod spare;
 mod state;
+mod unit;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
@@ -25,3 +26,4 @@ pub use remapped::{Driver, Remapped};
 pub use serial::SerialDrive;
 pub use spare::Spare;
 pub use state::{DriveState, Fill};
+pub use unit::Units;

@@ -134,6 +134,7 @@ impl Stack {
                 .set("ftl.shrd.most_pages", 1 + own.below(4));
         }
         stack.group_chips(&shape, channels);
+        stack.draw_units(&mut own.clone(), &shape);
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
         }
@@ -167,6 +168,43 @@ impl Stack {
             share = spare(self.reserve_blocks(user as u32));
         }
         self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
+    }
+
+    /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
+    fn draw_units(&mut self, stream: &mut Stream, shape: &Shape) {
+        let name = self.get("ftl.kind").to_owned();
+        let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
+        if name == SUPERPAGE || !is_collected || stream.chance(0.6) {
+            return;
+        }
+        let mut left = shape.pages_per_block;
+        let mut take = |wanted: &[u64]| {
+            let fit: Vec<u64> = wanted.iter().copied().filter(|part| left.is_multiple_of(*part)).collect();
+            let part = fit[stream.below(fit.len() as u64) as usize];
+            left /= part;
+            part
+        };
+        let is_one_plane = self.get("flash.planes_per_die") == "1";
+        let (in_page, planes, in_word_line) =
+            (take(&[1, 2, 4]), if is_one_plane { take(&[1, 2]) } else { 1 }, take(&[1, 2, 3]));
+        let per_program = in_page * planes * in_word_line;
+        if per_program == 1 || left * in_word_line < 2 {
+            return;
+        }
+        self.set("ftl.unit", format!("{}B", shape.page_bytes))
+            .set("flash.page_size", format!("{}B", shape.page_bytes * in_page))
+            .set("flash.pages_per_block", left * in_word_line)
+            .set("flash.word_line_pages", in_word_line);
+        if planes > 1 {
+            self.set("flash.planes_per_die", planes).set("ftl.superblock", "die");
+        }
+        if self.is_on("ftl.gc.copyback") {
+            self.set("ftl.gc.copyback", false);
+        }
+        let memory = per_program * [1, 2, 5][stream.below(3) as usize];
+        if stream.chance(0.7) {
+            self.set("flash.program_memory", format!("{}B", memory * shape.page_bytes));
+        }
     }
 
     /// Under a mapping of superpages, twice the channels with half a page each: the same drive.

@@ -43,7 +43,7 @@ pub struct Shape {
     pub planes_per_die: u32,
     /// Blocks of a die over all its planes.
     pub blocks_per_die: u32,
-    /// Pages of a block, at most 16,383.
+    /// Pages of a block, at most 32,767.
     pub pages_per_block: u32,
     /// Bytes of a page without its out-of-band area; a power of two from 512 bytes to 32 KiB.
     pub page_bytes: u32,
@@ -73,6 +73,14 @@ pub enum GeometryError {
     PageSize {
         /// Value found.
         bytes: u32,
+    },
+    /// Programs cannot fill a block.
+    #[error("a program of {pages} pages does not divide a block of {block}")]
+    Program {
+        /// Pages of a program.
+        pages: u32,
+        /// Pages of a block.
+        block: u32,
     },
     /// Blocks cannot be spread evenly over the planes.
     #[error("{blocks} blocks a die cannot be divided over {planes} planes")]
@@ -117,7 +125,7 @@ impl Shape {
         }
         for (field, value, limit) in [
             ("flash.page_size", u64::from(self.page_bytes), 64 * SECTOR_BYTES),
-            ("flash.pages_per_block", u64::from(self.pages_per_block), 16_383),
+            ("flash.pages_per_block", u64::from(self.pages_per_block), 32_767),
             (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
             (GeometryError::PAGES, self.pages_u64(), PAGES_LIMIT),
         ] {
@@ -199,6 +207,7 @@ pub struct Geometry {
     by_pages_per_block: Reciprocal,
     by_blocks_per_die: Reciprocal,
     by_blocks_per_plane: Reciprocal,
+    pages_per_program: u32,
 }
 
 impl Deref for Geometry {
@@ -222,7 +231,28 @@ impl Geometry {
             by_pages_per_block: Reciprocal::new(shape.pages_per_block),
             by_blocks_per_die: Reciprocal::new(shape.blocks_per_die),
             by_blocks_per_plane: Reciprocal::new(shape.blocks_per_plane()),
+            pages_per_program: 1,
         })
+    }
+
+    /// The same where `pages` consecutive pages of a block are programmed together.
+    ///
+    /// # Errors
+    /// They do not divide a block.
+    pub fn programmed_by(self, pages: u32) -> Result<Self, GeometryError> {
+        if pages == 0 {
+            return Err(GeometryError::Zero { field: "pages of a program" });
+        }
+        if !self.pages_per_block.is_multiple_of(pages) {
+            return Err(GeometryError::Program { pages, block: self.pages_per_block });
+        }
+        Ok(Self { pages_per_program: pages, ..self })
+    }
+
+    /// Consecutive pages of a block that one program writes, from 1; they divide the block.
+    #[inline(always)]
+    pub const fn pages_per_program(&self) -> u32 {
+        self.pages_per_program
     }
 
     /// Plane of a block, numbered over the whole drive.

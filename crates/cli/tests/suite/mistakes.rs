@@ -234,7 +234,7 @@ fn small_slips_are_answered_with_what_helps() {
     }
     refused(nandarium(&["explain", "znand"]), 2, &["did you mean `znand-2k`"]);
     refused(nandarium(&["explain", "op"]), 2, &["did you mean `over-provisioning`"]);
-    refused(run_tiny(&["--set", "flash.pages_per_block=16383"]), 2, &["smaller flash.pages_per_block"]);
+    refused(run_tiny(&["--set", "flash.pages_per_block=32767"]), 2, &["smaller flash.pages_per_block"]);
 }
 
 #[test]

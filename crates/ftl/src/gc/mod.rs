@@ -11,7 +11,7 @@ mod greedy;
 mod random;
 mod windowed_greedy;
 
-use crate::blocks::key_is_candidate;
+use crate::blocks::{key_is_candidate, valid_of};
 use engine::random::Stream;
 use layer::registry::Registry;
 use layer::{Condition, Named, Parameter, Values, declaring, of_table};
@@ -65,7 +65,7 @@ impl VictimView<'_> {
     #[inline]
     pub fn valid(&self, block: usize) -> Option<u32> {
         match self.keys {
-            Keys::Blocks(keys) => key_is_candidate(keys[block]).then_some(keys[block] as u32),
+            Keys::Blocks(keys) => key_is_candidate(keys[block]).then_some(valid_of(keys[block])),
             Keys::Superblocks(keys) => (keys[block] != Keys::NO_CANDIDATE).then_some(keys[block]),
         }
     }
@@ -93,7 +93,7 @@ impl VictimView<'_> {
         };
         let blocks = blocks.iter().enumerate().filter(|(_, key)| key_is_candidate(**key));
         let superblocks = superblocks.iter().enumerate().filter(|(_, key)| **key != Keys::NO_CANDIDATE);
-        blocks.map(|(block, key)| (block, *key as u32)).chain(superblocks.map(|(block, key)| (block, *key)))
+        blocks.map(|(block, key)| (block, valid_of(*key))).chain(superblocks.map(|(block, key)| (block, *key)))
     }
 }
 
@@ -191,7 +191,7 @@ pub(crate) mod testing {
 
     /// Runs a policy over hand-made blocks: `None` is no candidate.
     pub fn pick(policy: &mut dyn VictimPolicy, valid: &[Option<i16>], closed_at: &[u32]) -> Option<usize> {
-        let keys: Vec<i16> = valid.iter().map(|v| v.unwrap_or(0x4000)).collect();
+        let keys: Vec<i16> = valid.iter().map(|v| v.map_or(0, |valid| i16::MIN | valid)).collect();
         let view = VictimView { keys: Keys::Blocks(&keys), closed_at, closings: 100, rows: &[], pages_per_block: 64 };
         policy.pick(&view, &mut Stream::new(1, "test"))
     }

@@ -41,13 +41,24 @@ impl TimedFlash {
                     self.program_failed(id, block);
                     return;
                 }
+                let before = u32::from(self.state.block(block).done);
                 self.store(&slot);
+                if self.gather.is_on() {
+                    self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
+                }
                 if self.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root);
                 }
                 self.finish_program(&slot, block);
             }
+            Kind::Gathered => {
+                self.held_programmed(id, &slot);
+                return;
+            }
             Kind::Erase => {
+                if self.gather.is_on() {
+                    self.forget_held(block, 0, 0, [slot.cause, slot.root]);
+                }
                 let done = self.state.complete_erase(block, CAUSES[slot.cause as usize]);
                 let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
                 self.state.events.push((slot.owner, event));
@@ -176,16 +187,21 @@ impl TimedFlash {
                 let slot = self.slab.get(other);
                 geometry.block_of(Ppn(slot.page)) == block
                     && matches!(slot.kind, Kind::Program | Kind::Copyback)
-                    && matches!(slot.state, State::Queued | State::Parked)
+                    && matches!(slot.state, State::Queued | State::Parked | State::Gathered)
             })
             .collect();
         back.sort_unstable_by_key(|&other| self.slab.get(other).page);
         for &other in &back {
             match self.slab.get(other).state {
                 State::Queued => self.unlink(other),
+                State::Gathered => self.gather.leave(other, Kind::Program),
                 _ => self.leave_parked(block, other),
             }
             self.slab.at(other).state = State::Waiting;
+        }
+        if self.gather.is_on() {
+            let (row, slot) = (self.state.block(block), self.slab.get(id));
+            self.forget_held(block, row.done, 1, [slot.cause, slot.root]);
         }
         self.hand_back(id);
         for other in back {

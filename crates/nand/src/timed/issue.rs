@@ -18,7 +18,7 @@ use units::{BlockId, Cause, DieId, Nanos, Ppn};
 impl TimedFlash {
     /// Fills a slot with a new command. `slot.generation` is ignored.
     #[inline(always)]
-    fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
+    pub(super) fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
         let id = self.slab.take();
         if self.slab.capacity() > self.traces.len() {
             self.traces.resize(self.slab.capacity(), Trace::NEW);
@@ -58,6 +58,9 @@ impl TimedFlash {
 
     #[inline(always)]
     fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
+        if self.gather.is_on() && self.take_in_at_once(&command) {
+            return Outcome::Done;
+        }
         self.state.claim_page(command.page);
         if let Some(old) = command.supersedes
             && !self.state.breaks(LawBroken::PinsOff)
@@ -113,6 +116,24 @@ impl TimedFlash {
         let id = self.insert(slot, completion);
         self.park(block, id.slot);
         id
+    }
+
+    /// Answers a read of a page that is programmed but not in the cells, if nobody wants to hear of its end later.
+    fn answered_from_memory(&mut self, read: &Read) -> bool {
+        let join = match read.completion {
+            Some(Completion::Join(join)) => Some(join),
+            Some(Completion::Notify(_)) => return false,
+            None => None,
+        };
+        let held = self.gather.holds(&self.state.geometry, read.page);
+        if !held || read.after.is_some() || join.is_none() && self.state.is_unreadable(read.page) {
+            return false;
+        }
+        let failed = self.state.read_held(read.page, read.payload);
+        if let Some(join) = join {
+            self.joins.at(join.0).failed |= failed;
+        }
+        true
     }
 
     /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
@@ -171,6 +192,7 @@ impl TimedFlash {
         match slot.state {
             State::Queued => self.unlink(id),
             State::Parked => self.leave_parked(block, id),
+            State::Gathered => self.gather.leave(id, Kind::Read),
             State::Waiting => {
                 self.slab.at(id).flags |= flag::DROPPED;
                 return; // it goes when the command it waits for completes
@@ -315,6 +337,9 @@ impl Flash for TimedFlash {
     #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.state.geometry.block_of(read.page);
+        if self.gather.is_on() && self.state.is_programmed(read.page) && self.answered_from_memory(&read) {
+            return Outcome::Done;
+        }
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
         if self.options.read_in_flight
             && read.cause == Cause::Host
@@ -371,9 +396,12 @@ impl Flash for TimedFlash {
         let row = self.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
-        let pinned = row.pins > 0;
+        let (pinned, done) = (row.pins > 0, row.done);
         let page = self.state.geometry.page_at(block, 0).0;
         let cause = cause as u8;
+        if self.gather.is_on() {
+            self.forget_held(block, done, 0, [cause; 2]); // others may need the memory for the erase to come about
+        }
         let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
         let id = self.insert(slot, None);
         if pinned {

@@ -17,6 +17,8 @@
 mod account;
 mod die;
 mod finish;
+mod gangs;
+mod gather;
 mod issue;
 mod join;
 mod ready;
@@ -28,6 +30,7 @@ use crate::state::{FlashState, Running};
 use account::{Meter, Trace};
 use die::{Channel, Die};
 use engine::EventQueue;
+use gather::Gather;
 use join::{Barriers, Joins};
 use slab::{Kind, Slab};
 use units::{BlockId, Nanos, Ppn, SECTOR_BYTES};
@@ -46,6 +49,8 @@ pub struct TimedFlash {
     reads_first: bool,
     /// Array and transfer of a die can overlap; otherwise the die's event slot serves both.
     cached: bool,
+    /// Queued commands may begin together.
+    gangs: bool,
     now: Nanos,
     queue: EventQueue,
     slab: Slab,
@@ -55,26 +60,35 @@ pub struct TimedFlash {
     channels: Vec<Channel>,
     joins: Joins,
     barriers: Barriers,
+    gather: Gather,
     die_count: u32,
     timer_base: u32,
     page_transfer_ns: Nanos,
+    /// Parts in which gathered pages move over the channel, and the time of one.
+    parts: u8,
+    /// Pages of a physical page, as a power of two.
+    units_shift: u32,
+    part_transfer_ns: Nanos,
     /// Transfer time of a read by sectors moved: a division less for each.
     read_transfer_ns: [Nanos; SECTORS_MAX + 1],
 }
 
 impl TimedFlash {
     /// Timed flash over a given state, with room for `timers` timers.
-    pub fn new(state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
+    pub fn new(mut state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
         let geometry = state.geometry;
         let dies = geometry.dies();
         let cached = options.cache_read || options.cache_program;
-        let timer_base = dies + if cached { geometry.channels } else { 0 };
+        // The last event before the timers is that of memory.
+        let timer_base = dies + if cached { geometry.channels } else { 0 } + 1;
         let mut flash = Self {
             part,
             paid: part,
             options,
             reads_first: options.read_priority || options.suspend != crate::SuspendOption::Off,
             cached,
+            gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
+                || part.page_bytes > geometry.page_bytes,
             now: 0,
             queue: EventQueue::new((timer_base + timers) as usize),
             slab: Slab::new(),
@@ -84,10 +98,14 @@ impl TimedFlash {
             channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
             joins: Joins::new(),
             barriers: Barriers::new(),
+            gather: Gather::new(&mut state, options.gather_pages),
             die_count: dies,
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
+            parts: part.parts(&geometry),
+            units_shift: (part.page_bytes / geometry.page_bytes).max(1).trailing_zeros(),
+            part_transfer_ns: 0,
             state,
         };
         flash.set_part(part);
@@ -99,6 +117,7 @@ impl TimedFlash {
         self.part = part;
         self.read_transfer_ns = std::array::from_fn(|sectors| part.transfer_ns(sectors as u64 * SECTOR_BYTES));
         self.page_transfer_ns = part.transfer_ns(u64::from(self.state.geometry.page_bytes)) + part.command_ns;
+        self.part_transfer_ns = part.transfer_ns(u64::from(part.page_bytes)) + part.command_ns;
     }
 
     /// The latest time of an event, ns (see [`EventQueue::time_limit`]).
@@ -110,8 +129,9 @@ impl TimedFlash {
     ///
     /// # Panics
     /// If commands are still in progress.
-    pub fn into_state(self) -> FlashState {
+    pub fn into_state(mut self) -> FlashState {
         assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
+        self.state.memory.held = self.gather.held();
         self.state
     }
 
@@ -172,7 +192,9 @@ impl TimedFlash {
                 self.collect_running(gang, &mut running);
             }
         }
-        self.state.after_power_cut(&running, stream)
+        let mut image = self.state.after_power_cut(&running, stream);
+        image.memory.held = self.gather.held();
+        image
     }
 
     fn collect_running(&self, gang: u32, running: &mut Vec<Running>) {
@@ -180,7 +202,8 @@ impl TimedFlash {
         while id != crate::NIL {
             let slot = self.slab.get(id);
             match slot.kind {
-                Kind::Read => {}
+                // Protected memory has what is not in the cells yet.
+                Kind::Read | Kind::Gathered => {}
                 Kind::Program | Kind::Copyback => running.push(Running::Program(Ppn(slot.page))),
                 Kind::Erase => {
                     let block = self.state.geometry.block_of(Ppn(slot.page));

@@ -21,7 +21,7 @@ impl TimedFlash {
             } else if self.slab.get(id).what == What::Answered {
                 self.conclude_answered(id);
             } else if position < self.state.block(block).done {
-                self.enqueue(id);
+                self.begin_read(id);
             } else if let Some(failed) = self.failed_data_at(page) {
                 self.serve_from(failed, id);
             } else if self.state.block_is_dead(Ppn(page)) {
@@ -37,15 +37,38 @@ impl TimedFlash {
         } else if !self.reused_early(block)
             && (row.entered == position || row.has_gaps() && self.state.jumps(block, position))
         {
-            let row = self.state.row(block);
-            row.entered += 1;
-            let parked = row.parked != NIL;
-            self.enqueue(id);
-            if parked {
+            if !self.enter(id, block) {
+                return;
+            }
+            if self.state.block(block).parked != NIL {
                 self.unpark(block, Cause::Host as u8, Cause::Host as u8);
             }
         } else {
             self.park(block, id);
+        }
+    }
+
+    /// A program's turn in its block has come. `false`: it waits for memory.
+    #[inline]
+    fn enter(&mut self, id: u32, block: BlockId) -> bool {
+        if !self.gather.is_on() {
+            self.state.row(block).entered += 1;
+            self.enqueue(id);
+        } else if self.admit(id) {
+            self.state.row(block).entered += 1;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The page of a read is there.
+    #[inline]
+    fn begin_read(&mut self, id: u32) {
+        if self.gather.is_on() && self.gather.holds(&self.state.geometry, Ppn(self.slab.get(id).page)) {
+            self.read_soon(id);
+        } else {
+            self.enqueue(id);
         }
     }
 
@@ -100,12 +123,11 @@ impl TimedFlash {
                 if slot.what == What::Answered {
                     self.conclude_answered(at);
                 } else {
-                    self.enqueue(at);
+                    self.begin_read(at);
                 }
                 at = slot.next;
             } else {
-                self.state.row(block).entered += 1;
-                self.enqueue(at);
+                self.enter(at, block);
                 at = self.state.block(block).parked; // the next page's turn may have come
             }
         }

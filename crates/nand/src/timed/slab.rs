@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Read,
     Program,
     Copyback,
+    /// Programs pages that are in memory.
+    Gathered,
     Erase,
 }
 
@@ -30,6 +32,8 @@ pub(super) enum State {
     Queued,
     /// On its die or channel.
     Active,
+    /// A program that waits for memory.
+    Gathered,
     /// An erase that waits for pins.
     Pinned,
     /// A failed program, back with its owner.
@@ -103,6 +107,11 @@ pub(super) struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
+    /// Pages of a program of gathered ones, which is of no logical page.
+    pub fn held(&self) -> u32 {
+        self.logical
+    }
+
     pub const FREE: Slot = Slot {
         sequence: 0,
         since: 0,

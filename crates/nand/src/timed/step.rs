@@ -8,8 +8,6 @@ use crate::flash::Event;
 use crate::part::SuspendOption;
 use units::{BlockId, Cause, Nanos, Ppn};
 
-/// Queued commands looked at for a multi-plane start.
-const GANG_SEARCH: usize = 16;
 /// Interruptions of one program or erase; after that it runs to its end.
 const SUSPENDS_LIMIT: u8 = 8;
 
@@ -25,6 +23,8 @@ impl TimedFlash {
             } else {
                 self.cleaning_has_paused(index);
             }
+        } else if event + 1 == self.timer_base {
+            self.end_next();
         } else if event < self.timer_base {
             let index = self.channels[(event - self.die_count) as usize].serving;
             self.transfer_finished(index as usize);
@@ -50,6 +50,9 @@ impl TimedFlash {
             slot.state = State::Active;
             slot.next = NIL;
             self.start(die, id);
+            return;
+        }
+        if kind == Kind::Read && self.units_shift > 0 && self.joins_gang(die, id) {
             return;
         }
         let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
@@ -96,7 +99,7 @@ impl TimedFlash {
     }
 
     /// The commands of a queue or gang from `first` on.
-    fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let some = |id: u32| (id != NIL).then_some(id);
         std::iter::successors(some(first), move |id| some(self.slab.get(*id).next))
     }
@@ -122,7 +125,7 @@ impl TimedFlash {
     }
 
     #[inline]
-    fn unlink_from(&mut self, die: usize, lane: usize, id: u32) {
+    pub(super) fn unlink_from(&mut self, die: usize, lane: usize, id: u32) {
         let slot = self.slab.get(id);
         let (next, prev, cause) = (slot.next, slot.prev, slot.cause);
         let queued = &mut self.dies[die].queued;
@@ -149,7 +152,7 @@ impl TimedFlash {
         let allowed = match self.options.suspend {
             SuspendOption::Off => false,
             SuspendOption::Erase => kind == Kind::Erase,
-            SuspendOption::ProgramErase => kind == Kind::Erase || kind == Kind::Program,
+            SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
         };
         let Some(end) = self.queue.armed(index as u32).filter(|_| allowed) else { return };
         let gang = die.array;
@@ -190,7 +193,7 @@ impl TimedFlash {
 
     /// Charges a traced command with what its die did since the last snapshot.
     #[inline]
-    fn settle_wait(&mut self, die: usize, id: u32) {
+    pub(super) fn settle_wait(&mut self, die: usize, id: u32) {
         let slot = self.slab.at(id);
         if slot.flags & flag::TRACED != 0 {
             let first = slot.flags & flag::WAITED == 0;
@@ -262,7 +265,9 @@ impl TimedFlash {
         let next = self.slab.get(head).kind;
         let beside = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind && next == kind;
         let read = self.options.cache_read && die.array == NIL && beside(die.transfer, Kind::Read);
-        let program = self.options.cache_program && die.transfer == NIL && beside(die.array, Kind::Program);
+        let program = self.options.cache_program
+            && die.transfer == NIL
+            && (beside(die.array, Kind::Program) || beside(die.array, Kind::Gathered));
         if read || program {
             self.start_next(index, lane);
         }
@@ -276,8 +281,8 @@ impl TimedFlash {
         slot.state = State::Active;
         slot.next = NIL;
         self.settle_wait(index, id);
-        if self.options.multi_plane && self.state.geometry.planes_per_die > 1 {
-            self.gather(index, lane, id);
+        if self.gangs {
+            self.form_gang(index, lane, id);
         }
         self.start(index, id);
     }
@@ -306,35 +311,6 @@ impl TimedFlash {
         }
     }
 
-    /// Adds queued commands of the same kind for other planes.
-    fn gather(&mut self, index: usize, lane: usize, first: u32) {
-        let kind = self.slab.get(first).kind;
-        let plane = |flash: &Self, id: u32| flash.state.geometry.plane_of(flash.block_of(flash.slab.get(id).page));
-        let mut taken = 1_u64 << (plane(self, first) % 64);
-        let mut last = first;
-        let mut at = self.dies[index].head[lane];
-        for _ in 0..GANG_SEARCH {
-            if at == NIL {
-                break;
-            }
-            let next = self.slab.get(at).next;
-            let bit = 1_u64 << (plane(self, at) % 64);
-            if taken & bit == 0 {
-                taken |= bit; // one command a plane, and none may overtake another of its plane
-                if self.slab.get(at).kind == kind {
-                    self.unlink_from(index, lane, at);
-                    let slot = self.slab.at(at);
-                    slot.state = State::Active;
-                    slot.next = NIL;
-                    self.settle_wait(index, at);
-                    self.slab.at(last).next = at;
-                    last = at;
-                }
-            }
-            at = next;
-        }
-    }
-
     /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read
     /// among them.
     pub(super) fn queued_ns(&self, index: usize) -> Nanos {
@@ -351,7 +327,7 @@ impl TimedFlash {
         let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
         let half = match () {
             () if is(die.array, Kind::Read) => self.read_transfer_ns[self.slab.get(die.array).sectors as usize],
-            () if is(die.transfer, Kind::Program) => self.part.program_ns,
+            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => self.part.program_ns,
             () => 0,
         };
         queued + running + half + on_die + if die.suspended == NIL { 0 } else { die.suspended_left }
@@ -363,6 +339,7 @@ impl TimedFlash {
         match slot.kind {
             Kind::Read => self.part.read_ns + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
             Kind::Program => self.page_transfer_ns + self.part.program_ns,
+            Kind::Gathered => Nanos::from(self.parts) * self.part_transfer_ns + self.part.program_ns,
             Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
             Kind::Erase => self.part.erase_ns + self.part.command_ns,
         }
@@ -389,7 +366,7 @@ impl TimedFlash {
             }
         }
         let time = match kind {
-            Kind::Program => {
+            Kind::Program | Kind::Gathered => {
                 die.transfer = gang;
                 die.moved = 0;
                 self.ask_channel(index);
@@ -411,7 +388,8 @@ impl TimedFlash {
     fn moving(&self, index: usize) -> u32 {
         let die = &self.dies[index];
         let mut id = die.transfer;
-        for _ in 0..die.moved {
+        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts } else { die.moved };
+        for _ in 0..moved {
             id = self.slab.get(id).next;
         }
         id
@@ -434,6 +412,7 @@ impl TimedFlash {
         let slot = self.slab.get(self.moving(index));
         let time = match slot.kind {
             Kind::Read => self.read_transfer_ns[slot.sectors as usize],
+            Kind::Gathered => self.part_transfer_ns,
             _ => self.page_transfer_ns,
         };
         self.channels[channel].serving = index as u32;

@@ -9,6 +9,7 @@ mod gangs;
 mod memory;
 mod order;
 mod pins;
+mod programs;
 mod rig;
 mod sheet;
 mod slots;

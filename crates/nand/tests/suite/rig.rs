@@ -22,6 +22,8 @@ pub const PART: Part = Part {
     program_ns: 100 * US,
     erase_ns: 1000 * US,
     bus_bytes_per_second: 102_400_000,
+    page_bytes: 512,
+    planes_as_one: 1,
     side_by_side: (1, 512),
     command_ns: 0,
     endurance: 0,

@@ -196,7 +196,7 @@ const FLASH: &[Parameter] = &[
         "4KiB",
         "Bytes of a page; the mapping unit of page-mapped FTLs.",
     ),
-    Parameter::new("flash.pages_per_block", Kind::Count { min: 2, max: 16_383 }, "256", "Pages of an erase block."),
+    Parameter::new("flash.pages_per_block", Kind::Count { min: 2, max: 32_767 }, "256", "Pages of an erase block."),
     Parameter::new("flash.read_time", Kind::Duration { max: HOUR }, "25us", "Array read time of a page (tR)."),
     Parameter::new(
         "flash.program_time",
@@ -424,7 +424,7 @@ pub fn all_keys() -> Vec<Parameter> {
     let buffers = [vec![buffer], buffer::parameters()].concat();
     let of_mappings = mapping::parameters().into_iter().map(|parameter| parameter.under(stripe::MAPPED));
     let mappings = [vec![mapping], of_mappings.collect()].concat();
-    let own = [DRIVE, FLASH].concat();
+    let own = [DRIVE.to_vec(), FLASH.to_vec(), crate::unit::parameters()].concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
     [own, buffers, stripes, mappings, remap::keys(), workloads].concat()
 }

@@ -269,6 +269,8 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         program_ns: 200_000,
         erase_ns: ERASE_NS,
         bus_bytes_per_second: 819_200_000,
+        page_bytes: 4096,
+        planes_as_one: 1,
         side_by_side: (1, 4096),
         command_ns: 0,
         endurance: 0,

@@ -1,0 +1,79 @@
+//! Commands of a die that run together: of one kind in different planes, and reads of one physical page.
+
+use super::TimedFlash;
+use super::slab::{Kind, State};
+use crate::NIL;
+use units::Ppn;
+
+/// Queued commands looked at for a start together.
+const GANG_SEARCH: usize = 16;
+
+impl TimedFlash {
+    /// Adds queued commands of the same kind for other planes, and reads of the same physical pages.
+    pub(super) fn form_gang(&mut self, index: usize, lane: usize, first: u32) {
+        let kind = self.slab.get(first).kind;
+        let mut taken = 1_u64 << (self.plane_of(first) % 64);
+        let mut last = first;
+        let mut at = self.dies[index].head[lane];
+        for _ in 0..GANG_SEARCH {
+            if at == NIL {
+                break;
+            }
+            let next = self.slab.get(at).next;
+            let bit = 1_u64 << (self.plane_of(at) % 64);
+            let is_alike = self.slab.get(at).kind == kind;
+            let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
+            let is_free = self.options.multi_plane && taken & bit == 0;
+            taken |= bit; // one command a plane, and none may overtake another of its plane
+            if is_read_already || is_free && is_alike {
+                self.unlink_from(index, lane, at);
+                let slot = self.slab.at(at);
+                slot.state = State::Active;
+                slot.next = NIL;
+                self.settle_wait(index, at);
+                self.slab.at(last).next = at;
+                last = at;
+            }
+            at = next;
+        }
+    }
+
+    /// The plane of a command in its die.
+    fn plane_of(&self, id: u32) -> u32 {
+        let (geometry, page) = (&self.state.geometry, self.slab.get(id).page);
+        let block = geometry.block_of(Ppn(page));
+        let planes = self.part.planes_as_one;
+        if planes == 1 || self.slab.get(id).kind != Kind::Read {
+            return geometry.plane_of(block);
+        }
+        geometry.plane_of(block) * planes + self.physical_page(page) % planes
+    }
+
+    /// The physical page of a page, counted over all blocks.
+    #[inline]
+    fn physical_page(&self, page: u32) -> u32 {
+        page >> self.units_shift
+    }
+
+    /// Whether a gang reads the physical page of a read already.
+    fn reads_page_of(&self, gang: u32, id: u32) -> bool {
+        let page = self.physical_page(self.slab.get(id).page);
+        self.units_shift > 0 && self.chain(gang).any(|member| self.physical_page(self.slab.get(member).page) == page)
+    }
+
+    /// Lets a read have its data from the register, where the die reads its physical page already or moves it.
+    pub(super) fn joins_gang(&mut self, die: usize, id: u32) -> bool {
+        let gangs = [self.dies[die].array, self.dies[die].transfer];
+        let reads = |gang: &u32| *gang != NIL && self.slab.get(*gang).kind == Kind::Read;
+        let Some(gang) = gangs.into_iter().filter(reads).find(|gang| self.reads_page_of(*gang, id)) else {
+            return false;
+        };
+        let last = self.chain(gang).last().expect("a gang has a member");
+        let slot = self.slab.at(id);
+        slot.state = State::Active;
+        slot.next = NIL;
+        slot.since = self.now;
+        self.slab.at(last).next = id;
+        true
+    }
+}

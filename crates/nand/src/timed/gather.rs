@@ -1,0 +1,249 @@
+//! Programs of several pages: the controller keeps pages in protected memory until a program is full.
+//!
+//! Faithful to: one program for consecutive pages of a block; a page is safe, and said to be programmed, when it is in
+//! that memory; reads of it are answered from there. A power cut finds it there again.
+//! Simplified: a program moves over the channel one physical page after the other, and others may use the channel in
+//! between; memory is one pool for the whole drive.
+//! Protects: the order of pages in a block; no more pages in memory than there is room for, and some program under way
+//! whenever others wait for room.
+
+use super::TimedFlash;
+use super::slab::{Kind, Slot, State, flag};
+use crate::flash::{PageProgram, oob_of};
+use crate::payloads::PayloadId;
+use crate::state::{BlockRow, FlashState, PageContent};
+use std::collections::VecDeque;
+use units::{BlockId, Geometry, Ppn};
+
+/// Memory for pages on their way into cells.
+#[derive(Clone, Debug)]
+pub(super) struct Gather {
+    /// Pages of a program.
+    program: u32,
+    /// Pages there is room for, and those that are there.
+    room: u32,
+    used: u32,
+    /// Programs that are full and have not ended.
+    under_way: u32,
+    blocks: Vec<Gathered>,
+    /// Programs of pages that wait for room, in the order of their turn.
+    waiting: VecDeque<u32>,
+    /// Programs of pages that have room, and reads of pages in memory: they end one after the other, at once, but not
+    /// while a layer gives commands.
+    ending: VecDeque<u32>,
+}
+
+/// What memory holds of a block.
+#[derive(Clone, Copy, Debug)]
+struct Gathered {
+    /// Pages below are in the cells.
+    in_cells: u16,
+    /// Pages of the program that is not full yet.
+    held: u16,
+}
+
+impl Gather {
+    /// Memory for `room` pages, with what it held of blocks that were being filled. Where flash was without time until
+    /// now that is what their last programs lack.
+    pub fn new(state: &mut FlashState, room: u32) -> Self {
+        let program = state.geometry.pages_per_program();
+        let left = std::mem::take(&mut state.memory.held);
+        let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % program as u16 };
+        let of = |(block, row): (usize, &BlockRow)| {
+            let held = left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done);
+            Gathered { in_cells: row.done - held, held }
+        };
+        let rows = if program > 1 { state.blocks() } else { &[] };
+        let blocks: Vec<Gathered> = rows.iter().enumerate().map(of).collect();
+        let used = blocks.iter().map(|block| u32::from(block.held)).sum();
+        Self { program, room, used, under_way: 0, blocks, waiting: VecDeque::new(), ending: VecDeque::new() }
+    }
+
+    /// Whether programs have several pages.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.program > 1
+    }
+
+    /// Whether a page that was programmed is in memory and not in the cells.
+    #[inline]
+    pub fn holds(&self, geometry: &Geometry, page: Ppn) -> bool {
+        geometry.page_in_block(page) >= u32::from(self.blocks[geometry.block_of(page).index()].in_cells)
+    }
+
+    /// What is held of each block.
+    pub fn held(&self) -> Vec<u16> {
+        self.blocks.iter().map(|block| block.held).collect()
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.used >= self.room
+    }
+
+    /// A command that waits for room or for its end is taken back, or goes back to its owner.
+    pub fn leave(&mut self, id: u32, kind: Kind) {
+        let before = self.ending.len();
+        self.ending.retain(|ending| *ending != id);
+        let had_room = kind != Kind::Read && self.ending.len() < before;
+        self.used -= u32::from(had_room);
+        self.waiting.retain(|waiting| *waiting != id);
+    }
+}
+
+impl TimedFlash {
+    /// Takes a program at once whose turn it is and for which there is room, if nothing can go wrong. `false`: nothing
+    /// was done.
+    #[inline]
+    pub(super) fn take_in_at_once(&mut self, command: &PageProgram) -> bool {
+        let (block, position) =
+            (self.state.geometry.block_of(command.page), self.state.geometry.page_in_block(command.page));
+        let row = self.state.block(block);
+        let in_turn = u32::from(row.entered) == position && row.entered == row.done && !row.has_failed();
+        if !in_turn || self.gather.is_full() || self.state.may_fail() || command.after.is_some() {
+            return false;
+        }
+        self.state.claim_page(command.page);
+        self.state.mix(self.now << 20 ^ u64::from(command.page.0));
+        self.state.count_program(command.page, command.cause);
+        if self.state.holds_contents() {
+            let content = PageContent {
+                what: command.what,
+                supersedes: command.supersedes,
+                oob: oob_of(command),
+                base_lost: false,
+            };
+            self.state.store(command.page, content);
+        }
+        let row = self.state.row(block);
+        row.entered += 1;
+        row.pins -= 1;
+        self.gather.used += 1;
+        self.take_in(command.page, position, [command.cause as u8; 2]);
+        true
+    }
+
+    /// The turn of a program in its block has come. `false`: it waits for room.
+    pub(super) fn admit(&mut self, id: u32) -> bool {
+        self.slab.at(id).state = State::Gathered;
+        if !self.gather.is_full() {
+            self.gather.used += 1;
+            self.end_soon(id);
+            return true;
+        }
+        self.slab.at(id).since = self.now;
+        self.gather.waiting.push_back(id);
+        self.see_that_room_comes();
+        false
+    }
+
+    /// A read of a page in memory.
+    pub(super) fn read_soon(&mut self, id: u32) {
+        self.slab.at(id).state = State::Gathered;
+        self.end_soon(id);
+    }
+
+    fn end_soon(&mut self, id: u32) {
+        self.gather.ending.push_back(id);
+        self.queue.arm(self.timer_base - 1, self.now);
+    }
+
+    /// Ends the next command that needs nothing but memory.
+    pub(super) fn end_next(&mut self) {
+        let Some(id) = self.gather.ending.pop_front() else { return };
+        if !self.gather.ending.is_empty() {
+            self.queue.arm(self.timer_base - 1, self.now);
+        }
+        self.slab.at(id).state = State::Active;
+        let slot = *self.slab.get(id);
+        if slot.kind == Kind::Read {
+            let failed = self.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
+            self.unpin(self.block_of(slot.page));
+            self.conclude(id, &slot, failed);
+        } else {
+            self.complete(id);
+        }
+        self.see_that_room_comes();
+    }
+
+    #[inline]
+    fn see_that_room_comes(&mut self) {
+        if !self.gather.waiting.is_empty() && self.gather.under_way == 0 && self.gather.ending.is_empty() {
+            self.make_room();
+        }
+    }
+
+    /// Programs what is held of the block with the most, full or not: nothing else would free memory.
+    #[cold]
+    fn make_room(&mut self) {
+        let held = |block: &BlockId| self.gather.blocks[block.index()].held;
+        let blocks = (0..self.state.geometry.blocks()).map(BlockId);
+        // What is being erased frees memory by itself.
+        let kept = blocks.filter(|block| held(block) > 0 && !self.state.block(*block).erase_pending());
+        let Some(block) = kept.max_by_key(held) else { return };
+        let done = u32::from(self.state.block(block).done);
+        self.program_held(block, done, [units::Cause::Padding as u8; 2]);
+    }
+
+    /// A page of a block that had `before` pages is in memory, and counts as programmed.
+    #[inline]
+    pub(super) fn take_in(&mut self, page: Ppn, before: u32, causes: [u8; 2]) {
+        let (block, position) = (self.state.geometry.block_of(page), self.state.geometry.page_in_block(page));
+        let program = self.gather.program;
+        // Pages passed over end the program in which they begin.
+        if before / program != position / program && self.gather.blocks[block.index()].held > 0 {
+            self.program_held(block, before, causes);
+        }
+        self.gather.blocks[block.index()].held += 1;
+        if (position + 1).is_multiple_of(program) {
+            self.program_held(block, position + 1, causes);
+        }
+    }
+
+    /// Sends what is held of a block, which has `end` pages by now, to its die.
+    fn program_held(&mut self, block: BlockId, end: u32, [cause, root]: [u8; 2]) {
+        let held = std::mem::take(&mut self.gather.blocks[block.index()].held);
+        self.gather.under_way += 1;
+        self.state.row(block).pins += 1;
+        let page = self.state.geometry.page_at(block, end - 1).0;
+        let slot = Slot { page, kind: Kind::Gathered, logical: u32::from(held), cause, root, ..Slot::FREE };
+        let id = self.insert(slot, None);
+        self.enqueue(id.slot);
+    }
+
+    /// A program of pages in memory has ended.
+    pub(super) fn held_programmed(&mut self, id: u32, slot: &Slot) {
+        let (geometry, page) = (self.state.geometry, Ppn(slot.page));
+        let block = geometry.block_of(page);
+        self.gather.under_way -= 1;
+        self.gather.blocks[block.index()].in_cells = geometry.page_in_block(page) as u16 + 1;
+        self.free_memory(slot.held(), [slot.cause, slot.root]);
+        self.slab.remove(id);
+        self.unpin(block);
+    }
+
+    /// What is held of a block need not be programmed any more: it was erased, or takes no more programs. `others`:
+    /// pages that had room and were not taken in.
+    pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, others: u32, causes: [u8; 2]) {
+        let gathered = &mut self.gather.blocks[block.index()];
+        let held = std::mem::take(&mut gathered.held);
+        gathered.in_cells = in_cells;
+        self.free_memory(u32::from(held) + others, causes);
+    }
+
+    /// Lets pages in that wait for room; they waited behind a command of this cause and root.
+    fn free_memory(&mut self, pages: u32, [cause, root]: [u8; 2]) {
+        self.gather.used -= pages;
+        while !self.gather.is_full()
+            && let Some(next) = self.gather.waiting.pop_front()
+        {
+            let slot = self.slab.get(next);
+            if slot.flags & flag::TRACED != 0 {
+                let waited = self.now - slot.since;
+                self.charge(next, cause as usize, root as usize, waited);
+            }
+            self.ready(next);
+        }
+        self.see_that_room_comes();
+    }
+}

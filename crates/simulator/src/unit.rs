@@ -1,0 +1,155 @@
+//! Mapping units below the flash page, and programs of several pages.
+//!
+//! Below the configuration a *page* is what is mapped: a unit. One program of the flash writes some of them, one behind
+//! the other in a block: the units of a page, of the other pages of its word line, and of the same word line in the
+//! other planes of its die, where their blocks are used as one.
+//!
+//! Protects: a configuration that says nothing of it gives the drive it always gave.
+
+use ftl::mapping::Mapping;
+use layer::{Choices, Parameter, ParameterKind, Value, Values};
+use units::quantity::format_size;
+
+/// The mapping unit.
+const UNIT: &str = "ftl.unit";
+/// Pages that a program of the flash writes in one plane.
+const WORD_LINE: &str = "flash.word_line_pages";
+/// Memory for pages on their way into cells.
+const MEMORY: &str = "flash.program_memory";
+/// Set where values have been turned: units of a program, bytes of a physical page, planes that are one.
+const TURNED: [&str; 3] = ["turned.units_per_program", "turned.page_size", "turned.planes_as_one"];
+/// Programs of each plane that memory has room for where nobody says how large it is: those of the host, of copies and
+/// of translation pages, and one that runs.
+const PROGRAMS: u64 = 4;
+
+/// Whether the blocks of a die's planes are used as one.
+const SUPERBLOCK: Choices<bool> = Choices {
+    key: "ftl.superblock",
+    table: &[
+        ("plane", "each block by itself; planes of a die run side by side as flash.multi_plane allows", false),
+        ("die", "one block of each plane of a die is filled, programmed and erased with the others", true),
+    ],
+};
+
+/// The keys of it.
+pub(crate) fn parameters() -> Vec<Parameter> {
+    vec![
+        Parameter::optional(
+            UNIT,
+            ParameterKind::Size { min: 512, max: 32 << 10 },
+            "Bytes that one entry of the map stands for, a power of two up to flash.page_size, which it is if not set. \
+             With less, writes and copies are gathered in protected memory until a program is full.",
+        ),
+        Parameter::new(
+            WORD_LINE,
+            ParameterKind::Count { min: 1, max: 8 },
+            "1",
+            "Pages of a word line that one program writes: 3 for TLC and 4 for QLC programmed in one shot. \
+             flash.program_time is the time of all of them.",
+        ),
+        Parameter::new(
+            SUPERBLOCK.key,
+            ParameterKind::Choice(|| SUPERBLOCK.named()),
+            "plane",
+            "Which blocks are used as one.",
+        ),
+        Parameter::optional(
+            MEMORY,
+            ParameterKind::Size { min: 512, max: 1 << 40 },
+            "Protected memory of the controller for pages on their way into cells, where a program has several; if not \
+             set, four programs of each plane. Writes wait while it is full.",
+        ),
+    ]
+}
+
+/// How units lie on flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Units that one program writes: 1 where each page is mapped and programmed by itself.
+    pub per_program: u32,
+    /// Bytes of a physical page.
+    pub page_bytes: u32,
+    /// Planes of a die whose blocks are used as one.
+    pub planes_as_one: u32,
+    /// Units there is protected memory for.
+    pub gather_units: u32,
+}
+
+impl Units {
+    /// Turns the values of a drive into those of one whose pages are units and whose blocks are those used as one.
+    /// Values that were turned already stay as they are.
+    ///
+    /// # Errors
+    /// In words, where keys do not fit together.
+    pub(crate) fn apply(values: &mut Values, mapping: &Mapping) -> Result<Self, String> {
+        if values.get(TURNED[0]).is_none() {
+            Self::turn(values, mapping)?;
+        }
+        let [per_program, page, planes_as_one] = TURNED.map(|key| values.whole(key));
+        let unit = values.whole("flash.page_size");
+        let planes = ["flash.channels", "flash.dies_per_channel", "flash.planes_per_die"].map(|key| values.whole(key));
+        let enough = PROGRAMS * per_program * planes.into_iter().product::<u64>();
+        let room = values.get(MEMORY).map_or(enough, |_| values.whole(MEMORY) / unit);
+        if room < per_program {
+            return Err(format!(
+                "{MEMORY} has room for {room} units, and a program writes {per_program} of them; raise it to {} or \
+                 more",
+                format_size(per_program * unit)
+            ));
+        }
+        Ok(Self {
+            per_program: per_program as u32,
+            page_bytes: page as u32,
+            planes_as_one: planes_as_one as u32,
+            gather_units: u32::try_from(room).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn turn(values: &mut Values, mapping: &Mapping) -> Result<(), String> {
+        let [page, pages_per_block, planes, word_line] =
+            ["flash.page_size", "flash.pages_per_block", "flash.planes_per_die", WORD_LINE]
+                .map(|key| values.whole(key));
+        let unit = values.get(UNIT).map_or(page, |_| values.whole(UNIT));
+        let as_one = if SUPERBLOCK.read(values) { planes } else { 1 };
+        if !unit.is_power_of_two() || unit > page {
+            let found = format_size(unit);
+            return Err(format!(
+                "{UNIT} is {found}; it is a power of two up to flash.page_size, which is {}",
+                format_size(page)
+            ));
+        }
+        if !pages_per_block.is_multiple_of(word_line) {
+            let near = pages_per_block.next_multiple_of(word_line);
+            return Err(format!(
+                "flash.pages_per_block is {pages_per_block}, no whole number of word lines of {word_line} pages \
+                 ({WORD_LINE}); try {near}"
+            ));
+        }
+        let per_program = page / unit * word_line * as_one;
+        if per_program > 1 && mapping.kept_erased.is_none() {
+            return Err(format!(
+                "ftl.kind = {} puts each page at its own place in a block and programs it there by itself, so it takes \
+                 neither {UNIT} below flash.page_size nor {WORD_LINE} nor {} = die; use a page-level mapping such as \
+                 ftl.kind = page",
+                mapping.name, SUPERBLOCK.key
+            ));
+        }
+        if per_program > 1 && values.get("ftl.gc.copyback").is_some() && values.on("ftl.gc.copyback") {
+            return Err(format!(
+                "ftl.gc.copyback moves a page from place to place inside its plane, and a program of {per_program} \
+                 units is gathered in the controller; set ftl.gc.copyback to \"false\""
+            ));
+        }
+        for (key, value) in [
+            ("flash.page_size", unit),
+            ("flash.pages_per_block", pages_per_block * (page / unit) * as_one),
+            ("flash.planes_per_die", planes / as_one),
+            (TURNED[0], per_program),
+            (TURNED[1], page),
+            (TURNED[2], as_one),
+        ] {
+            values.set(key, Value::Whole(value));
+        }
+        Ok(())
+    }
+}
