@@ -94,6 +94,7 @@ export interface Result {
   service_ns: Sliced<Num>;
   flash: { reads: Causes; programs: Causes; erases: Causes };
   waf: Causes;
+  waf_bytes?: Num;
   merges: { switch: Num; partial: Num; full: Num };
   cache: Record<string, { hits: Num; misses: Num; hit_ratio: Num }>;
   wear: { min: Num; mean: Num; max: Num; histogram: [number, number][] };

@@ -238,6 +238,7 @@ impl LifeReport {
                 "spare_blocks": self.life.spare_blocks,
             },
             "waf": waf,
+            "waf_bytes": result.waf_bytes(),
             "tbw": range(self.tbw()),
             "tbw_even_wear": self.life.even_bytes / TB,
             "warranty_days": self.terms.warranty_days,

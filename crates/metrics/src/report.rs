@@ -92,6 +92,8 @@ pub struct RunResult {
     pub valid: Vec<u16>,
     /// Pages of a block, and blocks of a die.
     pub shape: (u32, u32),
+    /// Bytes of a page as flash counts it.
+    pub page_bytes: u64,
     /// Memory a controller would need, by layer.
     pub ram_bytes: Vec<(String, u64)>,
     /// Further counters, `layer.name`.
@@ -122,6 +124,14 @@ impl RunResult {
     pub fn waf(&self) -> Option<f64> {
         let pages = self.host[HostOp::Write.index()].pages;
         (pages > 0).then(|| self.flash[1].iter().sum::<u64>() as f64 / pages as f64)
+    }
+
+    /// Bytes programmed for a byte that the host wrote, all causes, as a drive's own counters tell it; `None` without
+    /// host writes.
+    pub fn waf_bytes(&self) -> Option<f64> {
+        let bytes = self.host[HostOp::Write.index()].bytes;
+        let programmed = self.flash[1].iter().sum::<u64>() * self.page_bytes;
+        (bytes > 0).then(|| programmed as f64 / bytes as f64)
     }
 
     /// Requests completed in a simulated second; `None` when no time passed.
@@ -185,6 +195,7 @@ impl RunResult {
             "waiting_by_op": {"read": by_op(HostOp::Read), "write": by_op(HostOp::Write)},
             "flash": self.flash_json(),
             "waf": self.waf_json(),
+            "waf_bytes": self.waf_bytes(),
             "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
             "cache": self.cache_json(),
             "wear": self.wear_json(),

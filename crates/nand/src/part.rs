@@ -25,8 +25,47 @@ pub struct Part {
     /// Command and address cycles of one command, ns. Charged to the channel with the data of a
     /// program, to the die for a read or an erase.
     pub command_ns: Nanos,
+    /// Read times of the pages of a word line where they differ; `read_ns` is their average then.
+    pub page_read_ns: Option<PageTimes>,
+    /// Program times, the same.
+    pub page_program_ns: Option<PageTimes>,
     /// Erases a block survives; 0 means it never wears out.
     pub endurance: u32,
+}
+
+/// Most pages of a word line.
+pub const PAGE_TYPES: usize = 5;
+
+/// Times of the pages of a word line, lower page first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageTimes {
+    times: [Nanos; PAGE_TYPES],
+    pages: u32,
+}
+
+impl PageTimes {
+    /// One time for each page, ns. `None`: none, or more than [`PAGE_TYPES`].
+    pub fn new(times: &[Nanos]) -> Option<Self> {
+        let mut all = [0; PAGE_TYPES];
+        all.get_mut(..times.len())?.copy_from_slice(times);
+        (!times.is_empty()).then_some(Self { times: all, pages: times.len() as u32 })
+    }
+
+    /// Pages of a word line.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Time of the physical page at `position` of its block, planes that are one counted once, ns.
+    #[inline]
+    pub fn at(&self, position: u32) -> Nanos {
+        self.times[(position % self.pages) as usize]
+    }
+
+    /// The average, ns.
+    pub fn mean(&self) -> Nanos {
+        self.times.iter().sum::<Nanos>() / Nanos::from(self.pages)
+    }
 }
 
 /// When a read may interrupt a running program or erase.

@@ -29,6 +29,7 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
                 "write": waiting(&document["waiting_by_op"]["write"], &document["latency_ns"]["write"]),
             },
             "waf": document["waf"]["total"],
+            "waf_bytes": document["waf_bytes"],
             "flash": document["flash"],
         },
         "since_power_on": {

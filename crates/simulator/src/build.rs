@@ -4,13 +4,14 @@ use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::state::Fill;
-use crate::unit::Units;
+use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
 use layer::{Value, Values};
 use nand::{
-    CommandOptions, ContentsKind, FaultPlan, FlashState, MeteredFlash, Part, ServiceMeter, SuspendOption, TimedFlash,
+    CommandOptions, ContentsKind, FaultPlan, FlashState, MeteredFlash, PageTimes, Part, ServiceMeter, SuspendOption,
+    TimedFlash,
 };
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
@@ -125,7 +126,7 @@ impl DrivePlan {
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
         let geometry = geometry.map_err(|error| impossible(&error, capacity, page))?;
         let plan = Self {
-            part: Self::part(&config, lockstep, units),
+            part: Self::part(&config, lockstep, units)?,
             lockstep,
             units,
             deaths: Self::read_deaths(&config, &geometry)?,
@@ -226,11 +227,15 @@ impl DrivePlan {
         })
     }
 
-    fn part(config: &Config, lockstep: Lockstep, units: Units) -> Part {
+    fn part(config: &Config, lockstep: Lockstep, units: Units) -> Result<Part, ConfigError> {
         let values = &config.values;
-        Part {
-            read_ns: values.whole("flash.read_time"),
-            program_ns: values.whole("flash.program_time"),
+        let [page_read_ns, page_program_ns] = unit::page_times(values).map_err(together)?;
+        let mean = |times: Option<PageTimes>, key| times.map_or_else(|| values.whole(key), |times| times.mean());
+        Ok(Part {
+            read_ns: mean(page_read_ns, "flash.read_time"),
+            program_ns: mean(page_program_ns, "flash.program_time"),
+            page_read_ns,
+            page_program_ns,
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
             page_bytes: units.page_bytes,
@@ -238,7 +243,7 @@ impl DrivePlan {
             side_by_side: (lockstep.channels, values.whole("flash.page_size") / lockstep.chips()),
             command_ns: values.whole("flash.command_overhead"),
             endurance: values.whole("flash.endurance") as u32,
-        }
+        })
     }
 
     fn options(config: &Config, units: Units) -> CommandOptions {

@@ -7,8 +7,9 @@
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
 use ftl::mapping::Mapping;
-use layer::{Choices, Parameter, ParameterKind, Value, Values};
-use units::quantity::format_size;
+use layer::{Parameter, ParameterKind, Value, Values};
+use nand::{PAGE_TYPES, PageTimes};
+use units::quantity::{format_size, parse_duration};
 
 /// The mapping unit.
 const UNIT: &str = "ftl.unit";
@@ -23,13 +24,11 @@ const TURNED: [&str; 3] = ["turned.units_per_program", "turned.page_size", "turn
 const PROGRAMS: u64 = 4;
 
 /// Whether the blocks of a die's planes are used as one.
-const SUPERBLOCK: Choices<bool> = Choices {
-    key: "ftl.superblock",
-    table: &[
-        ("plane", "each block by itself; planes of a die run side by side as flash.multi_plane allows", false),
-        ("die", "one block of each plane of a die is filled, programmed and erased with the others", true),
-    ],
-};
+const AS_ONE: &str = "flash.planes_as_one";
+/// Read times by page of a word line.
+const READ_TIMES: &str = "flash.page_read_times";
+/// The same for programs, where pages are programmed one by one.
+const PROGRAM_TIMES: &str = "flash.page_program_times";
 
 /// The keys of it.
 pub(crate) fn parameters() -> Vec<Parameter> {
@@ -48,10 +47,22 @@ pub(crate) fn parameters() -> Vec<Parameter> {
              flash.program_time is the time of all of them.",
         ),
         Parameter::new(
-            SUPERBLOCK.key,
-            ParameterKind::Choice(|| SUPERBLOCK.named()),
-            "plane",
-            "Which blocks are used as one.",
+            AS_ONE,
+            ParameterKind::Switch,
+            "false",
+            "One block of each plane of a die is filled, programmed and erased with the others, as one larger block.",
+        ),
+        Parameter::optional(
+            READ_TIMES,
+            ParameterKind::Text,
+            "Array read times of the pages of a word line in order, lower page first, such as \"50us,70us,90us\"; they \
+             stand for flash.read_time.",
+        ),
+        Parameter::optional(
+            PROGRAM_TIMES,
+            ParameterKind::Text,
+            "Array program times of the pages of a word line in order where each is programmed by itself \
+             (flash.word_line_pages = 1); they stand for flash.program_time.",
         ),
         Parameter::optional(
             MEMORY,
@@ -110,7 +121,7 @@ impl Units {
             ["flash.page_size", "flash.pages_per_block", "flash.planes_per_die", WORD_LINE]
                 .map(|key| values.whole(key));
         let unit = values.get(UNIT).map_or(page, |_| values.whole(UNIT));
-        let as_one = if SUPERBLOCK.read(values) { planes } else { 1 };
+        let as_one = if values.on(AS_ONE) { planes } else { 1 };
         if !unit.is_power_of_two() || unit > page {
             let found = format_size(unit);
             return Err(format!(
@@ -129,9 +140,9 @@ impl Units {
         if per_program > 1 && mapping.kept_erased.is_none() {
             return Err(format!(
                 "ftl.kind = {} puts each page at its own place in a block and programs it there by itself, so it takes \
-                 neither {UNIT} below flash.page_size nor {WORD_LINE} nor {} = die; use a page-level mapping such as \
+                 neither {UNIT} below flash.page_size nor {WORD_LINE} nor {AS_ONE}; use a page-level mapping such as \
                  ftl.kind = page",
-                mapping.name, SUPERBLOCK.key
+                mapping.name
             ));
         }
         if per_program > 1 && values.get("ftl.gc.copyback").is_some() && values.on("ftl.gc.copyback") {
@@ -152,4 +163,38 @@ impl Units {
         }
         Ok(())
     }
+}
+
+/// What the pages of a word line take, where they differ.
+///
+/// # Errors
+/// In words, where a list is no list of times.
+pub(crate) fn page_times(values: &Values) -> Result<[Option<PageTimes>; 2], String> {
+    let word_line = values.whole(WORD_LINE);
+    let read = times(values, READ_TIMES)?;
+    let program = times(values, PROGRAM_TIMES)?;
+    if word_line > 1 && program.is_some() {
+        return Err(format!(
+            "{PROGRAM_TIMES} is for pages that are programmed one by one, and {WORD_LINE} is {word_line}; give the time \
+             of a program as flash.program_time"
+        ));
+    }
+    let pages = read.map_or(1, |read| read.pages());
+    if word_line > 1 && pages > 1 && u64::from(pages) != word_line {
+        return Err(format!("{READ_TIMES} has {pages} times for a word line of {word_line} pages ({WORD_LINE})"));
+    }
+    Ok([read, program])
+}
+
+fn times(values: &Values, key: &str) -> Result<Option<PageTimes>, String> {
+    if values.get(key).is_none() {
+        return Ok(None);
+    }
+    let text = values.name(key);
+    let times: Result<Vec<_>, _> = text.split(',').map(|time| parse_duration(time.trim())).collect();
+    let times = times.map_err(|error| format!("{key} is `{text}`: {error}; write times separated by commas"))?;
+    let count = times.len();
+    PageTimes::new(&times)
+        .map(Some)
+        .ok_or_else(|| format!("{key} has {count} times; a word line has 1 to {PAGE_TYPES} pages"))
 }

@@ -38,7 +38,7 @@ pub(crate) const MEMORY: &str = "ram_bytes";
 pub(crate) const BUCKET: f64 = 1.0 / 64.0;
 
 /// Every metric, in the order of columns.
-pub const METRICS: [Metric; 28] = [
+pub const METRICS: [Metric; 29] = [
     metric("iops", "/iops", "requests/s", "IOPS", "Requests served"),
     metric("read_requests", "/host/read/requests", "requests", "reads", "Reads served"),
     metric("write_requests", "/host/write/requests", "requests", "writes", "Writes served"),
@@ -57,6 +57,7 @@ pub const METRICS: [Metric; 28] = [
     metric("write_p9999_ns", "/latency_ns/write/p9999", "ns", "write p99.99", "99.99th percentile of writes"),
     metric("write_max_ns", "/latency_ns/write/max", "ns", "slowest write", "Slowest write"),
     metric("waf", "/waf/total", "pages/page", "write amplification", "Write amplification"),
+    metric("waf_bytes", "/waf_bytes", "bytes/byte", "write amplification in bytes", "Write amplification in bytes"),
     metric("flash_reads", "/flash/reads/total", "pages", "flash reads", "Pages read from flash"),
     metric("flash_programs", "/flash/programs/total", "pages", "flash programs", "Pages programmed"),
     metric("flash_erases", "/flash/erases/total", "blocks", "erases", "Blocks erased"),

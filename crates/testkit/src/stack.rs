@@ -196,7 +196,7 @@ impl Stack {
             .set("flash.pages_per_block", left * in_word_line)
             .set("flash.word_line_pages", in_word_line);
         if planes > 1 {
-            self.set("flash.planes_per_die", planes).set("ftl.superblock", "die");
+            self.set("flash.planes_per_die", planes).set("flash.planes_as_one", true);
         }
         if self.is_on("ftl.gc.copyback") {
             self.set("ftl.gc.copyback", false);

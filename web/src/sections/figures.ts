@@ -71,6 +71,7 @@ export function gcShare(run: Run): Num {
 function amplification(run: Run): HTMLElement {
   return tile("Write amplification", metric(run, ["waf", "total"], factor), "WAF", [
     ["GC share", derived(run, "gc_share", gcShare(run), percent)],
+    ["In bytes", metric(run, ["waf_bytes"], factor)],
     ["Erases", metric(run, ["flash", "erases", "total"], count)],
   ]);
 }

@@ -137,6 +137,7 @@ fn lines() -> Vec<Line> {
             histogram(result).map(|h| h.max() as f64)
         }));
     }
+    lines.push(line("WAF in bytes", |value| ratio(Some(value)), RunResult::waf_bytes));
     lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf));
     for cause in CAUSES {
         let value = move |result: &RunResult| {

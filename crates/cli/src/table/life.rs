@@ -80,12 +80,13 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             "measured",
             format!(
                 "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF \
-                 {:.3}, rate ± {}; {} blocks to spare",
+                 {:.3} ({:.3} in bytes), rate ± {}; {} blocks to spare",
                 window.mean(),
                 count(window.erases.len() as u64),
                 share(life.spread),
                 share(life.lasting),
                 report.result.waf().unwrap_or(0.0),
+                report.result.waf_bytes().unwrap_or(0.0),
                 share(life.pace.error),
                 count(life.spare_blocks as u64),
             ),

@@ -167,6 +167,11 @@ fn flash(result: &RunResult) -> String {
         count(total(erases)),
         waf(total(programs)),
     ]);
+    if result.waf_bytes().is_some() {
+        let none = String::new();
+        let label = "  in bytes".to_owned();
+        grid.row([label, none.clone(), none.clone(), none, ratio(result.waf_bytes())]);
+    }
     grid.render("")
 }
 

@@ -3,7 +3,8 @@
 use super::TimedFlash;
 use super::slab::{Kind, State};
 use crate::NIL;
-use units::Ppn;
+use crate::part::PageTimes;
+use units::{Nanos, Ppn};
 
 /// Queued commands looked at for a start together.
 const GANG_SEARCH: usize = 16;
@@ -47,6 +48,33 @@ impl TimedFlash {
             return geometry.plane_of(block);
         }
         geometry.plane_of(block) * planes + self.physical_page(page) % planes
+    }
+
+    /// Array time of a gang of reads: the longest of its pages.
+    #[inline]
+    pub(super) fn read_ns(&self, gang: u32) -> Nanos {
+        match self.part.page_read_ns {
+            None => self.part.read_ns,
+            Some(times) => self.longest(gang, &times),
+        }
+    }
+
+    /// Array time of a gang of programs.
+    #[inline]
+    pub(super) fn program_ns(&self, gang: u32) -> Nanos {
+        match self.part.page_program_ns {
+            None => self.part.program_ns,
+            Some(times) => self.longest(gang, &times),
+        }
+    }
+
+    fn longest(&self, gang: u32, times: &PageTimes) -> Nanos {
+        let pages_per_block = self.physical_page(self.state.geometry.pages_per_block);
+        let in_word_line = |id: u32| {
+            let page = self.physical_page(self.slab.get(id).page);
+            times.at(page % pages_per_block / self.part.planes_as_one)
+        };
+        self.chain(gang).map(in_word_line).max().expect("a gang has a member")
     }
 
     /// The physical page of a page, counted over all blocks.

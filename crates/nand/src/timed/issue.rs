@@ -278,7 +278,16 @@ impl Time for TimedFlash {
     }
 
     fn set_instant(&mut self, instant: bool) {
-        let none = Part { read_ns: 0, program_ns: 0, erase_ns: 0, bus_bytes_per_second: 0, command_ns: 0, ..self.paid };
+        let none = Part {
+            read_ns: 0,
+            program_ns: 0,
+            erase_ns: 0,
+            bus_bytes_per_second: 0,
+            command_ns: 0,
+            page_read_ns: None,
+            page_program_ns: None,
+            ..self.paid
+        };
         self.set_part(if instant { none } else { self.paid });
     }
 }

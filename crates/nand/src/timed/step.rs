@@ -293,7 +293,7 @@ impl TimedFlash {
         let index = self.state.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
         let die = &self.dies[index];
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && self.slab.get(id).next == NIL;
-        alone && self.queue.armed(index as u32) == Some(self.now + self.part.read_ns + self.part.command_ns)
+        alone && self.queue.armed(index as u32) == Some(self.now + self.read_ns(id) + self.part.command_ns)
     }
 
     /// Takes a read that begins now off its die, which goes on with the next command.
@@ -327,7 +327,7 @@ impl TimedFlash {
         let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
         let half = match () {
             () if is(die.array, Kind::Read) => self.read_transfer_ns[self.slab.get(die.array).sectors as usize],
-            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => self.part.program_ns,
+            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => self.program_ns(die.transfer),
             () => 0,
         };
         queued + running + half + on_die + if die.suspended == NIL { 0 } else { die.suspended_left }
@@ -337,9 +337,9 @@ impl TimedFlash {
     fn service_ns(&self, id: u32) -> Nanos {
         let slot = self.slab.get(id);
         match slot.kind {
-            Kind::Read => self.part.read_ns + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
-            Kind::Program => self.page_transfer_ns + self.part.program_ns,
-            Kind::Gathered => Nanos::from(self.parts) * self.part_transfer_ns + self.part.program_ns,
+            Kind::Read => self.read_ns(id) + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
+            Kind::Program => self.page_transfer_ns + self.program_ns(id),
+            Kind::Gathered => Nanos::from(self.parts) * self.part_transfer_ns + self.program_ns(id),
             Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
             Kind::Erase => self.part.erase_ns + self.part.command_ns,
         }
@@ -372,10 +372,11 @@ impl TimedFlash {
                 self.ask_channel(index);
                 return;
             }
-            Kind::Read => self.part.read_ns + self.part.command_ns,
+            Kind::Read => self.read_ns(gang) + self.part.command_ns,
             Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
             Kind::Erase => self.part.erase_ns + self.part.command_ns,
         };
+        let die = &mut self.dies[index];
         die.array = gang;
         if die.suspended == NIL {
             die.suspends = 0; // not for the read that interrupts: the count belongs to the gang it interrupted
@@ -504,7 +505,7 @@ impl TimedFlash {
         die.array = gang;
         die.moved = 0;
         die.suspends = 0;
-        self.queue.arm(index as u32, self.now + self.part.program_ns);
+        self.queue.arm(index as u32, self.now + self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
             let slot = self.slab.get(gang);
             self.meters[index].occupy(self.now, slot.cause, slot.root);

@@ -26,6 +26,8 @@ pub const PART: Part = Part {
     planes_as_one: 1,
     side_by_side: (1, 512),
     command_ns: 0,
+    page_read_ns: None,
+    page_program_ns: None,
     endurance: 0,
 };
 

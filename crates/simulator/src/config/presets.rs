@@ -80,7 +80,24 @@ pub fn stacks() -> Vec<Preset> {
 
 /// All built-in parts, alphabetically.
 pub fn parts() -> Vec<Preset> {
-    embedded!("parts", ["fast-4k", "mlc-4k", "slc-2k", "slc-2k-serial", "tlc-16k", "znand-2k"])
+    embedded!(
+        "parts",
+        [
+            "fast-4k",
+            "mlc-4k",
+            "qlc-96l",
+            "slc-16k",
+            "slc-2k",
+            "slc-2k-serial",
+            "tlc-128l",
+            "tlc-16k",
+            "tlc-176l",
+            "tlc-64l",
+            "tlc-96l",
+            "tlc-v6",
+            "znand-2k",
+        ]
+    )
 }
 
 /// Names of the built-in parts, with what each is.

@@ -96,6 +96,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         erases: flash.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
         valid: Vec::new(),
         shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
+        page_bytes: u64::from(plan.geometry.page_bytes) / chips,
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, flash, &counters),
         series: sheet.series.finish(counters.programs.map(|count| count * chips)),

@@ -15,4 +15,5 @@ mod serial_session;
 mod superpage;
 mod support;
 mod translation;
+mod units;
 mod waiting;

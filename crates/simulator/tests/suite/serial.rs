@@ -271,6 +271,8 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         bus_bytes_per_second: 819_200_000,
         page_bytes: 4096,
         planes_as_one: 1,
+        page_read_ns: None,
+        page_program_ns: None,
         side_by_side: (1, 4096),
         command_ns: 0,
         endurance: 0,
