@@ -136,6 +136,15 @@ const STYLES: Record<string, CauseStyle> = {
     meaning: "Reconstruction after a die or channel was lost.",
     advice: [{ change: "fewer stripes rebuilt at once", key: "stripe.rebuild_stripes", unless: ["1"] }],
   },
+  fold: {
+    color: "#c77d3f",
+    ink: DARK,
+    meaning: "Folding: what is valid in blocks with one bit a cell moves into others.",
+    advice: [
+      { change: "a smaller cache with one bit a cell", key: "ftl.slc.share", unless: ["0%"] },
+      IN_IDLE_TIME,
+    ],
+  },
   bus: {
     color: "#8f98a3",
     ink: DARK,

@@ -406,6 +406,10 @@ impl<M: Meter> Flash for CountedFlash<M> {
         Outcome::Pending(CommandId { slot: block.0, generation: 0 })
     }
 
+    fn use_slc(&mut self, block: BlockId) {
+        self.state.use_slc(block);
+    }
+
     fn take_back_erase(&mut self, block: BlockId) -> bool {
         let Some(at) = self.waiting_erases.iter().position(|waiting| waiting.1 == block) else { return false };
         self.waiting_erases.swap_remove(at);

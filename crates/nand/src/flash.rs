@@ -381,6 +381,9 @@ pub trait Flash: Time + 'static {
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
+    /// The erased block is programmed with one bit a cell until it is erased again: it has fewer pages, at their own
+    /// times ([`FlashState::pages_of`]).
+    fn use_slc(&mut self, block: BlockId);
     /// Takes back an erase that still waits for pins. `false`: none does.
     fn take_back_erase(&mut self, block: BlockId) -> bool;
     /// Keeps a block from being erased until [`Flash::release`].

@@ -29,8 +29,19 @@ pub struct Part {
     pub page_read_ns: Option<PageTimes>,
     /// Program times, the same.
     pub page_program_ns: Option<PageTimes>,
+    /// Times of pages with one bit a cell, where blocks may be used so.
+    pub slc: Option<SlcTimes>,
     /// Erases a block survives; 0 means it never wears out.
     pub endurance: u32,
+}
+
+/// Times of a block that is programmed with one bit a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcTimes {
+    /// Array read time of a page, ns.
+    pub read_ns: Nanos,
+    /// Array program time of a page, in all planes that are one, ns.
+    pub program_ns: Nanos,
 }
 
 /// Most pages of a word line.

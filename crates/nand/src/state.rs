@@ -61,6 +61,8 @@ const FAILED: u16 = 2;
 const BAD: u16 = 4;
 /// Pages of the block were passed over: its programs are in order, but not without gaps.
 const SKIPS: u16 = 8;
+/// The block is programmed with one bit a cell.
+const SLC: u16 = 16;
 
 impl BlockRow {
     const NEW: BlockRow =
@@ -84,6 +86,12 @@ impl BlockRow {
         self.flags & ERASE_PENDING != 0
     }
 
+    /// The block is programmed with one bit a cell: it has fewer pages, which take their own times.
+    #[inline]
+    pub fn is_slc(&self) -> bool {
+        self.flags & SLC != 0
+    }
+
     /// Pages of the block were passed over.
     #[inline]
     pub(crate) fn has_gaps(&self) -> bool {
@@ -98,6 +106,17 @@ impl BlockRow {
     pub(crate) fn set_failed(&mut self) {
         self.flags |= FAILED;
     }
+}
+
+/// Blocks that may be programmed with one bit a cell.
+#[derive(Clone, Debug)]
+struct SlcMode {
+    /// Bits that a cell holds otherwise.
+    bits: u32,
+    /// Erases that a block survives with one bit a cell; 0: it never wears out.
+    endurance: u32,
+    /// Erases of each block after it was used so.
+    erases: Vec<u32>,
 }
 
 /// Flash commands completed, by cause.
@@ -144,6 +163,7 @@ pub struct FlashState {
     /// Pages passed over that programs still on their way to the die have yet to reach: the block, the
     /// first such page and the page behind the last.
     skips: Vec<(BlockId, u16, u16)>,
+    slc: Option<Box<SlcMode>>,
     hash: u64,
     faults: Faults,
     broken: Option<LawBroken>,
@@ -170,6 +190,7 @@ impl FlashState {
             memory: Memory::new(payloads),
             blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
             skips: Vec::new(),
+            slc: None,
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
@@ -286,6 +307,66 @@ impl FlashState {
         &mut self.blocks[block.index()]
     }
 
+    /// Lets blocks be programmed with one bit a cell, where a cell holds `bits` otherwise. `endurance`: erases that a
+    /// block survives when it is used so; 0: it never wears out.
+    ///
+    /// # Panics
+    /// If the pages of a block are no whole number of word lines.
+    pub fn allow_slc(&mut self, bits: u32, endurance: u32) {
+        assert!(self.geometry.pages_per_block.is_multiple_of(bits), "a block has whole word lines");
+        self.slc = Some(Box::new(SlcMode { bits, endurance, erases: vec![0; self.blocks.len()] }));
+    }
+
+    /// Pages that a block has as it is used now.
+    #[inline]
+    pub fn pages_of(&self, block: BlockId) -> u32 {
+        match &self.slc {
+            Some(slc) if self.block(block).is_slc() => self.geometry.pages_per_block / slc.bits,
+            _ => self.geometry.pages_per_block,
+        }
+    }
+
+    /// Bits of a cell that count as one where a block is used with one bit a cell.
+    pub(crate) fn slc_bits(&self) -> u32 {
+        self.slc.as_deref().map_or(1, |slc| slc.bits)
+    }
+
+    /// The erased block is programmed with one bit a cell until it is erased again.
+    ///
+    /// # Panics
+    /// If the block is not erased, or cells always hold as much.
+    pub(crate) fn use_slc(&mut self, block: BlockId) {
+        let row = &mut self.blocks[block.index()];
+        assert!(self.slc.is_some() && row.issued == 0 && row.flags == 0, "block {block} cannot be used so now");
+        row.flags |= SLC;
+    }
+
+    /// Erases of a block that wear it as much as all it had, those with one bit a cell included.
+    fn wear(&self, block: BlockId) -> u32 {
+        let all = self.block(block).erases;
+        let Some(slc) = self.slc.as_deref() else { return all };
+        let gentle = slc.erases[block.index()];
+        let counts_as = match slc.endurance {
+            0 => 0,
+            endurance => (u64::from(gentle) * u64::from(self.faults.endurance()) / u64::from(endurance)) as u32,
+        };
+        all - gentle + counts_as
+    }
+
+    /// Erases of each block after it was used with one bit a cell; empty where none can be.
+    pub fn slc_erases(&self) -> &[u32] {
+        self.slc.as_deref().map_or(&[], |slc| &slc.erases)
+    }
+
+    /// Takes back [`FlashState::slc_erases`]. `false`: it is of another number of blocks.
+    pub fn import_slc_erases(&mut self, erases: Vec<u32>) -> bool {
+        match self.slc.as_deref_mut() {
+            Some(slc) if slc.erases.len() == erases.len() => slc.erases = erases,
+            _ => return erases.is_empty(),
+        }
+        true
+    }
+
     /// Hash over completed commands, with their times where there is time; counted flash leaves out reads, and erases
     /// that had to wait. Two runs over the same kind of flash with the same hash did the same.
     pub fn hash(&self) -> u64 {
@@ -326,7 +407,7 @@ impl FlashState {
         let breaks_reuse = self.breaks(LawBroken::EarlyReuse);
         let row = &mut self.blocks[block.index()];
         assert!(
-            u32::from(row.issued) == position && (row.flags & !(FAILED | SKIPS) == 0 || breaks_reuse),
+            u32::from(row.issued) == position && (row.flags & !(FAILED | SKIPS | SLC) == 0 || breaks_reuse),
             "program of page {position} of block {block}: next page is {}, flags {:#x}",
             row.issued,
             row.flags,
@@ -385,7 +466,7 @@ impl FlashState {
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
         let row = &mut self.blocks[block.index()];
-        if self.faults.active || self.contents.is_some() || row.flags & !SKIPS != 0 {
+        if self.faults.active || self.contents.is_some() || row.flags & !(SKIPS | SLC) != 0 {
             return false;
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
@@ -504,8 +585,10 @@ impl FlashState {
         let die = self.geometry.die_of(block);
         let pages = self.geometry.pages_per_block;
         let erases = self.blocks[block.index()].erases;
+        let was_slc = self.blocks[block.index()].is_slc();
+        let wear = self.wear(block);
         let failed_before = self.blocks[block.index()].has_failed();
-        let fails = failed_before || (self.faults.active && self.faults.erase_fails(block, die, erases));
+        let fails = failed_before || (self.faults.active && self.faults.erase_fails(block, die, wear));
         let row = &mut self.blocks[block.index()];
         assert!(row.pins == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins);
         row.set_erase_pending(false);
@@ -517,11 +600,14 @@ impl FlashState {
             }
             return false;
         }
-        row.flags &= !SKIPS;
+        row.flags &= !(SKIPS | SLC);
         row.done = 0;
         row.issued = 0;
         row.entered = 0;
         row.erases += 1;
+        if let Some(slc) = self.slc.as_deref_mut().filter(|_| was_slc) {
+            slc.erases[block.index()] += 1;
+        }
         self.counters.erases[cause.index()] += 1;
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.erase(block.0 * pages, pages);
@@ -556,7 +642,8 @@ impl FlashState {
     /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
     /// does not fit this geometry, nothing was changed.
     pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
-        let fits = |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED) == 0;
+        let fits =
+            |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED | SLC) == 0;
         if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
             return false;
         }

@@ -236,6 +236,7 @@ impl DrivePlan {
             program_ns: mean(page_program_ns, "flash.program_time"),
             page_read_ns,
             page_program_ns,
+            slc: unit::slc_times(values),
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
             page_bytes: units.page_bytes,
@@ -406,6 +407,7 @@ impl DrivePlan {
             }
         }
         flash.set_faults(self.fault_plan(), self.seed());
+        unit::allow_slc(&self.config.values, &mut flash);
         flash
     }
 

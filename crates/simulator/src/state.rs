@@ -22,6 +22,7 @@ impl DriveState {
         let (rows, faults) = drive.flash().state().export();
         writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
         writer.put_u64("flash.faults", faults.into_iter());
+        writer.put_u32("flash.slc_erases", drive.flash().state().slc_erases().iter().copied());
         drive.top().save(&mut writer);
         Self(writer.into_bytes())
     }
@@ -63,7 +64,12 @@ fn load_flash(flash: &mut FlashState, reader: &mut SnapshotReader<'_>) -> Result
     let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
     let faults = reader.get_u64("flash.faults")?;
     let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
-    if flash.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
+    let slc_erases = reader.get_u32("flash.slc_erases")?;
+    if flash.import(&rows, faults) && flash.import_slc_erases(slc_erases) {
+        Ok(())
+    } else {
+        Err(unfit("the number of blocks or a page count differs"))
+    }
 }
 
 /// The drive, or a share of it, written once, in order.

@@ -8,7 +8,7 @@
 
 use ftl::mapping::Mapping;
 use layer::{Parameter, ParameterKind, Value, Values};
-use nand::{PAGE_TYPES, PageTimes};
+use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{format_size, parse_duration};
 
 /// The mapping unit.
@@ -17,6 +17,13 @@ const UNIT: &str = "ftl.unit";
 const WORD_LINE: &str = "flash.word_line_pages";
 /// Memory for pages on their way into cells.
 const MEMORY: &str = "flash.program_memory";
+/// Times and endurance of blocks with one bit a cell.
+const SLC_READ: &str = "flash.slc_read_time";
+const SLC_PROGRAM: &str = "flash.slc_program_time";
+const SLC_ENDURANCE: &str = "flash.slc_endurance";
+/// What makes a drive use such blocks.
+const SLC_CACHE: [&str; 2] = ["ftl.slc.share", "ftl.slc.blocks"];
+
 /// Set where values have been turned: units of a program, bytes of a physical page, planes that are one.
 const TURNED: [&str; 3] = ["turned.units_per_program", "turned.page_size", "turned.planes_as_one"];
 /// Programs of each plane that memory has room for where nobody says how large it is: those of the host, of copies and
@@ -64,6 +71,25 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "Array program times of the pages of a word line in order where each is programmed by itself \
              (flash.word_line_pages = 1); they stand for flash.program_time.",
         ),
+        Parameter::new(
+            SLC_READ,
+            ParameterKind::Duration { max: 1_000_000_000 },
+            "30us",
+            "Array read time of a page in a block with one bit a cell (ftl.slc.share, ftl.slc.blocks).",
+        ),
+        Parameter::new(
+            SLC_PROGRAM,
+            ParameterKind::Duration { max: 1_000_000_000 },
+            "300us",
+            "Array program time of a page in such a block, in all planes that are one.",
+        ),
+        Parameter::new(
+            SLC_ENDURANCE,
+            ParameterKind::Count { min: 0, max: u32::MAX as u64 },
+            "50000",
+            "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. 0: \
+             such use does not wear it.",
+        ),
         Parameter::optional(
             MEMORY,
             ParameterKind::Size { min: 512, max: 1 << 40 },
@@ -94,6 +120,7 @@ impl Units {
     /// In words, where keys do not fit together.
     pub(crate) fn apply(values: &mut Values, mapping: &Mapping) -> Result<Self, String> {
         if values.get(TURNED[0]).is_none() {
+            Self::check_slc(values)?;
             Self::turn(values, mapping)?;
         }
         let [per_program, page, planes_as_one] = TURNED.map(|key| values.whole(key));
@@ -114,6 +141,39 @@ impl Units {
             planes_as_one: planes_as_one as u32,
             gather_units: u32::try_from(room).unwrap_or(u32::MAX),
         })
+    }
+
+    /// Bits of a cell, where some blocks are used with one: more than 1.
+    pub(crate) fn slc_bits(values: &Values) -> Option<u32> {
+        let is_used = SLC_CACHE.iter().any(|key| match values.get(key) {
+            Some(Value::Whole(blocks)) => *blocks > 0,
+            Some(Value::Real(share)) => *share > 0.0,
+            _ => false,
+        });
+        is_used.then(|| values.whole(WORD_LINE) as u32)
+    }
+
+    fn check_slc(values: &Values) -> Result<(), String> {
+        let Some(bits) = Self::slc_bits(values) else { return Ok(()) };
+        let [share, blocks] = SLC_CACHE;
+        if bits < 2 {
+            return Err(format!(
+                "{share} and {blocks} use cells of several bits with one, and {WORD_LINE} is {bits}; set it to 3 for TLC or \
+                 4 for QLC, or choose such a flash.part"
+            ));
+        }
+        if values.name("stripe.kind") != "none" {
+            return Err(format!(
+                "{share} and {blocks} let blocks take turns in how much they hold, and stripes count on blocks of one \
+                 size; set stripe.kind to \"none\", or {share} to \"0%\" and {blocks} to 0"
+            ));
+        }
+        if values.name("ftl.gc.frontier") != "separate" {
+            return Err(format!(
+                "{share} and {blocks} need blocks of the host's own; set ftl.gc.frontier to \"separate\""
+            ));
+        }
+        Ok(())
     }
 
     fn turn(values: &mut Values, mapping: &Mapping) -> Result<(), String> {
@@ -162,6 +222,18 @@ impl Units {
             values.set(key, Value::Whole(value));
         }
         Ok(())
+    }
+}
+
+/// Times of blocks with one bit a cell, where there are some.
+pub(crate) fn slc_times(values: &Values) -> Option<SlcTimes> {
+    Units::slc_bits(values).map(|_| SlcTimes { read_ns: values.whole(SLC_READ), program_ns: values.whole(SLC_PROGRAM) })
+}
+
+/// Lets blocks of fresh flash be used with one bit a cell, where some are.
+pub(crate) fn allow_slc(values: &Values, flash: &mut FlashState) {
+    if let Some(bits) = Units::slc_bits(values) {
+        flash.allow_slc(bits, values.whole(SLC_ENDURANCE) as u32);
     }
 }
 

@@ -201,6 +201,12 @@ impl Stack {
         if self.is_on("ftl.gc.copyback") {
             self.set("ftl.gc.copyback", false);
         }
+        let has_cache = name == "page" && self.get("stripe.kind") == "none" && in_word_line > 1;
+        if has_cache && self.get("ftl.gc.frontier") == "separate" && stream.chance(0.8) {
+            self.set("ftl.slc.share", ["20%", "60%", "100%"][stream.below(3) as usize])
+                .set("ftl.slc.fold_idle", stream.chance(0.5))
+                .set("flash.slc_program_time", "50us");
+        }
         let memory = per_program * [1, 2, 5][stream.below(3) as usize];
         if stream.chance(0.7) {
             self.set("flash.program_memory", format!("{}B", memory * shape.page_bytes));
@@ -397,7 +403,9 @@ impl Stack {
             self.set("ftl.allocation.placement", "dynamic");
         }
         for parameter in parameters {
-            if parameter.key.starts_with("ftl.gc.") || !self.get(parameter.key).is_empty() {
+            // Some are drawn by themselves; blocks with one bit a cell need a word line of several pages.
+            let is_apart = ["ftl.gc.", "ftl.slc."].iter().any(|group| parameter.key.starts_with(group));
+            if is_apart || !self.get(parameter.key).is_empty() {
                 continue;
             }
             // As many log blocks as there is room for, half of the time.

@@ -24,10 +24,12 @@ pub enum Cause {
     Wear,
     /// Reconstruction after a die or channel was lost.
     Rebuild,
+    /// Moving what is valid in blocks with one bit a cell into others.
+    Fold,
 }
 
 /// Every cause, in display order; the index is the discriminant.
-pub const CAUSES: [Cause; 10] = [
+pub const CAUSES: [Cause; 11] = [
     Cause::Host,
     Cause::Gc,
     Cause::Merge,
@@ -38,7 +40,11 @@ pub const CAUSES: [Cause; 10] = [
     Cause::Metadata,
     Cause::Wear,
     Cause::Rebuild,
+    Cause::Fold,
 ];
+
+/// Causes there were from the beginning: result hashes mix what the later ones count only where it is not zero.
+pub const FIRST_CAUSES: usize = 10;
 
 /// Number of causes a die can be busy for.
 pub const DIE_CAUSES: usize = CAUSES.len();
@@ -57,6 +63,7 @@ impl Cause {
             Cause::Metadata => "metadata",
             Cause::Wear => "wear",
             Cause::Rebuild => "rebuild",
+            Cause::Fold => "fold",
         }
     }
 

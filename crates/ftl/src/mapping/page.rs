@@ -15,5 +15,17 @@ pub(super) type Versioned = Resident<true>;
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "every page is mapped by itself, the whole map is in memory";
-    Mapping { is_versioned: true, ..page_level::mapping::<Resident<false>>("page", doc, page_level::common) }
+    let mapping = page_level::mapping::<Resident<false>>("page", doc, || {
+        let mut parameters = page_level::common();
+        parameters.extend(page_level::slc::parameters());
+        parameters
+    });
+    Mapping {
+        is_versioned: true,
+        reserve_blocks: |values, layout| {
+            let reserve = page_level::reserve_blocks::<Resident<false>>(values, layout)?;
+            Ok(reserve + page_level::slc::kept_blocks(values))
+        },
+        ..mapping
+    }
 }

@@ -1,6 +1,6 @@
 //! What a power cut leaves.
 
-use super::{BAD, BlockRow, FlashState, SKIPS};
+use super::{BAD, BlockRow, FlashState, SKIPS, SLC};
 use crate::contents::PageKind;
 use engine::random::Stream;
 use units::{BlockId, Cause, Ppn};
@@ -36,7 +36,8 @@ impl FlashState {
                 issued: row.done,
                 entered: row.done,
                 erases: row.erases,
-                flags: row.flags & (BAD | SKIPS),
+                // How an erased block was to be used is in nobody's memory any more.
+                flags: row.flags & (BAD | SKIPS | if row.done > 0 { SLC } else { 0 }),
                 ..BlockRow::NEW
             };
         }

@@ -22,7 +22,8 @@ impl TimedFlash {
             }
             let next = self.slab.get(at).next;
             let bit = 1_u64 << (self.plane_of(at) % 64);
-            let is_alike = self.slab.get(at).kind == kind;
+            let is_alike =
+                self.slab.get(at).kind == kind && (kind == Kind::Read || self.is_slc(at) == self.is_slc(first));
             let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
             let is_free = self.options.multi_plane && taken & bit == 0;
             taken |= bit; // one command a plane, and none may overtake another of its plane
@@ -53,28 +54,49 @@ impl TimedFlash {
     /// Array time of a gang of reads: the longest of its pages.
     #[inline]
     pub(super) fn read_ns(&self, gang: u32) -> Nanos {
-        match self.part.page_read_ns {
-            None => self.part.read_ns,
-            Some(times) => self.longest(gang, &times),
+        match (self.part.page_read_ns, self.part.slc) {
+            (None, None) => self.part.read_ns,
+            _ => self.chain(gang).map(|id| self.page_read_ns(id)).max().expect("a gang has a member"),
         }
     }
 
     /// Array time of a gang of programs.
     #[inline]
     pub(super) fn program_ns(&self, gang: u32) -> Nanos {
-        match self.part.page_program_ns {
-            None => self.part.program_ns,
-            Some(times) => self.longest(gang, &times),
+        match (self.part.page_program_ns, self.part.slc) {
+            (None, None) => self.part.program_ns,
+            (_, Some(slc)) if self.is_slc(gang) => slc.program_ns,
+            (None, _) => self.part.program_ns,
+            (Some(times), _) => {
+                self.chain(gang).map(|id| self.in_word_line(id, &times)).max().expect("a gang has a member")
+            }
         }
     }
 
-    fn longest(&self, gang: u32, times: &PageTimes) -> Nanos {
+    fn page_read_ns(&self, id: u32) -> Nanos {
+        match (self.part.slc, self.part.page_read_ns) {
+            (Some(slc), _) if self.is_slc(id) => slc.read_ns,
+            (_, Some(times)) => self.in_word_line(id, &times),
+            _ => self.part.read_ns,
+        }
+    }
+
+    fn in_word_line(&self, id: u32, times: &PageTimes) -> Nanos {
         let pages_per_block = self.physical_page(self.state.geometry.pages_per_block);
-        let in_word_line = |id: u32| {
-            let page = self.physical_page(self.slab.get(id).page);
-            times.at(page % pages_per_block / self.part.planes_as_one)
-        };
-        self.chain(gang).map(in_word_line).max().expect("a gang has a member")
+        let page = self.physical_page(self.slab.get(id).page);
+        times.at(page % pages_per_block / self.part.planes_as_one)
+    }
+
+    /// Whether a command is of a block with one bit a cell.
+    #[inline]
+    pub(super) fn is_slc(&self, id: u32) -> bool {
+        self.state.block(self.block_of(self.slab.get(id).page)).is_slc()
+    }
+
+    /// Parts in which a program of gathered pages moves.
+    #[inline]
+    pub(super) fn parts_of(&self, id: u32) -> u8 {
+        if self.part.slc.is_some() && self.is_slc(id) { self.slc_parts } else { self.parts }
     }
 
     /// The physical page of a page, counted over all blocks.

@@ -48,7 +48,9 @@ impl Gather {
     pub fn new(state: &mut FlashState, room: u32) -> Self {
         let program = state.geometry.pages_per_program();
         let left = std::mem::take(&mut state.memory.held);
-        let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % program as u16 };
+        let slc = program / state.slc_bits();
+        let of_row = |row: &BlockRow| if row.is_slc() { slc } else { program };
+        let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % of_row(row) as u16 };
         let of = |(block, row): (usize, &BlockRow)| {
             let held = left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done);
             Gathered { in_cells: row.done - held, held }
@@ -189,7 +191,7 @@ impl TimedFlash {
     #[inline]
     pub(super) fn take_in(&mut self, page: Ppn, before: u32, causes: [u8; 2]) {
         let (block, position) = (self.state.geometry.block_of(page), self.state.geometry.page_in_block(page));
-        let program = self.gather.program;
+        let program = self.gather.program / self.bits_less(block);
         // Pages passed over end the program in which they begin.
         if before / program != position / program && self.gather.blocks[block.index()].held > 0 {
             self.program_held(block, before, causes);
@@ -198,6 +200,12 @@ impl TimedFlash {
         if (position + 1).is_multiple_of(program) {
             self.program_held(block, position + 1, causes);
         }
+    }
+
+    /// How many times fewer pages a program of a block has than others have.
+    #[inline]
+    fn bits_less(&self, block: BlockId) -> u32 {
+        if self.state.block(block).is_slc() { self.state.slc_bits() } else { 1 }
     }
 
     /// Sends what is held of a block, which has `end` pages by now, to its die.

@@ -286,6 +286,7 @@ impl Time for TimedFlash {
             command_ns: 0,
             page_read_ns: None,
             page_program_ns: None,
+            slc: None,
             ..self.paid
         };
         self.set_part(if instant { none } else { self.paid });
@@ -420,6 +421,10 @@ impl Flash for TimedFlash {
             self.enqueue(id.slot);
         }
         Outcome::Pending(id)
+    }
+
+    fn use_slc(&mut self, block: BlockId) {
+        self.state.use_slc(block);
     }
 
     fn take_back_erase(&mut self, block: BlockId) -> bool {

@@ -66,6 +66,7 @@ pub struct TimedFlash {
     page_transfer_ns: Nanos,
     /// Parts in which gathered pages move over the channel, and the time of one.
     parts: u8,
+    slc_parts: u8,
     /// Pages of a physical page, as a power of two.
     units_shift: u32,
     part_transfer_ns: Nanos,
@@ -104,6 +105,7 @@ impl TimedFlash {
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
             parts: part.parts(&geometry),
+            slc_parts: (part.parts(&geometry) / state.slc_bits() as u8).max(1),
             units_shift: (part.page_bytes / geometry.page_bytes).max(1).trailing_zeros(),
             part_transfer_ns: 0,
             state,

@@ -339,7 +339,7 @@ impl TimedFlash {
         match slot.kind {
             Kind::Read => self.read_ns(id) + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
             Kind::Program => self.page_transfer_ns + self.program_ns(id),
-            Kind::Gathered => Nanos::from(self.parts) * self.part_transfer_ns + self.program_ns(id),
+            Kind::Gathered => Nanos::from(self.parts_of(id)) * self.part_transfer_ns + self.program_ns(id),
             Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
             Kind::Erase => self.part.erase_ns + self.part.command_ns,
         }
@@ -389,7 +389,7 @@ impl TimedFlash {
     fn moving(&self, index: usize) -> u32 {
         let die = &self.dies[index];
         let mut id = die.transfer;
-        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts } else { die.moved };
+        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts_of(id) } else { die.moved };
         for _ in 0..moved {
             id = self.slab.get(id).next;
         }

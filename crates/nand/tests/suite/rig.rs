@@ -28,6 +28,7 @@ pub const PART: Part = Part {
     command_ns: 0,
     page_read_ns: None,
     page_program_ns: None,
+    slc: None,
     endurance: 0,
 };
 

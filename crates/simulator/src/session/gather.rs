@@ -338,7 +338,9 @@ fn hash(flash: u64, host: u64, result: &RunResult) -> u64 {
         let OpTotals { requests, pages, bytes, failed } = *op;
         [requests, pages, bytes, failed]
     });
-    let counts = result.flash.iter().flatten().copied().chain(totals).chain([result.sim_ns, result.status as u64]);
+    let is_mixed = |(cause, count): &(usize, &u64)| *cause < units::FIRST_CAUSES || **count > 0;
+    let of_causes = result.flash.iter().flat_map(|causes| causes.iter().enumerate().filter(is_mixed));
+    let counts = of_causes.map(|(_, count)| *count).chain(totals).chain([result.sim_ns, result.status as u64]);
     let erases = result.erases.iter().map(|erases| erases.map_or(u64::MAX, u64::from));
     [flash, host]
         .into_iter()

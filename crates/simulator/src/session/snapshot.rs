@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-const MAGIC: &[u8; 8] = b"NDSTATE1";
+const MAGIC: &[u8; 8] = b"NDSTATE2";
 const EXTENSION: &str = "nandstate";
 /// Files that a user's own folder keeps; the least recently written ones go first.
 pub const USUAL_FILES: usize = 12;

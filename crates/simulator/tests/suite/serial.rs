@@ -273,6 +273,7 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         planes_as_one: 1,
         page_read_ns: None,
         page_program_ns: None,
+        slc: None,
         side_by_side: (1, 4096),
         command_ns: 0,
         endurance: 0,

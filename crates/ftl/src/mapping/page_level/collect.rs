@@ -23,8 +23,9 @@ enum Window {
 impl<S: Scheme> PageMap<S> {
     /// The collector, and what it looks at.
     pub(super) fn collector(&mut self) -> (&mut Collector, Ground<'_, S>) {
-        let Self { collector, pages, space, trims, homeless, .. } = self;
-        (collector, Ground { pages, space, trims, homeless, pages_per_block: self.geometry.pages_per_block })
+        let Self { collector, pages, space, trims, homeless, slc, .. } = self;
+        let pages_per_block = self.geometry.pages_per_block;
+        (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block })
     }
 
     /// Goes on collecting in a plane as far as window and room allow.
@@ -60,6 +61,7 @@ impl<S: Scheme> PageMap<S> {
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let (collector, mut ground) = self.collector();
         let Some((victim, cause)) = collector.next_victim(flash, &mut ground, lane) else { return false };
+        let cause = if cause == Cause::Gc && flash.state().block(victim).is_slc() { Cause::Fold } else { cause };
         self.space.lanes.begin(&mut self.pages, victim);
         let mut pages = self.space.lanes.cursor(lane).page_list();
         self.pages.prefetch_backs_of(victim);
@@ -165,6 +167,9 @@ impl<S: Scheme> PageMap<S> {
         debug_assert!(self.pages.blocks().valid_count(victim) == 0, "an emptied victim has no valid page");
         let cause = self.space.lanes.cursor(lane).end().map_or(Cause::Gc, |(_, cause)| cause);
         self.space.lanes.erase_begins(victim);
+        if let Some(slc) = &mut self.slc {
+            slc.note_erase(flash.state(), lane, victim);
+        }
         if flash.state().breaks(nand::LawBroken::EarlyReuse) {
             self.space.lanes.free(victim, 0);
         }

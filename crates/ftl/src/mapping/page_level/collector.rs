@@ -4,6 +4,7 @@ use super::fail::Homeless;
 use super::pages::Pages;
 use super::parameters::{Frontiers, Settings};
 use super::scheme::Scheme;
+use super::slc::SlcCache;
 use super::space::Space;
 use super::space::admission::Emptying;
 use super::trims::Trims;
@@ -49,6 +50,7 @@ pub(super) struct Ground<'a, S> {
     pub space: &'a mut Space<S>,
     pub trims: &'a Trims,
     pub homeless: &'a Homeless,
+    pub slc: Option<&'a SlcCache>,
     pub pages_per_block: u32,
 }
 
@@ -98,6 +100,13 @@ impl Collector {
             && ground.homeless.is_empty()
         {
             return Some((failing.block, Cause::Wear));
+        }
+        let cached = ground.slc.filter(|_| self.idle && !erasing).and_then(|slc| slc.oldest(flash, ground, lane));
+        if let Some(block) = cached
+            && ground.emptying(flash, lane, block).is_admitted(true)
+            && !ground.homeless.pin(block)
+        {
+            return Some((block, Cause::Fold));
         }
         // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
         if !wanted || self.in_turn && ground.homeless.is_empty() && ground.space.lanes.another_collects(lane) {
@@ -197,7 +206,7 @@ impl<S: Scheme> Ground<'_, S> {
     }
 
     /// The blocks of a plane that collection may take and where no program is under way.
-    fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
+    pub fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
         self.space.lanes[lane].blocks().filter(|block| {
             let row = flash.state().block(*block);
             self.pages.blocks().is_candidate(*block) && row.done == row.issued
@@ -220,7 +229,6 @@ impl<S: Scheme> Ground<'_, S> {
     /// when the blocks kept for collection failed. `false`: there is none, or other room will come.
     #[cold]
     fn reopen_closed<F: Flash>(&mut self, flash: &F, lane: usize) -> bool {
-        let pages = self.pages_per_block;
         let entry = &self.space.lanes[lane];
         if entry.free() > 0 || entry.is_reclaiming() {
             return false;
@@ -228,7 +236,9 @@ impl<S: Scheme> Ground<'_, S> {
         let blocks = self.settled(flash, lane).filter(|block| {
             let row = flash.state().block(*block);
             let stream = self.space.stream_of(self.pages, *block);
-            u32::from(row.done) < pages && !row.has_failed() && self.space.frontier(lane, stream).is_full()
+            u32::from(row.done) < flash.state().pages_of(*block)
+                && !row.has_failed()
+                && self.space.frontier(lane, stream).is_full()
         });
         let Some(block) = blocks.min_by_key(|block| flash.state().block(*block).done) else { return false };
         let stream = self.space.stream_of(self.pages, block);

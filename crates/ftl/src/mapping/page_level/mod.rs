@@ -20,6 +20,7 @@ mod parameters;
 mod place;
 mod recover;
 pub(super) mod scheme;
+pub(super) mod slc;
 mod space;
 mod state;
 mod tombstones;
@@ -45,8 +46,9 @@ use nand::{
 };
 use pages::Pages;
 use parameters::Settings;
-pub(super) use parameters::{common, demand};
+pub(super) use parameters::{common, demand, reserve_blocks};
 use scheme::Scheme;
+use slc::SlcCache;
 use space::Space;
 use translation::{TRANSLATION_TOKEN, Translation, Use};
 use trims::Trims;
@@ -71,6 +73,8 @@ pub(crate) struct PageMap<S> {
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
     translation: Translation<S>,
+    /// Blocks with one bit a cell, if there are any.
+    slc: Option<Box<SlcCache>>,
     retired_blocks: u32,
 }
 
@@ -119,11 +123,15 @@ impl<S: Scheme> PageMap<S> {
         };
         let shape = parameters::translation_shape::<S>(context.values, &layout);
         let budget = parameters::cache_budget::<S>(context.values, shape);
+        let space = Space::new(context, flash, &settings, shape);
+        let no_stripes = context.stripes.is_none();
+        let slc = SlcCache::new(context.values, &geometry, space.lanes.len(), settings.free_blocks);
         Self {
+            slc: slc.filter(|_| no_stripes).map(Box::new),
             geometry,
             owner: context.owner,
             pages: Pages::new(geometry, context.user_pages + shape.count),
-            space: Space::new(context, flash, &settings, shape),
+            space,
             kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, flash.holds_contents()),
             trims: Trims::new(context),
             homeless: Homeless::new(geometry),

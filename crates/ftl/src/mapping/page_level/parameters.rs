@@ -89,7 +89,7 @@ pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
 ///
 /// # Errors
 /// The cache is too small for the scheme, or the translation pages have an impossible size.
-pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
+pub(in crate::mapping) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
     let frontiers = Settings::read(values).frontiers;
     let shape = checked_shape::<S>(values, layout)?;
     let least = S::least_bytes(shape, values) + charged_bytes::<S>(values, shape);

@@ -95,10 +95,22 @@ impl<S: Scheme> PageMap<S> {
                 }
                 return None;
             }
-            self.space.open_block(&mut self.pages, lane, Stream::Host);
+            self.open_for_host(flash, lane);
             self.collect(flash, lane);
         }
         Some(self.space.take(&mut self.pages, lane, Stream::Host))
+    }
+
+    /// Opens the next block for the host: one of the cache with one bit a cell, or one with all bits.
+    fn open_for_host<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+        let cached = match &mut self.slc {
+            Some(slc) => slc.take(&self.space, lane),
+            None => None,
+        };
+        match cached {
+            None => self.space.open_block(&mut self.pages, lane, Stream::Host),
+            Some(size) => flash.use_slc(self.space.open_smaller(&mut self.pages, lane, Stream::Host, size)),
+        }
     }
 
     /// A page for a record that an operation of the host makes necessary.

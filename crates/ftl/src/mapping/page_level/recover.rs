@@ -86,6 +86,9 @@ impl<S: Scheme> PageMap<S> {
         for lane in 0..recovery.space.lanes.len() {
             recovery.keep_collectable(lane, &copies);
         }
+        if let Some(slc) = &mut ftl.slc {
+            slc.recount(image, &ftl.space);
+        }
         ftl.trims.remove_dead();
         ftl.translation.note_stale(image, &ftl.pages);
         Ok(ftl)
@@ -180,11 +183,11 @@ impl<S: Scheme> Recovery<'_, S> {
         if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
             return;
         }
-        let pages = self.geometry.pages_per_block;
         let open = closed.iter().copied().filter(|block| {
             // A block of translation pages or of one's data was reopened already, if it had room.
             let stream = self.space.stream_of(self.pages, *block);
-            u32::from(self.image.block(*block).done) < pages && self.space.frontier(lane, stream).is_full()
+            u32::from(self.image.block(*block).done) < self.image.pages_of(*block)
+                && self.space.frontier(lane, stream).is_full()
         });
         if let Some(block) = open.min_by_key(|block| self.image.block(*block).done) {
             let stream = self.space.stream_of(self.pages, block);

@@ -175,7 +175,7 @@ impl<S: Scheme> Space<S> {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
         let stream = self.host_stream(Back::data(logical));
-        let reopened = Frontier::reopen(&self.geometry, block, position);
+        let reopened = Frontier::reopen(&self.geometry, block, position, self.geometry.pages_per_block);
         let lane = self.lanes.of(page);
         let frontier = self.frontier_mut(lane, stream);
         if frontier.block != Some(block) {
@@ -187,17 +187,25 @@ impl<S: Scheme> Space<S> {
 
     /// Closes the full open block of a stream and opens a free block of the lane in its place.
     pub fn open_block(&mut self, pages: &mut Pages, lane: usize, stream: Stream) {
-        let opened = Frontier::open(&self.geometry, self.lanes.pop(lane));
+        self.open_smaller(pages, lane, stream, self.geometry.pages_per_block);
+    }
+
+    /// The same with a block that has `size` pages as it is used.
+    pub fn open_smaller(&mut self, pages: &mut Pages, lane: usize, stream: Stream, size: u32) -> BlockId {
+        let block = self.lanes.pop(lane);
+        let opened = Frontier::open(&self.geometry, block, size);
         let closed = std::mem::replace(self.frontier_mut(lane, stream), opened);
         if let Some(closed) = closed.block {
             pages.close(closed);
         }
+        block
     }
 
     /// Makes a closed block with pages to spare the open block of a stream.
     pub fn reopen(&mut self, pages: &mut Pages, state: &FlashState, lane: usize, stream: Stream, block: BlockId) {
         pages.withdraw(block);
-        let frontier = Frontier::reopen(&self.geometry, block, u32::from(state.block(block).done));
+        let frontier =
+            Frontier::reopen(&self.geometry, block, u32::from(state.block(block).done), state.pages_of(block));
         let old = std::mem::replace(self.frontier_mut(lane, stream), frontier);
         if let Some(closed) = old.block {
             pages.close(closed);

@@ -24,6 +24,7 @@ impl<S: Scheme> PageMap<S> {
         }
         self.kept.check(&self.pages)?;
         self.space.check(&self.pages)?;
+        self.slc.as_deref().map_or(Ok(()), |slc| slc.check(flash, &self.space))?;
         let total = Counters::total;
         let (programs, erases) = (total(&flash.counters.programs), total(&flash.counters.erases));
         let pages = u64::from(self.geometry.pages_per_block);
@@ -48,6 +49,9 @@ impl<S: Scheme> PageMap<S> {
             numbers.into_iter().chain(self.collector.stream.state()).collect::<Vec<_>>().into_iter(),
         );
         self.space.save(writer);
+        if let Some(slc) = &self.slc {
+            slc.save(writer);
+        }
         if S::DEMAND {
             self.translation.save(writer);
         }
@@ -64,6 +68,9 @@ impl<S: Scheme> PageMap<S> {
         };
         let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
         self.space.load(reader)?;
+        if let Some(slc) = &mut self.slc {
+            slc.load(reader)?;
+        }
         if S::DEMAND {
             self.translation.load(reader)?;
         }

@@ -20,14 +20,15 @@ pub(in crate::mapping::page_level) struct Frontier {
 impl Frontier {
     pub const NONE: Frontier = Frontier { block: None, next: 0, end: 0 };
 
-    pub fn open(geometry: &Geometry, block: BlockId) -> Self {
+    /// A block of which `size` pages are used.
+    pub fn open(geometry: &Geometry, block: BlockId, size: u32) -> Self {
         let next = geometry.page_at(block, 0).0;
-        Self { block: Some(block), next, end: next + geometry.pages_per_block }
+        Self { block: Some(block), next, end: next + size }
     }
 
     /// A block with `done` pages programmed, to be filled up.
-    pub fn reopen(geometry: &Geometry, block: BlockId, done: u32) -> Self {
-        let mut frontier = Self::open(geometry, block);
+    pub fn reopen(geometry: &Geometry, block: BlockId, done: u32, size: u32) -> Self {
+        let mut frontier = Self::open(geometry, block, size);
         frontier.next += done;
         frontier
     }
