@@ -6,6 +6,8 @@
 //! because they are generic over [`crate::Flash`]).
 
 mod cut;
+mod kept;
+mod slc;
 
 pub use cut::Running;
 
@@ -15,6 +17,7 @@ use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program};
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, Payloads};
+use slc::SlcMode;
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
 /// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
@@ -106,17 +109,6 @@ impl BlockRow {
     pub(crate) fn set_failed(&mut self) {
         self.flags |= FAILED;
     }
-}
-
-/// Blocks that may be programmed with one bit a cell.
-#[derive(Clone, Debug)]
-struct SlcMode {
-    /// Bits that a cell holds otherwise.
-    bits: u32,
-    /// Erases that a block survives with one bit a cell; 0: it never wears out.
-    endurance: u32,
-    /// Erases of each block after it was used so.
-    erases: Vec<u32>,
 }
 
 /// Flash commands completed, by cause.
@@ -305,66 +297,6 @@ impl FlashState {
     #[inline]
     pub(crate) fn row(&mut self, block: BlockId) -> &mut BlockRow {
         &mut self.blocks[block.index()]
-    }
-
-    /// Lets blocks be programmed with one bit a cell, where a cell holds `bits` otherwise. `endurance`: erases that a
-    /// block survives when it is used so; 0: it never wears out.
-    ///
-    /// # Panics
-    /// If the pages of a block are no whole number of word lines.
-    pub fn allow_slc(&mut self, bits: u32, endurance: u32) {
-        assert!(self.geometry.pages_per_block.is_multiple_of(bits), "a block has whole word lines");
-        self.slc = Some(Box::new(SlcMode { bits, endurance, erases: vec![0; self.blocks.len()] }));
-    }
-
-    /// Pages that a block has as it is used now.
-    #[inline]
-    pub fn pages_of(&self, block: BlockId) -> u32 {
-        match &self.slc {
-            Some(slc) if self.block(block).is_slc() => self.geometry.pages_per_block / slc.bits,
-            _ => self.geometry.pages_per_block,
-        }
-    }
-
-    /// Bits of a cell that count as one where a block is used with one bit a cell.
-    pub(crate) fn slc_bits(&self) -> u32 {
-        self.slc.as_deref().map_or(1, |slc| slc.bits)
-    }
-
-    /// The erased block is programmed with one bit a cell until it is erased again.
-    ///
-    /// # Panics
-    /// If the block is not erased, or cells always hold as much.
-    pub(crate) fn use_slc(&mut self, block: BlockId) {
-        let row = &mut self.blocks[block.index()];
-        assert!(self.slc.is_some() && row.issued == 0 && row.flags == 0, "block {block} cannot be used so now");
-        row.flags |= SLC;
-    }
-
-    /// Erases of a block that wear it as much as all it had, those with one bit a cell included.
-    fn wear(&self, block: BlockId) -> u32 {
-        let all = self.block(block).erases;
-        let Some(slc) = self.slc.as_deref() else { return all };
-        let gentle = slc.erases[block.index()];
-        let counts_as = match slc.endurance {
-            0 => 0,
-            endurance => (u64::from(gentle) * u64::from(self.faults.endurance()) / u64::from(endurance)) as u32,
-        };
-        all - gentle + counts_as
-    }
-
-    /// Erases of each block after it was used with one bit a cell; empty where none can be.
-    pub fn slc_erases(&self) -> &[u32] {
-        self.slc.as_deref().map_or(&[], |slc| &slc.erases)
-    }
-
-    /// Takes back [`FlashState::slc_erases`]. `false`: it is of another number of blocks.
-    pub fn import_slc_erases(&mut self, erases: Vec<u32>) -> bool {
-        match self.slc.as_deref_mut() {
-            Some(slc) if slc.erases.len() == erases.len() => slc.erases = erases,
-            _ => return erases.is_empty(),
-        }
-        true
     }
 
     /// Hash over completed commands, with their times where there is time; counted flash leaves out reads, and erases
@@ -613,45 +545,6 @@ impl FlashState {
             contents.erase(block.0 * pages, pages);
             contents.reflect_block(block, erases + 1, false);
         }
-        true
-    }
-
-    /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
-    /// state of the fault stream.
-    pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
-        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
-        (rows.collect(), self.faults.state())
-    }
-
-    /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
-    /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
-    ///
-    /// # Panics
-    /// If a block has fewer pages.
-    pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
-        assert!(
-            done <= self.geometry.pages_per_block,
-            "a block has {} pages, not {done}",
-            self.geometry.pages_per_block
-        );
-        let done = done as u16;
-        let flags = if bad { BAD } else { 0 } | if gaps { SKIPS } else { 0 };
-        self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
-    }
-
-    /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
-    /// does not fit this geometry, nothing was changed.
-    pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
-        let fits =
-            |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED | SLC) == 0;
-        if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
-            return false;
-        }
-        for (row, &[done, flags, erases]) in self.blocks.iter_mut().zip(rows) {
-            let done = done as u16;
-            *row = BlockRow { done, issued: done, entered: done, flags: flags as u16, erases, ..BlockRow::NEW };
-        }
-        self.faults.set_state(faults);
         true
     }
 }

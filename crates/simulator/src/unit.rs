@@ -87,8 +87,8 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             SLC_ENDURANCE,
             ParameterKind::Count { min: 0, max: u32::MAX as u64 },
             "50000",
-            "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. 0: \
-             such use does not wear it.",
+            "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. \
+             0: such use does not wear it.",
         ),
         Parameter::optional(
             MEMORY,
@@ -158,13 +158,13 @@ impl Units {
         let [share, blocks] = SLC_CACHE;
         if bits < 2 {
             return Err(format!(
-                "{share} and {blocks} use cells of several bits with one, and {WORD_LINE} is {bits}; set it to 3 for TLC or \
-                 4 for QLC, or choose such a flash.part"
+                "{share} and {blocks} use cells of several bits with one, and {WORD_LINE} is {bits}; set it to 3 for \
+                 TLC or 4 for QLC, or choose such a flash.part"
             ));
         }
         if values.name("stripe.kind") != "none" {
             return Err(format!(
-                "{share} and {blocks} let blocks take turns in how much they hold, and stripes count on blocks of one \
+                "{share} and {blocks} let blocks differ in what they hold, and stripes count on blocks of one \
                  size; set stripe.kind to \"none\", or {share} to \"0%\" and {blocks} to 0"
             ));
         }
@@ -247,8 +247,8 @@ pub(crate) fn page_times(values: &Values) -> Result<[Option<PageTimes>; 2], Stri
     let program = times(values, PROGRAM_TIMES)?;
     if word_line > 1 && program.is_some() {
         return Err(format!(
-            "{PROGRAM_TIMES} is for pages that are programmed one by one, and {WORD_LINE} is {word_line}; give the time \
-             of a program as flash.program_time"
+            "{PROGRAM_TIMES} is for pages that are programmed one by one, and {WORD_LINE} is {word_line}; give the \
+             time of a program as flash.program_time"
         ));
     }
     let pages = read.map_or(1, |read| read.pages());

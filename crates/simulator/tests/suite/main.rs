@@ -12,6 +12,7 @@ mod presets;
 mod remapped;
 mod serial;
 mod serial_session;
+mod slc;
 mod superpage;
 mod support;
 mod translation;

@@ -24,14 +24,14 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 3] {
             SHARE,
             ParameterKind::Share { max: 1.0 },
             "0%",
-            "Blocks of each plane that may be programmed with one bit a cell while enough others are free, as a share of \
-             all: the dynamic part of a cache for host writes.",
+            "Blocks of each plane that may be programmed with one bit a cell while enough others are free, as a share \
+             of all: the dynamic part of a cache for host writes.",
         ),
         Parameter::new(
             BLOCKS,
             ParameterKind::Count { min: 0, max: 1 << 20 },
             "0",
-            "Blocks of each plane kept for that: the static part of the cache, which is no spare space for anything else.",
+            "Blocks of each plane kept for that: the static part of the cache, spare space for nothing else.",
         ),
         Parameter::new(
             FOLD_IDLE,

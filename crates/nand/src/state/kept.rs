@@ -1,0 +1,45 @@
+//! States of blocks as numbers, for a snapshot or a mirror.
+
+use super::{BAD, BlockRow, FAILED, FlashState, SKIPS, SLC};
+use units::BlockId;
+
+impl FlashState {
+    /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
+    /// state of the fault stream.
+    pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
+        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
+        (rows.collect(), self.faults.state())
+    }
+
+    /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
+    /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
+    ///
+    /// # Panics
+    /// If a block has fewer pages.
+    pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
+        assert!(
+            done <= self.geometry.pages_per_block,
+            "a block has {} pages, not {done}",
+            self.geometry.pages_per_block
+        );
+        let done = done as u16;
+        let flags = if bad { BAD } else { 0 } | if gaps { SKIPS } else { 0 };
+        self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
+    }
+
+    /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
+    /// does not fit this geometry, nothing was changed.
+    pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
+        let fits =
+            |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED | SLC) == 0;
+        if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
+            return false;
+        }
+        for (row, &[done, flags, erases]) in self.blocks.iter_mut().zip(rows) {
+            let done = done as u16;
+            *row = BlockRow { done, issued: done, entered: done, flags: flags as u16, erases, ..BlockRow::NEW };
+        }
+        self.faults.set_state(faults);
+        true
+    }
+}
