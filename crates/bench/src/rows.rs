@@ -3,7 +3,7 @@
 use nand::{CountedFlash, Flash};
 use serde_json::{Value, json};
 use simulator::run::{Ended, Loop, RunPlan, run};
-use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
+use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, DriveState, Setting};
 use std::time::Instant;
 use trace::synthetic::{WorkloadParameters, build};
 
@@ -113,11 +113,12 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 13] = [
+pub(crate) const GROUPS: [Group; 14] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
     ("timed", timed),
+    ("units", units),
     ("buffer", buffered),
     ("dftl", |scale| demand(scale, "dftl", ["dftl, random reads", "dftl, steady writes"], 0.5)),
     ("tpm", |scale| demand(scale, "tpm", ["tpm, random reads", "tpm, steady writes"], 0.5)),
@@ -243,6 +244,26 @@ fn timed(scale: Scale) -> Vec<Row> {
     let steady = drive_it(&mut drive, "uniform-write", requests / 2, 128, 5);
     rows.push(rate("random writes, steady", 1.5, &steady, None, drive.flash().state().hash()));
     rows
+}
+
+/// Steady random writes of 4 KiB units on 16 KiB pages of TLC, three pages of four planes in one program; and reads.
+fn units(scale: Scale) -> Vec<Row> {
+    let settings = ["flash.part=tlc-176l", "ftl.unit=4KiB", "drive.over_provisioning=28%"].map(str::to_owned);
+    let before = resident();
+    let plan = plan_of("page", scale.gib().1, &settings);
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
+    let units = u64::from(plan.user_pages);
+    drive_it(&mut drive, "sequential-write", units / 32, 0, 1);
+    let bytes = (resident().saturating_sub(before)) as f64 / units as f64;
+    drive_it(&mut drive, "uniform-write", units * 2, 0, 2);
+    let state = DriveState::of(&drive);
+    drop(drive);
+    let mut drive = state.resume(&plan, plan.fresh_state(), |flash| plan.timed(flash)).expect("it is of this drive");
+    let steady = drive_it(&mut drive, "uniform-write", scale.requests() / 2, 128, 5);
+    let mut row = rate("units on TLC, steady", 1.0, &steady, None, drive.flash().state().hash());
+    row.bytes_per_page = Some(bytes);
+    let reads = drive_it(&mut drive, "uniform-read", scale.requests() / 2, 128, 6);
+    vec![row, rate("units on TLC, reads", 3.0, &reads, None, drive.flash().state().hash())]
 }
 
 /// Random reads and steady random writes where a hundredth of the page map fits the cache.
