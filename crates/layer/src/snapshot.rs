@@ -85,7 +85,7 @@ impl SnapshotWriter {
         self.bytes.extend_from_slice(section.as_bytes());
         self.bytes.push(element as u8);
         self.bytes.extend_from_slice(&(count as u64).to_le_bytes());
-        self.bytes.reserve(element * count);
+        self.bytes.reserve_exact(element * count); // tables of a large drive are gigabytes
     }
 }
 

@@ -137,6 +137,9 @@ impl DrivePlan {
             options: Self::options(&config, units),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
+                latency_ns: values.whole("host.latency"),
+                command_ns: values.whole("controller.page_time"),
+                cores: values.whole("controller.cores") as u32,
                 idle_after_ns: values.whole("host.idle_after"),
             },
             geometry,

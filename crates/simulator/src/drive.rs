@@ -1,13 +1,15 @@
 //! A whole drive: the host interface over a stack of layers over flash.
 
 mod contents;
+mod front;
 mod stalled;
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::clocked::Clocked;
 use crate::oracle::Oracle;
+use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, TimedFlash, WaitVector};
+use nand::{Event, Flash, PayloadId, TimedFlash};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Nanos, Request};
 
@@ -23,10 +25,16 @@ pub const HOST_TIMERS: u32 = 4;
 pub const LAYER_TIMERS: u32 = 8;
 
 /// Settings of the host interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostOptions {
     /// Bytes per second in each direction; 0: transfers take no time.
     pub link_bytes_per_second: u64,
+    /// Time from the host to the drive, and again on the way back, ns.
+    pub latency_ns: Nanos,
+    /// Time of the firmware for each page of a request, ns; 0: none.
+    pub command_ns: Nanos,
+    /// Cores that share that.
+    pub cores: u32,
     /// Idle time after which layers may begin background work, ns; 0: never.
     pub idle_after_ns: Nanos,
 }
@@ -49,13 +57,6 @@ struct Slot {
     payload: PayloadId,
 }
 
-/// One direction of the host link: first come, first served.
-#[derive(Debug, Default)]
-struct Link {
-    free_at: Nanos,
-    queue: VecDeque<(Nanos, u32, Option<WaitVector>)>,
-}
-
 /// A simulated drive over flash of kind `F`.
 pub struct Drive<F: Clocked> {
     flash: F,
@@ -75,8 +76,7 @@ pub struct Drive<F: Clocked> {
     /// Dies that fail, and the requests until then.
     dying: Vec<DieId>,
     until_death: u64,
-    link_in: Link,
-    link_out: Link,
+    front: Front,
     oracle: Option<Box<Oracle>>,
     /// Requests carry the host's cells.
     carries: bool,
@@ -91,8 +91,7 @@ impl<F: Clocked> Drive<F> {
         let sectors_per_page = geometry.sectors_per_page();
         let sectors = u64::from(user_pages) * u64::from(sectors_per_page);
         // Without time a link has no bandwidth, no timer fires, and a drive is never idle.
-        let timeless = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
-        let options = if F::HAS_TIME { options } else { timeless };
+        let options = if F::HAS_TIME { options } else { HostOptions::default() };
         let oracle = flash.state().holds_contents().then(|| Box::new(Oracle::new(sectors, sectors_per_page)));
         Self {
             flash,
@@ -110,8 +109,7 @@ impl<F: Clocked> Drive<F> {
             woken: false,
             dying: Vec::new(),
             until_death: u64::MAX,
-            link_in: Link::default(),
-            link_out: Link::default(),
+            front: Front::new(&options),
             oracle,
             carries: false,
             read_cells: Vec::new(),
@@ -284,29 +282,6 @@ impl<F: Clocked> Drive<F> {
     }
 
     #[inline]
-    fn finish(&mut self, id: u32, wait: Option<u32>) {
-        if self.options.link_bytes_per_second > 0 && self.slots[id as usize].request.op == HostOp::Read {
-            self.send(id, wait);
-        } else {
-            self.complete(id, wait);
-        }
-    }
-
-    /// Puts a read's data onto the host link.
-    fn send(&mut self, id: u32, wait: Option<u32>) {
-        let now = self.flash.now();
-        let slot = &mut self.slots[id as usize];
-        let time = link_time(slot.request.bytes_moved(), self.options.link_bytes_per_second);
-        slot.queue_ns += self.link_out.free_at.saturating_sub(now);
-        self.link_out.free_at = self.link_out.free_at.max(now) + time;
-        let wait = wait.map(|index| self.flash.state().memory.waits[index as usize]);
-        self.link_out.queue.push_back((self.link_out.free_at, id, wait));
-        if self.link_out.queue.len() == 1 {
-            self.flash.set_timer(LINK_OUT, Some(self.link_out.free_at));
-        }
-    }
-
-    #[inline]
     fn complete(&mut self, id: u32, wait: Option<u32>) {
         if self.has_contents() {
             self.detach_contents(id);
@@ -400,38 +375,13 @@ impl<F: Clocked> Drive<F> {
     fn on_timer(&mut self, timer: u32) {
         match timer {
             WAKE => self.woken = true,
-            LINK_IN => self.link_arrivals(),
-            LINK_OUT => self.link_departures(),
+            LINK_IN => self.arrivals(),
+            LINK_OUT => self.departures(),
             _ => {
                 if self.outstanding == 0 {
                     self.top.on_idle(&mut self.flash);
                 }
             }
-        }
-    }
-
-    fn link_arrivals(&mut self) {
-        let now = self.flash.now();
-        while let Some(&(time, id, _)) = self.link_in.queue.front() {
-            if time > now {
-                self.flash.set_timer(LINK_IN, Some(time));
-                return;
-            }
-            self.link_in.queue.pop_front();
-            self.enter(id);
-        }
-    }
-
-    fn link_departures(&mut self) {
-        let now = self.flash.now();
-        while let Some(&(time, id, wait)) = self.link_out.queue.front() {
-            if time > now {
-                self.flash.set_timer(LINK_OUT, Some(time));
-                return;
-            }
-            self.link_out.queue.pop_front();
-            let wait = wait.map(|wait| self.flash.memory_mut().note_wait(wait));
-            self.complete(id, wait);
         }
     }
 
@@ -447,10 +397,6 @@ impl<F: Clocked> Drive<F> {
             self.start(id);
         }
     }
-}
-
-fn link_time(bytes: u64, rate: u64) -> Nanos {
-    (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as Nanos
 }
 
 impl<F: Clocked> BlockDevice for Drive<F> {
@@ -487,21 +433,8 @@ impl<F: Clocked> BlockDevice for Drive<F> {
         if self.has_contents() {
             self.attach_contents(id, cells);
         }
-        let rate = self.options.link_bytes_per_second;
-        if rate > 0 {
-            // Everything passes the inbound link in order; only writes bring data with them.
-            let now = self.flash.now();
-            let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
-            self.slots[id as usize].queue_ns += self.link_in.free_at.saturating_sub(now);
-            self.link_in.free_at = self.link_in.free_at.max(now) + link_time(bytes, rate);
-            // What arrives at this very moment may still be queued: nothing overtakes it.
-            if self.link_in.free_at > now || !self.link_in.queue.is_empty() {
-                self.link_in.queue.push_back((self.link_in.free_at, id, None));
-                if self.link_in.queue.len() == 1 {
-                    self.flash.set_timer(LINK_IN, Some(self.link_in.free_at));
-                }
-                return;
-            }
+        if self.is_on_its_way(id, request) {
+            return;
         }
         self.enter(id);
         if !self.outbox.is_empty() {

@@ -172,6 +172,11 @@ impl Stack {
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
     fn draw_units(&mut self, stream: &mut Stream, shape: &Shape) {
+        if stream.chance(0.3) {
+            self.set("host.latency", "3us")
+                .set("controller.page_time", "1us")
+                .set("controller.cores", 1 + stream.below(2));
+        }
         let name = self.get("ftl.kind").to_owned();
         let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
         if name == SUPERPAGE || !is_collected || stream.chance(0.6) {

@@ -159,6 +159,30 @@ const DRIVE: &[Parameter] = &[
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
+        "host.latency",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Time a request takes from the host to the drive, and its answer back: driver, bus and interrupt.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
+        "controller.page_time",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Time of the drive's firmware for each page (ftl.unit) of a request.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
+        "controller.cores",
+        Kind::Count { min: 1, max: 1024 },
+        "1",
+        "Cores of the controller that share it.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
         "host.queue_limit",
         Kind::Count { min: 1, max: 1 << 20 },
         "1024",

@@ -37,6 +37,28 @@ fn deep_queues_reach_the_ceiling_of_the_dies() {
 }
 
 #[test]
+fn a_request_pays_both_ways_and_the_firmware() {
+    let front = ["host.latency=4us", "controller.page_time=3us", "controller.cores=2"];
+    let mut drive = timed(&[&SMALL[..], &front].concat());
+    fill(&mut drive);
+    let sheet = go(&mut drive, "uniform-read", 1000, Loop::Closed { depth: 1 }, |_| {});
+    assert_eq!(sheet.latency[READ].histogram().max(), 25_000 + 5_000 + 2 * 4_000 + 3_000);
+}
+
+#[test]
+fn the_cores_of_the_controller_are_a_ceiling() {
+    for (cores, workload) in [(1.0, "uniform-read"), (2.0, "uniform-read"), (2.0, "sequential-read")] {
+        let front = ["controller.page_time=50us", &format!("controller.cores={cores}")];
+        let mut drive = timed(&[&SMALL[..], &front].concat());
+        fill(&mut drive);
+        let sheet = go(&mut drive, workload, 2_000, Loop::Closed { depth: 64 }, |_| {});
+        let pages = sheet.totals[READ].pages as f64 / seconds(&sheet);
+        let ceiling = cores / 50e-6;
+        assert!(pages <= ceiling * 1.001 && pages > ceiling * 0.97, "{workload}: {pages:.0} of {ceiling:.0} pages/s");
+    }
+}
+
+#[test]
 fn the_host_link_is_a_ceiling_in_each_direction() {
     for workload in ["sequential-read", "sequential-write"] {
         let mut drive = timed(&[&SMALL[..], &["host.link_bandwidth=20MB/s"]].concat());

@@ -359,7 +359,7 @@ impl MadeUp<MeteredFlash> for Reluctant {
 fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     let state = small_state();
     let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
-    let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
+    let options = HostOptions::default();
     let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
     let mut device = SerialDrive::new(simulator::Drive::new(flash, layer, 64, options));
     for (tag, op) in [HostOp::Write, HostOp::Read, HostOp::Read].into_iter().enumerate() {

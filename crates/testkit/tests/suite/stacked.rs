@@ -55,7 +55,7 @@ impl Pair {
 
     fn drive<F: Clocked>(&self, flash: F) -> Drive<F> {
         let layers = flash.layers(&self.stack());
-        let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 10_000 };
+        let options = HostOptions { idle_after_ns: 10_000, ..HostOptions::default() };
         let mut drive = Drive::new(flash, layers, self.plans[0].user_pages, options);
         drive.oracle_mut().unwrap().set_volatile(self.is_volatile());
         drive

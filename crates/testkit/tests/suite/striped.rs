@@ -42,7 +42,7 @@ pub fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
 /// The drive as a power cut left it, which is to hold what `oracle` says, without time.
 pub fn restarted(plan: &DrivePlan, image: FlashState, oracle: Oracle) -> Drive<CountedFlash> {
     let layers = CountedFlash::recovered(&plan.stack(), &image).unwrap();
-    let host = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
+    let host = HostOptions::default();
     let mut drive = Drive::new(CountedFlash::new(image), layers, plan.user_pages, host);
     *drive.oracle_mut().unwrap() = oracle;
     drive

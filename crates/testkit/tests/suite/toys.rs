@@ -210,7 +210,7 @@ impl<F: Flash> PageLayer<F> for Toy {
 
 /// Serves 3000 requests; pages that collection copied.
 fn serves<F: Clocked>(flash: F, user_pages: u32, seed: u64) -> u64 {
-    let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
+    let options = HostOptions::default();
     let toy = Toy::new(flash.state(), user_pages);
     let mut drive = Drive::new(flash, Box::new(toy), user_pages, options);
     let habits = Habits::draw(&mut engine::random::Stream::new(seed, "toys"));

@@ -1,0 +1,161 @@
+//! What a request passes between the host and the layers: the host link in each direction, a core of the controller,
+//! and a latency each way.
+//!
+//! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each page of a command, on
+//! as many cores as there are. Simplified: requests leave the cores in the order in which they came; background work
+//! takes no time of a core.
+//! Protects: what costs nothing is passed at once.
+
+use super::{Drive, HostOptions, LINK_IN, LINK_OUT};
+use crate::clocked::Clocked;
+use nand::WaitVector;
+use std::collections::VecDeque;
+use units::{HostOp, Nanos, Request};
+
+/// One direction: who passes when, first to last.
+#[derive(Debug, Default)]
+struct Passage {
+    /// When the link is free.
+    free_at: Nanos,
+    queue: VecDeque<(Nanos, u32, Option<WaitVector>)>,
+}
+
+impl Passage {
+    /// Adds one; `true`: it is the next to pass.
+    fn add(&mut self, time: Nanos, id: u32, wait: Option<WaitVector>) -> bool {
+        let mut place = self.queue.len();
+        while place > 0 && self.queue[place - 1].0 > time {
+            place -= 1;
+        }
+        self.queue.insert(place, (time, id, wait));
+        place == 0
+    }
+
+    /// The next one whose time has come, or when that is.
+    fn next(&mut self, now: Nanos) -> Result<(u32, Option<WaitVector>), Option<Nanos>> {
+        match self.queue.front() {
+            Some((time, ..)) if *time > now => Err(Some(*time)),
+            Some(_) => self.queue.pop_front().map(|(_, id, wait)| (id, wait)).ok_or(None),
+            None => Err(None),
+        }
+    }
+}
+
+/// Both directions, and the cores.
+#[derive(Debug)]
+pub(super) struct Front {
+    inbound: Passage,
+    outbound: Passage,
+    /// When each core is free, and the last request left them.
+    cores: Vec<Nanos>,
+    last: Nanos,
+}
+
+impl Front {
+    pub fn new(options: &HostOptions) -> Self {
+        let cores = if options.command_ns > 0 { options.cores.max(1) as usize } else { 0 };
+        Self { inbound: Passage::default(), outbound: Passage::default(), cores: vec![0; cores], last: 0 }
+    }
+}
+
+impl<F: Clocked> Drive<F> {
+    /// Lets a request pass to the layers later. `false`: it may go on at once.
+    #[inline]
+    pub(super) fn is_on_its_way(&mut self, id: u32, request: &Request) -> bool {
+        let options = &self.options;
+        if options.link_bytes_per_second == 0 && options.latency_ns == 0 && options.command_ns == 0 {
+            return false;
+        }
+        self.pass_in(id, request)
+    }
+
+    #[inline(never)]
+    fn pass_in(&mut self, id: u32, request: &Request) -> bool {
+        let HostOptions { link_bytes_per_second: rate, latency_ns, command_ns, .. } = self.options;
+        let now = self.flash.now();
+        let mut at = now;
+        if rate > 0 {
+            // Everything passes the inbound link in order; only writes bring data with them.
+            let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
+            let link = &mut self.front.inbound;
+            self.slots[id as usize].queue_ns += link.free_at.saturating_sub(now);
+            link.free_at = link.free_at.max(now) + link_time(bytes, rate);
+            at = link.free_at;
+        }
+        if let Some(core) = self.front.cores.iter_mut().min() {
+            self.slots[id as usize].queue_ns += core.saturating_sub(at);
+            let pages = u64::from(request.sectors).div_ceil(1 << self.page_shift).max(1);
+            *core = at.max(*core) + pages * command_ns;
+            at = self.front.last.max(*core);
+            self.front.last = at;
+        }
+        at += latency_ns;
+        // What arrives at this very moment may still be queued: nothing overtakes it.
+        if at == now && self.front.inbound.queue.is_empty() {
+            return false;
+        }
+        if self.front.inbound.add(at, id, None) {
+            self.flash.set_timer(LINK_IN, Some(at));
+        }
+        true
+    }
+
+    /// A request is done: its answer goes to the host.
+    #[inline]
+    pub(super) fn finish(&mut self, id: u32, wait: Option<u32>) {
+        let HostOptions { link_bytes_per_second: rate, latency_ns, .. } = self.options;
+        if latency_ns > 0 || rate > 0 && self.slots[id as usize].request.op == HostOp::Read {
+            self.send(id, wait);
+        } else {
+            self.complete(id, wait);
+        }
+    }
+
+    /// Puts an answer, with a read's data, onto the way to the host.
+    fn send(&mut self, id: u32, wait: Option<u32>) {
+        let HostOptions { link_bytes_per_second: rate, latency_ns, .. } = self.options;
+        let now = self.flash.now();
+        let slot = &mut self.slots[id as usize];
+        let mut at = now;
+        if rate > 0 && slot.request.op == HostOp::Read {
+            let link = &mut self.front.outbound;
+            slot.queue_ns += link.free_at.saturating_sub(now);
+            link.free_at = link.free_at.max(now) + link_time(slot.request.bytes_moved(), rate);
+            at = link.free_at;
+        }
+        at += latency_ns;
+        let wait = wait.map(|index| self.flash.state().memory.waits[index as usize]);
+        if self.front.outbound.add(at, id, wait) {
+            self.flash.set_timer(LINK_OUT, Some(at));
+        }
+    }
+
+    pub(super) fn arrivals(&mut self) {
+        let now = self.flash.now();
+        loop {
+            match self.front.inbound.next(now) {
+                Ok((id, _)) => self.enter(id),
+                Err(Some(time)) => return self.flash.set_timer(LINK_IN, Some(time)),
+                Err(None) => return,
+            }
+        }
+    }
+
+    pub(super) fn departures(&mut self) {
+        let now = self.flash.now();
+        loop {
+            match self.front.outbound.next(now) {
+                Ok((id, wait)) => {
+                    let wait = wait.map(|wait| self.flash.memory_mut().note_wait(wait));
+                    self.complete(id, wait);
+                }
+                Err(Some(time)) => return self.flash.set_timer(LINK_OUT, Some(time)),
+                Err(None) => return,
+            }
+        }
+    }
+}
+
+fn link_time(bytes: u64, rate: u64) -> Nanos {
+    (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as Nanos
+}
