@@ -30,6 +30,8 @@ pub enum LawBroken {
     SequenceAtCompletion,
     /// Law 3: a block is handed out when its erase is issued.
     EarlyReuse,
+    /// Law 2, of folds: a block with one bit a cell is erased before its copies are down.
+    EarlyFold,
     /// Law 9: a trim does not hold the page it unmaps.
     TrimHoldsOff,
     /// Law 9: a flush does not wait for the programs before it.

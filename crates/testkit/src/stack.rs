@@ -26,17 +26,19 @@ pub struct Layers {
     pub buffer: Option<&'static str>,
     /// The stripes, or `none`.
     pub stripe: Option<&'static str>,
+    /// Blocks with one bit a cell cache writes, wherever the drive drawn can have some.
+    pub cached: bool,
 }
 
 impl Layers {
     /// A mapping without a buffer.
     pub fn mapping(name: &'static str) -> Self {
-        Self { mapping: Some(name), buffer: Some("none"), stripe: Some("none") }
+        Self { mapping: Some(name), buffer: Some("none"), stripe: Some("none"), cached: false }
     }
 
     /// Stripes over the mapping that can carry them, without a buffer of the host's.
     pub fn stripe(name: &'static str) -> Self {
-        Self { mapping: Some("page"), buffer: Some("none"), stripe: Some(name) }
+        Self { mapping: Some("page"), buffer: Some("none"), stripe: Some(name), cached: false }
     }
 }
 
@@ -134,7 +136,7 @@ impl Stack {
                 .set("ftl.shrd.most_pages", 1 + own.below(4));
         }
         stack.group_chips(&shape, channels);
-        stack.draw_units(&mut own.clone(), &shape);
+        stack.draw_units(&mut own.clone(), &shape, layers.cached);
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
         }
@@ -171,7 +173,7 @@ impl Stack {
     }
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
-    fn draw_units(&mut self, stream: &mut Stream, shape: &Shape) {
+    fn draw_units(&mut self, stream: &mut Stream, shape: &Shape, cached: bool) {
         if stream.chance(0.3) {
             self.set("host.latency", "3us")
                 .set("controller.page_time", "1us")
@@ -179,19 +181,20 @@ impl Stack {
         }
         let name = self.get("ftl.kind").to_owned();
         let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
-        if name == SUPERPAGE || !is_collected || stream.chance(0.6) {
+        if name == SUPERPAGE || !is_collected || stream.chance(if cached { 0.0 } else { 0.6 }) {
             return;
         }
         let mut left = shape.pages_per_block;
         let mut take = |wanted: &[u64]| {
             let fit: Vec<u64> = wanted.iter().copied().filter(|part| left.is_multiple_of(*part)).collect();
-            let part = fit[stream.below(fit.len() as u64) as usize];
+            let part = if fit.is_empty() { 1 } else { fit[stream.below(fit.len() as u64) as usize] };
             left /= part;
             part
         };
         let is_one_plane = self.get("flash.planes_per_die") == "1";
-        let (in_page, planes, in_word_line) =
-            (take(&[1, 2, 4]), if is_one_plane { take(&[1, 2]) } else { 1 }, take(&[1, 2, 3]));
+        let in_page = if cached { 1 } else { take(&[1, 2, 4]) };
+        let planes = if is_one_plane && !cached { take(&[1, 2]) } else { 1 };
+        let in_word_line = take(if cached { &[2, 3] } else { &[1, 2, 3] });
         let per_program = in_page * planes * in_word_line;
         if per_program == 1 || left * in_word_line < 2 {
             return;
@@ -207,7 +210,7 @@ impl Stack {
             self.set("ftl.gc.copyback", false);
         }
         let has_cache = name == "page" && self.get("stripe.kind") == "none" && in_word_line > 1;
-        if has_cache && self.get("ftl.gc.frontier") == "separate" && stream.chance(0.8) {
+        if has_cache && self.get("ftl.gc.frontier") == "separate" && (cached || stream.chance(0.8)) {
             self.set("ftl.slc.share", ["20%", "60%", "100%"][stream.below(3) as usize])
                 .set("ftl.slc.fold_idle", stream.chance(0.5))
                 .set("flash.slc_program_time", "50us");

@@ -406,7 +406,8 @@ impl Flash for TimedFlash {
         let row = self.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
-        let (pinned, done) = (row.pins > 0, row.done);
+        let (pins, done) = (row.pins, row.done);
+        let pinned = pins > 0 && !(cause == Cause::Fold && self.state.breaks(LawBroken::EarlyFold));
         let page = self.state.geometry.page_at(block, 0).0;
         let cause = cause as u8;
         if self.gather.is_on() {

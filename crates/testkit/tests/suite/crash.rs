@@ -36,7 +36,8 @@ fn every_buffer_over_every_mapping_outlives_power_cuts() {
     for (faults, seed) in [(Faults::None, 3), (Faults::Rare, 4)] {
         for buffer in buffer_names() {
             for mapping in mapping_names() {
-                let layers = Layers { mapping: Some(mapping), buffer: Some(buffer), stripe: Some("none") };
+                let layers =
+                    Layers { mapping: Some(mapping), buffer: Some(buffer), stripe: Some("none"), ..Layers::default() };
                 let tally = run(Campaign { faults, layers, cuts_per_life: 500, ..Campaign::new(1500, seed) });
                 assert!(tally.cuts >= 1500 && tally.lives >= 3, "{buffer} over {mapping}: {tally:?}");
             }

@@ -29,6 +29,18 @@ fn an_erase_that_ignores_programs_superseding_its_pages_loses_data() {
 }
 
 #[test]
+fn a_fold_that_erases_before_its_copies_are_down_is_noticed() {
+    let layers = testkit::Layers { cached: true, ..testkit::Layers::mapping("page") };
+    let prepare: fn(&mut FlashState) = |state| state.break_law(LawBroken::EarlyFold);
+    let tally =
+        Campaign { layers, ..Campaign::new(WITHIN, 1) }.run(|_| {}).expect("with all laws kept nothing is lost");
+    assert!(tally.cuts >= WITHIN);
+    // Depending on the order of events an assertion of flash or the oracle is first.
+    let broken = Campaign { prepare, layers, ..Campaign::new(WITHIN, 1) }.run(|_| {});
+    assert!(broken.is_err(), "the campaign did not notice the broken law: {broken:?}");
+}
+
+#[test]
 fn sequence_numbers_taken_at_completion_lose_data() {
     assert_data_lost(&broken(|state| state.break_law(LawBroken::SequenceAtCompletion)));
 }

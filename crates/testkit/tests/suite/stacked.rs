@@ -21,7 +21,7 @@ struct Pair {
 
 impl Pair {
     fn draw(stream: &mut Stream, buffer: &'static str, mapping: &'static str) -> Self {
-        let layers = Layers { mapping: Some(mapping), buffer: Some(buffer), stripe: Some("none") };
+        let layers = Layers { mapping: Some(mapping), buffer: Some(buffer), stripe: Some("none"), ..Layers::default() };
         let upper = Stack::draw(stream, Faults::None, layers);
         let plan = upper.plan().unwrap();
         let page = u64::from(plan.geometry.page_bytes);
