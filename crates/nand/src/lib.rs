@@ -29,7 +29,7 @@ pub use flash::{
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use nvram::{Nvram, NvramId, NvramPage};
-pub use part::{CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
+pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
 pub use state::{BlockRow, Counters, FlashState, LawBroken, Running};
 pub use timed::TimedFlash;

@@ -92,6 +92,18 @@ pub enum SuspendOption {
     ProgramErase,
 }
 
+/// Where command and address cycles of reads and erases go; those of a program go with its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CommandCycles {
+    /// They take their die, and leave the channel free.
+    #[default]
+    Die,
+    /// They take the channel when it is their turn.
+    Channel,
+    /// They take the channel before data that waits for it.
+    ChannelFirst,
+}
+
 /// Optional commands of a part and how its queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CommandOptions {
@@ -113,6 +125,8 @@ pub struct CommandOptions {
     /// A read of a page whose program is still under way is answered from the controller's
     /// buffer instead of waiting for the flash.
     pub read_in_flight: bool,
+    /// Where command and address cycles go.
+    pub command_cycles: CommandCycles,
     /// Pages that the controller's memory holds on their way into cells, where several are programmed together.
     pub gather_pages: u32,
 }

@@ -261,6 +261,7 @@ impl DrivePlan {
             suspend: keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
             read_in_flight: values.on("flash.read_in_flight"),
+            command_cycles: keys::COMMAND_CYCLES.read(values),
             gather_pages: units.gather_units,
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn parameters() -> Vec<Parameter> {
         ),
         Parameter::new(
             SLC_ENDURANCE,
-            ParameterKind::Count { min: 0, max: u32::MAX as u64 },
+            ParameterKind::Count { min: 0, max: u64::from(u32::MAX) },
             "50000",
             "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. \
              0: such use does not wear it.",

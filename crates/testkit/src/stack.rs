@@ -174,6 +174,7 @@ impl Stack {
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
     fn draw_units(&mut self, stream: &mut Stream, shape: &Shape, cached: bool) {
+        self.choose(stream, "flash.command_cycles", &["die", "channel", "channel-first"]);
         if stream.chance(0.3) {
             self.set("host.latency", "3us")
                 .set("controller.page_time", "1us")

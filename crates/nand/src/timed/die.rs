@@ -37,6 +37,8 @@ pub(super) struct Die {
     pub array_done: bool,
     /// The register holds a program's data but the array is still busy.
     pub loaded: bool,
+    /// The gang in the array waits for its command, or has the channel for it.
+    pub commanded: bool,
     /// What began last was of a collection.
     pub cleans: bool,
     /// Members of `transfer` already moved (a program gang keeps them).
@@ -62,6 +64,7 @@ impl Die {
         suspended_left: 0,
         array_done: false,
         loaded: false,
+        commanded: false,
         cleans: false,
         moved: 0,
         suspends: 0,

@@ -64,7 +64,6 @@ impl TimedFlash {
     #[inline]
     pub(super) fn program_ns(&self, gang: u32) -> Nanos {
         match (self.part.page_program_ns, self.part.slc) {
-            (None, None) => self.part.program_ns,
             (_, Some(slc)) if self.is_slc(gang) => slc.program_ns,
             (None, _) => self.part.program_ns,
             (Some(times), _) => {

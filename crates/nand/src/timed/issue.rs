@@ -335,8 +335,15 @@ impl Flash for TimedFlash {
                 self.run_on(*command, &mut left);
             }
         } else {
-            for command in &members {
-                self.drop_member(*command, &mut left);
+            // Those that wait go first: a die whose read is taken off goes on with what waits there, alone or in a gang.
+            for is_active in [false, true] {
+                for command in &members {
+                    let slot = self.slab.get(command.slot);
+                    let is_live = slot.generation == command.generation;
+                    if is_live && (slot.state == State::Active) == is_active {
+                        self.drop_member(*command, &mut left);
+                    }
+                }
             }
         }
         self.joins.return_members(join.0, members);

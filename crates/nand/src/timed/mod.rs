@@ -15,6 +15,7 @@
 //! ```
 
 mod account;
+mod bus;
 mod die;
 mod finish;
 mod gangs;

@@ -1,11 +1,12 @@
 //! Commands on their die: queues, suspension, array, transfer.
 
 use super::TimedFlash;
+use super::bus::COMMAND;
 use super::die::{Die, is_cleaning};
 use super::slab::{Kind, State, flag};
 use crate::NIL;
 use crate::flash::Event;
-use crate::part::SuspendOption;
+use crate::part::{CommandCycles, SuspendOption};
 use units::{BlockId, Cause, Nanos, Ppn};
 
 /// Interruptions of one program or erase; after that it runs to its end.
@@ -16,7 +17,9 @@ impl TimedFlash {
     pub(super) fn handle(&mut self, event: u32) {
         if event < self.die_count {
             let index = event as usize;
-            if self.dies[index].array != NIL {
+            if !self.cached && self.dies[index].commanded {
+                self.command_finished(index);
+            } else if self.dies[index].array != NIL {
                 self.array_finished(index);
             } else if !self.cached && self.dies[index].transfer != NIL {
                 self.transfer_finished(index);
@@ -26,8 +29,12 @@ impl TimedFlash {
         } else if event + 1 == self.timer_base {
             self.end_next();
         } else if event < self.timer_base {
-            let index = self.channels[(event - self.die_count) as usize].serving;
-            self.transfer_finished(index as usize);
+            let serving = self.channels[(event - self.die_count) as usize].serving;
+            if serving & COMMAND != 0 {
+                self.command_finished((serving & !COMMAND) as usize);
+            } else {
+                self.transfer_finished(serving as usize);
+            }
         } else {
             let timer = event - self.timer_base;
             self.state.events.push((0, Event::Timer { timer }));
@@ -145,7 +152,8 @@ impl TimedFlash {
 
     fn try_suspend(&mut self, index: usize) {
         let die = &self.dies[index];
-        if die.array == NIL || die.transfer != NIL || die.suspended != NIL || die.suspends >= SUSPENDS_LIMIT {
+        let is_idle = die.array == NIL || die.commanded;
+        if is_idle || die.transfer != NIL || die.suspended != NIL || die.suspends >= SUSPENDS_LIMIT {
             return;
         }
         let kind = self.slab.get(die.array).kind;
@@ -293,7 +301,9 @@ impl TimedFlash {
         let index = self.state.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
         let die = &self.dies[index];
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && self.slab.get(id).next == NIL;
-        alone && self.queue.armed(index as u32) == Some(self.now + self.read_ns(id) + self.part.command_ns)
+        alone
+            && !die.commanded
+            && self.queue.armed(index as u32) == Some(self.now + self.read_ns(id) + self.part.command_ns)
     }
 
     /// Takes a read that begins now off its die, which goes on with the next command.
@@ -372,71 +382,25 @@ impl TimedFlash {
                 self.ask_channel(index);
                 return;
             }
-            Kind::Read => self.read_ns(gang) + self.part.command_ns,
-            Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
-            Kind::Erase => self.part.erase_ns + self.part.command_ns,
+            Kind::Read => self.read_ns(gang),
+            Kind::Copyback => self.part.read_ns + self.part.program_ns,
+            Kind::Erase => self.part.erase_ns,
         };
         let die = &mut self.dies[index];
         die.array = gang;
         if die.suspended == NIL {
             die.suspends = 0; // not for the read that interrupts: the count belongs to the gang it interrupted
         }
-        self.queue.arm(index as u32, self.now + time);
-    }
-
-    /// The member of the die's transfer gang that moves next.
-    #[inline]
-    fn moving(&self, index: usize) -> u32 {
-        let die = &self.dies[index];
-        let mut id = die.transfer;
-        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts_of(id) } else { die.moved };
-        for _ in 0..moved {
-            id = self.slab.get(id).next;
+        if self.options.command_cycles != CommandCycles::Die && self.part.command_ns > 0 {
+            self.send_command(index, gang);
+            return;
         }
-        id
-    }
-
-    #[inline]
-    fn ask_channel(&mut self, index: usize) {
-        let channel = self.dies[index].channel as usize;
-        if self.channels[channel].serving == NIL {
-            self.grant_channel(channel, index);
-        } else {
-            let id = self.moving(index);
-            self.slab.at(id).since = self.now;
-            self.channels[channel].waiting.push_back(index as u32);
-        }
-    }
-
-    #[inline]
-    fn grant_channel(&mut self, channel: usize, index: usize) {
-        let slot = self.slab.get(self.moving(index));
-        let time = match slot.kind {
-            Kind::Read => self.read_transfer_ns[slot.sectors as usize],
-            Kind::Gathered => self.part_transfer_ns,
-            _ => self.page_transfer_ns,
-        };
-        self.channels[channel].serving = index as u32;
-        let event = if self.cached { self.die_count + channel as u32 } else { index as u32 };
-        self.queue.arm(event, self.now + time);
+        self.queue.arm(index as u32, self.now + time + self.part.command_ns);
     }
 
     #[inline]
     fn transfer_finished(&mut self, index: usize) {
-        let channel = self.dies[index].channel as usize;
-        self.channels[channel].serving = NIL;
-        if let Some(next) = self.channels[channel].waiting.pop_front() {
-            let next = next as usize;
-            let id = self.moving(next);
-            let slot = self.slab.at(id);
-            if slot.flags & flag::TRACED != 0 {
-                let waited = self.now - slot.since;
-                let first = slot.flags & flag::WAITED == 0;
-                slot.flags |= flag::WAITED;
-                self.traces[id as usize].charge_bus(waited, first);
-            }
-            self.grant_channel(channel, next);
-        }
+        self.release_channel(index);
         let gang = self.dies[index].transfer;
         if self.slab.get(gang).kind == Kind::Read {
             self.read_moved(index, gang);

@@ -1,9 +1,9 @@
 //! Law 10: a queued operation can be taken back; one that has begun runs on and is counted as wasted.
 
 use crate::rig::{
-    US, at, fill, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
+    US, at, fill, flash, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
 };
-use nand::{Cancel, Cancelled, Completion, Counters, Flash, JoinId, Read, Time, TimedFlash};
+use nand::{Cancel, Cancelled, CommandOptions, Completion, Counters, Flash, JoinId, Read, Time, TimedFlash};
 use units::{BlockId, Cause};
 
 /// Reads the first pages of a block, as one operation.
@@ -157,4 +157,21 @@ fn a_long_queue_is_taken_back_command_by_command_in_no_time() {
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     assert_eq!((unstarted, pins(&flash, 0)), (READS, 0), "nor has the first begun");
     assert_eq!(run(&mut flash), []);
+}
+
+/// The die went on with a read of the same operation, in a gang with another one's, and both were taken off.
+#[test]
+fn reads_of_others_are_answered_when_an_operation_that_begins_now_is_taken_back() {
+    let mut flash = flash(CommandOptions { multi_plane: true, ..CommandOptions::default() });
+    fill(&mut flash, 0, 0, 2);
+    fill(&mut flash, 0, 2, 1);
+    let join = flash.open(0, 7, Cancel::Possible);
+    for page in 0..2 {
+        flash.read(0, part_of(join, at(0, 0, page), Cause::Host));
+    }
+    flash.close(join);
+    read(&mut flash, at(0, 2, 0), 8);
+    assert_eq!(flash.cancel(join), Cancelled { unstarted: 2, wasted: 0 });
+    assert!(run(&mut flash).iter().any(|(_, event)| joined(8)(event)));
+    assert_eq!([0, 2].map(|block| pins(&flash, block)), [0, 0]);
 }

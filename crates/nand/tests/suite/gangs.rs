@@ -13,6 +13,7 @@ const MULTI: CommandOptions = CommandOptions {
     suspend_ns: 0,
     uninterrupted: false,
     read_in_flight: false,
+    command_cycles: nand::CommandCycles::Die,
     gather_pages: 0,
 };
 

@@ -5,10 +5,11 @@ use crate::rig::{
     time_of,
 };
 use nand::{
-    Cancel, CommandOptions, ContentsKind, CopyWay, Counters, Event, Flash, FlashState, Part, Read, Time, TimedFlash,
+    Cancel, CommandCycles, CommandOptions, ContentsKind, CopyWay, Counters, Event, Flash, FlashState, Part, Read, Time,
+    TimedFlash,
 };
 use proptest::prelude::*;
-use units::{BlockId, Cause, DieId, Geometry, Nanos, Shape};
+use units::{BlockId, Cause, DieId, Geometry, Nanos, Ppn, Shape};
 
 #[test]
 fn an_idle_read_costs_array_time_plus_transfer() {
@@ -266,4 +267,34 @@ proptest! {
         counted.meter_mut().take(&mut spans);
         prop_assert_eq!(spans.iter().map(|span| span.time).sum::<Nanos>(), flash.now());
     }
+}
+
+/// The time of a read on one channel with a die that is sent a program and another die whose program waits for it.
+fn read_beside_programs(cycles: CommandCycles) -> Nanos {
+    let shape = Shape {
+        channels: 1,
+        dies_per_channel: 3,
+        planes_per_die: 1,
+        blocks_per_die: 1,
+        pages_per_block: 4,
+        page_bytes: 512,
+    };
+    let state = FlashState::new(Geometry::new(shape).expect("a valid shape"), ContentsKind::None);
+    let options = CommandOptions { command_cycles: cycles, ..CommandOptions::default() };
+    let mut flash = TimedFlash::new(state, Part { command_ns: 2 * US, ..PART }, options, 0);
+    program(&mut flash, Ppn(8));
+    run(&mut flash);
+    let start = flash.now();
+    program(&mut flash, Ppn(0));
+    program(&mut flash, Ppn(4));
+    read(&mut flash, Ppn(8), 7);
+    (time_of(&run(&mut flash), joined(7)) - start) / US
+}
+
+#[test]
+fn commands_take_the_channel_in_turn_or_first_where_they_take_it() {
+    // Programs move until 7 and 14 us; the read takes 10 us in its array and 5 us to move.
+    assert_eq!(read_beside_programs(CommandCycles::Die), 14 + 5, "its array works meanwhile");
+    assert_eq!(read_beside_programs(CommandCycles::Channel), 14 + 2 + 10 + 5);
+    assert_eq!(read_beside_programs(CommandCycles::ChannelFirst), 7 + 2 + 10 + 5);
 }

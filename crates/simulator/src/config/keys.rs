@@ -3,7 +3,7 @@
 use super::presets::part_choices;
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
-use nand::{ContentsKind, SuspendOption};
+use nand::{CommandCycles, ContentsKind, SuspendOption};
 use trace::formats::{Fit, Order};
 use units::HOUR;
 
@@ -53,6 +53,15 @@ pub(crate) const CLEANING: Choices<bool> = Choices {
     table: &[
         ("interleaved", "they may, in order of arrival", false),
         ("uninterrupted", "not before it has ended or waits for something else", true),
+    ],
+};
+/// Where command and address cycles go.
+pub(crate) const COMMAND_CYCLES: Choices<CommandCycles> = Choices {
+    key: "flash.command_cycles",
+    table: &[
+        ("die", "those of reads and erases take their die alone", CommandCycles::Die),
+        ("channel", "they take the channel, in the order in which dies ask for it", CommandCycles::Channel),
+        ("channel-first", "they take the channel, before data that waits for it", CommandCycles::ChannelFirst),
     ],
 };
 /// What a read may interrupt.
@@ -236,6 +245,14 @@ const FLASH: &[Parameter] = &[
         "0ns",
         "Command and address cycles of one command.",
     ),
+    Parameter::new(
+        COMMAND_CYCLES.key,
+        Kind::Choice(|| COMMAND_CYCLES.named()),
+        "die",
+        "What flash.command_overhead keeps busy; the cycles of a program go with its data.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.endurance",
         Kind::Count { min: 0, max: u32::MAX as u64 },

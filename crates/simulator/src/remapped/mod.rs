@@ -226,7 +226,7 @@ impl<D: BlockDevice> Remapped<D> {
     }
 
     /// Takes the driver's answers; `ender` is the command whose completion brought them.
-    fn take_answers(&mut self, ender: Option<Ender>) {
+    fn take_answers(&mut self, ender: Option<&Ender>) {
         while let Some(Done { tag, op, failed }) = self.driver.machine.next_done() {
             let id = tag as u32;
             let Slot { tag, request, taken } = self.slots[id as usize];
@@ -248,9 +248,9 @@ impl<D: BlockDevice> Remapped<D> {
             let completion = Completion { tag, request, failed, wait: None, queue_ns: all, space_ns: 0 };
             // A command that was under way before the request came explains nothing of it: it waited for it.
             let completion = match ender.filter(|ender| ender.issued >= taken) {
-                Some(Ender { issued, queue_ns, space_ns, wait }) => {
+                Some(&Ender { issued, queue_ns, space_ns, ref wait }) => {
                     self.ready.waits.extend(wait);
-                    let wait = wait.map(|_| self.ready.waits.len() as u32 - 1);
+                    let wait = wait.as_ref().map(|_| self.ready.waits.len() as u32 - 1);
                     Completion { wait, queue_ns: issued - request.arrival + queue_ns, space_ns, ..completion }
                 }
                 None => completion,
@@ -273,7 +273,7 @@ impl<D: BlockDevice> Remapped<D> {
             self.driver.machine.completed(now, completion.tag, completion.failed, data);
             let Completion { queue_ns, space_ns, wait, .. } = *completion;
             let wait = wait.map(|index| from_device.waits[index as usize]);
-            self.take_answers(Some(Ender { issued, queue_ns, space_ns, wait }));
+            self.take_answers(Some(&Ender { issued, queue_ns, space_ns, wait }));
             // Numbers of commands are used again: what is new is noted before the next one ends.
             self.pump();
         }

@@ -9,7 +9,7 @@ use simulator::session::{self, SessionOptions};
 use simulator::{BlockDevice, Completions, Config, DrivePlan, Progress};
 use units::{Cause, HostOp};
 
-/// A 1 MB sequential fill of an erased drive, read by eye from published graphs (TechPowerUp's reviews of each drive;
+/// A 1 MB sequential fill of an erased drive, read by eye from published graphs (`TechPowerUp`'s reviews of each drive;
 /// phases are good to about 20 %). GB and GB/s.
 struct Cliff {
     name: &'static str,
@@ -70,7 +70,7 @@ impl Cliff {
         let time = |pages: f64, rate: f64| format!("{:.0}ns", DIES * 4.0 * pages * PAGE / rate);
         let share = if self.takes_all() { 1.0 } else { self.first.1 * self.bits / (self.capacity * FLASH) };
         let block = 4.0 * 8.0 * self.bits * PAGE;
-        let capacity = (self.capacity * 1e9 / SCALE / 1048576.0).floor() * 1048576.0;
+        let capacity = (self.capacity * 1e9 / SCALE / 1_048_576.0).floor() * 1_048_576.0;
         // Folding begins where the second phase ends.
         let free =
             self.second.1.map_or(0.0, |end| self.capacity * FLASH - self.first.1 * self.bits - (end - self.first.1));
@@ -100,7 +100,7 @@ impl Cliff {
             "host.idle_after=0ns".into(),
             "workload.request_size=1MiB".into(),
             "workload.queue_depth=8".into(),
-            format!("workload.requests={}", capacity / 1048576.0),
+            format!("workload.requests={}", capacity / 1_048_576.0),
         ]
     }
 

@@ -104,6 +104,9 @@ impl<S: Scheme> PageMap<S> {
         let block = self.geometry.block_of(page);
         if flash.take_back_erase(block) {
             self.space.lanes.erase_ends(block);
+            if let Some(slc) = &mut self.slc {
+                slc.note_erase_taken_back(flash.state(), self.space.lanes.of_block(block), block);
+            }
             self.space.lanes.put_back(&mut self.pages, flash.state(), block);
         } else {
             let lane = self.space.lanes.of_block(block);

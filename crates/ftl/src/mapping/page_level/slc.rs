@@ -93,6 +93,11 @@ impl SlcCache {
         self.in_use[lane] -= u32::from(state.block(block).is_slc());
     }
 
+    /// It is not, after all.
+    pub fn note_erase_taken_back(&mut self, state: &FlashState, lane: usize, block: BlockId) {
+        self.in_use[lane] += u32::from(state.block(block).is_slc());
+    }
+
     /// The block of a lane to be folded in idle time.
     pub fn oldest<F: Flash, S: Scheme>(&self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
         if !self.fold_idle || self.in_use[lane] == 0 {

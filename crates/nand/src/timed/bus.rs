@@ -1,0 +1,103 @@
+//! The channel of a die: data of one die at a time, and commands, where they take it.
+
+use super::TimedFlash;
+use super::slab::{Kind, flag};
+use crate::NIL;
+use crate::part::CommandCycles;
+
+/// Marks a die that has, or waits for, the channel for a command.
+pub(super) const COMMAND: u32 = 1 << 31;
+
+impl TimedFlash {
+    /// The member of the die's transfer gang that moves next.
+    #[inline]
+    pub(super) fn moving(&self, index: usize) -> u32 {
+        let die = &self.dies[index];
+        let mut id = die.transfer;
+        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts_of(id) } else { die.moved };
+        for _ in 0..moved {
+            id = self.slab.get(id).next;
+        }
+        id
+    }
+
+    #[inline]
+    pub(super) fn ask_channel(&mut self, index: usize) {
+        let channel = self.dies[index].channel as usize;
+        if self.channels[channel].serving == NIL {
+            self.grant_channel(channel, index as u32);
+        } else {
+            let id = self.moving(index);
+            self.slab.at(id).since = self.now;
+            self.channels[channel].waiting.push_back(index as u32);
+        }
+    }
+
+    /// The command and address cycles of the gang that is to begin take the channel before its array works.
+    pub(super) fn send_command(&mut self, index: usize, gang: u32) {
+        self.dies[index].commanded = true;
+        let (channel, entry) = (self.dies[index].channel as usize, index as u32 | COMMAND);
+        if self.channels[channel].serving == NIL {
+            self.grant_channel(channel, entry);
+            return;
+        }
+        self.slab.at(gang).since = self.now;
+        let waiting = &mut self.channels[channel].waiting;
+        if self.options.command_cycles == CommandCycles::ChannelFirst {
+            let commands = waiting.iter().take_while(|entry| **entry & COMMAND != 0).count();
+            waiting.insert(commands, entry);
+        } else {
+            waiting.push_back(entry);
+        }
+    }
+
+    /// A die has its command: its array begins.
+    pub(super) fn command_finished(&mut self, index: usize) {
+        self.release_channel(index);
+        let die = &mut self.dies[index];
+        die.commanded = false;
+        let gang = die.array;
+        let time = match self.slab.get(gang).kind {
+            Kind::Read => self.read_ns(gang),
+            Kind::Copyback => self.part.read_ns + self.part.program_ns,
+            _ => self.part.erase_ns,
+        };
+        self.queue.arm(index as u32, self.now + time);
+    }
+
+    #[inline]
+    fn grant_channel(&mut self, channel: usize, entry: u32) {
+        let time = if entry & COMMAND != 0 {
+            self.part.command_ns
+        } else {
+            let slot = self.slab.get(self.moving(entry as usize));
+            match slot.kind {
+                Kind::Read => self.read_transfer_ns[slot.sectors as usize],
+                Kind::Gathered => self.part_transfer_ns,
+                _ => self.page_transfer_ns,
+            }
+        };
+        self.channels[channel].serving = entry;
+        let event = if self.cached { self.die_count + channel as u32 } else { entry & !COMMAND };
+        self.queue.arm(event, self.now + time);
+    }
+
+    /// The channel of a die goes to the next one that waits.
+    #[inline]
+    pub(super) fn release_channel(&mut self, index: usize) {
+        let channel = self.dies[index].channel as usize;
+        self.channels[channel].serving = NIL;
+        if let Some(next) = self.channels[channel].waiting.pop_front() {
+            let die = (next & !COMMAND) as usize;
+            let id = if next & COMMAND != 0 { self.dies[die].array } else { self.moving(die) };
+            let slot = self.slab.at(id);
+            if slot.flags & flag::TRACED != 0 {
+                let waited = self.now - slot.since;
+                let first = slot.flags & flag::WAITED == 0;
+                slot.flags |= flag::WAITED;
+                self.traces[id as usize].charge_bus(waited, first);
+            }
+            self.grant_channel(channel, next);
+        }
+    }
+}
