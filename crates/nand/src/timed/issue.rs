@@ -335,7 +335,8 @@ impl Flash for TimedFlash {
                 self.run_on(*command, &mut left);
             }
         } else {
-            // Those that wait go first: a die whose read is taken off goes on with what waits there, alone or in a gang.
+            // Those that wait go first: a die whose read is taken off goes on with what waits there, alone or in a
+            // gang.
             for is_active in [false, true] {
                 for command in &members {
                     let slot = self.slab.get(command.slot);
