@@ -7,6 +7,7 @@
 //! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
 //! empties, so layers never re-enter each other.
 
+mod ageing;
 mod below;
 mod choices;
 mod condition;
@@ -24,6 +25,7 @@ mod tag;
 mod timing;
 mod waited;
 
+pub use ageing::{CELLS_ERR, ERRORS};
 pub use below::Below;
 pub use choices::Choices;
 pub use condition::{Condition, Conditions, Test, declaring, of_table};

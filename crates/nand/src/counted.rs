@@ -204,22 +204,37 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     #[inline(always)]
-    fn read_now(&mut self, read: &Read) {
+    fn read_now(&mut self, owner: Owner, read: &Read) {
         self.meter.read(read.cause, read.sectors);
+        if self.state.errs() {
+            self.retry(owner, read.page);
+        }
         let failed = self.state.complete_read(read.page, read.cause, read.payload);
         self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
+    }
+
+    /// Reads a page again until its errors can be corrected.
+    #[cold]
+    #[inline(never)]
+    fn retry(&mut self, owner: Owner, page: Ppn) {
+        let retries = self.state.retries(page);
+        self.state.counters.reads[Cause::Retry.index()] += u64::from(retries);
+        if retries > 0 {
+            self.meter.retry(retries);
+        }
+        self.state.disturb(owner, page, retries);
     }
 
     /// Reads a page where programs have failed and were not placed again yet.
     #[cold]
     #[inline(never)]
-    fn read_among_failed(&mut self, read: Read) {
+    fn read_among_failed(&mut self, owner: Owner, read: Read) {
         let mut read = read;
         while self.failed_at(Some(read.page)).is_some() {
             let Some(source) = self.read_failed(read) else { return };
             read = source;
         }
-        self.read_now(&read);
+        self.read_now(owner, &read);
     }
 
     /// Reads a page whose program failed: what it was to hold, or what it was to copy.
@@ -348,11 +363,11 @@ impl<M: Meter> Flash for CountedFlash<M> {
     }
 
     #[inline(always)]
-    fn read(&mut self, _: Owner, read: Read) -> Outcome {
+    fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         if self.failed.is_empty() {
-            self.read_now(&read);
+            self.read_now(owner, &read);
         } else {
-            self.read_among_failed(Read { after: None, ..read });
+            self.read_among_failed(owner, Read { after: None, ..read });
         }
         Outcome::Done
     }

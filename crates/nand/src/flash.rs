@@ -288,6 +288,11 @@ pub enum Event {
     },
     /// A program failed, or was queued behind one that did; [`FailedProgram::details`] tells what it was.
     ProgramFailed(CommandId),
+    /// What a block holds is to be written anew: it was read too often, or is too old.
+    RefreshDue {
+        /// The block.
+        block: BlockId,
+    },
     /// A die answers nothing any more.
     DieLost {
         /// The die.

@@ -31,7 +31,9 @@ pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
-pub use state::{BlockRow, Counters, FlashState, LawBroken, Running};
+pub use state::{
+    AgeingOptions, BlockRow, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits, Running, lost_share,
+};
 pub use timed::TimedFlash;
 
 /// "No such page, command or slot" inside packed records; outside them it is an `Option`.

@@ -8,12 +8,15 @@
 
 use crate::counted::CountedFlash;
 use crate::part::Part;
-use units::{Cause, Geometry, Nanos, SECTOR_BYTES};
+use crate::state::FlashState;
+use units::{Cause, Nanos, SECTOR_BYTES};
 
 /// Hears of every command that counted flash carries out, failed ones included.
 pub trait Meter: 'static {
     /// A page was read, and `sectors` of it moved over the channel.
     fn read(&mut self, cause: Cause, sectors: u8);
+    /// A page was read again so many times.
+    fn retry(&mut self, times: u32);
     /// A page was moved over the channel and programmed.
     fn program(&mut self, cause: Cause);
     /// A page was copied inside its plane.
@@ -26,6 +29,8 @@ pub trait Meter: 'static {
 impl Meter for () {
     #[inline(always)]
     fn read(&mut self, _: Cause, _: u8) {}
+    #[inline(always)]
+    fn retry(&mut self, _: u32) {}
     #[inline(always)]
     fn program(&mut self, _: Cause) {}
     #[inline(always)]
@@ -51,6 +56,7 @@ pub struct Span {
 pub struct ServiceMeter {
     /// Cost of a read by sectors moved: a division less for each.
     read_ns: Vec<Nanos>,
+    retry_ns: Nanos,
     program_ns: Nanos,
     copyback_ns: Nanos,
     erase_ns: Nanos,
@@ -58,13 +64,15 @@ pub struct ServiceMeter {
 }
 
 impl ServiceMeter {
-    /// A meter with the times of a part for the pages of a geometry.
-    pub fn new(part: &Part, geometry: &Geometry) -> Self {
+    /// A meter with the times of a part for the pages of a flash.
+    pub fn new(part: &Part, state: &FlashState) -> Self {
+        let geometry = &state.geometry;
         let Part { read_ns, program_ns, erase_ns, command_ns, .. } = *part;
         Self {
             read_ns: (0..=geometry.sectors_per_page())
                 .map(|sectors| read_ns + command_ns + part.transfer_ns(u64::from(sectors) * SECTOR_BYTES))
                 .collect(),
+            retry_ns: read_ns + state.decode_ns(),
             program_ns: program_ns + command_ns + part.transfer_ns(u64::from(geometry.page_bytes)),
             copyback_ns: read_ns + program_ns + command_ns,
             erase_ns: erase_ns + command_ns,
@@ -91,6 +99,10 @@ impl Meter for ServiceMeter {
     #[inline]
     fn read(&mut self, cause: Cause, sectors: u8) {
         self.add(cause, self.read_ns[usize::from(sectors)]);
+    }
+
+    fn retry(&mut self, times: u32) {
+        self.add(Cause::Retry, Nanos::from(times) * self.retry_ns);
     }
 
     #[inline]

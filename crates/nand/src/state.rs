@@ -5,10 +5,12 @@
 //! it: it takes events, resets counters, restores an image and lets things fail (`state_mut`, which layers cannot call
 //! because they are generic over [`crate::Flash`]).
 
+mod ageing;
 mod cut;
 mod kept;
 mod slc;
 
+pub use ageing::{AgeingOptions, Correction, ErrorRate, RefreshLimits, lost_share};
 pub use cut::Running;
 
 use crate::NIL;
@@ -17,6 +19,7 @@ use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program};
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, Payloads};
+use ageing::Ageing;
 use slc::SlcMode;
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
@@ -68,6 +71,10 @@ const BAD: u16 = 4;
 const SKIPS: u16 = 8;
 /// The block is programmed with one bit a cell.
 const SLC: u16 = 16;
+/// What the block holds is to be written anew.
+const REFRESH: u16 = 32;
+/// What does not keep a block from being programmed.
+const USABLE: u16 = SKIPS | SLC | REFRESH;
 
 impl BlockRow {
     const NEW: BlockRow =
@@ -158,6 +165,7 @@ pub struct FlashState {
     /// first such page and the page behind the last.
     skips: Vec<(BlockId, u16, u16)>,
     slc: Option<Box<SlcMode>>,
+    ageing: Option<Box<Ageing>>,
     hash: u64,
     faults: Faults,
     broken: Option<LawBroken>,
@@ -185,6 +193,7 @@ impl FlashState {
             blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
             skips: Vec::new(),
             slc: None,
+            ageing: None,
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
@@ -257,7 +266,7 @@ impl FlashState {
     /// Whether the data of a programmed page cannot be read: it is uncorrectable, or its die is dead.
     pub(crate) fn is_unreadable(&self, page: Ppn) -> bool {
         let is_lost = |contents: &Contents| contents.oob(page.0).kind == PageKind::Lost;
-        self.block_is_dead(page) || self.contents().is_some_and(is_lost)
+        self.block_is_dead(page) || self.contents().is_some_and(is_lost) || self.is_beyond_correction(page)
     }
 
     /// Whether the page sits on a dead die.
@@ -341,7 +350,7 @@ impl FlashState {
         let breaks_reuse = self.breaks(LawBroken::EarlyReuse);
         let row = &mut self.blocks[block.index()];
         assert!(
-            u32::from(row.issued) == position && (row.flags & !(FAILED | SKIPS | SLC) == 0 || breaks_reuse),
+            u32::from(row.issued) == position && (row.flags & !(FAILED | USABLE) == 0 || breaks_reuse),
             "program of page {position} of block {block}: next page is {}, flags {:#x}",
             row.issued,
             row.flags,
@@ -400,13 +409,16 @@ impl FlashState {
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
         let row = &mut self.blocks[block.index()];
-        if self.faults.active || self.contents.is_some() || row.flags & !(SKIPS | SLC) != 0 {
+        if self.faults.active || self.contents.is_some() || row.flags & !USABLE != 0 {
             return false;
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
         assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
         row.issued += 1;
         row.done = row.issued;
+        if row.done == 1 && self.errs() {
+            self.begin_age_of(block);
+        }
         self.counters.programs[cause.index()] += 1;
         self.mix(u64::from(page.0));
         true
@@ -420,7 +432,11 @@ impl FlashState {
         let row = &mut self.blocks[block.index()];
         let in_order = u32::from(row.done) == position || row.flags & SKIPS != 0 && u32::from(row.done) < position;
         assert!(in_order, "page {position} of block {block} completed out of order");
+        let is_first = row.done == 0;
         row.done = position as u16 + 1;
+        if is_first && self.errs() {
+            self.begin_age_of(block);
+        }
         self.counters.programs[cause.index()] += 1;
     }
 
@@ -479,6 +495,10 @@ impl FlashState {
             self.counters.failed_reads += 1;
             return true;
         }
+        if self.errs() && !cause.is_own() && self.is_beyond_correction(page) {
+            self.counters.failed_reads += 1;
+            return true;
+        }
         let Some(contents) = self.contents.as_deref() else { return false };
         if contents.oob(page.0).kind == PageKind::Lost {
             self.counters.failed_reads += 1;
@@ -534,7 +554,7 @@ impl FlashState {
             }
             return false;
         }
-        row.flags &= !(SKIPS | SLC);
+        row.flags &= !USABLE;
         row.done = 0;
         row.issued = 0;
         row.entered = 0;

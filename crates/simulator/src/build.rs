@@ -3,6 +3,7 @@
 use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+use crate::errors;
 use crate::state::Fill;
 use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
@@ -150,6 +151,8 @@ impl DrivePlan {
         plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
+        let has_own_map = plan.stripes.as_ref().is_some_and(|stripes| stripes.own_reserve().is_some());
+        errors::check(&plan.config.values, has_own_map).map_err(together)?;
         Ok(plan)
     }
 
@@ -412,6 +415,7 @@ impl DrivePlan {
         }
         flash.set_faults(self.fault_plan(), self.seed());
         unit::allow_slc(&self.config.values, &mut flash);
+        errors::let_err(&self.config.values, self.units.page_bytes, self.seed(), &mut flash);
         flash
     }
 
@@ -435,7 +439,7 @@ impl DrivePlan {
 
     /// Counted flash over a state that tells what its commands would cost one after the other.
     pub fn metered(&self, flash: FlashState) -> MeteredFlash {
-        let meter = ServiceMeter::new(&self.part, &self.geometry);
+        let meter = ServiceMeter::new(&self.part, &flash);
         MeteredFlash::with_meter(flash, meter)
     }
 

@@ -7,6 +7,7 @@ mod build;
 mod clocked;
 pub mod config;
 mod drive;
+mod errors;
 mod oracle;
 mod remapped;
 pub mod run;

@@ -51,6 +51,7 @@ impl DriveState {
         let mut reader = SnapshotReader::new(&self.0);
         load_flash(&mut state, &mut reader)?;
         state.reset_counters();
+        state.begin_to_age();
         let mut drive = plan.assemble(flash(state));
         drive.top_mut().load(&mut reader)?;
         drive.top_mut().reset_counters();

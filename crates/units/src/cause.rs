@@ -26,10 +26,14 @@ pub enum Cause {
     Rebuild,
     /// Moving what is valid in blocks with one bit a cell into others.
     Fold,
+    /// Reading a page again whose errors could not be corrected.
+    Retry,
+    /// Writing a block anew that was read too often or is too old.
+    Refresh,
 }
 
 /// Every cause, in display order; the index is the discriminant.
-pub const CAUSES: [Cause; 11] = [
+pub const CAUSES: [Cause; 13] = [
     Cause::Host,
     Cause::Gc,
     Cause::Merge,
@@ -41,6 +45,8 @@ pub const CAUSES: [Cause; 11] = [
     Cause::Wear,
     Cause::Rebuild,
     Cause::Fold,
+    Cause::Retry,
+    Cause::Refresh,
 ];
 
 /// Causes there were from the beginning: result hashes mix what the later ones count only where it is not zero.
@@ -64,7 +70,15 @@ impl Cause {
             Cause::Wear => "wear",
             Cause::Rebuild => "rebuild",
             Cause::Fold => "fold",
+            Cause::Retry => "retry",
+            Cause::Refresh => "refresh",
         }
+    }
+
+    /// Whether commands of this cause read pages of the drive's own, and none of the host's.
+    #[inline]
+    pub const fn is_own(self) -> bool {
+        matches!(self, Cause::Mapping | Cause::Metadata)
     }
 
     /// The cause as a table index.

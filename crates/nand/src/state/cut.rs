@@ -48,6 +48,7 @@ impl FlashState {
                 Running::Erase(block) => image.tear_erase(block, pages, stream),
             }
         }
+        image.restart_clock();
         image.memory.lose_power();
         image
     }

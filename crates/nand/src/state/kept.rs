@@ -1,13 +1,14 @@
 //! States of blocks as numbers, for a snapshot or a mirror.
 
-use super::{BAD, BlockRow, FAILED, FlashState, SKIPS, SLC};
+use super::{BAD, BlockRow, FAILED, FlashState, REFRESH, SKIPS, SLC};
 use units::BlockId;
 
 impl FlashState {
     /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
     /// state of the fault stream.
     pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
-        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
+        let rows =
+            self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !(SKIPS | REFRESH)), row.erases]);
         (rows.collect(), self.faults.state())
     }
 

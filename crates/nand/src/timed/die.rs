@@ -9,7 +9,7 @@ use units::{CAUSES, Cause};
 /// Whether commands of a cause, as its number, are those of collection and wear levelling.
 #[inline]
 pub(super) fn is_cleaning(cause: u8) -> bool {
-    matches!(CAUSES[usize::from(cause)], Cause::Gc | Cause::Wear | Cause::Merge | Cause::Fold)
+    matches!(CAUSES[usize::from(cause)], Cause::Gc | Cause::Wear | Cause::Merge | Cause::Fold | Cause::Refresh)
 }
 
 /// One die. A *gang* is a list of commands for different planes that run together; without

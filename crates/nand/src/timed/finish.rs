@@ -28,11 +28,17 @@ impl TimedFlash {
         let slot = *self.slab.get(id);
         let block = self.block_of(slot.page);
         self.state.mix(self.now << 20 ^ u64::from(slot.page));
+        if self.state.errs() {
+            self.state.keep_clock(self.now);
+        }
         let mut failed = false;
         match slot.kind {
             Kind::Read => {
                 let cause = CAUSES[slot.cause as usize];
                 let payload = PayloadId(slot.payload);
+                if self.state.errs() {
+                    self.disturbed_by(&slot);
+                }
                 failed = self.state.complete_read(Ppn(slot.page), cause, payload);
                 self.unpin(block);
             }

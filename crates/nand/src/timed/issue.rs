@@ -156,7 +156,7 @@ impl TimedFlash {
             What::Merge => Program::Data { payload: PayloadId(slot.payload), merge: true },
             What::Copy => Program::Copy,
             What::Record => Program::Record((slot.payload != NIL).then_some(RecordId(slot.payload))),
-            What::Nothing | What::Answered => unreachable!("a read or an erase writes nothing"),
+            What::Nothing | What::Answered | What::Retried => unreachable!("a read or an erase writes nothing"),
         }
     }
 

@@ -23,6 +23,7 @@ mod gather;
 mod issue;
 mod join;
 mod ready;
+mod retry;
 mod slab;
 mod step;
 

@@ -51,6 +51,8 @@ pub(super) enum What {
     Record,
     /// A read that has its data from the controller and waits for something else to end.
     Answered,
+    /// A read whose array has read again, as often as that takes.
+    Retried,
 }
 
 pub(super) mod flag {

@@ -3,7 +3,7 @@
 use super::TimedFlash;
 use super::bus::COMMAND;
 use super::die::{Die, is_cleaning};
-use super::slab::{Kind, State, flag};
+use super::slab::{Kind, State, What, flag};
 use crate::NIL;
 use crate::flash::Event;
 use crate::part::{CommandCycles, SuspendOption};
@@ -300,8 +300,10 @@ impl TimedFlash {
     pub(super) fn begins_now(&self, id: u32) -> bool {
         let index = self.state.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
         let die = &self.dies[index];
-        let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && self.slab.get(id).next == NIL;
+        let slot = self.slab.get(id);
+        let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && slot.next == NIL;
         alone
+            && slot.what != What::Retried
             && !die.commanded
             && self.queue.armed(index as u32) == Some(self.now + self.read_ns(id) + self.part.command_ns)
     }
@@ -485,9 +487,12 @@ impl TimedFlash {
 
     #[inline]
     fn array_finished(&mut self, index: usize) {
-        let die = &mut self.dies[index];
-        let gang = die.array;
+        let gang = self.dies[index].array;
         if self.slab.get(gang).kind == Kind::Read {
+            if self.state.errs() && self.reads_again(index, gang) {
+                return;
+            }
+            let die = &mut self.dies[index];
             if die.transfer == NIL {
                 die.transfer = gang;
                 die.array = NIL;
@@ -502,6 +507,7 @@ impl TimedFlash {
             }
             return;
         }
+        let die = &mut self.dies[index];
         die.array = NIL;
         if die.loaded {
             let next = die.transfer;

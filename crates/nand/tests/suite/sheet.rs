@@ -233,7 +233,7 @@ proptest! {
     #[test]
     fn commands_one_at_a_time_cost_what_the_meter_says(work in work()) {
         let mut flash = plain();
-        let meter = nand::ServiceMeter::new(&PART, &flash.state().geometry);
+        let meter = nand::ServiceMeter::new(&PART, flash.state());
         let mut counted = nand::MeteredFlash::with_meter(flash.state().clone(), meter);
         for page in 0..4 {
             program(&mut flash, at(0, 3, page));

@@ -465,7 +465,7 @@ pub fn all_keys() -> Vec<Parameter> {
     let buffers = [vec![buffer], buffer::parameters()].concat();
     let of_mappings = mapping::parameters().into_iter().map(|parameter| parameter.under(stripe::MAPPED));
     let mappings = [vec![mapping], of_mappings.collect()].concat();
-    let own = [DRIVE.to_vec(), FLASH.to_vec(), crate::unit::parameters()].concat();
+    let own = [DRIVE.to_vec(), FLASH.to_vec(), crate::unit::parameters(), crate::errors::parameters()].concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
     [own, buffers, stripes, mappings, remap::keys(), workloads].concat()
 }

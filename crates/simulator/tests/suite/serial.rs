@@ -278,7 +278,7 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         command_ns: 0,
         endurance: 0,
     };
-    ServiceMeter::new(&part, &state.geometry)
+    ServiceMeter::new(&part, &state)
 }
 
 #[test]

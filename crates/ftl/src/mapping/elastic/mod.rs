@@ -347,7 +347,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. } => return,
+            Event::Timer { .. } | Event::RefreshDue { .. } => return,
             Event::Joined { token, failed, wait } => self.read_ended(flash, token, failed, wait, outbox),
             Event::Notified { page, .. } => {
                 // One that failed and was given up ends as well.

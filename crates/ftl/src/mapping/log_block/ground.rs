@@ -119,7 +119,7 @@ impl Ground {
     #[inline(always)]
     pub(super) fn on_event<F: Flash>(&mut self, flash: &mut F, event: &Event) {
         match *event {
-            Event::Timer { .. } | Event::DieLost { .. } | Event::Joined { .. } => {}
+            Event::Timer { .. } | Event::RefreshDue { .. } | Event::DieLost { .. } | Event::Joined { .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE == TOMBSTONE => {
                 self.trims.programmed(flash, Ppn(token & !TOMBSTONE));
             }

@@ -3,6 +3,7 @@
 use super::fail::Homeless;
 use super::pages::Pages;
 use super::parameters::{Frontiers, Settings};
+use super::refresh::Due;
 use super::scheme::Scheme;
 use super::slc::SlcCache;
 use super::space::Space;
@@ -38,6 +39,8 @@ pub(super) struct Collector {
     level_gap: u32,
     /// The host is idle.
     pub idle: bool,
+    /// Blocks to be written anew.
+    pub due: Due,
     /// Full blocks that the policy chose and that were not taken, as it chose nothing else, since counting began.
     pub overruled: u64,
     /// Blocks moved to even out wear since counting began.
@@ -65,6 +68,7 @@ impl Collector {
             background_free_blocks: settings.background_free_blocks,
             level_gap: settings.level_gap,
             idle: false,
+            due: Due::default(),
             overruled: 0,
             levelled_blocks: 0,
         }
@@ -108,8 +112,12 @@ impl Collector {
         {
             return Some((block, Cause::Fold));
         }
+        let waits_for_turn = self.in_turn && ground.homeless.is_empty() && ground.space.lanes.another_collects(lane);
+        if !waits_for_turn && let Some(block) = self.due.next(flash, ground, lane) {
+            return Some((block, Cause::Refresh));
+        }
         // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
-        if !wanted || self.in_turn && ground.homeless.is_empty() && ground.space.lanes.another_collects(lane) {
+        if !wanted || waits_for_turn {
             return None;
         }
         let (block, cause) = self.choose(flash, ground, lane)?;

@@ -19,6 +19,7 @@ mod kept;
 mod parameters;
 mod place;
 mod recover;
+pub(super) mod refresh;
 pub(super) mod scheme;
 pub(super) mod slc;
 mod space;
@@ -334,6 +335,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
             Event::Timer { .. } | Event::DieLost { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
+            Event::RefreshDue { block } => {
+                self.collector.due.note(block);
+                self.collect(flash, self.space.lanes.of_block(block));
+            }
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
                 self.trims.durable(flash, token & !TOMBSTONE_TOKEN);
             }
@@ -366,6 +371,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         self.collector.idle = true;
         let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
+            if flash.state().refreshes_by_age() {
+                let (collector, ground) = self.collector();
+                collector.due.look(flash.state(), &ground, lane);
+            }
             self.collect(flash, lane);
         }
         self.space.lanes.are_reclaiming() || before != flash.state().counters

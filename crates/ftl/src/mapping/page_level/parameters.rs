@@ -210,6 +210,7 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
         STATIC_GAP,
     ];
     parameters.extend(gc::parameters());
+    parameters.extend(super::refresh::parameters());
     parameters
 }
 

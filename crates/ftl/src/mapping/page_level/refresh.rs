@@ -1,0 +1,94 @@
+//! Blocks that are to be written anew: read too often, too old, or read with too many repetitions.
+//!
+//! What they hold is moved as a victim's is. Flash tells of a block when a read of it finds that; in idle time the
+//! mapping looks at the age of all blocks by itself.
+
+use super::collector::Ground;
+use super::scheme::Scheme;
+use layer::{CELLS_ERR, Parameter, ParameterKind};
+use nand::{Flash, FlashState, RefreshLimits};
+use units::{BlockId, Nanos};
+
+const READS: &str = "ftl.refresh.reads";
+const AGE: &str = "ftl.refresh.age";
+const RETRIES: &str = "ftl.refresh.retries";
+/// Ten years, ns.
+const AGE_MAX: Nanos = 3650 * 24 * units::HOUR;
+
+/// The keys of it.
+pub(super) fn parameters() -> [Parameter; 3] {
+    [
+        Parameter::new(
+            READS,
+            ParameterKind::Count { min: 0, max: u64::from(u32::MAX) },
+            "0",
+            "Reads of a block since its erase after which it is written anew (read disturb); 0: never.",
+        )
+        .only(CELLS_ERR),
+        Parameter::new(
+            AGE,
+            ParameterKind::Duration { max: AGE_MAX },
+            "0ns",
+            "Age of a block's oldest data at which it is written anew, when it is read or the host is idle; 0ns: \
+             never.",
+        )
+        .only(CELLS_ERR),
+        Parameter::new(
+            RETRIES,
+            ParameterKind::Count { min: 0, max: 1000 },
+            "0",
+            "Repetitions of one read after which its block is written anew; 0: never.",
+        )
+        .only(CELLS_ERR),
+    ]
+}
+
+/// When blocks are written anew; never, where a mapping does not declare the keys.
+pub fn limits(values: &layer::Values) -> RefreshLimits {
+    let whole = |key| values.get(key).map_or(0, |_| values.whole(key));
+    RefreshLimits { reads: whole(READS) as u32, age_ns: whole(AGE), retries: whole(RETRIES) as u32 }
+}
+
+/// Blocks that wait to be written anew.
+#[derive(Debug, Default)]
+pub(super) struct Due(Vec<BlockId>);
+
+fn is_due(state: &FlashState, block: BlockId) -> bool {
+    state.is_refresh_due(block) || state.must_refresh(block)
+}
+
+impl Due {
+    /// A block is to be written anew.
+    pub fn note(&mut self, block: BlockId) {
+        if !self.0.contains(&block) {
+            self.0.push(block);
+        }
+    }
+
+    /// Notes all blocks of a lane whose time has come.
+    #[cold]
+    pub fn look<S: Scheme>(&mut self, state: &FlashState, ground: &Ground<'_, S>, lane: usize) {
+        let due = ground.space.lanes[lane].blocks().filter(|block| state.must_refresh(*block));
+        due.for_each(|block| self.note(block));
+    }
+
+    /// The block of a lane that is written anew next, if there is room for what it holds.
+    #[inline]
+    pub fn next<F: Flash, S: Scheme>(&mut self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+        if self.0.is_empty() { None } else { self.find(flash, ground, lane) }
+    }
+
+    #[cold]
+    fn find<F: Flash, S: Scheme>(&mut self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+        self.0.retain(|block| is_due(flash.state(), *block));
+        let is_free = |block: &BlockId| {
+            let row = flash.state().block(*block);
+            ground.space.lanes.of_block(*block) == lane
+                && ground.pages.blocks().is_candidate(*block)
+                && row.done == row.issued
+                && !ground.homeless.pin(*block)
+                && ground.emptying(flash, lane, *block).is_admitted(true)
+        };
+        self.0.iter().copied().find(is_free)
+    }
+}

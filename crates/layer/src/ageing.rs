@@ -1,0 +1,21 @@
+//! Whether cells make errors as they age: a choice that mappings ask as well as the flash.
+
+use crate::{Choices, Condition};
+
+/// Errors of cells.
+pub const ERRORS: Choices<bool> = Choices {
+    key: "flash.errors.model",
+    table: &[
+        ("none", "cells make no errors but those of flash.fault", false),
+        (
+            "powers",
+            "the raw bit error rate grows as powers of erases, of the age of data and of reads; reads are repeated \
+             until what corrects errors can",
+            true,
+        ),
+    ],
+};
+
+/// A key that is read only where cells make errors.
+pub const CELLS_ERR: Condition =
+    Condition::one_of(ERRORS.key, |_| ERRORS.names(|errs| errs)).otherwise("cells make no errors");

@@ -1,0 +1,332 @@
+//! Errors of cells as they wear, age and are read, and what is done against them.
+//!
+//! Faithful to: the raw bit error rate as a floor and three powers, of wear, of retention and of disturbance by reads
+//! (Kim, Choi and Min, FAST 2019); a code that corrects so many bits of a codeword, and reads repeated with other
+//! reference voltages until it does (Park et al., ASPLOS 2021).
+//! Simplified: errors fall on the bits of a page independently, as many as its place and its block's erases decide, so
+//! a page that cannot be corrected stays so; every repetition lowers the rate by the same factor; every page of a word
+//! line has the same rate; cells with one bit make no errors; the drive's own pages and out-of-band areas have a
+//! stronger code. Data of a block is as old as its first page, and a read of any page disturbs all of them alike.
+//! Protects: a run without errors pays one branch a read.
+
+use super::{FlashState, REFRESH};
+use crate::contents::PageKind;
+use crate::flash::{Event, Owner};
+use units::{BlockId, Nanos, Ppn};
+
+/// Raw bit error rate of cells.
+///
+/// `floor + wear * C^a + retention * C^b * H^c + disturb * C^d * R^e` with C erases, H hours since the page was
+/// programmed, and R reads of the block since its erase, divided by its pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorRate {
+    /// Rate of new cells.
+    pub floor: f64,
+    /// Factor of wear, and its power of erases.
+    pub wear: [f64; 2],
+    /// Factor of retention, and its powers of erases and hours.
+    pub retention: [f64; 3],
+    /// Factor of disturbance, and its powers of erases and reads.
+    pub disturb: [f64; 3],
+}
+
+impl ErrorRate {
+    /// Wrong bits among all, where `reads` is a block's reads divided by its pages.
+    pub fn at(&self, erases: f64, hours: f64, reads: f64) -> f64 {
+        let [wear, by_wear] = self.wear;
+        let [retention, worn_retention, by_hours] = self.retention;
+        let [disturb, worn_disturb, by_reads] = self.disturb;
+        self.floor
+            + wear * erases.powf(by_wear)
+            + retention * erases.powf(worn_retention) * hours.powf(by_hours)
+            + disturb * erases.powf(worn_disturb) * reads.powf(by_reads)
+    }
+}
+
+/// What corrects errors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Correction {
+    /// Bytes of a codeword.
+    pub codeword_bytes: u32,
+    /// Wrong bits of a codeword that can be corrected.
+    pub bits: u32,
+    /// Times a read is repeated at most.
+    pub retries: u32,
+    /// What each repetition multiplies the error rate with, below 1.
+    pub gain: f64,
+    /// Time of the decoder for each repetition, beside that of the array, ns.
+    pub decode_ns: Nanos,
+}
+
+/// When a block is written anew: what it holds moves, and it is erased. 0: never for that reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RefreshLimits {
+    /// Reads of the block since its erase.
+    pub reads: u32,
+    /// Age of its data, ns.
+    pub age_ns: Nanos,
+    /// Repetitions that a read of it took.
+    pub retries: u32,
+}
+
+/// How cells err and what is done about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AgeingOptions {
+    /// Errors they make.
+    pub rate: ErrorRate,
+    /// What corrects them.
+    pub correction: Correction,
+    /// When blocks are written anew.
+    pub refresh: RefreshLimits,
+    /// Age of all data when a run begins, ns.
+    pub data_age_ns: Nanos,
+}
+
+/// Age and use of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    /// When its first page was programmed: before the clock began, where that is below zero.
+    since: i64,
+    /// Reads since its erase.
+    reads: u32,
+}
+
+/// Cells that err.
+#[derive(Clone, Debug)]
+pub(super) struct Ageing {
+    options: AgeingOptions,
+    rows: Vec<Row>,
+    tolerance: Tolerance,
+    /// Pages of flash that a block has: of the pages of the geometry several may be in one.
+    pages: f64,
+    seed: u64,
+    now: Nanos,
+}
+
+impl FlashState {
+    /// Lets cells err from now on. `page_bytes`: bytes of a physical page; `seed` decides which pages are better than
+    /// others.
+    pub fn let_err(&mut self, options: AgeingOptions, page_bytes: u32, seed: u64) {
+        let Correction { codeword_bytes, bits, .. } = options.correction;
+        let unit = self.geometry.page_bytes;
+        let codewords = (unit / codeword_bytes).max(1);
+        let word_bits = unit.min(codeword_bytes) * 8;
+        self.ageing = Some(Box::new(Ageing {
+            options,
+            rows: vec![Row::default(); self.blocks.len()],
+            tolerance: Tolerance::new(word_bits, bits, codewords),
+            pages: f64::from(self.geometry.pages_per_block) / f64::from((page_bytes / unit).max(1)),
+            seed,
+            now: 0,
+        }));
+    }
+
+    /// All blocks were erased so many times before.
+    pub fn wear_all(&mut self, erases: u32) {
+        self.blocks.iter_mut().for_each(|row| row.erases = erases);
+    }
+
+    /// A run begins with what is there: its age is that of [`AgeingOptions::data_age_ns`].
+    pub fn begin_to_age(&mut self) {
+        if let Some(ageing) = self.ageing.as_deref_mut() {
+            let since = -(ageing.options.data_age_ns as i64);
+            ageing.rows.fill(Row { since, reads: 0 });
+            ageing.now = 0;
+        }
+    }
+
+    /// Whether cells err.
+    #[inline(always)]
+    pub(crate) fn errs(&self) -> bool {
+        self.ageing.is_some()
+    }
+
+    /// Time of the decoder for a repetition, ns.
+    pub(crate) fn decode_ns(&self) -> Nanos {
+        self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.decode_ns)
+    }
+
+    /// What happens now happens at `now`.
+    #[inline]
+    pub(crate) fn keep_clock(&mut self, now: Nanos) {
+        if let Some(ageing) = self.ageing.as_deref_mut() {
+            ageing.now = now;
+        }
+    }
+
+    /// The first page of a block is programmed.
+    pub(super) fn begin_age_of(&mut self, block: BlockId) {
+        if let Some(ageing) = self.ageing.as_deref_mut() {
+            ageing.rows[block.index()] = Row { since: ageing.now as i64, reads: 0 };
+        }
+    }
+
+    /// The clock begins anew, as after a power cut; ages stay.
+    pub(super) fn restart_clock(&mut self) {
+        if let Some(ageing) = self.ageing.as_deref_mut() {
+            let now = std::mem::take(&mut ageing.now) as i64;
+            ageing.rows.iter_mut().for_each(|row| row.since -= now);
+        }
+    }
+
+    /// Raw bit error rate of a block's pages now; 0 where cells do not err.
+    pub fn error_rate(&self, block: BlockId) -> f64 {
+        let Some(ageing) = self.ageing.as_deref() else { return 0.0 };
+        let row = ageing.rows[block.index()];
+        let hours = ageing.age_ns(block) as f64 / units::HOUR as f64;
+        ageing.options.rate.at(f64::from(self.wear(block)), hours, f64::from(row.reads) / ageing.pages)
+    }
+
+    /// Times the read of a page must be repeated now until it can be corrected; beyond the limit, never.
+    fn retries_needed(&self, page: Ppn) -> u32 {
+        let Some(ageing) = self.ageing.as_deref() else { return 0 };
+        let block = self.geometry.block_of(page);
+        if self.block(block).is_slc() {
+            return 0;
+        }
+        let tolerated = ageing.tolerance.rate(ageing.luck(page, self.block(block).erases));
+        let excess = self.error_rate(block) / tolerated;
+        if excess <= 1.0 { 0 } else { (-excess.ln() / ageing.options.correction.gain.ln()).ceil() as u32 }
+    }
+
+    /// Times the read of a page is repeated now.
+    pub(crate) fn retries(&self, page: Ppn) -> u32 {
+        let limit = self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.retries);
+        self.retries_needed(page).min(limit)
+    }
+
+    /// Whether the user data of a page cannot be corrected any more, however often it is read.
+    #[inline]
+    pub(crate) fn is_beyond_correction(&self, page: Ppn) -> bool {
+        self.errs() && self.cannot_be_corrected(page)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_be_corrected(&self, page: Ppn) -> bool {
+        let is_users = self.contents().is_none_or(|contents| contents.oob(page.0).kind == PageKind::Data);
+        let limit = self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.retries);
+        is_users && self.retries_needed(page) > limit
+    }
+
+    /// A read of a page of `owner` disturbs its block, which hears of it once if the block is to be written anew.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn disturb(&mut self, owner: Owner, page: Ppn, retries: u32) {
+        let block = self.geometry.block_of(page);
+        let Some(ageing) = self.ageing.as_deref_mut() else { return };
+        let row = &mut ageing.rows[block.index()];
+        row.reads = row.reads.saturating_add(1);
+        let limit = ageing.options.refresh.retries;
+        let is_due = limit > 0 && retries >= limit || ageing.is_due(block);
+        if is_due && !self.block(block).is_slc() && !self.is_refresh_due(block) {
+            self.row(block).flags |= REFRESH;
+            self.events.push((owner, Event::RefreshDue { block }));
+        }
+    }
+
+    /// Whether a block was found to need writing anew since its erase.
+    #[inline]
+    pub fn is_refresh_due(&self, block: BlockId) -> bool {
+        self.block(block).flags & REFRESH != 0
+    }
+
+    /// Whether blocks are ever written anew because of their age.
+    pub fn refreshes_by_age(&self) -> bool {
+        self.ageing.as_deref().is_some_and(|ageing| ageing.options.refresh.age_ns > 0)
+    }
+
+    /// Whether a block that holds something is to be written anew by now, whether or not somebody read it.
+    pub fn must_refresh(&self, block: BlockId) -> bool {
+        let row = self.block(block);
+        row.done > 0 && !row.is_slc() && self.ageing.as_deref().is_some_and(|ageing| ageing.is_due(block))
+    }
+}
+
+impl Ageing {
+    fn age_ns(&self, block: BlockId) -> Nanos {
+        (self.now as i64).saturating_sub(self.rows[block.index()].since).max(0) as Nanos
+    }
+
+    fn is_due(&self, block: BlockId) -> bool {
+        let RefreshLimits { reads, age_ns, .. } = self.options.refresh;
+        reads > 0 && self.rows[block.index()].reads >= reads || age_ns > 0 && self.age_ns(block) >= age_ns
+    }
+
+    /// How good a page is since its block's last erase: a share of pages is worse.
+    fn luck(&self, page: Ppn, erases: u32) -> f64 {
+        let mut bits = self.seed ^ u64::from(page.0) << 32 ^ u64::from(erases);
+        for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
+            bits = (bits ^ bits >> 30).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(factor);
+        }
+        ((bits ^ bits >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// The error rate that a page tolerates, by its luck.
+///
+/// A page is lost to its code if one of its codewords has too many errors, which are binomial; with many bits and a low
+/// rate that is a Poisson number. The rate at which a share `q` of pages is lost is tabled by the logit of `q`.
+#[derive(Clone, Debug)]
+struct Tolerance(Vec<f64>);
+
+impl Tolerance {
+    /// Logits from minus to plus this, in steps.
+    const REACH: f64 = 36.0;
+    const STEP: f64 = 0.25;
+
+    fn new(word_bits: u32, corrected: u32, codewords: u32) -> Self {
+        let steps = (2.0 * Self::REACH / Self::STEP) as usize;
+        let at = |step: usize| {
+            let logit = step as f64 * Self::STEP - Self::REACH;
+            let share = 1.0 / (1.0 + (-logit).exp());
+            let is_too_many = |mean: f64| lost_share(mean, corrected, codewords) > share;
+            let (mut low, mut high) = (0.0, f64::from(word_bits));
+            for _ in 0..60 {
+                let middle = (low + high) / 2.0;
+                if is_too_many(middle) { high = middle } else { low = middle }
+            }
+            low / f64::from(word_bits)
+        };
+        Self((0..=steps).map(at).collect())
+    }
+
+    /// The highest rate at which a page can be corrected of which a share `luck` of all is worse.
+    fn rate(&self, luck: f64) -> f64 {
+        let luck = luck.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        let place = (luck / (1.0 - luck)).ln().clamp(-Self::REACH, Self::REACH) + Self::REACH;
+        let place = (place / Self::STEP).min(self.0.len() as f64 - 1.001);
+        let (below, part) = (place as usize, place.fract());
+        self.0[below] * (1.0 - part) + self.0[below + 1] * part
+    }
+}
+
+/// Share of pages of so many codewords that cannot be corrected, with a mean number of errors of a codeword.
+pub fn lost_share(mean: f64, corrected: u32, codewords: u32) -> f64 {
+    if mean <= 0.0 {
+        return 0.0;
+    }
+    let term = |count: u32| {
+        let factorial: f64 = (1..=count).map(|number| f64::from(number).ln()).sum();
+        (f64::from(count) * mean.ln() - mean - factorial).exp()
+    };
+    // The side of the distribution with fewer terms of weight, so that small shares stay exact.
+    let (mut count, mut share) = (corrected + 1, 0.0);
+    let word = if mean < f64::from(corrected) {
+        let mut next = term(count);
+        while next > share * 1e-17 {
+            share += next;
+            count += 1;
+            next *= mean / f64::from(count);
+        }
+        share
+    } else {
+        let mut next = term(corrected);
+        for below in (0..=corrected).rev() {
+            share += next;
+            next *= f64::from(below) / mean;
+        }
+        1.0 - share
+    };
+    -f64::exp_m1(f64::from(codewords) * (-word.min(1.0)).ln_1p())
+}

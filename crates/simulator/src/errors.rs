@@ -1,0 +1,155 @@
+//! Errors of cells, what corrects them, and when blocks are written anew, as keys.
+
+use layer::{CELLS_ERR, ERRORS, Parameter, ParameterKind as Kind, Values};
+use nand::{AgeingOptions, Correction, ErrorRate, FlashState};
+use units::HOUR;
+
+const FLOOR: &str = "flash.errors.floor";
+const WEAR: [&str; 2] = ["flash.errors.wear", "flash.errors.wear_power"];
+const RETENTION: [&str; 3] =
+    ["flash.errors.retention", "flash.errors.retention_wear_power", "flash.errors.retention_power"];
+const DISTURB: [&str; 3] = ["flash.errors.disturb", "flash.errors.disturb_wear_power", "flash.errors.disturb_power"];
+const WORN: &str = "flash.errors.worn";
+const AGE: &str = "flash.errors.data_age";
+const CODEWORD: &str = "flash.errors.codeword";
+const CORRECTED: &str = "flash.errors.corrected";
+const RETRIES: &str = "flash.errors.retries";
+const GAIN: &str = "flash.errors.retry_gain";
+const DECODE: &str = "flash.errors.decode_time";
+
+/// Ten years, ns.
+const AGE_MAX: u64 = 3650 * 24 * HOUR;
+
+/// The keys of it. Rates and powers: 72-layer TLC in Kim, Choi and Min, "Design Tradeoffs for SSD Reliability", FAST
+/// 2019. Code, time of the decoder: Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry",
+/// ASPLOS 2021. The gain of a repetition is such that data a year old in blocks erased 2,000 times takes about 20, as
+/// they report.
+pub(crate) fn parameters() -> Vec<Parameter> {
+    let number = |key, default, doc| Parameter::new(key, Kind::Number { min: 0.0, max: 10.0 }, default, doc);
+    let erring = [
+        number(FLOOR, "1.48e-3", "Share of wrong bits of new cells, read at once."),
+        number(WEAR[0], "3.9e-10", "Wrong bits by wear: this, times erases to the power flash.errors.wear_power."),
+        number(WEAR[1], "2.05", "See flash.errors.wear."),
+        number(
+            RETENTION[0],
+            "6.28e-5",
+            "Wrong bits by retention: this, times erases to the power flash.errors.retention_wear_power, times hours \
+             since programming to the power flash.errors.retention_power.",
+        ),
+        number(RETENTION[1], "0.14", "See flash.errors.retention."),
+        number(RETENTION[2], "0.54", "See flash.errors.retention."),
+        number(
+            DISTURB[0],
+            "3.73e-9",
+            "Wrong bits by reads of the same block: this, times erases to the power flash.errors.disturb_wear_power, \
+             times reads for each of its pages to the power flash.errors.disturb_power.",
+        ),
+        number(DISTURB[1], "0.33", "See flash.errors.disturb."),
+        number(DISTURB[2], "1.71", "See flash.errors.disturb."),
+        Parameter::new(
+            WORN,
+            Kind::Count { min: 0, max: 1 << 24 },
+            "0",
+            "Erases of every block before the drive is used; they count for flash.endurance as well.",
+        ),
+        Parameter::new(
+            AGE,
+            Kind::Duration { max: AGE_MAX },
+            "0ns",
+            "Age of what the drive holds when the measured run begins, such as \"90d\".",
+        ),
+        Parameter::new(
+            CODEWORD,
+            Kind::Size { min: 128, max: 16 << 10 },
+            "1KiB",
+            "Bytes of a codeword, corrected by itself.",
+        ),
+        Parameter::new(
+            CORRECTED,
+            Kind::Count { min: 0, max: 10_000 },
+            "72",
+            "Wrong bits of a codeword that can be corrected.",
+        ),
+        Parameter::new(
+            RETRIES,
+            Kind::Count { min: 0, max: 1000 },
+            "40",
+            "Times a read is repeated at most with other reference voltages; after that its data is lost.",
+        ),
+        Parameter::new(
+            GAIN,
+            Kind::Number { min: 0.01, max: 0.999 },
+            "0.92",
+            "What each repetition multiplies the share of wrong bits with.",
+        ),
+        Parameter::new(
+            DECODE,
+            Kind::Duration { max: HOUR },
+            "20us",
+            "Time of the decoder for each repetition, beside flash.read_time.",
+        ),
+    ];
+    let mut parameters = vec![Parameter::new(
+        ERRORS.key,
+        Kind::Choice(|| ERRORS.named()),
+        "none",
+        "Errors that cells make as they wear, age and are read. See ftl.refresh for what is done against them.",
+    )];
+    parameters.extend(erring.map(|parameter| parameter.only(CELLS_ERR)));
+    parameters
+}
+
+/// How the cells of a drive err, if they do.
+pub(crate) fn options(values: &Values) -> Option<AgeingOptions> {
+    ERRORS.read(values).then(|| AgeingOptions {
+        rate: ErrorRate {
+            floor: values.real(FLOOR),
+            wear: WEAR.map(|key| values.real(key)),
+            retention: RETENTION.map(|key| values.real(key)),
+            disturb: DISTURB.map(|key| values.real(key)),
+        },
+        correction: Correction {
+            codeword_bytes: values.whole(CODEWORD) as u32,
+            bits: values.whole(CORRECTED) as u32,
+            retries: values.whole(RETRIES) as u32,
+            gain: values.real(GAIN),
+            decode_ns: values.whole(DECODE),
+        },
+        refresh: ftl::mapping::refresh_limits(values),
+        data_age_ns: values.whole(AGE),
+    })
+}
+
+/// Lets the cells of fresh flash err, if they do. `page_bytes`: bytes of a physical page.
+pub(crate) fn let_err(values: &Values, page_bytes: u32, seed: u64, flash: &mut FlashState) {
+    if let Some(options) = options(values) {
+        flash.let_err(options, page_bytes, seed);
+        flash.wear_all(values.whole(WORN) as u32);
+    }
+}
+
+/// Whether a configuration asks for what its stack does not do, or for cells nobody can use. `has_own_map`: stripes
+/// have a map of their own.
+///
+/// # Errors
+/// In words: the key, why, and how to mend it.
+pub(crate) fn check(values: &Values, has_own_map: bool) -> Result<(), String> {
+    let Some(options) = options(values) else { return Ok(()) };
+    let asks = options.refresh != nand::RefreshLimits::default();
+    if asks && has_own_map {
+        return Err("ftl.refresh moves a block at a time, and elastic stripes keep theirs together; set \
+                    ftl.refresh.reads and ftl.refresh.retries to 0 and ftl.refresh.age to \"0ns\", or choose another \
+                    stripe.kind"
+            .to_owned());
+    }
+    let tolerated = f64::from(options.correction.bits) / (f64::from(options.correction.codeword_bytes) * 8.0);
+    let least = options.rate.floor * options.correction.gain.powi(options.correction.retries as i32);
+    if least > tolerated {
+        return Err(format!(
+            "{FLOOR} is {}: of new cells, read {} times again ({RETRIES}), a share of {least:.1e} bits is still wrong, \
+             and {CORRECTED} corrects {tolerated:.1e}; lower {FLOOR} or raise {CORRECTED}",
+            options.rate.floor, options.correction.retries,
+        ));
+    }
+    Ok(())
+}
