@@ -151,8 +151,7 @@ impl DrivePlan {
         plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
-        let has_own_map = plan.stripes.as_ref().is_some_and(|stripes| stripes.own_reserve().is_some());
-        errors::check(&plan.config.values, has_own_map).map_err(together)?;
+        errors::check(&plan.config.values).map_err(together)?;
         Ok(plan)
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn parameters() -> Vec<Parameter> {
         Parameter::new(
             GAIN,
             Kind::Number { min: 0.01, max: 0.999 },
-            "0.92",
+            "0.93",
             "What each repetition multiplies the share of wrong bits with.",
         ),
         Parameter::new(
@@ -128,20 +128,12 @@ pub(crate) fn let_err(values: &Values, page_bytes: u32, seed: u64, flash: &mut F
     }
 }
 
-/// Whether a configuration asks for what its stack does not do, or for cells nobody can use. `has_own_map`: stripes
-/// have a map of their own.
+/// Whether anybody can use such cells.
 ///
 /// # Errors
 /// In words: the key, why, and how to mend it.
-pub(crate) fn check(values: &Values, has_own_map: bool) -> Result<(), String> {
+pub(crate) fn check(values: &Values) -> Result<(), String> {
     let Some(options) = options(values) else { return Ok(()) };
-    let asks = options.refresh != nand::RefreshLimits::default();
-    if asks && has_own_map {
-        return Err("ftl.refresh moves a block at a time, and elastic stripes keep theirs together; set \
-                    ftl.refresh.reads and ftl.refresh.retries to 0 and ftl.refresh.age to \"0ns\", or choose another \
-                    stripe.kind"
-            .to_owned());
-    }
     let tolerated = f64::from(options.correction.bits) / (f64::from(options.correction.codeword_bytes) * 8.0);
     let least = options.rate.floor * options.correction.gain.powi(options.correction.retries as i32);
     if least > tolerated {

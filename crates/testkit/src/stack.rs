@@ -137,6 +137,7 @@ impl Stack {
         }
         stack.group_chips(&shape, channels);
         stack.draw_units(&mut own.clone(), &shape, layers.cached);
+        stack.draw_errors(&mut own.clone());
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
         }
@@ -219,6 +220,26 @@ impl Stack {
         let memory = per_program * [1, 2, 5][stream.below(3) as usize];
         if stream.chance(0.7) {
             self.set("flash.program_memory", format!("{}B", memory * shape.page_bytes));
+        }
+    }
+
+    /// Cells of some drives err: reads are repeated until all is corrected, and blocks written anew.
+    fn draw_errors(&mut self, stream: &mut Stream) {
+        if stream.chance(0.7) {
+            return;
+        }
+        self.set("flash.errors.model", "powers")
+            .set("flash.errors.floor", "3e-3")
+            .set("flash.errors.codeword", "512B")
+            .set("flash.errors.corrected", 10)
+            .set("flash.errors.retries", 1000)
+            .set("flash.errors.decode_time", "2us");
+        let name = self.get("ftl.kind").to_owned();
+        let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
+        if is_collected && self.get("stripe.kind") != "raid-elastic" {
+            self.choose(stream, "ftl.refresh.reads", &["0", "4", "20"]);
+            self.choose(stream, "ftl.refresh.retries", &["0", "3"]);
+            self.choose(stream, "ftl.refresh.age", &["0ns", "500us"]);
         }
     }
 
@@ -413,7 +434,7 @@ impl Stack {
         }
         for parameter in parameters {
             // Some are drawn by themselves; blocks with one bit a cell need a word line of several pages.
-            let is_apart = ["ftl.gc.", "ftl.slc."].iter().any(|group| parameter.key.starts_with(group));
+            let is_apart = ["ftl.gc.", "ftl.slc.", "ftl.refresh."].iter().any(|group| parameter.key.starts_with(group));
             if is_apart || !self.get(parameter.key).is_empty() {
                 continue;
             }

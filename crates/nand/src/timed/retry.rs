@@ -10,7 +10,10 @@ impl TimedFlash {
     #[cold]
     #[inline(never)]
     pub(super) fn reads_again(&mut self, index: usize, gang: u32) -> bool {
-        if self.slab.get(gang).what == What::Retried {
+        let slot = self.slab.get(gang);
+        let (cause, root) = (slot.cause, slot.root);
+        if slot.what == What::Retried {
+            self.meters[index].occupy(self.now, cause, root);
             return false;
         }
         self.state.keep_clock(self.now);
@@ -29,7 +32,7 @@ impl TimedFlash {
                 self.charge(*id, retry, retry, time);
             }
         }
-        self.meters[index].occupy(self.now, Cause::Retry as u8, self.slab.get(gang).root);
+        self.meters[index].occupy(self.now, Cause::Retry as u8, root);
         self.queue.arm(index as u32, self.now + time);
         true
     }
