@@ -145,6 +145,26 @@ const STYLES: Record<string, CauseStyle> = {
       IN_IDLE_TIME,
     ],
   },
+  retry: {
+    color: "#3d8f8a",
+    ink: LIGHT,
+    meaning: "Reading pages again whose errors could not be corrected at once.",
+    advice: [
+      { change: "blocks written anew sooner", key: "ftl.refresh.retries" },
+      { change: "younger data", key: "flash.errors.data_age", unless: ["0ns"] },
+      { change: "a code that corrects more", key: "flash.errors.corrected" },
+    ],
+  },
+  refresh: {
+    color: "#a8567d",
+    ink: LIGHT,
+    meaning: "Writing blocks anew that were read too often or are too old.",
+    advice: [
+      { change: "more reads before a block is written anew", key: "ftl.refresh.reads", unless: ["0"] },
+      { change: "older data before it is", key: "ftl.refresh.age", unless: ["0ns"] },
+      { change: "more repetitions before it is", key: "ftl.refresh.retries", unless: ["0"] },
+    ],
+  },
   bus: {
     color: "#8f98a3",
     ink: DARK,
