@@ -185,6 +185,14 @@ impl Contents {
         self.reflect(page);
     }
 
+    /// A page that was said to be programmed never was. A mirror, which cannot forget one page of a block, is told that
+    /// it is torn.
+    pub(crate) fn take_back(&mut self, page: u32) {
+        self.set_oob_kind(page, PageKind::Torn);
+        self.oob.set(page, ERASED);
+        self.records.remove(&page);
+    }
+
     pub(crate) fn erase(&mut self, first: u32, pages: u32) {
         self.oob.erase(first, pages);
         self.cells.erase(first, pages);

@@ -49,6 +49,7 @@ impl<M: Meter> CountedFlash<M> {
     pub fn with_meter(state: FlashState, meter: M) -> Self {
         let mut state = state;
         state.memory.held.clear();
+        state.set_forgetful(false);
         Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
     }
 
@@ -370,6 +371,10 @@ impl<M: Meter> Flash for CountedFlash<M> {
             self.read_among_failed(owner, Read { after: None, ..read });
         }
         Outcome::Done
+    }
+
+    fn holds_back(&self, _: BlockId, _: Option<BlockId>) -> bool {
+        false
     }
 
     fn skip_to(&mut self, page: Ppn) {

@@ -374,6 +374,9 @@ pub trait Flash: Time + 'static {
     /// Passes over the erased pages of a block below `page`, which is programmed next: an owner whose
     /// pages have places of their own within a block leaves gaps. Nobody else may.
     fn skip_to(&mut self, page: Ppn);
+    /// Whether memory that is not protected holds pages of `block`, for a program that is not full, which keep `erase`
+    /// from being erased; without `erase`, which flushes wait for. Their owner fills the program up.
+    fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool;
     /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed, or has failed
     /// with its data in the controller; a copy that failed must find its place first. `Done`: that was so already.
     /// Takes no time and moves nothing.

@@ -129,6 +129,8 @@ pub struct CommandOptions {
     pub command_cycles: CommandCycles,
     /// Pages that the controller's memory holds on their way into cells, where several are programmed together.
     pub gather_pages: u32,
+    /// A power cut takes what that memory holds.
+    pub gather_forgets: bool,
 }
 
 impl Part {

@@ -39,6 +39,8 @@ pub enum LawBroken {
     TrimHoldsOff,
     /// Law 9: a flush does not wait for the programs before it.
     FlushBarrierOff,
+    /// Law 9: a flush leaves in volatile memory what waits there until a program is full.
+    FlushSkipsGather,
 }
 
 /// Bytes of a version stamp.
@@ -133,6 +135,8 @@ pub struct Counters {
     pub wasted_reads: u64,
     /// Reads answered from the controller because their page was still being programmed.
     pub in_flight_reads: u64,
+    /// Pages counted as programmed that a power cut took back.
+    pub taken_back: u64,
     /// Programs that failed.
     pub failed_programs: u64,
     /// Erases that failed.
@@ -166,6 +170,8 @@ pub struct FlashState {
     skips: Vec<(BlockId, u16, u16)>,
     slc: Option<Box<SlcMode>>,
     ageing: Option<Box<Ageing>>,
+    /// Pages that count as programmed may be in memory that a power cut takes.
+    forgetful: bool,
     hash: u64,
     faults: Faults,
     broken: Option<LawBroken>,
@@ -194,6 +200,7 @@ impl FlashState {
             skips: Vec::new(),
             slc: None,
             ageing: None,
+            forgetful: false,
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
@@ -291,6 +298,22 @@ impl FlashState {
     #[inline]
     pub fn block(&self, block: BlockId) -> &BlockRow {
         &self.blocks[block.index()]
+    }
+
+    /// Whether pages that count as programmed may be in memory that a power cut takes: flushes fill up programs then.
+    #[inline]
+    pub fn is_forgetful(&self) -> bool {
+        self.forgetful
+    }
+
+    pub(crate) fn set_forgetful(&mut self, on: bool) {
+        self.forgetful = on;
+    }
+
+    /// Pages that one program of a block writes, as the block is used now.
+    pub fn program_pages(&self, block: BlockId) -> u32 {
+        let bits = if self.block(block).is_slc() { self.slc_bits() } else { 1 };
+        self.geometry.pages_per_program() / bits
     }
 
     /// Whether the program of a page has completed, so that it can be read.

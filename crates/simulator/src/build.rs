@@ -122,7 +122,7 @@ impl DrivePlan {
         let zones = ZonePlan::new(values).map_err(together)?;
         let shape = match &zones {
             Some(zones) => Self::zoned_shape(&config, zones)?,
-            None => Self::shape(&config, user_pages, stripes.as_ref())?,
+            None => Self::shape(&config, user_pages, stripes.as_ref(), units)?,
         };
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
         let geometry = geometry.map_err(|error| impossible(&error, capacity, page))?;
@@ -156,7 +156,12 @@ impl DrivePlan {
     }
 
     /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
-    fn shape(config: &Config, user_pages: u64, stripes: Option<&StripePlan>) -> Result<Shape, ConfigError> {
+    fn shape(
+        config: &Config,
+        user_pages: u64,
+        stripes: Option<&StripePlan>,
+        units: Units,
+    ) -> Result<Shape, ConfigError> {
         let values = &config.values;
         let pages_per_block = values.whole("flash.pages_per_block");
         let spares = stripes.map_or(0, |stripes| u64::from(stripes.spares()));
@@ -168,9 +173,11 @@ impl DrivePlan {
         let physical = (user_pages as f64 * (1.0 + values.real("drive.over_provisioning"))).ceil() as u64;
         let blocks = physical.div_ceil(per_plane);
         let reserve = u64::from(mapping_reserve(config, planes as u32, user_pages as u32, stripes)?);
-        let room = blocks.saturating_sub(reserve) * per_plane;
+        // Collection may have to fill up a program for each block that it empties.
+        let usable = planes * units.usable_pages(values).map_err(together)?;
+        let room = blocks.saturating_sub(reserve) * usable;
         if room < user_pages {
-            let needed = (user_pages.div_ceil(per_plane) + reserve) * per_plane;
+            let needed = (user_pages.div_ceil(usable) + reserve) * per_plane;
             let share = ((needed as f64 / user_pages as f64 - 1.0) * 1000.0).ceil() / 10.0;
             let raise = format!("raise it to \"{share:.1}%\"");
             let remedy = match share {
@@ -265,6 +272,7 @@ impl DrivePlan {
             read_in_flight: values.on("flash.read_in_flight"),
             command_cycles: keys::COMMAND_CYCLES.read(values),
             gather_pages: units.gather_units,
+            gather_forgets: units.forgets(values),
         }
     }
 
@@ -460,7 +468,7 @@ impl DrivePlan {
         let values = &self.config.values;
         let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
         match buffer_of(&self.config) {
-            None => gathers,
+            None => gathers || self.units.forgets(values),
             // Both ways lead past memory that forgets below.
             Some(_) => !values.on("buffer.nonvolatile") && !ACKNOWLEDGED_ON_FLASH.read(values),
         }

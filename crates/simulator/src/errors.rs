@@ -20,13 +20,22 @@ const DECODE: &str = "flash.errors.decode_time";
 /// Ten years, ns.
 const AGE_MAX: u64 = 3650 * 24 * HOUR;
 
-/// The keys of it. Rates and powers: 72-layer TLC in Kim, Choi and Min, "Design Tradeoffs for SSD Reliability", FAST
-/// 2019. Code, time of the decoder: Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry",
-/// ASPLOS 2021. The gain of a repetition is such that data a year old in blocks erased 2,000 times takes about 20, as
-/// they report.
+/// The keys of it.
 pub(crate) fn parameters() -> Vec<Parameter> {
+    let mut parameters = vec![Parameter::new(
+        ERRORS.key,
+        Kind::Choice(|| ERRORS.named()),
+        "none",
+        "Errors that cells make as they wear, age and are read. See ftl.refresh for what is done against them.",
+    )];
+    parameters.extend(rates().into_iter().chain(correction()).map(|parameter| parameter.only(CELLS_ERR)));
+    parameters
+}
+
+/// Rates and powers: 72-layer TLC in Kim, Choi and Min, "Design Tradeoffs for SSD Reliability", FAST 2019.
+fn rates() -> [Parameter; 11] {
     let number = |key, default, doc| Parameter::new(key, Kind::Number { min: 0.0, max: 10.0 }, default, doc);
-    let erring = [
+    [
         number(FLOOR, "1.48e-3", "Share of wrong bits of new cells, read at once."),
         number(WEAR[0], "3.9e-10", "Wrong bits by wear: this, times erases to the power flash.errors.wear_power."),
         number(WEAR[1], "2.05", "See flash.errors.wear."),
@@ -58,6 +67,14 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "0ns",
             "Age of what the drive holds when the measured run begins, such as \"90d\".",
         ),
+    ]
+}
+
+/// Code and time of the decoder: Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry",
+/// ASPLOS 2021. The gain of a repetition is such that data a year old in blocks erased 2,000 times takes about 20, as they
+/// report.
+fn correction() -> [Parameter; 5] {
+    [
         Parameter::new(
             CODEWORD,
             Kind::Size { min: 128, max: 16 << 10 },
@@ -88,15 +105,7 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "20us",
             "Time of the decoder for each repetition, beside flash.read_time.",
         ),
-    ];
-    let mut parameters = vec![Parameter::new(
-        ERRORS.key,
-        Kind::Choice(|| ERRORS.named()),
-        "none",
-        "Errors that cells make as they wear, age and are read. See ftl.refresh for what is done against them.",
-    )];
-    parameters.extend(erring.map(|parameter| parameter.only(CELLS_ERR)));
-    parameters
+    ]
 }
 
 /// How the cells of a drive err, if they do.

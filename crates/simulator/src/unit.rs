@@ -17,6 +17,8 @@ const UNIT: &str = "ftl.unit";
 const WORD_LINE: &str = "flash.word_line_pages";
 /// Memory for pages on their way into cells.
 const MEMORY: &str = "flash.program_memory";
+/// Whether that memory outlives a power cut.
+const PROTECTED: &str = "flash.program_memory_protected";
 /// Times and endurance of blocks with one bit a cell.
 const SLC_READ: &str = "flash.slc_read_time";
 const SLC_PROGRAM: &str = "flash.slc_program_time";
@@ -96,6 +98,13 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "Protected memory of the controller for pages on their way into cells, where a program has several; if not \
              set, four programs of each plane. Writes wait while it is full.",
         ),
+        Parameter::new(
+            PROTECTED,
+            ParameterKind::Switch,
+            "true",
+            "That memory outlives a power cut. If not, a flush or a write with FUA fills up the programs that wait there \
+             (cause padding), and what was not flushed may be lost.",
+        ),
     ]
 }
 
@@ -121,6 +130,7 @@ impl Units {
     pub(crate) fn apply(values: &mut Values, mapping: &Mapping) -> Result<Self, String> {
         if values.get(TURNED[0]).is_none() {
             Self::check_slc(values)?;
+            Self::check_memory(values)?;
             Self::turn(values, mapping)?;
         }
         let [per_program, page, planes_as_one] = TURNED.map(|key| values.whole(key));
@@ -174,6 +184,46 @@ impl Units {
             ));
         }
         Ok(())
+    }
+
+    fn check_memory(values: &Values) -> Result<(), String> {
+        let kind = values.name("ftl.kind");
+        let what = match () {
+            () if values.on(PROTECTED) => return Ok(()),
+            () if kind != "page" => format!("ftl.kind = {kind} counts on what was programmed; choose \"page\""),
+            () if values.name("stripe.kind") != "none" => {
+                "stripes count on what was programmed; set stripe.kind to \"none\"".to_owned()
+            }
+            () if values.name("ftl.gc.frontier") != "separate" => {
+                "filling up programs would take the room of copies; set ftl.gc.frontier to \"separate\"".to_owned()
+            }
+            () => return Ok(()),
+        };
+        Err(format!("{PROTECTED} = false takes back what was programmed, and {what}, or {PROTECTED} to \"true\""))
+    }
+
+    /// Whether a power cut takes what waits until programs are full.
+    pub(crate) fn forgets(&self, values: &Values) -> bool {
+        self.per_program > 1 && !values.on(PROTECTED)
+    }
+
+    /// Pages of a block without those that may be lost to filling up a program.
+    ///
+    /// # Errors
+    /// In words, where nothing is left of a block.
+    pub(crate) fn usable_pages(&self, values: &Values) -> Result<u64, String> {
+        let (pages, program) = (values.whole("flash.pages_per_block"), u64::from(self.per_program));
+        if !self.forgets(values) {
+            return Ok(pages);
+        }
+        if pages < 2 * program {
+            return Err(format!(
+                "a block has {} programs, and one of them may be lost each time a flush fills it up; raise \
+                 flash.pages_per_block, or set {PROTECTED} to \"true\"",
+                pages / program
+            ));
+        }
+        Ok(pages - program)
     }
 
     fn turn(values: &mut Values, mapping: &Mapping) -> Result<(), String> {

@@ -28,17 +28,19 @@ pub struct Layers {
     pub stripe: Option<&'static str>,
     /// Blocks with one bit a cell cache writes, wherever the drive drawn can have some.
     pub cached: bool,
+    /// A power cut takes what waits until programs are full, wherever the drive drawn can have such memory.
+    pub forgetful: bool,
 }
 
 impl Layers {
     /// A mapping without a buffer.
     pub fn mapping(name: &'static str) -> Self {
-        Self { mapping: Some(name), buffer: Some("none"), stripe: Some("none"), cached: false }
+        Self { mapping: Some(name), buffer: Some("none"), stripe: Some("none"), ..Self::default() }
     }
 
     /// Stripes over the mapping that can carry them, without a buffer of the host's.
     pub fn stripe(name: &'static str) -> Self {
-        Self { mapping: Some("page"), buffer: Some("none"), stripe: Some(name), cached: false }
+        Self { mapping: Some("page"), buffer: Some("none"), stripe: Some(name), ..Self::default() }
     }
 }
 
@@ -136,7 +138,7 @@ impl Stack {
                 .set("ftl.shrd.most_pages", 1 + own.below(4));
         }
         stack.group_chips(&shape, channels);
-        stack.draw_units(&mut own.clone(), &shape, layers.cached);
+        stack.draw_units(&mut own.clone(), &shape, layers);
         stack.draw_errors(&mut own.clone());
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
@@ -174,7 +176,8 @@ impl Stack {
     }
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
-    fn draw_units(&mut self, stream: &mut Stream, shape: &Shape, cached: bool) {
+    fn draw_units(&mut self, stream: &mut Stream, shape: &Shape, layers: Layers) {
+        let Layers { cached, forgetful, .. } = layers;
         self.choose(stream, "flash.command_cycles", &["die", "channel", "channel-first"]);
         if stream.chance(0.3) {
             self.set("host.latency", "3us")
@@ -183,7 +186,7 @@ impl Stack {
         }
         let name = self.get("ftl.kind").to_owned();
         let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
-        if name == SUPERPAGE || !is_collected || stream.chance(if cached { 0.0 } else { 0.6 }) {
+        if name == SUPERPAGE || !is_collected || stream.chance(if cached || forgetful { 0.0 } else { 0.6 }) {
             return;
         }
         let mut left = shape.pages_per_block;
@@ -221,6 +224,23 @@ impl Stack {
         if stream.chance(0.7) {
             self.set("flash.program_memory", format!("{}B", memory * shape.page_bytes));
         }
+        if name == "page" && self.get("stripe.kind") == "none" && (forgetful || stream.chance(0.4)) {
+            self.let_forget();
+        }
+    }
+
+    /// What waits until programs are full is lost with power, if a drive of a bounded size has the spare space for it.
+    fn let_forget(&mut self) {
+        let before = self.clone();
+        self.set("flash.program_memory_protected", false).set("ftl.gc.frontier", "separate");
+        let share: f64 = self.get("drive.over_provisioning").trim_end_matches('%').parse().expect("it was drawn so");
+        for more in [0.0, 50.0, 150.0, 400.0] {
+            self.set("drive.over_provisioning", format!("{:.4}%", share + more));
+            if share + more <= 1000.0 && self.plan().is_ok() {
+                return;
+            }
+        }
+        *self = before;
     }
 
     /// Cells of some drives err: reads are repeated until all is corrected, and blocks written anew.

@@ -12,6 +12,8 @@ pub enum Running {
     Program(Ppn),
     /// An erase of this block.
     Erase(BlockId),
+    /// A program of so many pages in memory, of which this is the last.
+    Gathered(Ppn, u32),
 }
 
 impl FlashState {
@@ -46,6 +48,7 @@ impl FlashState {
             match *command {
                 Running::Program(page) => image.tear_program(page, stream),
                 Running::Erase(block) => image.tear_erase(block, pages, stream),
+                Running::Gathered(..) => {} // it is for whoever has the memory to say what becomes of them
             }
         }
         image.restart_clock();
@@ -62,6 +65,25 @@ impl FlashState {
         self.blocks[block.index()].done += 1;
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.set_oob_kind(self.geometry.page_at(block, done).0, PageKind::Torn);
+        }
+    }
+
+    /// Pages of a block behind the first `in_cells` were in memory that lost its power; a program of the first `torn` of
+    /// them was running.
+    pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32, stream: &mut Stream) {
+        let torn = if torn > 0 && stream.chance(0.5) { torn } else { 0 };
+        let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);
+        let first = self.geometry.page_at(block, 0).0;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            (in_cells..done.min(kept)).for_each(|page| contents.set_oob_kind(first + page, PageKind::Torn));
+            (kept..done).for_each(|page| contents.take_back(first + page));
+        }
+        self.counters.taken_back += u64::from(done.saturating_sub(kept));
+        let row = &mut self.blocks[block.index()];
+        let kept = done.min(kept) as u16;
+        (row.done, row.issued, row.entered) = (kept, kept, kept);
+        if kept == 0 {
+            row.flags &= !(SKIPS | SLC);
         }
     }
 

@@ -49,13 +49,22 @@ impl TimedFlash {
                 }
                 let before = u32::from(self.state.block(block).done);
                 self.store(&slot);
+                let mut is_held = false;
                 if self.gather.is_on() {
+                    is_held = self.gather.forgets() && self.owe(id, &slot);
                     self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
                 }
                 if self.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root);
                 }
-                self.finish_program(&slot, block);
+                if !self.gather.forgets() {
+                    self.finish_program(&slot, block);
+                } else {
+                    self.unpin(block);
+                }
+                if is_held {
+                    return;
+                }
             }
             Kind::Gathered => {
                 self.held_programmed(id, &slot);
@@ -108,7 +117,15 @@ impl TimedFlash {
             let old = self.block_of(slot.supersedes);
             self.unpin(old);
         }
-        if slot.flags & flag::BARRIER != 0 && self.barriers.completed(slot.epoch) {
+        if slot.flags & flag::BARRIER != 0 {
+            self.barrier_lowers(slot.epoch);
+        }
+    }
+
+    /// A program of an epoch is where barriers want it.
+    #[inline]
+    pub(super) fn barrier_lowers(&mut self, epoch: u8) {
+        if self.barriers.completed(epoch) {
             while let Some(join) = self.barriers.fallen() {
                 self.join_one(join, None);
             }

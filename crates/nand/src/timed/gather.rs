@@ -2,16 +2,19 @@
 //!
 //! Faithful to: one program for consecutive pages of a block; a page is safe, and said to be programmed, when it is in
 //! that memory; reads of it are answered from there. A power cut finds it there again.
+//! Where that memory is not protected, a page is said to be programmed as before, but a power cut takes it back until it
+//! is in the cells; so what it supersedes stays, and flushes and records of the drive's own wait for its program.
 //! Simplified: a program moves over the channel one physical page after the other, and others may use the channel in
 //! between; memory is one pool for the whole drive.
 //! Protects: the order of pages in a block; no more pages in memory than there is room for, and some program under way
 //! whenever others wait for room.
 
 use super::TimedFlash;
-use super::slab::{Kind, Slot, State, flag};
-use crate::flash::{PageProgram, oob_of};
+use super::slab::{Kind, Slot, State, What, flag};
+use crate::NIL;
+use crate::flash::{PageProgram, Program, oob_of};
 use crate::payloads::PayloadId;
-use crate::state::{BlockRow, FlashState, PageContent};
+use crate::state::{BlockRow, FlashState, LawBroken, PageContent};
 use std::collections::VecDeque;
 use units::{BlockId, Geometry, Ppn};
 
@@ -31,6 +34,24 @@ pub(super) struct Gather {
     /// Programs of pages that have room, and reads of pages in memory: they end one after the other, at once, but not
     /// while a layer gives commands.
     ending: VecDeque<u32>,
+    /// What waits until pages are in the cells, for each page of a block that is not, in order; nothing where memory
+    /// is protected.
+    debts: Vec<VecDeque<Debt>>,
+}
+
+/// What waits until a page is in the cells.
+#[derive(Clone, Copy, Debug)]
+struct Debt {
+    /// The page it supersedes, whose block is pinned; or NIL.
+    old: u32,
+    /// The epoch whose barriers wait for it.
+    epoch: Option<u8>,
+    /// The command whose end is told then; or NIL.
+    record: u32,
+}
+
+impl Debt {
+    const NONE: Debt = Debt { old: NIL, epoch: None, record: NIL };
 }
 
 /// What memory holds of a block.
@@ -45,7 +66,7 @@ struct Gathered {
 impl Gather {
     /// Memory for `room` pages, with what it held of blocks that were being filled. Where flash was without time until
     /// now that is what their last programs lack.
-    pub fn new(state: &mut FlashState, room: u32) -> Self {
+    pub fn new(state: &mut FlashState, room: u32, forgets: bool) -> Self {
         let program = state.geometry.pages_per_program();
         let left = std::mem::take(&mut state.memory.held);
         let slc = program / state.slc_bits();
@@ -58,13 +79,30 @@ impl Gather {
         let rows = if program > 1 { state.blocks() } else { &[] };
         let blocks: Vec<Gathered> = rows.iter().enumerate().map(of).collect();
         let used = blocks.iter().map(|block| u32::from(block.held)).sum();
-        Self { program, room, used, under_way: 0, blocks, waiting: VecDeque::new(), ending: VecDeque::new() }
+        let of_held = |block: &Gathered| std::iter::repeat_n(Debt::NONE, usize::from(block.held)).collect();
+        let debts: Vec<_> = if forgets { blocks.iter().map(of_held).collect() } else { Vec::new() };
+        state.set_forgetful(!debts.is_empty());
+        let (waiting, ending) = (VecDeque::new(), VecDeque::new());
+        Self { program, room, used, under_way: 0, blocks, waiting, ending, debts }
     }
 
     /// Whether programs have several pages.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.program > 1
+    }
+
+    /// Whether a power cut takes what is not in the cells.
+    #[inline]
+    pub fn forgets(&self) -> bool {
+        !self.debts.is_empty()
+    }
+
+    /// Blocks with pages that are not in the cells, and how many of their pages are.
+    pub fn unsettled(&self) -> impl Iterator<Item = (BlockId, u32)> + '_ {
+        let in_cells = |block: usize| (BlockId(block as u32), u32::from(self.blocks[block].in_cells));
+        let owing = (0..self.debts.len()).filter(|block| !self.debts[*block].is_empty());
+        owing.map(in_cells)
     }
 
     /// Whether a page that was programmed is in memory and not in the cells.
@@ -105,6 +143,9 @@ impl TimedFlash {
         if !in_turn || self.gather.is_full() || self.state.may_fail() || command.after.is_some() {
             return false;
         }
+        if self.gather.forgets() && !self.owe_at_once(command) {
+            return false;
+        }
         self.state.claim_page(command.page);
         self.state.mix(self.now << 20 ^ u64::from(command.page.0));
         self.state.count_program(command.page, command.cause);
@@ -123,6 +164,102 @@ impl TimedFlash {
         self.gather.used += 1;
         self.take_in(command.page, position, [command.cause as u8; 2]);
         true
+    }
+
+    /// Notes what waits until a page taken in at once is in the cells. `false`: that needs a command.
+    fn owe_at_once(&mut self, command: &PageProgram) -> bool {
+        if matches!(command.what, Program::Record(_)) {
+            return false;
+        }
+        let geometry = self.state.geometry;
+        if let Some(old) = command.supersedes {
+            self.state.row(geometry.block_of(old)).pins += 1;
+        }
+        let is_awaited = command.what != Program::Copy && !self.state.breaks(LawBroken::FlushSkipsGather);
+        let epoch = is_awaited.then(|| self.barriers.issued());
+        let debt = Debt { old: command.supersedes.map_or(NIL, |page| page.0), epoch, record: NIL };
+        self.gather.debts[geometry.block_of(command.page).index()].push_back(debt);
+        true
+    }
+
+    /// A page taken in leaves behind what waits until it is in the cells. `true`: its command ends then as well.
+    pub(super) fn owe(&mut self, id: u32, slot: &Slot) -> bool {
+        let block = self.block_of(slot.page);
+        // Tombstones are believed: what they trim is erased.
+        let is_record = slot.what == What::Record && slot.cause == units::Cause::Metadata as u8;
+        let is_awaited = slot.flags & flag::BARRIER != 0;
+        let skips = is_awaited && self.state.breaks(LawBroken::FlushSkipsGather);
+        let epoch = (is_awaited && !skips).then_some(slot.epoch);
+        let record = if is_record { id } else { NIL };
+        self.gather.debts[block.index()].push_back(Debt { old: slot.supersedes, epoch, record });
+        if skips {
+            self.barrier_lowers(slot.epoch);
+        }
+        if is_record {
+            let held = self.slab.at(id);
+            (held.state, held.supersedes) = (State::Held, NIL);
+        }
+        is_record
+    }
+
+    /// The first pages of a block that were not are in the cells, or need not be.
+    fn settle(&mut self, block: BlockId, pages: usize) {
+        if !self.gather.forgets() {
+            return;
+        }
+        for _ in 0..pages {
+            let Some(debt) = self.gather.debts[block.index()].pop_front() else { return };
+            if debt.old != NIL {
+                self.unpin(self.block_of(debt.old));
+            }
+            if let Some(epoch) = debt.epoch {
+                self.barrier_lowers(epoch);
+            }
+            if debt.record != NIL {
+                let slot = *self.slab.get(debt.record);
+                self.conclude(debt.record, &slot, false);
+            }
+        }
+    }
+
+    /// Nothing waits any more for what memory holds.
+    pub(super) fn let_go(&mut self) {
+        for block in (0..self.gather.debts.len()).map(|block| BlockId(block as u32)) {
+            self.settle(block, usize::MAX);
+        }
+        self.state.events.clear();
+    }
+
+    /// Whether a page in memory supersedes `page`.
+    pub(super) fn is_owed_for(&self, page: Ppn) -> bool {
+        self.gather.debts.iter().flatten().any(|debt| debt.old == page.0)
+    }
+
+    /// What supersedes `from` supersedes `to` instead. `false`: nothing in memory does.
+    pub(super) fn move_debt(&mut self, from: Ppn, to: Ppn) -> bool {
+        let debt = self.gather.debts.iter_mut().flatten().find(|debt| debt.old == from.0);
+        debt.map(|debt| debt.old = to.0).is_some()
+    }
+
+    /// Whether a program of `block` that is not full, or pages on their way into one, keep `erase` from being erased;
+    /// without `erase`, whether flushes wait for it.
+    pub(super) fn is_held_back_by(&self, block: BlockId, erase: Option<BlockId>) -> bool {
+        if !self.gather.forgets() {
+            return false;
+        }
+        let supersedes = |old: u32| erase.is_some_and(|erase| old != NIL && self.block_of(old) == erase);
+        let held = usize::from(self.gather.blocks[block.index()].held);
+        let mut unfilled = self.gather.debts[block.index()].iter().rev().take(held);
+        if unfilled.any(|debt| debt.record != NIL || supersedes(debt.old) || erase.is_none() && debt.epoch.is_some()) {
+            return true;
+        }
+        let row = self.state.block(block);
+        row.issued != row.done
+            && self.slab.live_ids().map(|id| self.slab.get(id)).any(|slot| {
+                let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
+                let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
+                is_on_its_way && self.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
+            })
     }
 
     /// The turn of a program in its block has come. `false`: it waits for room.
@@ -225,6 +362,7 @@ impl TimedFlash {
         let block = geometry.block_of(page);
         self.gather.under_way -= 1;
         self.gather.blocks[block.index()].in_cells = geometry.page_in_block(page) as u16 + 1;
+        self.settle(block, slot.held() as usize);
         self.free_memory(slot.held(), [slot.cause, slot.root]);
         self.slab.remove(id);
         self.unpin(block);
@@ -236,6 +374,7 @@ impl TimedFlash {
         let gathered = &mut self.gather.blocks[block.index()];
         let held = std::mem::take(&mut gathered.held);
         gathered.in_cells = in_cells;
+        self.settle(block, usize::MAX);
         self.free_memory(u32::from(held) + others, causes);
     }
 

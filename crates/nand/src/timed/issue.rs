@@ -237,13 +237,16 @@ impl FailedPrograms for TimedFlash {
     }
 
     fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0)
+        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0) || self.is_owed_for(page)
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
         let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
-        let Some(id) = found else { return false };
-        self.slab.at(id).supersedes = to.0;
+        match found {
+            Some(id) => self.slab.at(id).supersedes = to.0,
+            None if self.move_debt(from, to) => {}
+            None => return false,
+        }
         let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
         self.state.row(to).pins += 1;
         self.unpin(from);
@@ -382,6 +385,10 @@ impl Flash for TimedFlash {
         Outcome::Pending(id)
     }
 
+    fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
+        self.is_held_back_by(block, erase)
+    }
+
     fn skip_to(&mut self, page: Ppn) {
         self.state.pass_over_in_turn(page);
     }
@@ -414,13 +421,14 @@ impl Flash for TimedFlash {
         let row = self.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
-        let (pins, done) = (row.pins, row.done);
+        let done = row.done;
+        if self.gather.is_on() {
+            self.forget_held(block, done, 0, [cause as u8; 2]); // others may need the memory for the erase to come about
+        }
+        let pins = self.state.block(block).pins;
         let pinned = pins > 0 && !(cause == Cause::Fold && self.state.breaks(LawBroken::EarlyFold));
         let page = self.state.geometry.page_at(block, 0).0;
         let cause = cause as u8;
-        if self.gather.is_on() {
-            self.forget_held(block, done, 0, [cause; 2]); // others may need the memory for the erase to come about
-        }
         let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
         let id = self.insert(slot, None);
         if pinned {

@@ -101,7 +101,7 @@ impl TimedFlash {
             channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
             joins: Joins::new(),
             barriers: Barriers::new(),
-            gather: Gather::new(&mut state, options.gather_pages),
+            gather: Gather::new(&mut state, options.gather_pages, options.gather_forgets),
             die_count: dies,
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],
@@ -134,6 +134,7 @@ impl TimedFlash {
     /// # Panics
     /// If commands are still in progress.
     pub fn into_state(mut self) -> FlashState {
+        self.let_go();
         assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
         self.state.memory.held = self.gather.held();
         self.state
@@ -197,7 +198,18 @@ impl TimedFlash {
             }
         }
         let mut image = self.state.after_power_cut(&running, stream);
-        image.memory.held = self.gather.held();
+        if !self.gather.forgets() {
+            image.memory.held = self.gather.held();
+            return image;
+        }
+        image.memory.held = vec![0; self.state.blocks().len()];
+        for (block, in_cells) in self.gather.unsettled() {
+            let torn = running.iter().find_map(|running| match *running {
+                Running::Gathered(last, pages) if self.state.geometry.block_of(last) == block => Some(pages),
+                _ => None,
+            });
+            image.take_back(block, in_cells, torn.unwrap_or(0), stream);
+        }
         image
     }
 
@@ -206,8 +218,9 @@ impl TimedFlash {
         while id != crate::NIL {
             let slot = self.slab.get(id);
             match slot.kind {
+                Kind::Read => {}
                 // Protected memory has what is not in the cells yet.
-                Kind::Read | Kind::Gathered => {}
+                Kind::Gathered => running.push(Running::Gathered(Ppn(slot.page), slot.held())),
                 Kind::Program | Kind::Copyback => running.push(Running::Program(Ppn(slot.page))),
                 Kind::Erase => {
                     let block = self.state.geometry.block_of(Ppn(slot.page));

@@ -36,6 +36,8 @@ pub(super) enum State {
     Gathered,
     /// An erase that waits for pins.
     Pinned,
+    /// A record in memory, which is told of when it is in the cells.
+    Held,
     /// A failed program, back with its owner.
     Failed,
 }

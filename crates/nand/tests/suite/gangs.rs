@@ -15,6 +15,7 @@ const MULTI: CommandOptions = CommandOptions {
     read_in_flight: false,
     command_cycles: nand::CommandCycles::Die,
     gather_pages: 0,
+    gather_forgets: false,
 };
 
 #[test]

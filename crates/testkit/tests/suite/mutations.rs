@@ -41,6 +41,19 @@ fn a_fold_that_erases_before_its_copies_are_down_is_noticed() {
 }
 
 #[test]
+fn a_flush_that_leaves_in_volatile_memory_what_waits_for_a_full_program_loses_data() {
+    let layers = testkit::Layers { forgetful: true, ..testkit::Layers::mapping("page") };
+    let prepare: fn(&mut FlashState) = |state| state.break_law(LawBroken::FlushSkipsGather);
+    let tally =
+        Campaign { layers, ..Campaign::new(WITHIN, 1) }.run(|_| {}).expect("with all laws kept nothing is lost");
+    assert!(tally.cuts >= WITHIN);
+    match (Campaign { prepare, layers, ..Campaign::new(WITHIN, 1) }).run(|_| {}) {
+        Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
+        Err(failure) => assert_data_lost(&failure),
+    }
+}
+
+#[test]
 fn sequence_numbers_taken_at_completion_lose_data() {
     assert_data_lost(&broken(|state| state.break_law(LawBroken::SequenceAtCompletion)));
 }

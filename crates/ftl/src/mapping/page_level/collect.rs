@@ -175,6 +175,8 @@ impl<S: Scheme> PageMap<S> {
         }
         if flash.erase(self.owner, victim, cause) == Outcome::Done {
             self.space.lanes.erased(flash.state(), victim);
+        } else if self.starved || !self.homeless.is_empty() {
+            self.hurry_erases(flash);
         }
         if !self.homeless.is_empty() {
             self.house_homeless(flash); // what this collection was promised and did not need

@@ -10,7 +10,7 @@ use super::entry::Held;
 use super::scheme::Scheme;
 use nand::{Flash, Program, ProgramFailure};
 use std::collections::VecDeque;
-use units::{BlockId, Geometry, Ppn};
+use units::{BlockId, Cause, Geometry, Ppn};
 
 /// Programs that failed and found no room yet.
 pub(super) struct Homeless {
@@ -64,13 +64,17 @@ impl<S: Scheme> PageMap<S> {
         }
         self.space.give_up(&mut self.pages, block);
         self.space.withhold(flash.state(), self.pages.logical_pages());
-        if failure.what == Program::Copy {
+        if failure.cause == Cause::Padding {
+            flash.failed(failure.id).abandon(failure.page);
+            self.space.lanes.settle(block);
+        } else if failure.what == Program::Copy {
             self.return_copy(flash, failure);
             self.space.lanes.settle(block);
         } else if self.house(flash, failure) {
             self.space.lanes.settle(block);
         } else {
             self.homeless.add(*failure);
+            self.hurry_erases(flash);
         }
         self.collect(flash, self.space.lanes.of_block(block));
         self.collect_for_homeless(flash);

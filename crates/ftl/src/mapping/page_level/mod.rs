@@ -16,6 +16,7 @@ mod collector;
 mod cursor;
 mod fail;
 mod kept;
+mod pad;
 mod parameters;
 mod place;
 mod recover;
@@ -166,6 +167,10 @@ impl<S: Scheme> PageMap<S> {
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
         }
+        if op.fua && flash.state().is_forgetful() {
+            self.fill_up(flash);
+            flash.barrier(join);
+        }
         answer(flash, join)
     }
 
@@ -265,9 +270,11 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn starve<F: Flash>(&mut self, flash: &mut F) {
         self.starved = true;
+        self.hurry_erases(flash);
         if self.space.lanes.are_reclaiming() || self.awaiting_programs {
             return;
         }
+        self.fill_up(flash);
         let join = flash.open(self.owner, 0, Cancel::Never);
         flash.barrier(join);
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
@@ -334,7 +341,9 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. } | Event::DieLost { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
+            Event::Timer { .. }
+            | Event::DieLost { .. }
+            | Event::Notified { token: TRANSLATION_TOKEN | pad::PAD_TOKEN, .. } => {}
             Event::RefreshDue { block } => {
                 self.collector.due.note(block);
                 self.collect(flash, self.space.lanes.of_block(block));

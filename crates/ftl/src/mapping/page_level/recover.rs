@@ -119,7 +119,10 @@ impl<S: Scheme> Recovery<'_, S> {
             let oob = self.contents.oob(page.0);
             self.pages.note_sequence(oob.sequence & !FRESH);
             match oob.kind {
-                PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
+                // Without a record it only filled up a program.
+                PageKind::Metadata if oob.logical == UNMAPPED => {
+                    scan.metadata.extend(self.contents.record(page.0).map(|_| page));
+                }
                 PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob),
                 PageKind::Erased | PageKind::Torn => {}
             }

@@ -1,0 +1,83 @@
+//! Programs that are filled up, where what waits for them to be full is in memory that a power cut takes.
+//!
+//! A flush, or an erase that somebody waits for, needs what is in that memory in the cells. Pages without content fill
+//! up the program of an open block then, at the cost of its room.
+
+use super::PageMap;
+use super::scheme::Scheme;
+use super::space::Stream;
+use nand::{Completion, Flash, PageProgram, Program};
+use units::{BlockId, Cause};
+
+/// Token of a page without content, whose end nobody waits for.
+pub(super) const PAD_TOKEN: u32 = super::TOMBSTONE_TOKEN - 2;
+
+impl<S: Scheme> PageMap<S> {
+    /// What flushes wait for goes into the cells.
+    #[inline]
+    pub(super) fn fill_up<F: Flash>(&mut self, flash: &mut F) {
+        if flash.state().is_forgetful() && !flash.state().breaks(nand::LawBroken::FlushSkipsGather) {
+            self.fill_up_for(flash, None);
+            self.hurry_erases(flash);
+        }
+    }
+
+    /// Somebody waits for room: erases wait for nothing in memory.
+    #[inline]
+    pub(super) fn hurry_erases<F: Flash>(&mut self, flash: &mut F) {
+        if flash.state().is_forgetful() && self.space.lanes.are_reclaiming() {
+            self.hurry_all(flash);
+        }
+    }
+
+    #[cold]
+    fn hurry_all<F: Flash>(&mut self, flash: &mut F) {
+        for lane in 0..self.space.lanes.len() {
+            if self.space.lanes[lane].erasing() == 0 {
+                continue;
+            }
+            let waits = |block: &BlockId| {
+                let row = flash.state().block(*block);
+                row.erase_pending() && row.pins > 0
+            };
+            let waiting: Vec<BlockId> = self.space.lanes[lane].blocks().filter(waits).collect();
+            for block in waiting {
+                self.fill_up_for(flash, Some(block));
+            }
+        }
+    }
+
+    /// Fills up the programs of open blocks that keep `erase` from being erased, or flushes waiting.
+    #[cold]
+    fn fill_up_for<F: Flash>(&mut self, flash: &mut F, erase: Option<BlockId>) {
+        for lane in 0..self.space.lanes.len() {
+            for stream in [Stream::Host, Stream::Copies] {
+                let open = self.space.frontier(lane, stream).block;
+                if let Some(block) = open.filter(|block| flash.holds_back(*block, erase)) {
+                    self.pad(flash, lane, stream, block);
+                }
+            }
+        }
+    }
+
+    fn pad<F: Flash>(&mut self, flash: &mut F, lane: usize, stream: Stream, block: BlockId) {
+        let program = flash.state().program_pages(block);
+        let pages = flash.state().pages_of(block);
+        while !(pages - self.space.frontier(lane, stream).room()).is_multiple_of(program) {
+            let page = self.space.take(&mut self.pages, lane, stream);
+            flash.program(
+                self.owner,
+                PageProgram {
+                    page,
+                    supersedes: None,
+                    what: Program::Record(None),
+                    logical: crate::mapping::common::UNMAPPED,
+                    sequence: 0,
+                    cause: Cause::Padding,
+                    completion: Completion::Notify(PAD_TOKEN),
+                    after: None,
+                },
+            );
+        }
+    }
+}
