@@ -6,6 +6,7 @@ mod both;
 mod cancel;
 mod cut;
 mod failed;
+mod forgetful;
 mod gangs;
 mod memory;
 mod order;
