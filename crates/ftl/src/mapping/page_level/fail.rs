@@ -64,7 +64,8 @@ impl<S: Scheme> PageMap<S> {
         }
         self.space.give_up(&mut self.pages, block);
         self.space.withhold(flash.state(), self.pages.logical_pages());
-        if failure.cause == Cause::Padding {
+        // Data that completes a block has that cause as well; a page that fills up a program holds nothing.
+        if failure.cause == Cause::Padding && matches!(failure.what, Program::Record(_)) {
             flash.failed(failure.id).abandon(failure.page);
             self.space.lanes.settle(block);
         } else if failure.what == Program::Copy {
