@@ -4,6 +4,7 @@ mod ageing;
 mod buffer;
 mod cleaning;
 mod closed_forms;
+mod forgetful;
 mod gather;
 mod host;
 mod lifetime;

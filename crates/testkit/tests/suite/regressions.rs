@@ -209,6 +209,13 @@ fn a_full_segment_that_is_a_whole_bank_gives_its_tombstones_away() {
 }
 
 #[test]
+fn data_that_completes_a_block_has_a_place_again_when_its_program_fails() {
+    let layers = testkit::Layers { mapping: Some("page"), ..testkit::Layers::default() };
+    let campaign = Campaign { faults: testkit::Faults::Rare, layers, ..Campaign::new(4000, 88_269) };
+    campaign.live(88_269, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
 fn lives_with_faults_that_ended_badly_once_end_well() {
     for seed in [2, 3, 4, 5, 6, 7, 8] {
         let campaign = Campaign {
