@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! description   magic, length and checksum, then every key and value of the stack
-//! rows          16 bytes a block: erases, whether it is bad, checksum; zeros: nothing was done there
+//! rows          16 bytes a block: erases, whether it is bad or has one bit a cell, checksum; zeros: nothing was
+//!               done there
 //! heads         64 bytes a page: kind, logical page, sequence, number of the write, erases of its block,
 //!               length and checksum of the body, checksum of these
 //! places        for each page the same head once more, then its body: cells or a record
@@ -30,7 +31,7 @@ mod load;
 
 use crate::error::DriveError;
 use format::{HEAD, Head, Places, Row, STEP, TABLE, word};
-use nand::{Mirror, Oob, PageKind};
+use nand::{KeptBlock, Mirror, Oob, PageKind};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -339,7 +340,7 @@ impl Mirror for Image {
             self.write_row(block, *row);
         }
         state.turn += 1;
-        let head = Head::new(oob, state.turn, row.erases, body, record.is_some());
+        let head = Head::new(oob, state.turn, row.kept.erases, body, record.is_some());
         if head.has_second() {
             self.write(body, self.places.second(page));
         }
@@ -354,11 +355,11 @@ impl Mirror for Image {
         }
     }
 
-    fn block(&self, block: BlockId, erases: u32, bad: bool) {
+    fn block(&self, block: BlockId, kept: KeptBlock) {
         let mut state = self.lock();
         // Copies of its pages may be among them.
         self.settle_in(&mut state);
-        let row = Row { erases, bad, touched: true };
+        let row = Row { kept, touched: true };
         state.rows[block.index()] = row;
         self.write_row(block, row);
     }

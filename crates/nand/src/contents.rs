@@ -59,8 +59,21 @@ const ERASED: Oob = Oob { kind: PageKind::Erased, logical: u32::MAX, sequence: 0
 pub trait Mirror: std::fmt::Debug + Send + Sync {
     /// A page holds this now. A record stands for cells.
     fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>);
-    /// A block was erased and holds nothing, or is bad and must not be used again; with the erases it has had.
-    fn block(&self, block: BlockId, erases: u32, bad: bool);
+    /// A block was erased and holds nothing, is to be used in another way, or must not be used again.
+    fn block(&self, block: BlockId, row: KeptBlock);
+}
+
+/// What is kept of a block beside its pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptBlock {
+    /// Erases it has had.
+    pub erases: u32,
+    /// Those after it was used with one bit a cell.
+    pub slc_erases: u32,
+    /// It is used so now.
+    pub is_slc: bool,
+    /// It must not be used again.
+    pub is_bad: bool,
 }
 
 /// Cells and records of all pages, and their out-of-band areas. Only commands of flash write them.
@@ -99,9 +112,9 @@ impl Contents {
         }
     }
 
-    pub(crate) fn reflect_block(&self, block: BlockId, erases: u32, bad: bool) {
+    pub(crate) fn reflect_block(&self, block: BlockId, row: KeptBlock) {
         if let Some(mirror) = &self.mirror {
-            mirror.block(block, erases, bad);
+            mirror.block(block, row);
         }
     }
 

@@ -19,7 +19,7 @@ mod payloads;
 mod state;
 mod timed;
 
-pub use contents::{Contents, ContentsKind, Mirror, Oob, PageKind};
+pub use contents::{Contents, ContentsKind, KeptBlock, Mirror, Oob, PageKind};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{

@@ -105,7 +105,7 @@ pub enum CommandCycles {
 }
 
 /// Optional commands of a part and how its queue is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandOptions {
     /// Queued commands of one kind for different planes of a die start together.
     pub multi_plane: bool,
@@ -119,6 +119,8 @@ pub struct CommandOptions {
     pub suspend: SuspendOption,
     /// Time to suspend plus time to resume, ns; added once to the interrupted command.
     pub suspend_ns: Nanos,
+    /// Times that one program or erase is interrupted at most; after that it runs to its end.
+    pub suspend_limit: u8,
     /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as
     /// they come.
     pub uninterrupted: bool,
@@ -131,6 +133,26 @@ pub struct CommandOptions {
     pub gather_pages: u32,
     /// A power cut takes what that memory holds.
     pub gather_forgets: bool,
+}
+
+/// No optional command, and nothing is interrupted.
+impl Default for CommandOptions {
+    fn default() -> Self {
+        Self {
+            multi_plane: false,
+            cache_read: false,
+            cache_program: false,
+            read_priority: false,
+            suspend: SuspendOption::Off,
+            suspend_ns: 0,
+            suspend_limit: 8,
+            uninterrupted: false,
+            read_in_flight: false,
+            command_cycles: CommandCycles::Die,
+            gather_pages: 0,
+            gather_forgets: false,
+        }
+    }
 }
 
 impl Part {

@@ -135,8 +135,6 @@ pub struct Counters {
     pub wasted_reads: u64,
     /// Reads answered from the controller because their page was still being programmed.
     pub in_flight_reads: u64,
-    /// Pages counted as programmed that a power cut took back.
-    pub taken_back: u64,
     /// Programs that failed.
     pub failed_programs: u64,
     /// Erases that failed.
@@ -172,6 +170,7 @@ pub struct FlashState {
     ageing: Option<Box<Ageing>>,
     /// Pages that count as programmed may be in memory that a power cut takes.
     forgetful: bool,
+    taken_back: u64,
     hash: u64,
     faults: Faults,
     broken: Option<LawBroken>,
@@ -201,6 +200,7 @@ impl FlashState {
             slc: None,
             ageing: None,
             forgetful: false,
+            taken_back: 0,
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
@@ -306,6 +306,11 @@ impl FlashState {
         self.forgetful
     }
 
+    /// Pages counted as programmed that power cuts took back.
+    pub fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+
     pub(crate) fn set_forgetful(&mut self, on: bool) {
         self.forgetful = on;
     }
@@ -348,6 +353,7 @@ impl FlashState {
     /// Forgets counters and hash (after preconditioning).
     pub fn reset_counters(&mut self) {
         self.counters = Counters::default();
+        self.taken_back = 0;
         self.hash = 0;
     }
 
@@ -359,10 +365,7 @@ impl FlashState {
         let row = &mut self.blocks[block.index()];
         assert!(row.pins == 0, "block {block} was marked bad with {} unfinished commands", row.pins);
         row.flags = BAD;
-        let erases = row.erases;
-        if let Some(contents) = self.contents.as_deref() {
-            contents.reflect_block(block, erases, true);
-        }
+        self.reflect_block(block);
     }
 
     /// Law 11: a program goes to an erased page, in order, in a usable block.
@@ -561,7 +564,6 @@ impl FlashState {
     pub(crate) fn complete_erase(&mut self, block: BlockId, cause: Cause) -> bool {
         let die = self.geometry.die_of(block);
         let pages = self.geometry.pages_per_block;
-        let erases = self.blocks[block.index()].erases;
         let was_slc = self.blocks[block.index()].is_slc();
         let wear = self.wear(block);
         let failed_before = self.blocks[block.index()].has_failed();
@@ -572,9 +574,7 @@ impl FlashState {
         if fails {
             self.counters.failed_erases += 1;
             row.flags = BAD;
-            if let Some(contents) = self.contents.as_deref() {
-                contents.reflect_block(block, erases, true);
-            }
+            self.reflect_block(block);
             return false;
         }
         row.flags &= !USABLE;
@@ -588,7 +588,7 @@ impl FlashState {
         self.counters.erases[cause.index()] += 1;
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.erase(block.0 * pages, pages);
-            contents.reflect_block(block, erases + 1, false);
+            self.reflect_block(block);
         }
         true
     }

@@ -269,6 +269,7 @@ impl DrivePlan {
             uninterrupted: keys::CLEANING.read(values),
             suspend: keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
+            suspend_limit: values.whole("flash.suspend_limit") as u8,
             read_in_flight: values.on("flash.read_in_flight"),
             command_cycles: keys::COMMAND_CYCLES.read(values),
             gather_pages: units.gather_units,

@@ -1,6 +1,6 @@
 //! Where things are in the file of a drive, and what a head says.
 
-use nand::{Oob, PageKind};
+use nand::{KeptBlock, Oob, PageKind};
 use units::Geometry;
 
 /// Bytes of the description with what is before it.
@@ -79,8 +79,7 @@ impl Places {
 /// What is said of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    pub erases: u32,
-    pub bad: bool,
+    pub kept: KeptBlock,
     /// Something was programmed or erased there; otherwise the file says nothing of the block.
     pub touched: bool,
 }
@@ -89,9 +88,11 @@ impl Row {
     pub fn bytes(self) -> [u8; ROW] {
         let mut bytes = [0; ROW];
         if self.touched {
-            bytes[..4].copy_from_slice(&self.erases.to_le_bytes());
-            bytes[4] = u8::from(self.bad);
+            bytes[..4].copy_from_slice(&self.kept.erases.to_le_bytes());
+            bytes[4] = u8::from(self.kept.is_bad);
             bytes[5] = 1;
+            bytes[6] = u8::from(self.kept.is_slc);
+            bytes[8..12].copy_from_slice(&self.kept.slc_erases.to_le_bytes());
             let sum = crc32fast::hash(&bytes[..12]);
             bytes[12..].copy_from_slice(&sum.to_le_bytes());
         }
@@ -104,7 +105,13 @@ impl Row {
             return Some(Self::default());
         }
         let is_sound = crc32fast::hash(&bytes[..12]) == word(bytes, 12);
-        is_sound.then(|| Self { erases: word(bytes, 0), bad: bytes[4] != 0, touched: true })
+        let kept = KeptBlock {
+            erases: word(bytes, 0),
+            slc_erases: word(bytes, 8),
+            is_slc: bytes[6] != 0,
+            is_bad: bytes[4] != 0,
+        };
+        is_sound.then_some(Self { kept, touched: true })
     }
 }
 

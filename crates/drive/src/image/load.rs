@@ -62,11 +62,11 @@ impl Image {
             for position in 0..self.geometry.pages_per_block {
                 let page = self.geometry.page_at(block, position).0;
                 let head = &heads[position as usize * STEP..][..HEAD];
-                if self.load_page(flash, page, row.erases, head, &mut reading, &mut state)? {
+                if self.load_page(flash, page, row.kept.erases, head, &mut reading, &mut state)? {
                     (done, found) = (position + 1, found + 1);
                 }
             }
-            flash.restore_block(block, done, found < done, row.erases, row.bad);
+            flash.restore_block(block, done, found < done, row.kept);
             // Power may have gone between the two rows, but then nothing was programmed behind them.
             reading.damage.mended += u64::from(found > 0 && rows[0] != rows[1]);
         }

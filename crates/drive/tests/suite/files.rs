@@ -15,6 +15,8 @@ fn open(path: &Path, settings: &[&str]) -> Result<Drive, DriveError> {
     Drive::in_file(config(settings), path)
 }
 
+const SPARE: &str = "drive.over_provisioning=200%";
+
 /// Nothing is told to the file when a drive is dropped, so that a drop is what a kill is.
 #[test]
 fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
@@ -24,6 +26,9 @@ fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
         &["ftl.kind=bast", "drive.over_provisioning=200%"],
         &["ftl.kind=superpage"],
         &["remap.kind=hard", "drive.capacity=3MiB"],
+        &["flash.page_size=16KiB", "ftl.unit=4KiB", "flash.word_line_pages=3", "flash.pages_per_block=12", SPARE],
+        &["flash.word_line_pages=3", "flash.pages_per_block=12", "ftl.slc.share=50%", SPARE],
+        &["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE],
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive");
@@ -71,6 +76,62 @@ fn cuts_and_erases_leave_the_file_as_the_drive_is() {
             drive.read(page as u64 * 4096, &mut found).unwrap();
             assert_eq!(found, [wanted; 4096], "seed {seed}, page {page}");
         }
+    }
+}
+
+#[test]
+fn blocks_with_one_bit_a_cell_are_so_when_the_file_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let settings = [
+        "flash.word_line_pages=3",
+        "flash.pages_per_block=12",
+        "ftl.slc.share=80%",
+        SPARE,
+        "flash.read_time=500us",
+        "flash.slc_read_time=30us",
+        "flash.program_memory=48KiB",
+    ];
+    let mut drive = open(&path, &settings).unwrap();
+    (0..64_u64).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+    drive.flush().unwrap();
+    drop(drive);
+    let mut again = open(&path, &settings).unwrap();
+    let mut found = [0; 4096];
+    for page in 0..32 {
+        let before = again.now();
+        again.read(page * 4096, &mut found).unwrap();
+        assert!(again.now() - before < 200_000, "page {page} took {} ns", again.now() - before);
+    }
+}
+
+/// What was not flushed is gone, what was is there, and the file agrees.
+#[test]
+fn a_power_cut_of_memory_that_forgets_is_in_the_file_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        ["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE];
+    for seed in 0..20_u64 {
+        let path = folder.path().join(seed.to_string());
+        let mut drive = open(&path, &settings).unwrap();
+        let pages = 100 + seed;
+        (0..pages).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+        drive.flush().unwrap();
+        (0..pages).for_each(|page| drive.write(page * 4096, &[2; 4096]).unwrap());
+        drive.power_cut(seed);
+        drive.reopen().unwrap();
+        let read = |drive: &mut Drive| {
+            let mut found = vec![0; pages as usize * 4096];
+            drive.read(0, &mut found).unwrap();
+            assert!(found.iter().all(|byte| [1, 2].contains(byte)), "seed {seed}");
+            found
+        };
+        let after = read(&mut drive);
+        assert!(after.contains(&1), "something was lost");
+        drop(drive);
+        let mut again = open(&path, &settings).unwrap();
+        again.check_layers().unwrap();
+        assert!(read(&mut again) == after, "seed {seed}: the file holds something else");
     }
 }
 

@@ -78,7 +78,7 @@ impl FlashState {
             (in_cells..done.min(kept)).for_each(|page| contents.set_oob_kind(first + page, PageKind::Torn));
             (kept..done).for_each(|page| contents.take_back(first + page));
         }
-        self.counters.taken_back += u64::from(done.saturating_sub(kept));
+        self.taken_back += u64::from(done.saturating_sub(kept));
         let row = &mut self.blocks[block.index()];
         let kept = done.min(kept) as u16;
         (row.done, row.issued, row.entered) = (kept, kept, kept);

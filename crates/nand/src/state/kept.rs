@@ -1,6 +1,7 @@
 //! States of blocks as numbers, for a snapshot or a mirror.
 
 use super::{BAD, BlockRow, FAILED, FlashState, REFRESH, SKIPS, SLC};
+use crate::contents::KeptBlock;
 use units::BlockId;
 
 impl FlashState {
@@ -12,20 +13,35 @@ impl FlashState {
         (rows.collect(), self.faults.state())
     }
 
+    /// Tells the mirror, if there is one, what a block is now.
+    pub(super) fn reflect_block(&self, block: BlockId) {
+        let Some(contents) = self.contents() else { return };
+        let row = self.block(block);
+        let slc_erases = self.slc_erases().get(block.index()).copied().unwrap_or(0);
+        let kept = KeptBlock { erases: row.erases, slc_erases, is_slc: row.is_slc(), is_bad: row.is_bad() };
+        contents.reflect_block(block, kept);
+    }
+
     /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
     /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
     ///
     /// # Panics
     /// If a block has fewer pages.
-    pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
+    pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, kept: KeptBlock) {
         assert!(
             done <= self.geometry.pages_per_block,
             "a block has {} pages, not {done}",
             self.geometry.pages_per_block
         );
+        let KeptBlock { erases, slc_erases, is_slc, is_bad } = kept;
         let done = done as u16;
-        let flags = if bad { BAD } else { 0 } | if gaps { SKIPS } else { 0 };
+        let flag = |flag, on| if on { flag } else { 0 };
+        // How an erased block was to be used is in nobody's memory any more.
+        let flags = flag(BAD, is_bad) | flag(SKIPS, gaps) | flag(SLC, is_slc && done > 0);
         self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
+        if let Some(slc) = self.slc.as_deref_mut() {
+            slc.erases[block.index()] = slc_erases;
+        }
     }
 
     /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count

@@ -47,6 +47,7 @@ impl FlashState {
         let row = &mut self.blocks[block.index()];
         assert!(self.slc.is_some() && row.issued == 0 && row.flags == 0, "block {block} cannot be used so now");
         row.flags |= SLC;
+        self.reflect_block(block);
     }
 
     /// Erases of a block that wear it as much as all it had, those with one bit a cell included.

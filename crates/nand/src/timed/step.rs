@@ -9,9 +9,6 @@ use crate::flash::Event;
 use crate::part::{CommandCycles, SuspendOption};
 use units::{BlockId, Cause, Nanos, Ppn};
 
-/// Interruptions of one program or erase; after that it runs to its end.
-const SUSPENDS_LIMIT: u8 = 8;
-
 impl TimedFlash {
     #[inline]
     pub(super) fn handle(&mut self, event: u32) {
@@ -153,7 +150,7 @@ impl TimedFlash {
     fn try_suspend(&mut self, index: usize) {
         let die = &self.dies[index];
         let is_idle = die.array == NIL || die.commanded;
-        if is_idle || die.transfer != NIL || die.suspended != NIL || die.suspends >= SUSPENDS_LIMIT {
+        if is_idle || die.transfer != NIL || die.suspended != NIL || die.suspends >= self.options.suspend_limit {
             return;
         }
         let kind = self.slab.get(die.array).kind;

@@ -59,7 +59,7 @@ fn a_power_cut_takes_what_is_not_in_the_cells_and_no_more() {
     write(&mut flash, 0, PROGRAM..PAGES - 1);
     assert!(flash.state().is_programmed(at(0, PAGES - 2)), "to everybody but a power cut");
     let image = cut(&flash, 1);
-    assert_eq!((image.block(BlockId(0)).done, image.counters.taken_back), (6, 5));
+    assert_eq!((image.block(BlockId(0)).done, image.taken_back()), (6, 5));
     assert_eq!(kinds(&image, 0), [[PageKind::Data; 6], [PageKind::Erased; 6]].concat());
     let mut again = TimedFlash::new(image, PART, CommandOptions::default(), 0);
     assert_eq!(contents(&again).page(at(0, 5).0)[0], 6);

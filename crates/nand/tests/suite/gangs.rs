@@ -11,6 +11,7 @@ const MULTI: CommandOptions = CommandOptions {
     read_priority: false,
     suspend: nand::SuspendOption::Off,
     suspend_ns: 0,
+    suspend_limit: 8,
     uninterrupted: false,
     read_in_flight: false,
     command_cycles: nand::CommandCycles::Die,

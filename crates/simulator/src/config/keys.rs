@@ -311,6 +311,13 @@ const FLASH: &[Parameter] = &[
     )
     .only(SUSPENDS),
     Parameter::new(
+        "flash.suspend_limit",
+        Kind::Count { min: 1, max: 255 },
+        "8",
+        "Times that one program or erase is interrupted at most; after that it runs to its end.",
+    )
+    .only(SUSPENDS),
+    Parameter::new(
         "flash.read_in_flight",
         Kind::Switch,
         "false",

@@ -26,7 +26,7 @@ impl<S: Scheme> PageMap<S> {
         self.space.check(&self.pages)?;
         self.slc.as_deref().map_or(Ok(()), |slc| slc.check(flash, &self.space))?;
         let total = Counters::total;
-        let programs = total(&flash.counters.programs) - flash.counters.taken_back;
+        let programs = total(&flash.counters.programs) - flash.taken_back();
         let erases = total(&flash.counters.erases);
         let pages = u64::from(self.geometry.pages_per_block);
         if (erases + u64::from(self.geometry.blocks())) * pages < programs {
