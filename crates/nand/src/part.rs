@@ -29,6 +29,9 @@ pub struct Part {
     pub page_read_ns: Option<PageTimes>,
     /// Program times, the same.
     pub page_program_ns: Option<PageTimes>,
+    /// Array time of the first of two passes, where cells are programmed in two: the other one, which takes
+    /// `program_ns`, follows when the next word line has had its first.
+    pub first_pass_ns: Option<Nanos>,
     /// Times of pages with one bit a cell, where blocks may be used so.
     pub slc: Option<SlcTimes>,
     /// Erases a block survives; 0 means it never wears out.
@@ -52,6 +55,8 @@ pub const PAGE_TYPES: usize = 5;
 pub struct PageTimes {
     times: [Nanos; PAGE_TYPES],
     pages: u32,
+    /// Pages of a block whose word lines are programmed in a staircase; 0: one after the other.
+    staircase: u32,
 }
 
 impl PageTimes {
@@ -59,7 +64,38 @@ impl PageTimes {
     pub fn new(times: &[Nanos]) -> Option<Self> {
         let mut all = [0; PAGE_TYPES];
         all.get_mut(..times.len())?.copy_from_slice(times);
-        (!times.is_empty()).then_some(Self { times: all, pages: times.len() as u32 })
+        (!times.is_empty()).then_some(Self { times: all, pages: times.len() as u32, staircase: 0 })
+    }
+
+    /// The same for blocks of so many pages in which each page of a word line is programmed when the one before it of
+    /// the next word line is: lower 0, lower 1, middle 0, lower 2, middle 1, upper 0, lower 3, and so on. A page is
+    /// disturbed less by its neighbours then.
+    #[must_use]
+    pub fn in_staircase(self, pages_per_block: u32) -> Self {
+        Self { staircase: pages_per_block, ..self }
+    }
+
+    /// Which page of its word line the one at `position` of its block is, lower page first.
+    #[inline]
+    fn place(&self, position: u32) -> u32 {
+        let steps = self.pages * (self.pages - 1) / 2;
+        match self.staircase {
+            0 => position % self.pages,
+            // The first word lines, and the last ones the other way round, are not beside all others yet.
+            _ if position < steps => Self::first_step(position),
+            all if position >= all - steps => self.pages - 1 - Self::first_step(all - 1 - position),
+            _ => (position - steps) % self.pages,
+        }
+    }
+
+    /// Steps have one page, two, three, and so on.
+    fn first_step(position: u32) -> u32 {
+        let (mut step, mut left) = (1, position);
+        while left >= step {
+            left -= step;
+            step += 1;
+        }
+        left
     }
 
     /// Pages of a word line.
@@ -70,7 +106,7 @@ impl PageTimes {
     /// Time of the physical page at `position` of its block, planes that are one counted once, ns.
     #[inline]
     pub fn at(&self, position: u32) -> Nanos {
-        self.times[(position % self.pages) as usize]
+        self.times[self.place(position) as usize]
     }
 
     /// The average, ns.

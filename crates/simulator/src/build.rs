@@ -249,6 +249,7 @@ impl DrivePlan {
             page_read_ns,
             page_program_ns,
             slc: unit::slc_times(values),
+            first_pass_ns: unit::first_pass(values),
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
             page_bytes: units.page_bytes,

@@ -7,7 +7,7 @@
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
 use ftl::mapping::Mapping;
-use layer::{Parameter, ParameterKind, Value, Values};
+use layer::{Choices, Parameter, ParameterKind, Value, Values};
 use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{format_size, parse_duration};
 
@@ -34,6 +34,21 @@ const PROGRAMS: u64 = 4;
 
 /// Whether the blocks of a die's planes are used as one.
 const AS_ONE: &str = "flash.planes_as_one";
+/// Array time of the first of two passes.
+const FIRST_PASS: &str = "flash.first_pass_time";
+/// In which order the pages of word lines are programmed, where each is by itself: whether in a staircase.
+const PAGE_ORDER: Choices<bool> = Choices {
+    key: "flash.page_order",
+    table: &[
+        ("word-lines", "all pages of a word line, then those of the next", false),
+        (
+            "staircase",
+            "each page of a word line with the one before it of the next word line: lower 0, lower 1, middle 0, lower \
+             2, middle 1, upper 0, and so on",
+            true,
+        ),
+    ],
+};
 /// Read times by page of a word line.
 const READ_TIMES: &str = "flash.page_read_times";
 /// The same for programs, where pages are programmed one by one.
@@ -72,6 +87,20 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             ParameterKind::Text,
             "Array program times of the pages of a word line in order where each is programmed by itself \
              (flash.word_line_pages = 1); they stand for flash.program_time.",
+        ),
+        Parameter::optional(
+            FIRST_PASS,
+            ParameterKind::Duration { max: 1_000_000_000 },
+            "Array time of a first, coarse pass, where a word line is programmed in two (QLC); flash.program_time is that \
+             of the second, which follows when the next word line of the block has had its first. Both move the data, \
+             which stays in memory until then.",
+        ),
+        Parameter::new(
+            PAGE_ORDER.key,
+            ParameterKind::Choice(|| PAGE_ORDER.named()),
+            "word-lines",
+            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and each is \
+             programmed by itself.",
         ),
         Parameter::new(
             SLC_READ,
@@ -187,6 +216,15 @@ impl Units {
     }
 
     fn check_memory(values: &Values) -> Result<(), String> {
+        if values.get(FIRST_PASS).is_some() && values.whole(WORD_LINE) == 1 {
+            return Err(format!("{FIRST_PASS} is for whole word lines, and {WORD_LINE} is 1; set that to 4 for QLC"));
+        }
+        if values.get(FIRST_PASS).is_some() && !values.on(PROTECTED) {
+            return Err(format!(
+                "after the first pass data is in memory alone, which a flush would have to wait for: {FIRST_PASS} does \
+                 not go with {PROTECTED} = false; set that to \"true\""
+            ));
+        }
         let kind = values.name("ftl.kind");
         let what = match () {
             () if values.on(PROTECTED) => return Ok(()),
@@ -275,6 +313,11 @@ impl Units {
     }
 }
 
+/// Array time of the first of two passes, where there are two.
+pub(crate) fn first_pass(values: &Values) -> Option<u64> {
+    values.get(FIRST_PASS).map(|_| values.whole(FIRST_PASS))
+}
+
 /// Times of blocks with one bit a cell, where there are some.
 pub(crate) fn slc_times(values: &Values) -> Option<SlcTimes> {
     Units::slc_bits(values).map(|_| SlcTimes { read_ns: values.whole(SLC_READ), program_ns: values.whole(SLC_PROGRAM) })
@@ -293,8 +336,30 @@ pub(crate) fn allow_slc(values: &Values, flash: &mut FlashState) {
 /// In words, where a list is no list of times.
 pub(crate) fn page_times(values: &Values) -> Result<[Option<PageTimes>; 2], String> {
     let word_line = values.whole(WORD_LINE);
-    let read = times(values, READ_TIMES)?;
-    let program = times(values, PROGRAM_TIMES)?;
+    let [mut read, mut program] = [times(values, READ_TIMES)?, times(values, PROGRAM_TIMES)?];
+    if PAGE_ORDER.read(values) {
+        if word_line > 1 {
+            return Err(format!(
+                "{} = staircase is for pages that are programmed one by one, and {WORD_LINE} is {word_line}: one program \
+                 writes a whole word line; set it to \"word-lines\"",
+                PAGE_ORDER.key
+            ));
+        }
+        let [unit, page, as_one] = [values.whole("flash.page_size"), values.whole(TURNED[1]), values.whole(TURNED[2])];
+        let pages = (values.whole("flash.pages_per_block") / (page / unit) / as_one) as u32;
+        for times in [&mut read, &mut program].into_iter().flatten() {
+            let line = times.pages();
+            if pages < line * line || !pages.is_multiple_of(line) {
+                return Err(format!(
+                    "{} = staircase needs blocks of at least {line} whole word lines of {line} pages, and \
+                     flash.pages_per_block is {pages}; set it to {}",
+                    PAGE_ORDER.key,
+                    pages.next_multiple_of(line).max(line * line)
+                ));
+            }
+            *times = times.in_staircase(pages);
+        }
+    }
     if word_line > 1 && program.is_some() {
         return Err(format!(
             "{PROGRAM_TIMES} is for pages that are programmed one by one, and {WORD_LINE} is {word_line}; give the \

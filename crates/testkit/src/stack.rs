@@ -224,6 +224,10 @@ impl Stack {
         if stream.chance(0.7) {
             self.set("flash.program_memory", format!("{}B", memory * shape.page_bytes));
         }
+        if in_word_line > 1 && !forgetful && stream.chance(0.3) {
+            self.set("flash.first_pass_time", "40us");
+            return;
+        }
         if name == "page" && self.get("stripe.kind") == "none" && (forgetful || stream.chance(0.4)) {
             self.let_forget();
         }

@@ -22,8 +22,7 @@ impl TimedFlash {
             }
             let next = self.slab.get(at).next;
             let bit = 1_u64 << (self.plane_of(at) % 64);
-            let is_alike =
-                self.slab.get(at).kind == kind && (kind == Kind::Read || self.is_slc(at) == self.is_slc(first));
+            let is_alike = self.slab.get(at).kind == kind && (kind == Kind::Read || self.is_programmed_as(at, first));
             let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
             let is_free = self.options.multi_plane && taken & bit == 0;
             taken |= bit; // one command a plane, and none may overtake another of its plane
@@ -38,6 +37,12 @@ impl TimedFlash {
             }
             at = next;
         }
+    }
+
+    /// Whether two programs take the same time.
+    fn is_programmed_as(&self, one: u32, other: u32) -> bool {
+        let is_first = |id: u32| self.slab.get(id).is_first_pass();
+        self.is_slc(one) == self.is_slc(other) && is_first(one) == is_first(other)
     }
 
     /// The plane of a command in its die.
@@ -63,6 +68,9 @@ impl TimedFlash {
     /// Array time of a gang of programs.
     #[inline]
     pub(super) fn program_ns(&self, gang: u32) -> Nanos {
+        if let Some(first_pass_ns) = self.part.first_pass_ns.filter(|_| self.slab.get(gang).is_first_pass()) {
+            return first_pass_ns;
+        }
         match (self.part.page_program_ns, self.part.slc) {
             (_, Some(slc)) if self.is_slc(gang) => slc.program_ns,
             (None, _) => self.part.program_ns,

@@ -61,6 +61,8 @@ struct Gathered {
     in_cells: u16,
     /// Pages of the program that is not full yet.
     held: u16,
+    /// Pages before those whose cells have had the first of two passes.
+    passed: u16,
 }
 
 impl Gather {
@@ -74,7 +76,7 @@ impl Gather {
         let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % of_row(row) as u16 };
         let of = |(block, row): (usize, &BlockRow)| {
             let held = left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done);
-            Gathered { in_cells: row.done - held, held }
+            Gathered { in_cells: row.done - held, held, passed: 0 }
         };
         let rows = if program > 1 { state.blocks() } else { &[] };
         let blocks: Vec<Gathered> = rows.iter().enumerate().map(of).collect();
@@ -113,7 +115,7 @@ impl Gather {
 
     /// What is held of each block.
     pub fn held(&self) -> Vec<u16> {
-        self.blocks.iter().map(|block| block.held).collect()
+        self.blocks.iter().map(|block| block.held + block.passed).collect()
     }
 
     #[inline]
@@ -319,9 +321,21 @@ impl TimedFlash {
         let blocks = (0..self.state.geometry.blocks()).map(BlockId);
         // What is being erased frees memory by itself.
         let kept = blocks.filter(|block| held(block) > 0 && !self.state.block(*block).erase_pending());
-        let Some(block) = kept.max_by_key(held) else { return };
+        let Some(block) = kept.max_by_key(held) else { return self.make_room_of_passed() };
         let done = u32::from(self.state.block(block).done);
         self.program_held(block, done, [units::Cause::Padding as u8; 2]);
+    }
+
+    /// The same where all that is held waits for the next program of its block.
+    #[cold]
+    fn make_room_of_passed(&mut self) {
+        let passed = |block: &BlockId| self.gather.blocks[block.index()].passed;
+        let blocks = (0..self.state.geometry.blocks()).map(BlockId);
+        let kept = blocks.filter(|block| passed(block) > 0 && !self.state.block(*block).erase_pending());
+        if let Some(block) = kept.max_by_key(passed) {
+            let done = u32::from(self.state.block(block).done);
+            self.pass_again(block, done, [units::Cause::Padding as u8; 2]);
+        }
     }
 
     /// A page of a block that had `before` pages is in memory, and counts as programmed.
@@ -348,10 +362,36 @@ impl TimedFlash {
     /// Sends what is held of a block, which has `end` pages by now, to its die.
     fn program_held(&mut self, block: BlockId, end: u32, [cause, root]: [u8; 2]) {
         let held = std::mem::take(&mut self.gather.blocks[block.index()].held);
+        if self.part.first_pass_ns.is_none() || self.state.block(block).is_slc() {
+            self.send(block, end, u32::from(held), false, [cause, root]);
+            return;
+        }
+        // The cells of a word line are programmed to their end when those of the next one have had their first pass, as
+        // that disturbs them.
+        self.send(block, end, 0, true, [cause, root]);
+        self.pass_again(block, end - u32::from(held), [cause, root]);
+        self.gather.blocks[block.index()].passed = held;
+        if end == self.state.pages_of(block) {
+            self.pass_again(block, end, [cause, root]);
+        }
+    }
+
+    /// Programs the cells of a block that have had their first pass, up to page `end`, to their end.
+    fn pass_again(&mut self, block: BlockId, end: u32, causes: [u8; 2]) {
+        let passed = std::mem::take(&mut self.gather.blocks[block.index()].passed);
+        if passed > 0 {
+            self.send(block, end, u32::from(passed), false, causes);
+        }
+    }
+
+    /// Sends a program to its die that ends at page `end` and frees the memory of `pages`. `first`: it is the first of
+    /// two passes.
+    fn send(&mut self, block: BlockId, end: u32, pages: u32, first: bool, [cause, root]: [u8; 2]) {
         self.gather.under_way += 1;
         self.state.row(block).pins += 1;
         let page = self.state.geometry.page_at(block, end - 1).0;
-        let slot = Slot { page, kind: Kind::Gathered, logical: u32::from(held), cause, root, ..Slot::FREE };
+        let (kind, sectors) = (Kind::Gathered, u8::from(first));
+        let slot = Slot { page, kind, logical: pages, sectors, cause, root, ..Slot::FREE };
         let id = self.insert(slot, None);
         self.enqueue(id.slot);
     }
@@ -361,7 +401,9 @@ impl TimedFlash {
         let (geometry, page) = (self.state.geometry, Ppn(slot.page));
         let block = geometry.block_of(page);
         self.gather.under_way -= 1;
-        self.gather.blocks[block.index()].in_cells = geometry.page_in_block(page) as u16 + 1;
+        if !slot.is_first_pass() {
+            self.gather.blocks[block.index()].in_cells = geometry.page_in_block(page) as u16 + 1;
+        }
         self.settle(block, slot.held() as usize);
         self.free_memory(slot.held(), [slot.cause, slot.root]);
         self.slab.remove(id);
@@ -372,7 +414,7 @@ impl TimedFlash {
     /// pages that had room and were not taken in.
     pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, others: u32, causes: [u8; 2]) {
         let gathered = &mut self.gather.blocks[block.index()];
-        let held = std::mem::take(&mut gathered.held);
+        let held = std::mem::take(&mut gathered.held) + std::mem::take(&mut gathered.passed);
         gathered.in_cells = in_cells;
         self.settle(block, usize::MAX);
         self.free_memory(u32::from(held) + others, causes);

@@ -290,6 +290,7 @@ impl Time for TimedFlash {
             page_read_ns: None,
             page_program_ns: None,
             slc: None,
+            first_pass_ns: self.paid.first_pass_ns.map(|_| 0),
             ..self.paid
         };
         self.set_part(if instant { none } else { self.paid });

@@ -116,6 +116,11 @@ impl Slot {
         self.logical
     }
 
+    /// Of such a program: it is the first of two passes.
+    pub fn is_first_pass(&self) -> bool {
+        self.kind == Kind::Gathered && self.sectors == 1
+    }
+
     pub const FREE: Slot = Slot {
         sequence: 0,
         since: 0,

@@ -19,6 +19,10 @@ const ALL: u64 = (3 * 10 + 100) * US;
 
 /// Two dies of four blocks each, and memory for `room` pages.
 fn gathering(room: u32, contents: ContentsKind) -> TimedFlash {
+    gathering_for(room, contents, Part { page_bytes: 1024, ..PART })
+}
+
+fn gathering_for(room: u32, contents: ContentsKind, part: Part) -> TimedFlash {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 2,
@@ -29,7 +33,7 @@ fn gathering(room: u32, contents: ContentsKind) -> TimedFlash {
     };
     let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(PROGRAM)).expect("a valid shape");
     let options = CommandOptions { gather_pages: room, ..CommandOptions::default() };
-    TimedFlash::new(FlashState::new(geometry, contents), Part { page_bytes: 1024, ..PART }, options, 0)
+    TimedFlash::new(FlashState::new(geometry, contents), part, options, 0)
 }
 
 fn plain() -> TimedFlash {
@@ -157,4 +161,44 @@ fn a_power_cut_takes_nothing_from_memory() {
         (0..PROGRAM + 2).map(|page| contents(&kept).page(page)[0]).collect::<Vec<_>>(),
         [1, 2, 3, 4, 5, 6, 7, 8]
     );
+}
+
+/// Cells that are programmed in two passes of 40 us and 100 us.
+fn in_two_passes(room: u32) -> TimedFlash {
+    gathering_for(room, ContentsKind::None, Part { page_bytes: 1024, first_pass_ns: Some(40 * US), ..PART })
+}
+
+#[test]
+fn a_word_line_has_its_second_pass_when_the_next_one_has_had_its_first() {
+    let mut flash = in_two_passes(4 * PROGRAM);
+    write(&mut flash, 0, 0..PROGRAM);
+    finish(&mut flash);
+    assert_eq!(flash.now(), (30 + 40) * US, "nothing comes after it yet");
+    assert_eq!(flash.read(0, silent_read(at(0, 0))), Outcome::Done, "it is read from memory");
+    write(&mut flash, 0, PROGRAM..PAGES);
+    finish(&mut flash);
+    assert_eq!(flash.now(), (4 * 30 + 2 * (40 + 100)) * US, "the last word line of a block waits for none");
+    let start = flash.now();
+    read(&mut flash, at(0, PAGES - 1), 8);
+    assert_eq!(time_of(&run(&mut flash), joined(8)) - start, 15 * US);
+}
+
+#[test]
+fn memory_of_word_lines_that_wait_for_their_second_pass_is_had_when_nothing_else_is() {
+    let mut flash = in_two_passes(PROGRAM);
+    write(&mut flash, 0, 0..PROGRAM);
+    assert_eq!(write(&mut flash, 1, 0..1), 0);
+    assert_eq!(time_of(&run(&mut flash), programmed(at(1, 0))), (30 + 40 + 30 + 100) * US);
+}
+
+#[test]
+fn an_erase_and_a_power_cut_find_word_lines_between_their_passes() {
+    let mut flash = in_two_passes(2 * PROGRAM);
+    write(&mut flash, 0, 0..PROGRAM + 1);
+    finish(&mut flash);
+    let image = flash.power_cut(&mut Stream::new(1, "cut"));
+    assert_eq!(image.block(BlockId(0)).done, PROGRAM as u16 + 1);
+    flash.erase(0, BlockId(0), Cause::Gc);
+    time_of(&run(&mut flash), erased);
+    assert_eq!(write(&mut flash, 1, 0..2 * PROGRAM), 2 * PROGRAM as usize, "its memory is free");
 }

@@ -29,6 +29,7 @@ pub const PART: Part = Part {
     page_read_ns: None,
     page_program_ns: None,
     slc: None,
+    first_pass_ns: None,
     endurance: 0,
 };
 

@@ -298,3 +298,14 @@ fn commands_take_the_channel_in_turn_or_first_where_they_take_it() {
     assert_eq!(read_beside_programs(CommandCycles::Channel), 14 + 2 + 10 + 5);
     assert_eq!(read_beside_programs(CommandCycles::ChannelFirst), 7 + 2 + 10 + 5);
 }
+
+#[test]
+fn pages_of_a_staircase_take_the_times_of_their_place_in_the_word_line() {
+    let times = nand::PageTimes::new(&[1, 2, 3]).unwrap();
+    let of = |times: nand::PageTimes| (0..12).map(|page| times.at(page)).collect::<Vec<_>>();
+    assert_eq!(of(times), [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3]);
+    // Lower 0, lower 1, middle 0, lower 2, middle 1, upper 0, lower 3, middle 2, upper 1, middle 3, upper 2, upper 3.
+    assert_eq!(of(times.in_staircase(12)), [1, 1, 2, 1, 2, 3, 1, 2, 3, 2, 3, 3]);
+    let two = nand::PageTimes::new(&[1, 2]).unwrap().in_staircase(8);
+    assert_eq!((0..8).map(|page| two.at(page)).collect::<Vec<_>>(), [1, 1, 2, 1, 2, 1, 2, 2]);
+}

@@ -62,12 +62,21 @@ fn reads_that_come_while_one_is_suspended_go_first_and_cost_no_second_interrupti
 
 /// Each read comes when the one before has ended, so each would interrupt the erase once more.
 #[test]
-fn an_erase_is_interrupted_eight_times_and_then_runs_to_its_end() {
-    let mut flash = suspending(SuspendOption::Erase);
+fn an_erase_is_interrupted_as_often_as_may_be_and_then_runs_to_its_end() {
+    for limit in [1, 8] {
+        is_interrupted(limit);
+    }
+}
+
+fn is_interrupted(limit: u8) {
+    let suspend = SuspendOption::Erase;
+    let options = CommandOptions { suspend, suspend_ns: SUSPEND_NS, suspend_limit: limit, ..CommandOptions::default() };
+    let mut flash = flash(options);
+    let times = Nanos::from(limit);
     let start = fill(&mut flash, 0, 0, 1);
     flash.erase(0, BlockId(1), Cause::Gc);
     let mut latencies = Vec::new();
-    for token in 0..9 {
+    for token in 0..=u32::from(limit) {
         let issued = flash.now();
         read(&mut flash, at(0, 0, 0), token);
         while !flash.state().events.iter().any(|(_, event)| joined(token)(event)) {
@@ -75,9 +84,10 @@ fn an_erase_is_interrupted_eight_times_and_then_runs_to_its_end() {
         }
         latencies.push(flash.now() - issued);
     }
-    assert_eq!(latencies[..8], [15 * US; 8]);
-    let end = (1000 + 8 * 15) * US + 8 * SUSPEND_NS;
-    assert_eq!(latencies[8], end - 8 * 15 * US + 15 * US, "the ninth waits for all that is left");
+    let (last, first) = latencies.split_last().unwrap();
+    assert!(first.iter().all(|latency| *latency == 15 * US));
+    let end = (1000 + times * 15) * US + times * SUSPEND_NS;
+    assert_eq!(*last, end - times * 15 * US + 15 * US, "the next one waits for all that is left");
     assert_eq!(flash.now() - start, end + 15 * US);
 }
 

@@ -2,6 +2,7 @@
 
 mod ageing;
 mod buffer;
+mod bus;
 mod cleaning;
 mod closed_forms;
 mod forgetful;

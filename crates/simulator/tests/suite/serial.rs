@@ -274,6 +274,7 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         page_read_ns: None,
         page_program_ns: None,
         slc: None,
+        first_pass_ns: None,
         side_by_side: (1, 4096),
         command_ns: 0,
         endurance: 0,
