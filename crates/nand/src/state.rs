@@ -300,27 +300,6 @@ impl FlashState {
         &self.blocks[block.index()]
     }
 
-    /// Whether pages that count as programmed may be in memory that a power cut takes: flushes fill up programs then.
-    #[inline]
-    pub fn is_forgetful(&self) -> bool {
-        self.forgetful
-    }
-
-    /// Pages counted as programmed that power cuts took back.
-    pub fn taken_back(&self) -> u64 {
-        self.taken_back
-    }
-
-    pub(crate) fn set_forgetful(&mut self, on: bool) {
-        self.forgetful = on;
-    }
-
-    /// Pages that one program of a block writes, as the block is used now.
-    pub fn program_pages(&self, block: BlockId) -> u32 {
-        let bits = if self.block(block).is_slc() { self.slc_bits() } else { 1 };
-        self.geometry.pages_per_program() / bits
-    }
-
     /// Whether the program of a page has completed, so that it can be read.
     #[inline]
     pub fn is_programmed(&self, page: Ppn) -> bool {

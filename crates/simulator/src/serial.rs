@@ -167,7 +167,7 @@ impl SerialDrive {
             }
         }
         match own {
-            Some(failed) => self.will_end(waiting.asked, failed, wait, 0),
+            Some(failed) => self.will_end(waiting.asked, failed, &wait, 0),
             None => self.blocked.push(Blocked { number, asked: waiting.asked, wait, since: ends }),
         }
     }
@@ -198,13 +198,13 @@ impl SerialDrive {
     fn unblock(&mut self, number: u32, failed: bool, ends: Nanos) {
         let at = self.blocked.iter().position(|blocked| blocked.number == number);
         let Blocked { asked, wait, since, .. } = self.blocked.remove(at.expect("only what was asked for completes"));
-        self.will_end(asked, failed, wait, ends - since);
+        self.will_end(asked, failed, &wait, ends - since);
     }
 
     /// The request completes when the service under way ends.
-    fn will_end(&mut self, asked: Asked, failed: bool, wait: WaitVector, space_ns: Nanos) {
+    fn will_end(&mut self, asked: Asked, failed: bool, wait: &WaitVector, space_ns: Nanos) {
         let index = (wait.kinds != 0).then(|| {
-            self.ending.waits.push(wait);
+            self.ending.waits.push(*wait);
             self.ending.waits.len() as u32 - 1
         });
         let Asked { tag, request, queue_ns } = asked;

@@ -56,6 +56,12 @@ const PROGRAM_TIMES: &str = "flash.page_program_times";
 
 /// The keys of it.
 pub(crate) fn parameters() -> Vec<Parameter> {
+    let mut parameters = of_programs();
+    parameters.extend(of_slc().into_iter().chain(of_memory()));
+    parameters
+}
+
+fn of_programs() -> Vec<Parameter> {
     vec![
         Parameter::optional(
             UNIT,
@@ -102,6 +108,12 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and each is \
              programmed by itself.",
         ),
+    ]
+}
+
+/// Times and endurance of blocks with one bit a cell.
+fn of_slc() -> [Parameter; 3] {
+    [
         Parameter::new(
             SLC_READ,
             ParameterKind::Duration { max: 1_000_000_000 },
@@ -121,6 +133,12 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. \
              0: such use does not wear it.",
         ),
+    ]
+}
+
+/// Memory for pages on their way into cells.
+fn of_memory() -> [Parameter; 2] {
+    [
         Parameter::optional(
             MEMORY,
             ParameterKind::Size { min: 512, max: 1 << 40 },

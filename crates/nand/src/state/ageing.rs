@@ -283,7 +283,7 @@ impl Tolerance {
             let is_too_many = |mean: f64| lost_share(mean, corrected, codewords) > share;
             let (mut low, mut high) = (0.0, f64::from(word_bits));
             for _ in 0..60 {
-                let middle = (low + high) / 2.0;
+                let middle = f64::midpoint(low, high);
                 if is_too_many(middle) { high = middle } else { low = middle }
             }
             low / f64::from(word_bits)

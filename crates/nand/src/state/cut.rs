@@ -17,6 +17,21 @@ pub enum Running {
 }
 
 impl FlashState {
+    /// Whether pages that count as programmed may be in memory that a power cut takes: flushes fill up programs then.
+    #[inline]
+    pub fn is_forgetful(&self) -> bool {
+        self.forgetful
+    }
+
+    /// Pages counted as programmed that power cuts took back.
+    pub fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+
+    pub(crate) fn set_forgetful(&mut self, on: bool) {
+        self.forgetful = on;
+    }
+
     /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
     /// holds and volatile memory are gone; pages below each completion mark, wear and bad flags stay. That a
     /// program failed is forgotten unless its block has been given up since; the page it failed at
@@ -68,8 +83,8 @@ impl FlashState {
         }
     }
 
-    /// Pages of a block behind the first `in_cells` were in memory that lost its power; a program of the first `torn` of
-    /// them was running.
+    /// Pages of a block behind the first `in_cells` were in memory that lost its power; a program of the first `torn`
+    /// of them was running.
     pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32, stream: &mut Stream) {
         let torn = if torn > 0 && stream.chance(0.5) { torn } else { 0 };
         let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);

@@ -34,6 +34,12 @@ impl FlashState {
         }
     }
 
+    /// Pages that one program of a block writes, as the block is used now.
+    pub fn program_pages(&self, block: BlockId) -> u32 {
+        let bits = if self.block(block).is_slc() { self.slc_bits() } else { 1 };
+        self.geometry.pages_per_program() / bits
+    }
+
     /// Bits of a cell that count as one where a block is used with one bit a cell.
     pub(crate) fn slc_bits(&self) -> u32 {
         self.slc.as_deref().map_or(1, |slc| slc.bits)

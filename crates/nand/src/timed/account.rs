@@ -184,7 +184,7 @@ impl Trace {
         !waited || (0..2).all(|by| self.wait.total_of(by) <= now - self.issued)
     }
 
-    pub fn inherit(&mut self, wait: WaitVector) {
-        self.wait = wait;
+    pub fn inherit(&mut self, wait: &WaitVector) {
+        self.wait = *wait;
     }
 }

@@ -57,10 +57,10 @@ impl TimedFlash {
                 if self.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root);
                 }
-                if !self.gather.forgets() {
-                    self.finish_program(&slot, block);
-                } else {
+                if self.gather.forgets() {
                     self.unpin(block);
+                } else {
+                    self.finish_program(&slot, block);
                 }
                 if is_held {
                     return;
@@ -181,7 +181,7 @@ impl TimedFlash {
         let waited = before.flags & flag::WAITED != 0;
         let since = self.traces[successor as usize].issued();
         let wait = self.traces[id as usize].handed_on(self.now, [before.cause, before.root], waited, since);
-        self.traces[successor as usize].inherit(wait);
+        self.traces[successor as usize].inherit(&wait);
     }
 
     /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.

@@ -2,8 +2,8 @@
 //!
 //! Faithful to: one program for consecutive pages of a block; a page is safe, and said to be programmed, when it is in
 //! that memory; reads of it are answered from there. A power cut finds it there again.
-//! Where that memory is not protected, a page is said to be programmed as before, but a power cut takes it back until it
-//! is in the cells; so what it supersedes stays, and flushes and records of the drive's own wait for its program.
+//! Where that memory is not protected, a page is said to be programmed as before, but a power cut takes it back until
+//! it is in the cells; so what it supersedes stays, and flushes and records of the drive's own wait for its program.
 //! Simplified: a program moves over the channel one physical page after the other, and others may use the channel in
 //! between; memory is one pool for the whole drive.
 //! Protects: the order of pages in a block; no more pages in memory than there is room for, and some program under way

@@ -424,7 +424,8 @@ impl Flash for TimedFlash {
         row.set_erase_pending(true);
         let done = row.done;
         if self.gather.is_on() {
-            self.forget_held(block, done, 0, [cause as u8; 2]); // others may need the memory for the erase to come about
+            // Others may need the memory for the erase to come about.
+            self.forget_held(block, done, 0, [cause as u8; 2]);
         }
         let pins = self.state.block(block).pins;
         let pinned = pins > 0 && !(cause == Cause::Fold && self.state.breaks(LawBroken::EarlyFold));

@@ -22,12 +22,12 @@ struct Passage {
 
 impl Passage {
     /// Adds one; `true`: it is the next to pass.
-    fn add(&mut self, time: Nanos, id: u32, wait: Option<WaitVector>) -> bool {
+    fn add(&mut self, time: Nanos, id: u32, wait: Option<&WaitVector>) -> bool {
         let mut place = self.queue.len();
         while place > 0 && self.queue[place - 1].0 > time {
             place -= 1;
         }
-        self.queue.insert(place, (time, id, wait));
+        self.queue.insert(place, (time, id, wait.copied()));
         place == 0
     }
 
@@ -125,7 +125,7 @@ impl<F: Clocked> Drive<F> {
         }
         at += latency_ns;
         let wait = wait.map(|index| self.flash.state().memory.waits[index as usize]);
-        if self.front.outbound.add(at, id, wait) {
+        if self.front.outbound.add(at, id, wait.as_ref()) {
             self.flash.set_timer(LINK_OUT, Some(at));
         }
     }

@@ -141,8 +141,8 @@ fn random_reads_share_a_channel_as_dies_and_a_bus_alone_would() {
         let (found, expected) = (measured(cycles), Bus::reads_a_second(commands_first, reads));
         assert!((found / expected - 1.0).abs() < 0.01, "{cycles}: {found:.0} reads a second, {expected:.0} expected");
     }
-    // Cycles that take only their die cost little; what costs is a command that waits behind data.
+    // What costs is not the cycles, 2 % of a read's data, but that a command waits while data moves.
     let [die, first, in_turn] = ["die", "channel-first", "channel"].map(measured);
-    assert!((1.0..1.05).contains(&(die / first)), "{die:.0}, commands first {first:.0} reads a second");
-    assert!((1.1..1.5).contains(&(first / in_turn)), "commands first {first:.0}, in turn {in_turn:.0} reads a second");
+    assert!((1.1..1.3).contains(&(die / first)), "{die:.0}, commands first {first:.0} reads a second");
+    assert!((1.1..1.3).contains(&(first / in_turn)), "commands first {first:.0}, in turn {in_turn:.0} reads a second");
 }
