@@ -71,8 +71,8 @@ fn rates() -> [Parameter; 11] {
 }
 
 /// Code and time of the decoder: Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry",
-/// ASPLOS 2021. The gain of a repetition is such that data a year old in blocks erased 2,000 times takes about 20, as they
-/// report.
+/// ASPLOS 2021. The gain of a repetition is such that data a year old in blocks erased 2,000 times takes about 20, as
+/// they report.
 fn correction() -> [Parameter; 5] {
     [
         Parameter::new(

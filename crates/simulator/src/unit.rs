@@ -97,16 +97,16 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             FIRST_PASS,
             ParameterKind::Duration { max: 1_000_000_000 },
-            "Array time of a first, coarse pass, where a word line is programmed in two (QLC); flash.program_time is that \
-             of the second, which follows when the next word line of the block has had its first. Both move the data, \
+            "Array time of a first, coarse pass, where a word line is programmed in two (QLC); flash.program_time is \
+             that of the second, which follows when the next word line of the block has had its first. Both move the data, \
              which stays in memory until then.",
         ),
         Parameter::new(
             PAGE_ORDER.key,
             ParameterKind::Choice(|| PAGE_ORDER.named()),
             "word-lines",
-            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and each is \
-             programmed by itself.",
+            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and each \
+             is programmed by itself.",
         ),
     ]
 }

@@ -89,7 +89,7 @@ fn reads_of_worn_and_old_flash_take_longer_by_what_their_repetitions_take() {
     };
     let new = reads(&[]);
     let old = reads(&["flash.errors.worn=2000", "flash.errors.data_age=365d"]);
-    assert_eq!(new.1, 0.0);
+    assert!(new.1 < f64::EPSILON, "{} repetitions", new.1);
     // About 20 repetitions were measured for such data (Park et al., 2021).
     assert!((18.0..22.0).contains(&old.1), "{} repetitions", old.1);
     // Each takes the array's 25 us, and 20 us of the decoder.

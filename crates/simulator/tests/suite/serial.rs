@@ -279,7 +279,7 @@ fn small_meter(state: &FlashState) -> ServiceMeter {
         command_ns: 0,
         endurance: 0,
     };
-    ServiceMeter::new(&part, &state)
+    ServiceMeter::new(&part, state)
 }
 
 #[test]
