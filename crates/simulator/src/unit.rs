@@ -98,15 +98,15 @@ fn of_programs() -> Vec<Parameter> {
             FIRST_PASS,
             ParameterKind::Duration { max: 1_000_000_000 },
             "Array time of a first, coarse pass, where a word line is programmed in two (QLC); flash.program_time is \
-             that of the second, which follows when the next word line of the block has had its first. Both move the data, \
-             which stays in memory until then.",
+             that of the second, which follows when the next word line of the block has had its first. Both move the \
+             data, which stays in memory until then.",
         ),
         Parameter::new(
             PAGE_ORDER.key,
             ParameterKind::Choice(|| PAGE_ORDER.named()),
             "word-lines",
-            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and each \
-             is programmed by itself.",
+            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and \
+             each is programmed by itself.",
         ),
     ]
 }
@@ -149,8 +149,8 @@ fn of_memory() -> [Parameter; 2] {
             PROTECTED,
             ParameterKind::Switch,
             "true",
-            "That memory outlives a power cut. If not, a flush or a write with FUA fills up the programs that wait there \
-             (cause padding), and what was not flushed may be lost.",
+            "That memory outlives a power cut. If not, a flush or a write with FUA fills up the programs that wait \
+             there (cause padding), and what was not flushed may be lost.",
         ),
     ]
 }
