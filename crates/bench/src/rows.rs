@@ -248,7 +248,11 @@ fn timed(scale: Scale) -> Vec<Row> {
 
 /// Steady random writes of 4 KiB units on 16 KiB pages of TLC, three pages of four planes in one program; and reads.
 fn units(scale: Scale) -> Vec<Row> {
-    let settings = ["flash.part=tlc-176l", "ftl.unit=4KiB", "drive.over_provisioning=28%"].map(str::to_owned);
+    let mut settings = vec!["flash.part=tlc-176l", "ftl.unit=4KiB", "drive.over_provisioning=28%"];
+    if scale == Scale::Smoke {
+        settings.push("flash.pages_per_block=96"); // some blocks in each of its planes
+    }
+    let settings: Vec<String> = settings.into_iter().map(str::to_owned).collect();
     let before = resident();
     let plan = plan_of("page", scale.gib().1, &settings);
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));

@@ -358,8 +358,8 @@ pub(crate) fn page_times(values: &Values) -> Result<[Option<PageTimes>; 2], Stri
     if PAGE_ORDER.read(values) {
         if word_line > 1 {
             return Err(format!(
-                "{} = staircase is for pages that are programmed one by one, and {WORD_LINE} is {word_line}: one program \
-                 writes a whole word line; set it to \"word-lines\"",
+                "{} = staircase is for pages that are programmed one by one, and {WORD_LINE} is {word_line}: one \
+                 program writes a whole word line; set it to \"word-lines\"",
                 PAGE_ORDER.key
             ));
         }
