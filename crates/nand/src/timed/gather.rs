@@ -174,7 +174,9 @@ impl TimedFlash {
             return false;
         }
         let geometry = self.state.geometry;
-        if let Some(old) = command.supersedes {
+        if let Some(old) = command.supersedes
+            && !self.state.breaks(LawBroken::PinsOff)
+        {
             self.state.row(geometry.block_of(old)).pins += 1;
         }
         let is_awaited = command.what != Program::Copy && !self.state.breaks(LawBroken::FlushSkipsGather);
@@ -211,7 +213,7 @@ impl TimedFlash {
         }
         for _ in 0..pages {
             let Some(debt) = self.gather.debts[block.index()].pop_front() else { return };
-            if debt.old != NIL {
+            if debt.old != NIL && !self.state.breaks(LawBroken::PinsOff) {
                 self.unpin(self.block_of(debt.old));
             }
             if let Some(epoch) = debt.epoch {
