@@ -47,6 +47,8 @@ impl FlashState {
                 image.tear_failed_page(BlockId(index as u32));
             }
         }
+        let is_unused = |index: &usize| image.blocks[*index].is_slc() && image.blocks[*index].done == 0;
+        let unused: Vec<usize> = (0..image.blocks.len()).filter(is_unused).collect();
         for row in &mut image.blocks {
             *row = BlockRow {
                 done: row.done,
@@ -57,6 +59,9 @@ impl FlashState {
                 flags: row.flags & (BAD | SKIPS | if row.done > 0 { SLC } else { 0 }),
                 ..BlockRow::NEW
             };
+        }
+        for index in unused {
+            image.reflect_block(BlockId(index as u32));
         }
         let pages = self.geometry.pages_per_block;
         for command in running {
@@ -83,10 +88,9 @@ impl FlashState {
         }
     }
 
-    /// Pages of a block behind the first `in_cells` were in memory that lost its power; a program of the first `torn`
-    /// of them was running.
-    pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32, stream: &mut Stream) {
-        let torn = if torn > 0 && stream.chance(0.5) { torn } else { 0 };
+    /// Pages of a block behind the first `in_cells` were in memory that lost its power; the cells of the first `torn` of
+    /// them were being programmed.
+    pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32) {
         let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);
         let first = self.geometry.page_at(block, 0).0;
         if let Some(contents) = self.contents.as_deref_mut() {
@@ -99,6 +103,7 @@ impl FlashState {
         (row.done, row.issued, row.entered) = (kept, kept, kept);
         if kept == 0 {
             row.flags &= !(SKIPS | SLC);
+            self.reflect_block(block);
         }
     }
 

@@ -72,7 +72,7 @@ impl TimedFlash {
             }
             Kind::Erase => {
                 if self.gather.is_on() {
-                    self.forget_held(block, 0, 0, [slot.cause, slot.root]);
+                    self.forget_held(block, 0, [slot.cause, slot.root]);
                 }
                 let done = self.state.complete_erase(block, CAUSES[slot.cause as usize]);
                 let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
@@ -223,8 +223,10 @@ impl TimedFlash {
             self.slab.at(other).state = State::Waiting;
         }
         if self.gather.is_on() {
-            let (row, slot) = (self.state.block(block), self.slab.get(id));
-            self.forget_held(block, row.done, 1, [slot.cause, slot.root]);
+            // What was taken in before is programmed all the same; the page that failed needs its room no more.
+            let causes = [self.slab.get(id).cause, self.slab.get(id).root];
+            self.program_rest(block, causes);
+            self.free_memory(1, causes);
         }
         self.hand_back(id);
         for other in back {

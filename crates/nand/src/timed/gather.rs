@@ -412,18 +412,36 @@ impl TimedFlash {
         self.unpin(block);
     }
 
-    /// What is held of a block need not be programmed any more: it was erased, or takes no more programs. `others`:
-    /// pages that had room and were not taken in.
-    pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, others: u32, causes: [u8; 2]) {
+    /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
+    /// need the memory for the erase to come about.
+    pub(super) fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
+        if self.gather.forgets() {
+            self.program_rest(block, causes);
+        } else {
+            self.forget_held(block, done, causes);
+        }
+    }
+
+    /// Programs what is held of a block that takes no more pages, to its end.
+    pub(super) fn program_rest(&mut self, block: BlockId, causes: [u8; 2]) {
+        let done = u32::from(self.state.block(block).done);
+        if self.gather.blocks[block.index()].held > 0 {
+            self.program_held(block, done, causes);
+        }
+        self.pass_again(block, done, causes);
+    }
+
+    /// What is held of a block need not be programmed any more, as it is erased.
+    pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, causes: [u8; 2]) {
         let gathered = &mut self.gather.blocks[block.index()];
         let held = std::mem::take(&mut gathered.held) + std::mem::take(&mut gathered.passed);
         gathered.in_cells = in_cells;
         self.settle(block, usize::MAX);
-        self.free_memory(u32::from(held) + others, causes);
+        self.free_memory(u32::from(held), causes);
     }
 
     /// Lets pages in that wait for room; they waited behind a command of this cause and root.
-    fn free_memory(&mut self, pages: u32, [cause, root]: [u8; 2]) {
+    pub(super) fn free_memory(&mut self, pages: u32, [cause, root]: [u8; 2]) {
         self.gather.used -= pages;
         while !self.gather.is_full()
             && let Some(next) = self.gather.waiting.pop_front()

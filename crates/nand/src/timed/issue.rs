@@ -424,8 +424,7 @@ impl Flash for TimedFlash {
         row.set_erase_pending(true);
         let done = row.done;
         if self.gather.is_on() {
-            // Others may need the memory for the erase to come about.
-            self.forget_held(block, done, 0, [cause as u8; 2]);
+            self.need_no_more(block, done, [cause as u8; 2]);
         }
         let pins = self.state.block(block).pins;
         let pinned = pins > 0 && !(cause == Cause::Fold && self.state.breaks(LawBroken::EarlyFold));

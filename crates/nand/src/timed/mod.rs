@@ -208,7 +208,14 @@ impl TimedFlash {
                 Running::Gathered(last, pages) if self.state.geometry.block_of(last) == block => Some(pages),
                 _ => None,
             });
-            image.take_back(block, in_cells, torn.unwrap_or(0), stream);
+            // A page at which a program failed is neither programmed nor erased, nor are those before it.
+            let failed = self.state.block(block).has_failed() && !self.state.block(block).is_bad();
+            let torn = match torn {
+                _ if failed => image.block(block).done.into(),
+                Some(pages) if stream.chance(0.5) => pages,
+                _ => 0,
+            };
+            image.take_back(block, in_cells, torn);
         }
         image
     }

@@ -34,6 +34,7 @@ impl TimedFlash {
             }
         } else {
             let timer = event - self.timer_base;
+            self.state.keep_clock(self.now);
             self.state.events.push((0, Event::Timer { timer }));
         }
     }

@@ -1,5 +1,5 @@
 //! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND]
-//! [--buffer KIND] [--stripe KIND] [--survey]`.
+//! [--buffer KIND] [--stripe KIND] [--forgetful] [--cached] [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
 const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer \
-    KIND] [--stripe KIND]
+    KIND] [--stripe KIND] [--forgetful] [--cached]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
@@ -17,6 +17,8 @@ const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults 
   --ftl KIND   drives with this mapping only, not with any
   --buffer KIND  drives with this buffer only, or with `none`
   --stripe KIND  drives with these stripes only (over a mapping that can carry them: --ftl page), or with `none`
+  --forgetful  drives whose memory for programs a power cut takes, wherever that goes
+  --cached     drives with a cache of blocks with one bit a cell, wherever that goes
   --survey     go on after a failure, one line for each";
 
 fn main() -> ExitCode {
@@ -53,6 +55,14 @@ fn main() -> ExitCode {
                 let wanted = arguments.next();
                 let name = stripe::stripe_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
                 name.map(|name| campaign.layers.stripe = Some(name))
+            }
+            "--forgetful" => {
+                campaign.layers.forgetful = true;
+                Some(())
+            }
+            "--cached" => {
+                campaign.layers.cached = true;
+                Some(())
             }
             "--survey" => {
                 survey = true;

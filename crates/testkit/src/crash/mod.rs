@@ -162,10 +162,12 @@ impl fmt::Display for Failure {
         let mapping = self.layers.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
         let buffer = self.layers.buffer.map_or(String::new(), |name| format!(" --buffer {name}"));
         let stripe = self.layers.stripe.map_or(String::new(), |name| format!(" --stripe {name}"));
+        let forgetful = if self.layers.forgetful { " --forgetful" } else { "" };
+        let cached = if self.layers.cached { " --cached" } else { "" };
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
-             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}",
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}{forgetful}{cached}",
             self.seed, self.what, self.stack, self.seed
         )
     }

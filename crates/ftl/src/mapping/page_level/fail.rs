@@ -75,10 +75,11 @@ impl<S: Scheme> PageMap<S> {
             self.space.lanes.settle(block);
         } else {
             self.homeless.add(*failure);
-            self.hurry_erases(flash);
         }
         self.collect(flash, self.space.lanes.of_block(block));
         self.collect_for_homeless(flash);
+        // A flush may wait for it that filled up programs long ago.
+        self.fill_up(flash);
     }
 
     /// The page a failed copy was made from stands for it again.
@@ -126,6 +127,7 @@ impl<S: Scheme> PageMap<S> {
             let Some(failure) = self.homeless.take() else { return };
             if self.house(flash, &failure) {
                 self.space.lanes.settle(self.geometry.block_of(failure.page));
+                self.fill_up(flash);
             } else {
                 self.homeless.add(failure);
             }
