@@ -31,7 +31,7 @@ mod load;
 
 use crate::error::DriveError;
 use format::{HEAD, Head, Places, Row, STEP, TABLE, word};
-use nand::{KeptBlock, Mirror, Oob, PageKind};
+use nand::{FlashState, KeptBlock, Mirror, Oob, PageKind};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -190,6 +190,14 @@ impl Image {
         let image = Self::new(path, file, geometry);
         image.check_length()?;
         Ok(image)
+    }
+
+    /// What blocks are like of which the file says nothing: as flash has them that is factory-fresh.
+    pub fn begin(&self, flash: &FlashState) {
+        let mut state = self.lock();
+        for (block, row) in state.rows.iter_mut().enumerate().filter(|(_, row)| !row.touched) {
+            row.kept = flash.kept_block(BlockId(block as u32));
+        }
     }
 
     /// The file is empty, or its drive was never finished.

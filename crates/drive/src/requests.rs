@@ -99,6 +99,7 @@ impl Drive {
             damage = image.load(&mut state)?;
             image.settle();
         }
+        image.begin(&state);
         if let Some(contents) = state.contents_mut() {
             contents.set_mirror(image.clone());
         }

@@ -32,7 +32,8 @@ pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
 pub use state::{
-    AgeingOptions, BlockRow, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits, Running, lost_share,
+    AgeingOptions, Ages, BlockRow, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits, Running,
+    lost_share,
 };
 pub use timed::TimedFlash;
 

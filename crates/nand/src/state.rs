@@ -10,7 +10,7 @@ mod cut;
 mod kept;
 mod slc;
 
-pub use ageing::{AgeingOptions, Correction, ErrorRate, RefreshLimits, lost_share};
+pub use ageing::{AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
 pub use cut::Running;
 
 use crate::NIL;
@@ -267,7 +267,7 @@ impl FlashState {
     /// Whether data of some page may be gone: otherwise none needs to be asked.
     #[inline]
     pub(crate) fn may_lose(&self) -> bool {
-        self.faults.active || self.contents.is_some()
+        self.faults.active || self.contents.is_some() || self.errs()
     }
 
     /// Whether the data of a programmed page cannot be read: it is uncorrectable, or its die is dead.
@@ -414,7 +414,7 @@ impl FlashState {
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
         let row = &mut self.blocks[block.index()];
-        if self.faults.active || self.contents.is_some() || row.flags & !USABLE != 0 {
+        if self.faults.active || self.contents.is_some() || self.ageing.is_some() || row.flags & !USABLE != 0 {
             return false;
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
@@ -449,6 +449,9 @@ impl FlashState {
     #[cold]
     #[inline(never)]
     pub(crate) fn store(&mut self, page: Ppn, content: PageContent) {
+        if content.base_lost && self.contents.is_none() {
+            self.note_lost(page);
+        }
         let Some(contents) = self.contents.as_deref_mut() else { return };
         let payloads = &mut self.memory.payloads;
         let (what, base, mut oob) = (content.what, content.supersedes, content.oob);
@@ -565,6 +568,7 @@ impl FlashState {
             slc.erases[block.index()] += 1;
         }
         self.counters.erases[cause.index()] += 1;
+        self.end_age_of(block);
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.erase(block.0 * pages, pages);
             self.reflect_block(block);

@@ -151,7 +151,7 @@ impl DrivePlan {
         plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
-        errors::check(&plan.config.values).map_err(together)?;
+        errors::check(&plan.config.values, units.page_bytes.into()).map_err(together)?;
         Ok(plan)
     }
 

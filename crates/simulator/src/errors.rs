@@ -137,12 +137,19 @@ pub(crate) fn let_err(values: &Values, page_bytes: u32, seed: u64, flash: &mut F
     }
 }
 
-/// Whether anybody can use such cells.
+/// Whether anybody can use such cells, in flash pages of so many bytes.
 ///
 /// # Errors
 /// In words: the key, why, and how to mend it.
-pub(crate) fn check(values: &Values) -> Result<(), String> {
+pub(crate) fn check(values: &Values, page_bytes: u64) -> Result<(), String> {
     let Some(options) = options(values) else { return Ok(()) };
+    let codeword = u64::from(options.correction.codeword_bytes);
+    if !codeword.is_power_of_two() || codeword > page_bytes {
+        return Err(format!(
+            "{CODEWORD} is {codeword} bytes; it is a power of two up to the flash page of {page_bytes} bytes; set it \
+             to \"1KiB\""
+        ));
+    }
     let tolerated = f64::from(options.correction.bits) / (f64::from(options.correction.codeword_bytes) * 8.0);
     let least = options.rate.floor * options.correction.gain.powi(options.correction.retries as i32);
     if least > tolerated {

@@ -7,7 +7,7 @@ use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::{BlockDevice, DrivePlan};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{CountedFlash, Flash, FlashState};
+use nand::{Ages, CountedFlash, Flash, FlashState};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
@@ -23,6 +23,10 @@ impl DriveState {
         writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
         writer.put_u64("flash.faults", faults.into_iter());
         writer.put_u32("flash.slc_erases", drive.flash().state().slc_erases().iter().copied());
+        let Ages { ages_ns, reads, lost } = drive.flash().state().export_ages();
+        writer.put_u64("flash.ages", ages_ns.into_iter());
+        writer.put_u32("flash.block_reads", reads.into_iter());
+        writer.put_u32("flash.lost", lost.into_iter());
         drive.top().save(&mut writer);
         Self(writer.into_bytes())
     }
@@ -66,7 +70,12 @@ fn load_flash(flash: &mut FlashState, reader: &mut SnapshotReader<'_>) -> Result
     let faults = reader.get_u64("flash.faults")?;
     let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
     let slc_erases = reader.get_u32("flash.slc_erases")?;
-    if flash.import(&rows, faults) && flash.import_slc_erases(slc_erases) {
+    let ages = Ages {
+        ages_ns: reader.get_u64("flash.ages")?,
+        reads: reader.get_u32("flash.block_reads")?,
+        lost: reader.get_u32("flash.lost")?,
+    };
+    if flash.import(&rows, faults) && flash.import_slc_erases(slc_erases) && flash.import_ages(ages) {
         Ok(())
     } else {
         Err(unfit("the number of blocks or a page count differs"))

@@ -26,6 +26,9 @@ const SLC_ENDURANCE: &str = "flash.slc_endurance";
 /// What makes a drive use such blocks.
 const SLC_CACHE: [&str; 2] = ["ftl.slc.share", "ftl.slc.blocks"];
 
+/// Most pages of a block, as the layers count them.
+const PAGES_MAX: u64 = 32_767;
+
 /// Set where values have been turned: units of a program, bytes of a physical page, planes that are one.
 const TURNED: [&str; 3] = ["turned.units_per_program", "turned.page_size", "turned.planes_as_one"];
 /// Programs of each plane that memory has room for where nobody says how large it is: those of the host, of copies and
@@ -317,9 +320,26 @@ impl Units {
                  units is gathered in the controller; set ftl.gc.copyback to \"false\""
             ));
         }
+        let units = pages_per_block * (page / unit) * as_one;
+        if units > PAGES_MAX && unit < page {
+            return Err(format!(
+                "a block has {units} units of {} ({pages_per_block} pages of {} in {as_one} planes that are one), and \
+                 the limit is {PAGES_MAX}; raise {UNIT} to \"{}\" or more, or lower flash.pages_per_block",
+                format_size(unit),
+                format_size(page),
+                format_size(unit * (units.div_ceil(PAGES_MAX)).next_power_of_two()),
+            ));
+        }
+        if per_program == 1 && !values.on(PROTECTED) {
+            return Err(format!(
+                "{PROTECTED} = false is for what waits until a program is full, and here a program writes one page, \
+                 which waits for nothing; set it to \"true\", or {UNIT}, {WORD_LINE} or {AS_ONE} for programs of \
+                 several"
+            ));
+        }
         for (key, value) in [
             ("flash.page_size", unit),
-            ("flash.pages_per_block", pages_per_block * (page / unit) * as_one),
+            ("flash.pages_per_block", units),
             ("flash.planes_per_die", planes / as_one),
             (TURNED[0], per_program),
             (TURNED[1], page),
@@ -356,6 +376,13 @@ pub(crate) fn page_times(values: &Values) -> Result<[Option<PageTimes>; 2], Stri
     let word_line = values.whole(WORD_LINE);
     let [mut read, mut program] = [times(values, READ_TIMES)?, times(values, PROGRAM_TIMES)?];
     if PAGE_ORDER.read(values) {
+        if read.is_none() && program.is_none() {
+            return Err(format!(
+                "{} = staircase matters where pages of a word line differ; give {READ_TIMES} or {PROGRAM_TIMES}, or \
+                 set it to \"word-lines\"",
+                PAGE_ORDER.key
+            ));
+        }
         if word_line > 1 {
             return Err(format!(
                 "{} = staircase is for pages that are programmed one by one, and {WORD_LINE} is {word_line}: one \

@@ -80,6 +80,20 @@ fn cuts_and_erases_leave_the_file_as_the_drive_is() {
 }
 
 #[test]
+fn erases_from_before_a_drive_was_used_stay_in_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let settings = ["flash.errors.model=powers", "flash.errors.worn=1500"];
+    let least = |drive: &mut Drive| drive.smart().get("least_erases").unwrap();
+    let mut drive = open(&path, &settings).unwrap();
+    (0..400_u64).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+    drive.flush().unwrap();
+    assert_eq!(least(&mut drive), 1500);
+    drop(drive);
+    assert_eq!(least(&mut open(&path, &settings).unwrap()), 1500);
+}
+
+#[test]
 fn blocks_with_one_bit_a_cell_are_so_when_the_file_is_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drive");

@@ -12,6 +12,7 @@
 use super::{FlashState, REFRESH};
 use crate::contents::PageKind;
 use crate::flash::{Event, Owner};
+use std::collections::BTreeSet;
 use units::{BlockId, Nanos, Ppn};
 
 /// Raw bit error rate of cells.
@@ -82,6 +83,17 @@ pub struct AgeingOptions {
     pub data_age_ns: Nanos,
 }
 
+/// Ages and reads of all blocks, and pages that were lost (see [`FlashState::export_ages`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ages {
+    /// Age of each block's first page, ns.
+    pub ages_ns: Vec<Nanos>,
+    /// Reads of each block since its erase.
+    pub reads: Vec<u32>,
+    /// Pages that hold what could not be corrected elsewhere.
+    pub lost: Vec<u32>,
+}
+
 /// Age and use of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
@@ -97,6 +109,10 @@ pub(super) struct Ageing {
     options: AgeingOptions,
     rows: Vec<Row>,
     tolerance: Tolerance,
+    /// Pages written from others that could not be corrected, where contents do not say so.
+    lost: BTreeSet<u32>,
+    /// Pages of a codeword, where it is more than one.
+    codeword_pages: u32,
     /// Pages of flash that a block has: of the pages of the geometry several may be in one.
     pages: f64,
     seed: u64,
@@ -110,11 +126,12 @@ impl FlashState {
         let Correction { codeword_bytes, bits, .. } = options.correction;
         let unit = self.geometry.page_bytes;
         let codewords = (unit / codeword_bytes).max(1);
-        let word_bits = unit.min(codeword_bytes) * 8;
         self.ageing = Some(Box::new(Ageing {
             options,
             rows: vec![Row::default(); self.blocks.len()],
-            tolerance: Tolerance::new(word_bits, bits, codewords),
+            tolerance: Tolerance::new(codeword_bytes * 8, bits, codewords),
+            lost: BTreeSet::new(),
+            codeword_pages: (codeword_bytes / unit).max(1),
             pages: f64::from(self.geometry.pages_per_block) / f64::from((page_bytes / unit).max(1)),
             seed,
             now: 0,
@@ -126,13 +143,37 @@ impl FlashState {
         self.blocks.iter_mut().for_each(|row| row.erases = erases);
     }
 
-    /// A run begins with what is there: its age is that of [`AgeingOptions::data_age_ns`].
+    /// A run begins with what is there, which is at least as old as [`AgeingOptions::data_age_ns`].
     pub fn begin_to_age(&mut self) {
+        self.restart_clock();
         if let Some(ageing) = self.ageing.as_deref_mut() {
             let since = -(ageing.options.data_age_ns as i64);
-            ageing.rows.fill(Row { since, reads: 0 });
-            ageing.now = 0;
+            ageing.rows.iter_mut().for_each(|row| row.since = row.since.min(since));
         }
+    }
+
+    /// Ages and reads of all blocks, and pages that were lost, for a snapshot; empty where cells do not err.
+    pub fn export_ages(&self) -> Ages {
+        let Some(ageing) = self.ageing.as_deref() else { return Ages::default() };
+        let of = |block: usize| ageing.age_ns(BlockId(block as u32));
+        Ages {
+            ages_ns: (0..ageing.rows.len()).map(of).collect(),
+            reads: ageing.rows.iter().map(|row| row.reads).collect(),
+            lost: ageing.lost.iter().copied().collect(),
+        }
+    }
+
+    /// Takes back what [`FlashState::export_ages`] gave. `false`: it is of another number of blocks.
+    pub fn import_ages(&mut self, ages: Ages) -> bool {
+        let Some(ageing) = self.ageing.as_deref_mut() else { return ages == Ages::default() };
+        if ages.ages_ns.len() != ageing.rows.len() || ages.reads.len() != ageing.rows.len() {
+            return false;
+        }
+        let row = |(age, reads): (&Nanos, &u32)| Row { since: -(*age as i64), reads: *reads };
+        ageing.rows = ages.ages_ns.iter().zip(&ages.reads).map(row).collect();
+        ageing.lost = ages.lost.into_iter().collect();
+        ageing.now = 0;
+        true
     }
 
     /// Whether cells err.
@@ -162,7 +203,7 @@ impl FlashState {
     }
 
     /// The clock begins anew, as after a power cut; ages stay.
-    pub(super) fn restart_clock(&mut self) {
+    pub(crate) fn restart_clock(&mut self) {
         if let Some(ageing) = self.ageing.as_deref_mut() {
             let now = std::mem::take(&mut ageing.now) as i64;
             ageing.rows.iter_mut().for_each(|row| row.since -= now);
@@ -206,7 +247,28 @@ impl FlashState {
     fn cannot_be_corrected(&self, page: Ppn) -> bool {
         let is_users = self.contents().is_none_or(|contents| contents.oob(page.0).kind == PageKind::Data);
         let limit = self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.retries);
-        is_users && self.retries_needed(page) > limit
+        let was_lost = self.ageing.as_deref().is_some_and(|ageing| ageing.lost.contains(&page.0));
+        is_users && (was_lost || self.retries_needed(page) > limit)
+    }
+
+    /// A page was written from one that could not be corrected, and contents do not say so.
+    #[cold]
+    pub(super) fn note_lost(&mut self, page: Ppn) {
+        if let Some(ageing) = self.ageing.as_deref_mut() {
+            ageing.lost.insert(page.0);
+        }
+    }
+
+    /// A block is erased.
+    pub(super) fn end_age_of(&mut self, block: BlockId) {
+        let first = self.geometry.page_at(block, 0).0;
+        let pages = first..first + self.geometry.pages_per_block;
+        if let Some(ageing) = self.ageing.as_deref_mut().filter(|ageing| !ageing.lost.is_empty()) {
+            let gone: Vec<u32> = ageing.lost.range(pages).copied().collect();
+            for page in &gone {
+                ageing.lost.remove(page);
+            }
+        }
     }
 
     /// A read of a page of `owner` disturbs its block, which hears of it once if the block is to be written anew.
@@ -255,7 +317,8 @@ impl Ageing {
 
     /// How good a page is since its block's last erase: a share of pages is worse.
     fn luck(&self, page: Ppn, erases: u32) -> f64 {
-        let mut bits = self.seed ^ u64::from(page.0) << 32 ^ u64::from(erases);
+        let codeword = page.0 / self.codeword_pages * self.codeword_pages;
+        let mut bits = self.seed ^ u64::from(codeword) << 32 ^ u64::from(erases);
         for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
             bits = (bits ^ bits >> 30).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(factor);
         }

@@ -71,7 +71,6 @@ impl FlashState {
                 Running::Gathered(..) => {} // it is for whoever has the memory to say what becomes of them
             }
         }
-        image.restart_clock();
         image.memory.lose_power();
         image
     }
@@ -88,8 +87,8 @@ impl FlashState {
         }
     }
 
-    /// Pages of a block behind the first `in_cells` were in memory that lost its power; the cells of the first `torn` of
-    /// them were being programmed.
+    /// Pages of a block behind the first `in_cells` were in memory that lost its power; the cells of the first `torn`
+    /// of them were being programmed.
     pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32) {
         let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);
         let first = self.geometry.page_at(block, 0).0;

@@ -8,18 +8,22 @@ impl FlashState {
     /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
     /// state of the fault stream.
     pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
-        let rows =
-            self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !(SKIPS | REFRESH)), row.erases]);
+        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
         (rows.collect(), self.faults.state())
     }
 
     /// Tells the mirror, if there is one, what a block is now.
     pub(super) fn reflect_block(&self, block: BlockId) {
-        let Some(contents) = self.contents() else { return };
+        if let Some(contents) = self.contents() {
+            contents.reflect_block(block, self.kept_block(block));
+        }
+    }
+
+    /// What is kept of a block beside its pages.
+    pub fn kept_block(&self, block: BlockId) -> KeptBlock {
         let row = self.block(block);
         let slc_erases = self.slc_erases().get(block.index()).copied().unwrap_or(0);
-        let kept = KeptBlock { erases: row.erases, slc_erases, is_slc: row.is_slc(), is_bad: row.is_bad() };
-        contents.reflect_block(block, kept);
+        KeptBlock { erases: row.erases, slc_erases, is_slc: row.is_slc(), is_bad: row.is_bad() }
     }
 
     /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
@@ -47,8 +51,9 @@ impl FlashState {
     /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
     /// does not fit this geometry, nothing was changed.
     pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
-        let fits =
-            |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED | SLC) == 0;
+        let fits = |row: &[u32; 3]| {
+            row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED | SLC | REFRESH) == 0
+        };
         if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
             return false;
         }

@@ -89,7 +89,7 @@ impl TimedFlash {
     fn store(&mut self, slot: &Slot) {
         let cause = CAUSES[slot.cause as usize];
         self.state.count_program(Ppn(slot.page), cause);
-        if slot.kind == Kind::Copyback || self.state.holds_contents() {
+        if slot.kind == Kind::Copyback || self.state.holds_contents() || slot.flags & flag::BASE_LOST != 0 {
             self.store_contents(slot, cause);
         }
     }

@@ -137,6 +137,8 @@ impl TimedFlash {
         self.let_go();
         assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
         self.state.memory.held = self.gather.held();
+        self.state.keep_clock(self.now);
+        self.state.restart_clock();
         self.state
     }
 
@@ -198,6 +200,8 @@ impl TimedFlash {
             }
         }
         let mut image = self.state.after_power_cut(&running, stream);
+        image.keep_clock(self.now);
+        image.restart_clock();
         if !self.gather.forgets() {
             image.memory.held = self.gather.held();
             return image;

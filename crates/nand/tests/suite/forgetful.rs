@@ -2,7 +2,9 @@
 //!
 //! Pages, programs and times are those of `programs.rs`: six pages are a program of 130 us.
 
-use crate::rig::{PART, US, barrier, command, contents, copy, joined, programmed, run, stamps, time_of};
+use crate::rig::{
+    PART, US, barrier, command, contents, copy, fail_programs_of, failed, joined, programmed, run, stamps, time_of,
+};
 use engine::random::Stream;
 use nand::{
     CommandOptions, Completion, ContentsKind, CopyWay, Flash, FlashState, Outcome, PageKind, PageProgram, Part,
@@ -132,4 +134,43 @@ fn an_erase_of_a_block_that_supersedes_pages_of_its_own_does_not_wait_for_itself
     flash.erase(0, BlockId(0), Cause::Gc);
     run(&mut flash);
     assert_eq!(flash.state().block(BlockId(0)).erases, 1);
+}
+
+/// A block whose last program has only begun is a victim like any other, and its pages are superseded by some that are
+/// in memory alone.
+#[test]
+fn an_erase_settles_nothing_that_is_not_in_the_cells() {
+    let mut flash = forgetful();
+    write(&mut flash, 0, 0..PAGES);
+    while flash.step() {}
+    (0..PROGRAM).for_each(|page| {
+        flash.program(0, PageProgram { supersedes: Some(at(0, page)), ..command(at(1, page)) });
+    });
+    assert_ne!(barrier(&mut flash, 7), Outcome::Done);
+    flash.erase(0, BlockId(0), Cause::Gc);
+    flash.program(0, PageProgram { supersedes: Some(at(1, 0)), ..command(at(2, 0)) });
+    flash.erase(0, BlockId(1), Cause::Gc);
+    assert!(flash.state().events.is_empty() && flash.state().block(BlockId(0)).pins > 0);
+    assert_eq!(cut(&flash, 1).block(BlockId(1)).done, 0, "nothing of it was in the cells");
+    assert_eq!(time_of(&run(&mut flash), joined(7)), 2 * ALL + ALL);
+}
+
+#[test]
+fn pages_in_memory_are_programmed_although_the_next_program_of_their_block_fails() {
+    let mut flash = forgetful();
+    write(&mut flash, 0, 0..3);
+    fail_programs_of(&mut flash, &[BlockId(0)]);
+    assert_ne!(flash.program(0, command(at(0, 3))), Outcome::Done);
+    assert_ne!(barrier(&mut flash, 7), Outcome::Done);
+    while flash.state().events.is_empty() {
+        assert!(flash.step());
+    }
+    let ids = failed(&run(&mut flash));
+    assert_eq!(kinds(&cut(&flash, 1), 0)[..4], [PageKind::Data, PageKind::Data, PageKind::Data, PageKind::Torn]);
+    assert!(flash.die_busy_ns().next() >= Some(100 * US), "its die has worked for them");
+    flash.state_mut().set_faults(nand::FaultPlan::default(), 1);
+    flash.failed(ids[0]).place_again(at(1, 0));
+    let seen = run(&mut flash);
+    assert!(!seen.iter().any(|(_, event)| joined(7)(event)), "the flush waits for the page that was placed again");
+    assert!(flash.holds_back(BlockId(1), None));
 }

@@ -111,6 +111,40 @@ fn what_cannot_be_corrected_is_told_to_the_host_and_never_wrong() {
     assert!((50..4500).contains(&errors), "{errors} of 5000 reads found data lost");
 }
 
+/// What the host may hear of lost data does not depend on whether the simulator keeps contents, nor does writing blocks
+/// anew bring it back.
+#[test]
+fn lost_data_stays_lost_when_its_block_is_written_anew() {
+    let errors = |contents: &str| {
+        let contents = format!("engine.contents={contents}");
+        let result = measured(&[
+            "flash.errors.worn=2000",
+            "flash.errors.data_age=365d",
+            "flash.errors.retries=17",
+            "ftl.refresh.retries=5",
+            "workload.requests=30000",
+            &contents,
+        ]);
+        assert!(result.flash[1][Cause::Refresh.index()] > 0);
+        result.host[HostOp::Read.index()].failed
+    };
+    assert_eq!(errors("none"), errors("stamp"));
+}
+
+/// How finely a drive maps is nothing to its cells.
+#[test]
+fn the_code_is_as_strong_whatever_the_unit() {
+    let retries = |unit: &str| {
+        let unit = format!("ftl.unit={unit}");
+        let more = ["flash.errors.worn=1500", "flash.errors.data_age=90d", "workload.request_size=4KiB", &unit];
+        let result = measured(&[&more[..], &["workload.requests=5000", "drive.over_provisioning=60%"]].concat());
+        // The host's reads alone: each unit is a read of its own, and some share an array time.
+        result.flash[0][Cause::Retry.index()] as f64 / result.flash[0][Cause::Host.index()] as f64
+    };
+    let [small, large] = ["512B", "1KiB"].map(retries);
+    assert!(large > 1.0 && (small / large - 1.0).abs() < 0.02, "{small} and {large} repetitions of a read");
+}
+
 #[test]
 fn cells_that_no_read_can_correct_are_refused_with_the_remedy() {
     let settings =

@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
-use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
+use testkit::{Faults, Layers};
 
 const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer \
     KIND] [--stripe KIND] [--forgetful] [--cached]
@@ -41,34 +41,11 @@ fn main() -> ExitCode {
                 Some(())
             }
             "--help" | "-h" => return say(USAGE, 0),
-            "--ftl" => {
-                let wanted = arguments.next();
-                let name = ftl::mapping::mapping_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
-                name.map(|name| campaign.layers.mapping = Some(name))
-            }
-            "--buffer" => {
-                let wanted = arguments.next();
-                let name = buffer::buffer_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
-                name.map(|name| campaign.layers.buffer = Some(name))
-            }
-            "--stripe" => {
-                let wanted = arguments.next();
-                let name = stripe::stripe_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
-                name.map(|name| campaign.layers.stripe = Some(name))
-            }
-            "--forgetful" => {
-                campaign.layers.forgetful = true;
-                Some(())
-            }
-            "--cached" => {
-                campaign.layers.cached = true;
-                Some(())
-            }
             "--survey" => {
                 survey = true;
                 Some(())
             }
-            _ => None,
+            of_drives => take_layer(of_drives, &mut arguments, &mut campaign.layers),
         };
         if taken.is_none() {
             return say(&format!("{argument} is not understood\n{USAGE}"), 2);
@@ -95,6 +72,36 @@ fn main() -> ExitCode {
     match result {
         Ok(tally) => say(&line(&tally, begun), 0),
         Err(failure) => say(&failure.to_string(), 3),
+    }
+}
+
+/// What drives are drawn, if an argument says something of that. `None`: it does not, or names nothing.
+fn take_layer(argument: &str, arguments: &mut impl Iterator<Item = String>, layers: &mut Layers) -> Option<()> {
+    match argument {
+        "--ftl" => {
+            let wanted = arguments.next();
+            let name = ftl::mapping::mapping_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+            name.map(|name| layers.mapping = Some(name))
+        }
+        "--buffer" => {
+            let wanted = arguments.next();
+            let name = buffer::buffer_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+            name.map(|name| layers.buffer = Some(name))
+        }
+        "--stripe" => {
+            let wanted = arguments.next();
+            let name = stripe::stripe_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+            name.map(|name| layers.stripe = Some(name))
+        }
+        "--forgetful" => {
+            layers.forgetful = true;
+            Some(())
+        }
+        "--cached" => {
+            layers.cached = true;
+            Some(())
+        }
+        _ => None,
     }
 }
 

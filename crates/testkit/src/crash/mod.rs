@@ -167,7 +167,8 @@ impl fmt::Display for Failure {
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
-             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}{forgetful}{cached}",
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}\
+             {forgetful}{cached}",
             self.seed, self.what, self.stack, self.seed
         )
     }

@@ -58,6 +58,17 @@ fn every_stripe_scheme_outlives_power_cuts() {
     }
 }
 
+/// Seeds that once stood still: a flush waited for a program that had failed and was placed into one that is not full.
+#[test]
+fn memory_that_forgets_outlives_power_cuts_and_faults() {
+    for (faults, seeds) in [(Faults::None, vec![7]), (Faults::Rare, vec![8, 312, 3357, 3391, 3578, 3659])] {
+        for seed in seeds {
+            let layers = Layers { forgetful: true, ..Layers::mapping("page") };
+            run(Campaign { faults, layers, ..Campaign::new(4000, seed) });
+        }
+    }
+}
+
 #[test]
 fn dies_that_die_between_power_cuts_take_nothing_along() {
     let cuts = from_environment("CRASH_CUTS", 100_000);

@@ -5,7 +5,7 @@
 
 use super::collector::Ground;
 use super::scheme::Scheme;
-use layer::{CELLS_ERR, Parameter, ParameterKind};
+use layer::{CELLS_ERR, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, RefreshLimits};
 use units::{BlockId, Nanos};
 
@@ -58,6 +58,15 @@ fn is_due(state: &FlashState, block: BlockId) -> bool {
 }
 
 impl Due {
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("refresh.due", self.0.iter().map(|block| block.0));
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.0 = reader.get_u32("refresh.due")?.into_iter().map(BlockId).collect();
+        Ok(())
+    }
+
     /// A block is to be written anew.
     pub fn note(&mut self, block: BlockId) {
         if !self.0.contains(&block) {

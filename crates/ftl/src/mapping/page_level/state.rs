@@ -50,6 +50,7 @@ impl<S: Scheme> PageMap<S> {
             numbers.into_iter().chain(self.collector.stream.state()).collect::<Vec<_>>().into_iter(),
         );
         self.space.save(writer);
+        self.collector.due.save(writer);
         if let Some(slc) = &self.slc {
             slc.save(writer);
         }
@@ -69,6 +70,7 @@ impl<S: Scheme> PageMap<S> {
         };
         let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
         self.space.load(reader)?;
+        self.collector.due.load(reader)?;
         if let Some(slc) = &mut self.slc {
             slc.load(reader)?;
         }
