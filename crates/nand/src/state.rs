@@ -170,6 +170,8 @@ pub struct FlashState {
     ageing: Option<Box<Ageing>>,
     /// Pages that count as programmed may be in memory that a power cut takes.
     forgetful: bool,
+    /// Pages hold nothing, and no command fails or errs: nothing needs a second look.
+    plain: bool,
     taken_back: u64,
     hash: u64,
     faults: Faults,
@@ -188,6 +190,7 @@ impl FlashState {
             }
         };
         let contents = contents.map(Box::new);
+        let contents_are_off = contents.is_none();
         let payloads = Payloads::new(sectors, contents.as_deref().map_or(0, Contents::cell_bytes));
         Self {
             geometry,
@@ -200,6 +203,7 @@ impl FlashState {
             slc: None,
             ageing: None,
             forgetful: false,
+            plain: contents_are_off,
             taken_back: 0,
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
@@ -227,11 +231,18 @@ impl FlashState {
     /// Sets which commands fail from now on.
     pub fn set_faults(&mut self, plan: FaultPlan, seed: u64) {
         self.faults = Faults::new(plan, seed);
+        self.look_again();
+    }
+
+    /// Something that decides whether commands are plain has changed.
+    fn look_again(&mut self) {
+        self.plain = self.contents.is_none() && !self.faults.active && self.ageing.is_none();
     }
 
     /// Chances that a program fails, that an erase does, and that a page turns out uncorrectable, from now on.
     pub fn set_fault_chances(&mut self, chances: [f64; 3]) {
         self.faults.set_chances(chances);
+        self.look_again();
     }
 
     /// Whether any command may fail.
@@ -242,6 +253,7 @@ impl FlashState {
     /// Lets a die die now: from here on each of its commands fails.
     pub fn kill_die(&mut self, die: DieId) {
         self.faults.kill(die);
+        self.look_again();
     }
 
     /// Whether a die is dead.
@@ -414,16 +426,13 @@ impl FlashState {
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
         let row = &mut self.blocks[block.index()];
-        if self.faults.active || self.contents.is_some() || self.ageing.is_some() || row.flags & !USABLE != 0 {
+        if !self.plain || row.flags & !USABLE != 0 {
             return false;
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
         assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
         row.issued += 1;
         row.done = row.issued;
-        if row.done == 1 && self.errs() {
-            self.begin_age_of(block);
-        }
         self.counters.programs[cause.index()] += 1;
         self.mix(u64::from(page.0));
         true
@@ -486,33 +495,34 @@ impl FlashState {
     /// Completes a read; `true` when the data cannot be corrected.
     #[inline(always)]
     pub(crate) fn complete_read(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
-        let block = self.geometry.block_of(page);
-        let position = self.geometry.page_in_block(page);
-        let dead = self.faults.active && self.faults.dead(self.geometry.die_of(block));
-        debug_assert!(
-            position < u32::from(self.blocks[block.index()].done)
-                || dead
-                || self.breaks(LawBroken::PinsOff)
-                || self.breaks(LawBroken::EarlyReuse)
-                || self.breaks(LawBroken::TrimHoldsOff),
-            "read of page {position} of block {block}, which has {} programmed",
-            self.blocks[block.index()].done
-        );
         self.counters.reads[cause.index()] += 1;
-        if dead {
+        if self.plain {
+            debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
+            return false;
+        }
+        self.complete_read_carefully(page, cause, payload)
+    }
+
+    /// Whether a page may be read, as all laws have it.
+    fn may_be_read(&self, page: Ppn) -> bool {
+        let broken = [LawBroken::PinsOff, LawBroken::EarlyReuse, LawBroken::TrimHoldsOff];
+        self.is_programmed(page) || self.block_is_dead(page) || broken.into_iter().any(|law| self.breaks(law))
+    }
+
+    #[inline(never)]
+    fn complete_read_carefully(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
+        debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
+        let is_lost = |contents: &Contents| contents.oob(page.0).kind == PageKind::Lost;
+        if self.block_is_dead(page)
+            || self.errs() && !cause.is_own() && self.is_beyond_correction(page)
+            || self.contents().is_some_and(is_lost)
+        {
             self.counters.failed_reads += 1;
             return true;
         }
-        if self.errs() && !cause.is_own() && self.is_beyond_correction(page) {
-            self.counters.failed_reads += 1;
-            return true;
-        }
-        let Some(contents) = self.contents.as_deref() else { return false };
-        if contents.oob(page.0).kind == PageKind::Lost {
-            self.counters.failed_reads += 1;
-            return true;
-        }
-        if payload != PayloadId::NONE {
+        if payload != PayloadId::NONE
+            && let Some(contents) = self.contents.as_deref()
+        {
             self.memory.payloads.read(contents.page(page.0), payload);
         }
         false

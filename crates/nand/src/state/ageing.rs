@@ -136,6 +136,7 @@ impl FlashState {
             seed,
             now: 0,
         }));
+        self.look_again();
     }
 
     /// All blocks were erased so many times before.

@@ -28,17 +28,11 @@ impl TimedFlash {
         let slot = *self.slab.get(id);
         let block = self.block_of(slot.page);
         self.state.mix(self.now << 20 ^ u64::from(slot.page));
-        if self.state.errs() {
-            self.state.keep_clock(self.now);
-        }
         let mut failed = false;
         match slot.kind {
             Kind::Read => {
                 let cause = CAUSES[slot.cause as usize];
                 let payload = PayloadId(slot.payload);
-                if self.state.errs() {
-                    self.disturbed_by(&slot);
-                }
                 failed = self.state.complete_read(Ppn(slot.page), cause, payload);
                 self.unpin(block);
             }
@@ -47,23 +41,16 @@ impl TimedFlash {
                     self.program_failed(id, block);
                     return;
                 }
-                let before = u32::from(self.state.block(block).done);
-                self.store(&slot);
-                let mut is_held = false;
                 if self.gather.is_on() {
-                    is_held = self.gather.forgets() && self.owe(id, &slot);
-                    self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
-                }
-                if self.state.block(block).parked != NIL {
-                    self.unpark(block, slot.cause, slot.root);
-                }
-                if self.gather.forgets() {
-                    self.unpin(block);
+                    if self.accept(id, &slot, block) {
+                        return;
+                    }
                 } else {
+                    self.store(&slot);
+                    if self.state.block(block).parked != NIL {
+                        self.unpark(block, slot.cause, slot.root);
+                    }
                     self.finish_program(&slot, block);
-                }
-                if is_held {
-                    return;
                 }
             }
             Kind::Gathered => {
@@ -85,8 +72,30 @@ impl TimedFlash {
         self.conclude(id, &slot, failed);
     }
 
+    /// A page has room in memory, and counts as programmed. `true`: its command ends later.
+    #[inline(never)]
+    fn accept(&mut self, id: u32, slot: &Slot, block: BlockId) -> bool {
+        let before = u32::from(self.state.block(block).done);
+        self.store(slot);
+        let forgets = self.gather.forgets();
+        let is_held = forgets && self.owe(id, slot);
+        self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
+        if self.state.block(block).parked != NIL {
+            self.unpark(block, slot.cause, slot.root);
+        }
+        if forgets {
+            self.unpin(block);
+        } else {
+            self.finish_program(slot, block);
+        }
+        is_held
+    }
+
     #[inline]
     fn store(&mut self, slot: &Slot) {
+        if self.state.errs() {
+            self.state.keep_clock(self.now); // the age of a block begins with its first page
+        }
         let cause = CAUSES[slot.cause as usize];
         self.state.count_program(Ppn(slot.page), cause);
         if slot.kind == Kind::Copyback || self.state.holds_contents() || slot.flags & flag::BASE_LOST != 0 {

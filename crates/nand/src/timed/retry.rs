@@ -1,12 +1,12 @@
 //! Reads that are repeated on their die until their errors can be corrected.
 
 use super::TimedFlash;
-use super::slab::{Slot, What, flag};
+use super::slab::{What, flag};
 use units::{Cause, Nanos, Ppn};
 
 impl TimedFlash {
     /// Whether the array reads a gang of pages again, as often as the worst of them needs. Its die works for that
-    /// cause meanwhile, and the reads waited for it.
+    /// cause meanwhile, and the reads waited for it. Each of them disturbs its block.
     #[cold]
     #[inline(never)]
     pub(super) fn reads_again(&mut self, index: usize, gang: u32) -> bool {
@@ -20,6 +20,10 @@ impl TimedFlash {
         let members: Vec<u32> = self.chain(gang).collect();
         let retries: Vec<u32> = members.iter().map(|id| self.state.retries(Ppn(self.slab.get(*id).page))).collect();
         let most = retries.iter().copied().max().unwrap_or(0);
+        for (id, retries) in members.iter().zip(&retries) {
+            let slot = self.slab.get(*id);
+            self.state.disturb(slot.owner, Ppn(slot.page), *retries);
+        }
         if most == 0 {
             return false;
         }
@@ -35,12 +39,5 @@ impl TimedFlash {
         self.meters[index].occupy(self.now, Cause::Retry as u8, root);
         self.queue.arm(index as u32, self.now + time);
         true
-    }
-
-    /// A read that has its data disturbs its block.
-    pub(super) fn disturbed_by(&mut self, slot: &Slot) {
-        let page = Ppn(slot.page);
-        let retries = if slot.what == What::Retried { self.state.retries(page) } else { 0 };
-        self.state.disturb(slot.owner, page, retries);
     }
 }
