@@ -18,6 +18,17 @@ fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A number in `0.0..1.0` that follows from `number` alone, and is as if drawn.
+pub fn drawn_from(number: u64) -> f64 {
+    unit(splitmix64(&mut { number }))
+}
+
+/// The upper 53 bits as a number in `0.0..1.0`.
+#[inline]
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 impl Stream {
     /// The stream called `name` under `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
@@ -57,7 +68,7 @@ impl Stream {
     /// A number in `0.0..1.0` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        unit(self.next_u64())
     }
 
     /// True with probability `share`.

@@ -1,6 +1,7 @@
 //! Whether cells make errors as they age: a choice that mappings ask as well as the flash.
 
 use crate::{Choices, Condition};
+use units::{HOUR, Nanos};
 
 /// Errors of cells.
 pub const ERRORS: Choices<bool> = Choices {
@@ -15,6 +16,9 @@ pub const ERRORS: Choices<bool> = Choices {
         ),
     ],
 };
+
+/// Most that data ages: ten years, ns.
+pub const AGE_MAX: Nanos = 3650 * 24 * HOUR;
 
 /// A key that is read only where cells make errors.
 pub const CELLS_ERR: Condition =

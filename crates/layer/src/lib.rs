@@ -25,7 +25,7 @@ mod tag;
 mod timing;
 mod waited;
 
-pub use ageing::{CELLS_ERR, ERRORS};
+pub use ageing::{AGE_MAX, CELLS_ERR, ERRORS};
 pub use below::Below;
 pub use choices::Choices;
 pub use condition::{Condition, Conditions, Test, declaring, of_table};

@@ -285,8 +285,12 @@ impl FlashState {
 
     /// Whether the data of a programmed page cannot be read: it is uncorrectable, or its die is dead.
     pub(crate) fn is_unreadable(&self, page: Ppn) -> bool {
-        let is_lost = |contents: &Contents| contents.oob(page.0).kind == PageKind::Lost;
-        self.block_is_dead(page) || self.contents().is_some_and(is_lost) || self.is_beyond_correction(page)
+        self.block_is_dead(page) || self.is_lost(page) || self.is_beyond_correction(page)
+    }
+
+    /// Whether contents say that the data of a page is gone.
+    fn is_lost(&self, page: Ppn) -> bool {
+        self.contents().is_some_and(|contents| contents.oob(page.0).kind == PageKind::Lost)
     }
 
     /// Whether the page sits on a dead die.
@@ -470,11 +474,7 @@ impl FlashState {
     #[inline(never)]
     fn complete_read_carefully(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
         debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
-        let is_lost = |contents: &Contents| contents.oob(page.0).kind == PageKind::Lost;
-        if self.block_is_dead(page)
-            || self.errs() && !cause.is_own() && self.is_beyond_correction(page)
-            || self.contents().is_some_and(is_lost)
-        {
+        if self.block_is_dead(page) || !cause.is_own() && self.is_beyond_correction(page) || self.is_lost(page) {
             self.counters.failed_reads += 1;
             return true;
         }
@@ -489,7 +489,7 @@ impl FlashState {
     /// Reads a page that is in the controller's memory; `true` when its data cannot be read.
     pub(crate) fn read_held(&mut self, page: Ppn, payload: PayloadId) -> bool {
         self.counters.in_flight_reads += 1;
-        let lost = self.contents().is_some_and(|contents| contents.oob(page.0).kind == PageKind::Lost);
+        let lost = self.is_lost(page);
         self.counters.failed_reads += u64::from(lost);
         if !lost
             && payload != PayloadId::NONE

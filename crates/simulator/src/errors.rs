@@ -1,6 +1,6 @@
 //! Errors of cells, what corrects them, and when blocks are written anew, as keys.
 
-use layer::{CELLS_ERR, ERRORS, Parameter, ParameterKind as Kind, Values};
+use layer::{AGE_MAX, CELLS_ERR, ERRORS, Parameter, ParameterKind as Kind, Values};
 use nand::{AgeingOptions, Correction, ErrorRate, FlashState};
 use units::HOUR;
 
@@ -16,9 +16,6 @@ const CORRECTED: &str = "flash.errors.corrected";
 const RETRIES: &str = "flash.errors.retries";
 const GAIN: &str = "flash.errors.retry_gain";
 const DECODE: &str = "flash.errors.decode_time";
-
-/// Ten years, ns.
-const AGE_MAX: u64 = 3650 * 24 * HOUR;
 
 /// The keys of it.
 pub(crate) fn parameters() -> Vec<Parameter> {

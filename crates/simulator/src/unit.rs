@@ -9,6 +9,7 @@
 use ftl::mapping::Mapping;
 use layer::{Choices, Parameter, ParameterKind, Value, Values};
 use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
+use units::Geometry;
 use units::quantity::{format_size, parse_duration};
 
 /// The mapping unit.
@@ -25,9 +26,6 @@ const SLC_PROGRAM: &str = "flash.slc_program_time";
 const SLC_ENDURANCE: &str = "flash.slc_endurance";
 /// What makes a drive use such blocks.
 const SLC_CACHE: [&str; 2] = ["ftl.slc.share", "ftl.slc.blocks"];
-
-/// Most pages of a block, as the layers count them.
-const PAGES_MAX: u64 = 32_767;
 
 /// Set where values have been turned: units of a program, bytes of a physical page, planes that are one.
 const TURNED: [&str; 3] = ["turned.units_per_program", "turned.page_size", "turned.planes_as_one"];
@@ -321,13 +319,14 @@ impl Units {
             ));
         }
         let units = pages_per_block * (page / unit) * as_one;
-        if units > PAGES_MAX && unit < page {
+        let most = Geometry::PAGES_PER_BLOCK_MAX;
+        if units > most && unit < page {
             return Err(format!(
                 "a block has {units} units of {} ({pages_per_block} pages of {} in {as_one} planes that are one), and \
-                 the limit is {PAGES_MAX}; raise {UNIT} to \"{}\" or more, or lower flash.pages_per_block",
+                 the limit is {most}; raise {UNIT} to \"{}\" or more, or lower flash.pages_per_block",
                 format_size(unit),
                 format_size(page),
-                format_size(unit * (units.div_ceil(PAGES_MAX)).next_power_of_two()),
+                format_size(unit * (units.div_ceil(most)).next_power_of_two()),
             ));
         }
         if per_program == 1 && !values.on(PROTECTED) {

@@ -125,7 +125,7 @@ impl Shape {
         }
         for (field, value, limit) in [
             ("flash.page_size", u64::from(self.page_bytes), 64 * SECTOR_BYTES),
-            ("flash.pages_per_block", u64::from(self.pages_per_block), 32_767),
+            ("flash.pages_per_block", u64::from(self.pages_per_block), Geometry::PAGES_PER_BLOCK_MAX),
             (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
             (GeometryError::PAGES, self.pages_u64(), PAGES_LIMIT),
         ] {
@@ -220,6 +220,9 @@ impl Deref for Geometry {
 }
 
 impl Geometry {
+    /// Most pages of a block.
+    pub const PAGES_PER_BLOCK_MAX: u64 = 32_767;
+
     /// Checks a shape.
     ///
     /// # Errors

@@ -246,10 +246,10 @@ impl FlashState {
     #[cold]
     #[inline(never)]
     fn cannot_be_corrected(&self, page: Ppn) -> bool {
+        let Some(ageing) = self.ageing.as_deref() else { return false };
         let is_users = self.contents().is_none_or(|contents| contents.oob(page.0).kind == PageKind::Data);
-        let limit = self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.retries);
-        let was_lost = self.ageing.as_deref().is_some_and(|ageing| ageing.lost.contains(&page.0));
-        is_users && (was_lost || self.retries_needed(page) > limit)
+        let limit = ageing.options.correction.retries;
+        is_users && (ageing.lost.contains(&page.0) || self.retries_needed(page) > limit)
     }
 
     /// A page was written from one that could not be corrected, and contents do not say so.
@@ -319,11 +319,7 @@ impl Ageing {
     /// How good a page is since its block's last erase: a share of pages is worse.
     fn luck(&self, page: Ppn, erases: u32) -> f64 {
         let codeword = page.0 / self.codeword_pages * self.codeword_pages;
-        let mut bits = self.seed ^ u64::from(codeword) << 32 ^ u64::from(erases);
-        for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
-            bits = (bits ^ bits >> 30).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(factor);
-        }
-        ((bits ^ bits >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+        engine::random::drawn_from(self.seed ^ u64::from(codeword) << 32 ^ u64::from(erases))
     }
 }
 

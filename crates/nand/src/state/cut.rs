@@ -12,8 +12,6 @@ pub enum Running {
     Program(Ppn),
     /// An erase of this block.
     Erase(BlockId),
-    /// A program of so many pages in memory, of which this is the last.
-    Gathered(Ppn, u32),
 }
 
 impl FlashState {
@@ -68,7 +66,6 @@ impl FlashState {
             match *command {
                 Running::Program(page) => image.tear_program(page, stream),
                 Running::Erase(block) => image.tear_erase(block, pages, stream),
-                Running::Gathered(..) => {} // it is for whoever has the memory to say what becomes of them
             }
         }
         image.memory.lose_power();

@@ -34,8 +34,8 @@ use die::{Channel, Die};
 use engine::EventQueue;
 use gather::Gather;
 use join::{Barriers, Joins};
-use slab::{Kind, Slab};
-use units::{BlockId, Nanos, Ppn, SECTOR_BYTES};
+use slab::{Kind, Slab, Slot};
+use units::{Nanos, Ppn, SECTOR_BYTES};
 
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;
@@ -193,12 +193,7 @@ impl TimedFlash {
     /// What a power cut at this moment leaves (see [`FlashState::after_power_cut`]).
     #[must_use]
     pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
-        let mut running = Vec::new();
-        for die in &self.dies {
-            for gang in [die.array, die.suspended] {
-                self.collect_running(gang, &mut running);
-            }
-        }
+        let running: Vec<_> = self.on_dies().filter_map(|slot| self.what_runs(slot)).collect();
         let mut image = self.state.after_power_cut(&running, stream);
         image.keep_clock(self.now);
         image.restart_clock();
@@ -207,11 +202,10 @@ impl TimedFlash {
             return image;
         }
         image.memory.held = vec![0; self.state.blocks().len()];
+        let gathered = self.on_dies().filter(|slot| slot.kind == Kind::Gathered);
+        let under_way: Vec<_> = gathered.map(|slot| (self.block_of(slot.page), slot.held())).collect();
         for (block, in_cells) in self.gather.unsettled() {
-            let torn = running.iter().find_map(|running| match *running {
-                Running::Gathered(last, pages) if self.state.geometry.block_of(last) == block => Some(pages),
-                _ => None,
-            });
+            let torn = under_way.iter().find(|(of, _)| *of == block).map(|(_, pages)| *pages);
             // A page at which a program failed is neither programmed nor erased, nor are those before it.
             let failed = self.state.block(block).has_failed() && !self.state.block(block).is_bad();
             let torn = match torn {
@@ -224,21 +218,18 @@ impl TimedFlash {
         image
     }
 
-    fn collect_running(&self, gang: u32, running: &mut Vec<Running>) {
-        let mut id = gang;
-        while id != crate::NIL {
-            let slot = self.slab.get(id);
-            match slot.kind {
-                Kind::Read => {}
-                // Protected memory has what is not in the cells yet.
-                Kind::Gathered => running.push(Running::Gathered(Ppn(slot.page), slot.held())),
-                Kind::Program | Kind::Copyback => running.push(Running::Program(Ppn(slot.page))),
-                Kind::Erase => {
-                    let block = self.state.geometry.block_of(Ppn(slot.page));
-                    running.push(Running::Erase(BlockId(block.0)));
-                }
-            }
-            id = slot.next;
+    /// Commands that arrays work on, or were interrupted at.
+    fn on_dies(&self) -> impl Iterator<Item = &Slot> {
+        let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
+        gangs.flat_map(|gang| self.chain(gang)).map(|id| self.slab.get(id))
+    }
+
+    /// What of a command is in its cells as it runs. Pages that were gathered are in memory until it has ended.
+    fn what_runs(&self, slot: &Slot) -> Option<Running> {
+        match slot.kind {
+            Kind::Read | Kind::Gathered => None,
+            Kind::Program | Kind::Copyback => Some(Running::Program(Ppn(slot.page))),
+            Kind::Erase => Some(Running::Erase(self.block_of(slot.page))),
         }
     }
 }

@@ -17,25 +17,26 @@ impl TimedFlash {
             return false;
         }
         self.state.keep_clock(self.now);
-        let members: Vec<u32> = self.chain(gang).collect();
-        let retries: Vec<u32> = members.iter().map(|id| self.state.retries(Ppn(self.slab.get(*id).page))).collect();
-        let most = retries.iter().copied().max().unwrap_or(0);
-        for (id, retries) in members.iter().zip(&retries) {
-            let slot = self.slab.get(*id);
-            self.state.disturb(slot.owner, Ppn(slot.page), *retries);
-        }
+        let (mut most, mut all) = (0, 0);
+        self.each_member(gang, |flash, id| {
+            let slot = flash.slab.get(id);
+            let (owner, page) = (slot.owner, Ppn(slot.page));
+            let retries = flash.state.retries(page);
+            flash.state.disturb(owner, page, retries);
+            (most, all) = (most.max(retries), all + u64::from(retries));
+        });
         if most == 0 {
             return false;
         }
-        self.state.counters.reads[Cause::Retry.index()] += retries.iter().map(|count| u64::from(*count)).sum::<u64>();
+        self.state.counters.reads[Cause::Retry.index()] += all;
         let time = Nanos::from(most) * (self.read_ns(gang) + self.state.decode_ns());
-        for id in &members {
-            self.slab.at(*id).what = What::Retried;
-            if self.slab.get(*id).flags & flag::TRACED != 0 {
+        self.each_member(gang, |flash, id| {
+            flash.slab.at(id).what = What::Retried;
+            if flash.slab.get(id).flags & flag::TRACED != 0 {
                 let retry = Cause::Retry.index();
-                self.charge(*id, retry, retry, time);
+                flash.charge(id, retry, retry, time);
             }
-        }
+        });
         self.meters[index].occupy(self.now, Cause::Retry as u8, root);
         self.queue.arm(index as u32, self.now + time);
         true

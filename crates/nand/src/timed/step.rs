@@ -188,7 +188,7 @@ impl TimedFlash {
         self.queue.arm(index as u32, end);
     }
 
-    fn each_member(&mut self, gang: u32, mut action: impl FnMut(&mut Self, u32)) {
+    pub(super) fn each_member(&mut self, gang: u32, mut action: impl FnMut(&mut Self, u32)) {
         let mut id = gang;
         while id != NIL {
             let next = self.slab.get(id).next;

@@ -2,6 +2,7 @@
 //!
 //! Pages, programs and times are those of `programs.rs`: six pages are a program of 130 us.
 
+use crate::programs::{ALL, PAGES, PROGRAM, at, gathering_for};
 use crate::rig::{
     PART, US, barrier, command, contents, copy, fail_programs_of, failed, joined, programmed, run, stamps, time_of,
 };
@@ -10,29 +11,11 @@ use nand::{
     CommandOptions, Completion, ContentsKind, CopyWay, Flash, FlashState, Outcome, PageKind, PageProgram, Part,
     Program, TimedFlash,
 };
-use units::{BlockId, Cause, Geometry, Ppn, Shape};
-
-const PROGRAM: u32 = 6;
-const PAGES: u32 = 2 * PROGRAM;
-const ALL: u64 = (3 * 10 + 100) * US;
+use units::{BlockId, Cause};
 
 fn forgetful() -> TimedFlash {
-    let shape = Shape {
-        channels: 1,
-        dies_per_channel: 2,
-        planes_per_die: 1,
-        blocks_per_die: 4,
-        pages_per_block: PAGES,
-        page_bytes: 512,
-    };
-    let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(PROGRAM)).expect("a valid shape");
     let options = CommandOptions { gather_pages: 100, gather_forgets: true, ..CommandOptions::default() };
-    let state = FlashState::new(geometry, ContentsKind::Stamp);
-    TimedFlash::new(state, Part { page_bytes: 1024, ..PART }, options, 0)
-}
-
-fn at(block: u32, page: u32) -> Ppn {
-    Ppn(block * PAGES + page)
+    gathering_for(ContentsKind::Stamp, Part { page_bytes: 1024, ..PART }, options)
 }
 
 /// Writes pages of a block with stamps that count from 1.

@@ -12,17 +12,21 @@ use nand::{
 };
 use units::{BlockId, Cause, Geometry, Ppn, Shape};
 
-const PROGRAM: u32 = 6;
-const PAGES: u32 = 2 * PROGRAM;
+pub const PROGRAM: u32 = 6;
+pub const PAGES: u32 = 2 * PROGRAM;
 /// Time of a program on an idle die.
-const ALL: u64 = (3 * 10 + 100) * US;
+pub const ALL: u64 = (3 * 10 + 100) * US;
 
 /// Two dies of four blocks each, and memory for `room` pages.
 fn gathering(room: u32, contents: ContentsKind) -> TimedFlash {
-    gathering_for(room, contents, Part { page_bytes: 1024, ..PART })
+    gathering_for(
+        contents,
+        Part { page_bytes: 1024, ..PART },
+        CommandOptions { gather_pages: room, ..CommandOptions::default() },
+    )
 }
 
-fn gathering_for(room: u32, contents: ContentsKind, part: Part) -> TimedFlash {
+pub fn gathering_for(contents: ContentsKind, part: Part, options: CommandOptions) -> TimedFlash {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 2,
@@ -32,7 +36,6 @@ fn gathering_for(room: u32, contents: ContentsKind, part: Part) -> TimedFlash {
         page_bytes: 512,
     };
     let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(PROGRAM)).expect("a valid shape");
-    let options = CommandOptions { gather_pages: room, ..CommandOptions::default() };
     TimedFlash::new(FlashState::new(geometry, contents), part, options, 0)
 }
 
@@ -40,7 +43,7 @@ fn plain() -> TimedFlash {
     gathering(4 * PROGRAM, ContentsKind::None)
 }
 
-fn at(block: u32, page: u32) -> Ppn {
+pub fn at(block: u32, page: u32) -> Ppn {
     Ppn(block * PAGES + page)
 }
 
@@ -165,7 +168,8 @@ fn a_power_cut_takes_nothing_from_memory() {
 
 /// Cells that are programmed in two passes of 40 us and 100 us.
 fn in_two_passes(room: u32) -> TimedFlash {
-    gathering_for(room, ContentsKind::None, Part { page_bytes: 1024, first_pass_ns: Some(40 * US), ..PART })
+    let options = CommandOptions { gather_pages: room, ..CommandOptions::default() };
+    gathering_for(ContentsKind::None, Part { page_bytes: 1024, first_pass_ns: Some(40 * US), ..PART }, options)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{CommandCycles, ContentsKind, SuspendOption};
 use trace::formats::{Fit, Order};
-use units::HOUR;
+use units::{Geometry, HOUR};
 
 /// State of the drive before the measured run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +229,12 @@ const FLASH: &[Parameter] = &[
         "4KiB",
         "Bytes of a page; the mapping unit of page-mapped FTLs.",
     ),
-    Parameter::new("flash.pages_per_block", Kind::Count { min: 2, max: 32_767 }, "256", "Pages of an erase block."),
+    Parameter::new(
+        "flash.pages_per_block",
+        Kind::Count { min: 2, max: Geometry::PAGES_PER_BLOCK_MAX },
+        "256",
+        "Pages of an erase block.",
+    ),
     Parameter::new("flash.read_time", Kind::Duration { max: HOUR }, "25us", "Array read time of a page (tR)."),
     Parameter::new(
         "flash.program_time",

@@ -4,6 +4,7 @@
 #![cfg(debug_assertions)]
 
 use nand::{FlashState, LawBroken};
+use testkit::Layers;
 use testkit::crash::{Campaign, Failure};
 
 /// Cuts within which a broken law must have shown itself.
@@ -11,11 +12,21 @@ const WITHIN: u64 = 100_000;
 
 fn broken(prepare: fn(&mut FlashState)) -> Failure {
     // With the whole map in memory, or an invariant of translation pages might be first to notice.
-    let campaign = Campaign { prepare, layers: testkit::Layers::mapping("page"), ..Campaign::new(WITHIN, 1) };
-    match campaign.run(|_| {}) {
+    broken_under(Layers::mapping("page"), prepare)
+}
+
+fn broken_under(layers: Layers, prepare: fn(&mut FlashState)) -> Failure {
+    match (Campaign { prepare, layers, ..Campaign::new(WITHIN, 1) }).run(|_| {}) {
         Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
         Err(failure) => *failure,
     }
+}
+
+/// The same drives, with all laws kept.
+fn nothing_is_lost(layers: Layers) {
+    let campaign = Campaign { layers, ..Campaign::new(WITHIN, 1) };
+    let tally = campaign.run(|_| {}).expect("with all laws kept nothing is lost");
+    assert!(tally.cuts >= WITHIN);
 }
 
 /// The oracle (not an assertion) found older, foreign or no data.
@@ -30,27 +41,17 @@ fn an_erase_that_ignores_programs_superseding_its_pages_loses_data() {
 
 #[test]
 fn a_fold_that_erases_before_its_copies_are_down_is_noticed() {
-    let layers = testkit::Layers { cached: true, ..testkit::Layers::mapping("page") };
-    let prepare: fn(&mut FlashState) = |state| state.break_law(LawBroken::EarlyFold);
-    let tally =
-        Campaign { layers, ..Campaign::new(WITHIN, 1) }.run(|_| {}).expect("with all laws kept nothing is lost");
-    assert!(tally.cuts >= WITHIN);
+    let layers = Layers { cached: true, ..Layers::mapping("page") };
+    nothing_is_lost(layers);
     // Depending on the order of events an assertion of flash or the oracle is first.
-    let broken = Campaign { prepare, layers, ..Campaign::new(WITHIN, 1) }.run(|_| {});
-    assert!(broken.is_err(), "the campaign did not notice the broken law: {broken:?}");
+    broken_under(layers, |state| state.break_law(LawBroken::EarlyFold));
 }
 
 #[test]
 fn a_flush_that_leaves_in_volatile_memory_what_waits_for_a_full_program_loses_data() {
-    let layers = testkit::Layers { forgetful: true, ..testkit::Layers::mapping("page") };
-    let prepare: fn(&mut FlashState) = |state| state.break_law(LawBroken::FlushSkipsGather);
-    let tally =
-        Campaign { layers, ..Campaign::new(WITHIN, 1) }.run(|_| {}).expect("with all laws kept nothing is lost");
-    assert!(tally.cuts >= WITHIN);
-    match (Campaign { prepare, layers, ..Campaign::new(WITHIN, 1) }).run(|_| {}) {
-        Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
-        Err(failure) => assert_data_lost(&failure),
-    }
+    let layers = Layers { forgetful: true, ..Layers::mapping("page") };
+    nothing_is_lost(layers);
+    assert_data_lost(&broken_under(layers, |state| state.break_law(LawBroken::FlushSkipsGather)));
 }
 
 #[test]

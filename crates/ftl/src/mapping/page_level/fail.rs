@@ -124,14 +124,15 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
         for _ in 0..self.homeless.len() {
-            let Some(failure) = self.homeless.take() else { return };
+            let Some(failure) = self.homeless.take() else { break };
             if self.house(flash, &failure) {
                 self.space.lanes.settle(self.geometry.block_of(failure.page));
-                self.fill_up(flash);
             } else {
                 self.homeless.add(failure);
             }
         }
+        // A flush may wait for them that filled up programs long ago.
+        self.fill_up(flash);
     }
 
     /// Programs without a home try again, and every plane makes what room it can for those left; when

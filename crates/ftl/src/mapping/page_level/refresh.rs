@@ -1,19 +1,17 @@
 //! Blocks that are to be written anew: read too often, too old, or read with too many repetitions.
 //!
-//! What they hold is moved as a victim's is. Flash tells of a block when a read of it finds that; in idle time the
-//! mapping looks at the age of all blocks by itself.
+//! What they hold is moved as a victim's is. Flash tells of a block when a read of it finds that; when the host falls
+//! idle the mapping looks at the age of all blocks by itself.
 
 use super::collector::Ground;
 use super::scheme::Scheme;
-use layer::{CELLS_ERR, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter};
+use layer::{AGE_MAX, CELLS_ERR, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, RefreshLimits};
-use units::{BlockId, Nanos};
+use units::BlockId;
 
 const READS: &str = "ftl.refresh.reads";
 const AGE: &str = "ftl.refresh.age";
 const RETRIES: &str = "ftl.refresh.retries";
-/// Ten years, ns.
-const AGE_MAX: Nanos = 3650 * 24 * units::HOUR;
 
 /// The keys of it.
 pub(super) fn parameters() -> [Parameter; 3] {
@@ -29,8 +27,8 @@ pub(super) fn parameters() -> [Parameter; 3] {
             AGE,
             ParameterKind::Duration { max: AGE_MAX },
             "0ns",
-            "Age of a block's oldest data at which it is written anew, when it is read or the host is idle; 0ns: \
-             never.",
+            "Age of a block's oldest data at which it is written anew, when it is read or the host falls idle; \
+             0ns: never.",
         )
         .only(CELLS_ERR),
         Parameter::new(
