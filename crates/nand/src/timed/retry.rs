@@ -37,7 +37,8 @@ impl TimedFlash {
                 flash.charge(id, retry, retry, time);
             }
         });
-        self.meters[index].occupy(self.now, Cause::Retry as u8, root);
+        // Whatever the reads are for, it is errors that others wait for now.
+        self.meters[index].occupy(self.now, Cause::Retry as u8, Cause::Retry as u8);
         self.queue.arm(index as u32, self.now + time);
         true
     }

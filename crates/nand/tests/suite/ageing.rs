@@ -104,7 +104,8 @@ fn a_repetition_keeps_the_die_for_another_array_time_and_the_decoders() {
     let one = (10 + each * (10 + 7)) * US;
     assert_eq!(flash.now() - start, 2 * one + 2 * 5 * US);
     // Its own repetitions and those of the read before it.
-    assert_eq!(wait.direct(Wait::Cause(Cause::Retry)), 2 * each * 17 * US);
+    let retry = Wait::Cause(Cause::Retry);
+    assert_eq!([wait.direct(retry), wait.root(retry)], [2 * each * 17 * US; 2]);
     assert_eq!(wait.direct(Wait::Cause(Cause::Host)), (10 + 5) * US);
     assert_eq!(flash.state().counters.reads[Cause::Host.index()], 2);
 }
