@@ -64,6 +64,50 @@ impl WaitVector {
     }
 }
 
+/// Waiting times by number, until the host has heard of them.
+///
+/// Entries are used again as they are: of a waiting time only what counts is copied, not all of its kinds.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    entries: Vec<WaitVector>,
+    used: usize,
+}
+
+impl Waits {
+    /// Keeps a waiting time; its number is for whoever ends an operation with it.
+    #[inline]
+    pub fn note(&mut self, wait: &WaitVector) -> u32 {
+        if self.used == self.entries.len() {
+            self.entries.push(WaitVector::ZERO);
+        }
+        let entry = &mut self.entries[self.used];
+        entry.kinds = wait.kinds;
+        let mut kinds = wait.kinds;
+        while kinds != 0 {
+            let kind = kinds.trailing_zeros() as usize;
+            entry.entries[kind] = wait.entries[kind];
+            kinds &= kinds - 1;
+        }
+        self.used += 1;
+        self.used as u32 - 1
+    }
+
+    /// Forgets all of them.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+}
+
+impl std::ops::Index<u32> for Waits {
+    type Output = WaitVector;
+
+    #[inline]
+    fn index(&self, number: u32) -> &WaitVector {
+        &self.entries[..self.used][number as usize]
+    }
+}
+
 /// Who hears of a command's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {

@@ -309,7 +309,7 @@ impl<F: Clocked> Drive<F> {
     #[cold]
     fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
         let slot = &self.slots[id as usize];
-        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index as usize].total()) + slot.queue_ns;
+        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index].total()) + slot.queue_ns;
         slot.space_ns.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
     }
 

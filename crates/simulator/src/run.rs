@@ -130,7 +130,7 @@ impl HostMeasurements {
             if counting.timed {
                 let latency = now - request.arrival;
                 self.hash = (self.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let wait = completion.wait.map(|index| &completions.waits[index as usize]);
+                let wait = completion.wait.map(|index| &completions.waits[index]);
                 let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
                 debug_assert!(
                     completion.explained(wait).iter().all(|explained| *explained <= latency),

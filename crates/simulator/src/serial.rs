@@ -203,10 +203,7 @@ impl SerialDrive {
 
     /// The request completes when the service under way ends.
     fn will_end(&mut self, asked: Asked, failed: bool, wait: &WaitVector, space_ns: Nanos) {
-        let index = (wait.kinds != 0).then(|| {
-            self.ending.waits.push(*wait);
-            self.ending.waits.len() as u32 - 1
-        });
+        let index = (wait.kinds != 0).then(|| self.ending.waits.note(wait));
         let Asked { tag, request, queue_ns } = asked;
         self.ending.done.push(Completion { tag, request, failed, wait: index, queue_ns, space_ns });
     }

@@ -216,13 +216,13 @@ impl<F: Flash> Zoned<F> {
         failed: bool,
         outbox: &mut Outbox,
     ) {
-        let wait = (wait.kinds != 0).then(|| flash.memory_mut().note_wait(*wait));
+        let wait = (wait.kinds != 0).then(|| flash.memory_mut().waits.note(wait));
         self.ops.part_done(number, parts, failed, wait, outbox);
     }
 
     /// What the command that ended just now has waited for.
     pub fn last_wait(&self, flash: &F) -> WaitVector {
-        self.wait.map_or(WaitVector::ZERO, |index| flash.state().memory.waits[index as usize])
+        self.wait.map_or(WaitVector::ZERO, |index| flash.state().memory.waits[index])
     }
 
     /// The next sub-request that may go to its bank.

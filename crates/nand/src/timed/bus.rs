@@ -13,6 +13,12 @@ impl TimedFlash {
     #[inline]
     pub(super) fn moving(&self, index: usize) -> u32 {
         let die = &self.dies[index];
+        if die.moved == 0 { die.transfer } else { self.moving_behind(index) }
+    }
+
+    #[inline(never)]
+    fn moving_behind(&self, index: usize) -> u32 {
+        let die = &self.dies[index];
         let mut id = die.transfer;
         let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts_of(id) } else { die.moved };
         for _ in 0..moved {

@@ -4,12 +4,17 @@ use super::slab::Kind;
 use crate::NIL;
 use crate::flash::Backlog;
 use std::collections::VecDeque;
-use units::{CAUSES, Cause};
+use units::Cause;
 
 /// Whether commands of a cause, as its number, are those of collection and wear levelling.
 #[inline]
 pub(super) fn is_cleaning(cause: u8) -> bool {
-    matches!(CAUSES[usize::from(cause)], Cause::Gc | Cause::Wear | Cause::Merge | Cause::Fold | Cause::Refresh)
+    const CLEANING: u32 = bit(Cause::Gc) | bit(Cause::Wear) | bit(Cause::Merge) | bit(Cause::Fold) | bit(Cause::Refresh);
+    CLEANING >> cause & 1 == 1
+}
+
+const fn bit(cause: Cause) -> u32 {
+    1 << cause.index()
 }
 
 /// One die. A *gang* is a list of commands for different planes that run together; without

@@ -203,7 +203,7 @@ impl TimedFlash {
         }
         let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
         self.joins.remove(join);
-        let wait = waited.map(|id| self.state.memory.note_wait(*self.traces[id as usize].wait()));
+        let wait = waited.map(|id| self.state.memory.waits.note(self.traces[id as usize].wait()));
         self.state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 

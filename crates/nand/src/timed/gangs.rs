@@ -59,15 +59,22 @@ impl TimedFlash {
     /// Array time of a gang of reads: the longest of its pages.
     #[inline]
     pub(super) fn read_ns(&self, gang: u32) -> Nanos {
-        match (self.part.page_read_ns, self.part.slc) {
-            (None, None) => self.part.read_ns,
-            _ => self.chain(gang).map(|id| self.page_read_ns(id)).max().expect("a gang has a member"),
-        }
+        if self.times_vary { self.gang_read_ns(gang) } else { self.part.read_ns }
+    }
+
+    #[inline(never)]
+    fn gang_read_ns(&self, gang: u32) -> Nanos {
+        self.chain(gang).map(|id| self.page_read_ns(id)).max().expect("a gang has a member")
     }
 
     /// Array time of a gang of programs.
     #[inline]
     pub(super) fn program_ns(&self, gang: u32) -> Nanos {
+        if self.times_vary { self.gang_program_ns(gang) } else { self.part.program_ns }
+    }
+
+    #[inline(never)]
+    fn gang_program_ns(&self, gang: u32) -> Nanos {
         if let Some(first_pass_ns) = self.part.first_pass_ns.filter(|_| self.slab.get(gang).is_first_pass()) {
             return first_pass_ns;
         }

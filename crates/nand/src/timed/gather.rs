@@ -267,6 +267,7 @@ impl TimedFlash {
     }
 
     /// The turn of a program in its block has come. `false`: it waits for room.
+    #[inline(never)]
     pub(super) fn admit(&mut self, id: u32) -> bool {
         self.slab.at(id).state = State::Gathered;
         if !self.gather.is_full() {
@@ -281,6 +282,7 @@ impl TimedFlash {
     }
 
     /// A read of a page in memory.
+    #[inline(never)]
     pub(super) fn read_soon(&mut self, id: u32) {
         self.slab.at(id).state = State::Gathered;
         self.end_soon(id);
@@ -292,6 +294,7 @@ impl TimedFlash {
     }
 
     /// Ends the next command that needs nothing but memory.
+    #[inline(never)]
     pub(super) fn end_next(&mut self) {
         let Some(id) = self.gather.ending.pop_front() else { return };
         if !self.gather.ending.is_empty() {
@@ -399,6 +402,7 @@ impl TimedFlash {
     }
 
     /// A program of pages in memory has ended.
+    #[inline(never)]
     pub(super) fn held_programmed(&mut self, id: u32, slot: &Slot) {
         let (geometry, page) = (self.state.geometry, Ppn(slot.page));
         let block = geometry.block_of(page);
@@ -432,6 +436,7 @@ impl TimedFlash {
     }
 
     /// What is held of a block need not be programmed any more, as it is erased.
+    #[inline(never)]
     pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, causes: [u8; 2]) {
         let gathered = &mut self.gather.blocks[block.index()];
         let held = std::mem::take(&mut gathered.held) + std::mem::take(&mut gathered.passed);

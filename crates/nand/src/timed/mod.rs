@@ -66,6 +66,8 @@ pub struct TimedFlash {
     die_count: u32,
     timer_base: u32,
     page_transfer_ns: Nanos,
+    /// What an array takes depends on the page.
+    times_vary: bool,
     /// Parts in which gathered pages move over the channel, and the time of one.
     parts: u8,
     slc_parts: u8,
@@ -106,6 +108,7 @@ impl TimedFlash {
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
+            times_vary: false,
             parts: part.parts(&geometry),
             slc_parts: (part.parts(&geometry) / state.slc_bits() as u8).max(1),
             units_shift: (part.page_bytes / geometry.page_bytes).max(1).trailing_zeros(),
@@ -119,6 +122,10 @@ impl TimedFlash {
     /// Commands take the times of `part` from now on.
     fn set_part(&mut self, part: Part) {
         self.part = part;
+        self.times_vary = part.page_read_ns.is_some()
+            || part.page_program_ns.is_some()
+            || part.slc.is_some()
+            || part.first_pass_ns.is_some();
         self.read_transfer_ns = std::array::from_fn(|sectors| part.transfer_ns(sectors as u64 * SECTOR_BYTES));
         self.page_transfer_ns = part.transfer_ns(u64::from(self.state.geometry.page_bytes)) + part.command_ns;
         self.part_transfer_ns = part.transfer_ns(u64::from(part.page_bytes)) + part.command_ns;

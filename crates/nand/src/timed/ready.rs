@@ -15,19 +15,11 @@ impl TimedFlash {
         let block = self.block_of(page);
         let position = self.state.geometry.page_in_block(Ppn(page)) as u16;
         if kind == Kind::Read {
-            if flags & flag::DROPPED != 0 {
-                self.slab.remove(id);
-                self.unpin(block);
-            } else if self.slab.get(id).what == What::Answered {
-                self.conclude_answered(id);
-            } else if position < self.state.block(block).done {
+            let is_wanted = flags & flag::DROPPED == 0 && slot.what != What::Answered;
+            if is_wanted && position < self.state.block(block).done {
                 self.begin_read(id);
-            } else if let Some(failed) = self.failed_data_at(page) {
-                self.serve_from(failed, id);
-            } else if self.state.block_is_dead(Ppn(page)) {
-                self.enqueue(id); // it will never be programmed, and the read will fail
             } else {
-                self.park(block, id);
+                self.not_read(id, block);
             }
             return;
         }
@@ -43,6 +35,25 @@ impl TimedFlash {
             if self.state.block(block).parked != NIL {
                 self.unpark(block, Cause::Host as u8, Cause::Host as u8);
             }
+        } else {
+            self.park(block, id);
+        }
+    }
+
+    /// A read that does not begin now: nobody wants it any more, it has its data already, or there is none yet.
+    #[inline(never)]
+    fn not_read(&mut self, id: u32, block: BlockId) {
+        let slot = self.slab.get(id);
+        let page = slot.page;
+        if slot.flags & flag::DROPPED != 0 {
+            self.slab.remove(id);
+            self.unpin(block);
+        } else if slot.what == What::Answered {
+            self.conclude_answered(id);
+        } else if let Some(failed) = self.failed_data_at(page) {
+            self.serve_from(failed, id);
+        } else if self.state.block_is_dead(Ppn(page)) {
+            self.enqueue(id); // it will never be programmed, and the read will fail
         } else {
             self.park(block, id);
         }

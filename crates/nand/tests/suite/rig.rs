@@ -185,7 +185,7 @@ pub fn waits(flash: &mut TimedFlash, token: u32) -> Option<WaitVector> {
         for (_, event) in state.events.drain(..) {
             match event {
                 Event::Joined { token: joined, wait: Some(wait), .. } if joined == token => {
-                    found = Some(state.memory.waits[wait as usize]);
+                    found = Some(state.memory.waits[wait]);
                 }
                 _ => {}
             }

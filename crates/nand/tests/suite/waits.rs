@@ -102,7 +102,7 @@ fn hear(flash: &mut TimedFlash, issued: &HashMap<u32, Nanos>) -> usize {
     for (_, event) in std::mem::take(&mut state.events) {
         let Event::Joined { token, wait, .. } = event else { continue };
         let waited = now - issued[&token] - 15 * US;
-        let sums = wait.map_or([0; 2], |at| [0, 1].map(|lane| state.memory.waits[at as usize].total_of(lane)));
+        let sums = wait.map_or([0; 2], |at| [0, 1].map(|lane| state.memory.waits[at].total_of(lane)));
         assert_eq!(sums, [waited; 2], "read {token} took {} ns", now - issued[&token]);
         heard += 1;
     }

@@ -124,7 +124,7 @@ impl<F: Clocked> Drive<F> {
             at = link.free_at;
         }
         at += latency_ns;
-        let wait = wait.map(|index| self.flash.state().memory.waits[index as usize]);
+        let wait = wait.map(|index| self.flash.state().memory.waits[index]);
         if self.front.outbound.add(at, id, wait.as_ref()) {
             self.flash.set_timer(LINK_OUT, Some(at));
         }
@@ -146,7 +146,7 @@ impl<F: Clocked> Drive<F> {
         loop {
             match self.front.outbound.next(now) {
                 Ok((id, wait)) => {
-                    let wait = wait.map(|wait| self.flash.memory_mut().note_wait(wait));
+                    let wait = wait.map(|wait| self.flash.memory_mut().waits.note(&wait));
                     self.complete(id, wait);
                 }
                 Err(Some(time)) => return self.flash.set_timer(LINK_OUT, Some(time)),

@@ -249,8 +249,7 @@ impl<D: BlockDevice> Remapped<D> {
             // A command that was under way before the request came explains nothing of it: it waited for it.
             let completion = match ender.filter(|ender| ender.issued >= taken) {
                 Some(&Ender { issued, queue_ns, space_ns, ref wait }) => {
-                    self.ready.waits.extend(wait);
-                    let wait = wait.as_ref().map(|_| self.ready.waits.len() as u32 - 1);
+                    let wait = wait.as_ref().map(|wait| self.ready.waits.note(wait));
                     Completion { wait, queue_ns: issued - request.arrival + queue_ns, space_ns, ..completion }
                 }
                 None => completion,
@@ -272,7 +271,7 @@ impl<D: BlockDevice> Remapped<D> {
             cells += length;
             self.driver.machine.completed(now, completion.tag, completion.failed, data);
             let Completion { queue_ns, space_ns, wait, .. } = *completion;
-            let wait = wait.map(|index| from_device.waits[index as usize]);
+            let wait = wait.map(|index| from_device.waits[index]);
             self.take_answers(Some(&Ender { issued, queue_ns, space_ns, wait }));
             // Numbers of commands are used again: what is new is noted before the next one ends.
             self.pump();

@@ -152,7 +152,7 @@ fn every_explained_wait_fits_into_its_latency() {
             assert_eq!(drive.advance(&mut completions), Progress::Worked);
             under_way -= completions.done.len();
             for done in &completions.done {
-                let waits = done.wait.map_or(0, |wait| completions.waits[wait as usize].total());
+                let waits = done.wait.map_or(0, |wait| completions.waits[wait].total());
                 assert!(done.queue_ns + waits <= drive.now() - done.request.arrival, "{done:?}");
             }
         }

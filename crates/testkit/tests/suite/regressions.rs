@@ -369,7 +369,7 @@ fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
                 let done = completions.done[0];
                 if done.request.op == HostOp::Read {
                     behind += 1;
-                    let waited = completions.waits[done.wait.expect("it waited") as usize];
+                    let waited = completions.waits[done.wait.expect("it waited")];
                     let ended = drive.flash().state().counters.erases[Cause::Gc.index()] > erased;
                     assert_eq!(
                         ended,

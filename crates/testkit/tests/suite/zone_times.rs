@@ -12,7 +12,7 @@ fn own_times(drive: &mut Drive<TimedFlash>) -> Vec<(HostOp, u64)> {
     let (mut completions, mut times) = (Completions::default(), Vec::new());
     while drive.advance(&mut completions) != Progress::Idle {
         for done in &completions.done {
-            let waited = done.wait.map_or(0, |index| completions.waits[index as usize].total());
+            let waited = done.wait.map_or(0, |index| completions.waits[index].total());
             let latency = drive.now() - done.request.arrival;
             let explained = waited + done.queue_ns + done.space_ns;
             assert!(explained <= latency, "{:?} took {latency} ns and waited {explained}", done.request);
