@@ -9,31 +9,13 @@ use crate::part::CommandCycles;
 pub(super) const COMMAND: u32 = 1 << 31;
 
 impl TimedFlash {
-    /// The member of the die's transfer gang that moves next.
-    #[inline]
-    pub(super) fn moving(&self, index: usize) -> u32 {
-        let die = &self.dies[index];
-        if die.moved == 0 { die.transfer } else { self.moving_behind(index) }
-    }
-
-    #[inline(never)]
-    fn moving_behind(&self, index: usize) -> u32 {
-        let die = &self.dies[index];
-        let mut id = die.transfer;
-        let moved = if self.slab.get(id).kind == Kind::Gathered { die.moved / self.parts_of(id) } else { die.moved };
-        for _ in 0..moved {
-            id = self.slab.get(id).next;
-        }
-        id
-    }
-
     #[inline]
     pub(super) fn ask_channel(&mut self, index: usize) {
         let channel = self.dies[index].channel as usize;
         if self.channels[channel].serving == NIL {
             self.grant_channel(channel, index as u32);
         } else {
-            let id = self.moving(index);
+            let id = self.dies[index].moving;
             self.slab.at(id).since = self.now;
             self.channels[channel].waiting.push_back(index as u32);
         }
@@ -76,7 +58,7 @@ impl TimedFlash {
         let time = if entry & COMMAND != 0 {
             self.part.command_ns
         } else {
-            let slot = self.slab.get(self.moving(entry as usize));
+            let slot = self.slab.get(self.dies[entry as usize].moving);
             match slot.kind {
                 Kind::Read => self.read_transfer_ns[slot.sectors as usize],
                 Kind::Gathered => self.part_transfer_ns,
@@ -95,7 +77,7 @@ impl TimedFlash {
         self.channels[channel].serving = NIL;
         if let Some(next) = self.channels[channel].waiting.pop_front() {
             let die = (next & !COMMAND) as usize;
-            let id = if next & COMMAND != 0 { self.dies[die].array } else { self.moving(die) };
+            let id = if next & COMMAND != 0 { self.dies[die].array } else { self.dies[die].moving };
             let slot = self.slab.at(id);
             if slot.flags & flag::TRACED != 0 {
                 let waited = self.now - slot.since;

@@ -34,6 +34,8 @@ pub(super) struct Die {
     pub array: u32,
     /// Gang in, or waiting for, its transfer.
     pub transfer: u32,
+    /// The member of `transfer` that has, or waits for, the channel.
+    pub moving: u32,
     /// Gang interrupted by reads.
     pub suspended: u32,
     /// Array time the interrupted gang still needs.
@@ -46,7 +48,7 @@ pub(super) struct Die {
     pub commanded: bool,
     /// What began last was of a collection.
     pub cleans: bool,
-    /// Members of `transfer` already moved (a program gang keeps them).
+    /// Parts of the member that moves which have moved already, where gathered pages move in parts.
     pub moved: u8,
     /// Interruptions of the gang in the array.
     pub suspends: u8,
@@ -65,6 +67,7 @@ impl Die {
         tail: [NIL; 3],
         array: NIL,
         transfer: NIL,
+        moving: NIL,
         suspended: NIL,
         suspended_left: 0,
         array_done: false,
@@ -76,6 +79,14 @@ impl Die {
         channel: 0,
         queued: Backlog { commands: 0, cleaning: 0 },
     };
+
+    /// A gang is to be moved, from its first member on.
+    #[inline]
+    pub fn move_gang(&mut self, gang: u32) {
+        self.transfer = gang;
+        self.moving = gang;
+        self.moved = 0;
+    }
 
     #[inline]
     pub fn is_idle(&self) -> bool {
@@ -111,3 +122,5 @@ impl Channel {
         Self { serving: NIL, waiting: VecDeque::with_capacity(dies.max(4)) }
     }
 }
+
+const _: () = assert!(size_of::<Die>() == 64);

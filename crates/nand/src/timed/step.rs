@@ -377,8 +377,7 @@ impl TimedFlash {
         }
         let time = match kind {
             Kind::Program | Kind::Gathered => {
-                die.transfer = gang;
-                die.moved = 0;
+                die.move_gang(gang);
                 self.ask_channel(index);
                 return;
             }
@@ -413,12 +412,12 @@ impl TimedFlash {
     fn read_moved(&mut self, index: usize, id: u32) {
         let rest = self.slab.get(id).next;
         let die = &mut self.dies[index];
-        die.transfer = rest;
+        die.move_gang(rest);
         if rest != NIL {
             self.ask_channel(index);
         } else if die.array_done {
             let next = die.array;
-            die.transfer = next;
+            die.move_gang(next);
             die.array = NIL;
             die.array_done = false;
             self.each_member(next, Self::charge_register);
@@ -442,8 +441,15 @@ impl TimedFlash {
 
     #[inline]
     fn program_moved(&mut self, index: usize, gang: u32) {
-        self.dies[index].moved += 1;
-        if self.moving(index) != NIL {
+        let id = self.dies[index].moving;
+        let slot = self.slab.get(id);
+        let (next, parts) = (slot.next, if slot.kind == Kind::Gathered { self.parts_of(id) } else { 1 });
+        let die = &mut self.dies[index];
+        die.moved += 1;
+        if die.moved == parts {
+            (die.moving, die.moved) = (next, 0);
+        }
+        if die.moving != NIL {
             self.ask_channel(index);
         } else if self.dies[index].array == NIL {
             self.dies[index].transfer = NIL;
@@ -467,7 +473,6 @@ impl TimedFlash {
     fn start_programming(&mut self, index: usize, gang: u32) {
         let die = &mut self.dies[index];
         die.array = gang;
-        die.moved = 0;
         die.suspends = 0;
         self.queue.arm(index as u32, self.now + self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
@@ -492,9 +497,8 @@ impl TimedFlash {
             }
             let die = &mut self.dies[index];
             if die.transfer == NIL {
-                die.transfer = gang;
+                die.move_gang(gang);
                 die.array = NIL;
-                die.moved = 0;
                 self.ask_channel(index);
                 if self.options.cache_read {
                     self.dispatch(index);
