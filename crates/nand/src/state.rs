@@ -246,6 +246,12 @@ impl FlashState {
         self.look_again();
     }
 
+    /// Whether pages hold nothing and no command fails or errs: nothing needs a second look.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// Whether any command may fail.
     pub fn may_fail(&self) -> bool {
         self.faults.active
@@ -410,7 +416,7 @@ impl FlashState {
         assert!(in_order, "page {position} of block {block} completed out of order");
         let is_first = row.done == 0;
         row.done = position as u16 + 1;
-        if is_first && self.errs() {
+        if !self.plain && is_first && self.errs() {
             self.begin_age_of(block);
         }
         self.counters.programs[cause.index()] += 1;

@@ -22,6 +22,7 @@ impl TimedFlash {
     }
 
     /// The command and address cycles of the gang that is to begin take the channel before its array works.
+    #[inline(never)]
     pub(super) fn send_command(&mut self, index: usize, gang: u32) {
         self.dies[index].commanded = true;
         let (channel, entry) = (self.dies[index].channel as usize, index as u32 | COMMAND);
@@ -40,6 +41,7 @@ impl TimedFlash {
     }
 
     /// A die has its command: its array begins.
+    #[inline(never)]
     pub(super) fn command_finished(&mut self, index: usize) {
         self.release_channel(index);
         let die = &mut self.dies[index];

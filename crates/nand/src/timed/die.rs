@@ -9,7 +9,8 @@ use units::Cause;
 /// Whether commands of a cause, as its number, are those of collection and wear levelling.
 #[inline]
 pub(super) fn is_cleaning(cause: u8) -> bool {
-    const CLEANING: u32 = bit(Cause::Gc) | bit(Cause::Wear) | bit(Cause::Merge) | bit(Cause::Fold) | bit(Cause::Refresh);
+    const CLEANING: u32 =
+        bit(Cause::Gc) | bit(Cause::Wear) | bit(Cause::Merge) | bit(Cause::Fold) | bit(Cause::Refresh);
     CLEANING >> cause & 1 == 1
 }
 

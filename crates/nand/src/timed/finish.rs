@@ -93,12 +93,13 @@ impl TimedFlash {
 
     #[inline]
     fn store(&mut self, slot: &Slot) {
-        if self.state.errs() {
+        let is_plain = self.state.is_plain();
+        if !is_plain && self.state.errs() {
             self.state.keep_clock(self.now); // the age of a block begins with its first page
         }
         let cause = CAUSES[slot.cause as usize];
         self.state.count_program(Ppn(slot.page), cause);
-        if slot.kind == Kind::Copyback || self.state.holds_contents() || slot.flags & flag::BASE_LOST != 0 {
+        if !is_plain || slot.kind == Kind::Copyback {
             self.store_contents(slot, cause);
         }
     }

@@ -136,8 +136,8 @@ impl Gather {
 impl TimedFlash {
     /// Takes a program at once whose turn it is and for which there is room, if nothing can go wrong. `false`: nothing
     /// was done.
-    #[inline]
-    pub(super) fn take_in_at_once(&mut self, command: &PageProgram) -> bool {
+    #[inline(never)]
+    pub(super) fn take_in_at_once(&mut self, command: PageProgram) -> bool {
         let (block, position) =
             (self.state.geometry.block_of(command.page), self.state.geometry.page_in_block(command.page));
         let row = self.state.block(block);
@@ -145,7 +145,7 @@ impl TimedFlash {
         if !in_turn || self.gather.is_full() || self.state.may_fail() || command.after.is_some() {
             return false;
         }
-        if self.gather.forgets() && !self.owe_at_once(command) {
+        if self.gather.forgets() && !self.owe_at_once(&command) {
             return false;
         }
         self.state.claim_page(command.page);
@@ -155,7 +155,7 @@ impl TimedFlash {
             let content = PageContent {
                 what: command.what,
                 supersedes: command.supersedes,
-                oob: oob_of(command),
+                oob: oob_of(&command),
                 base_lost: false,
             };
             self.state.store(command.page, content);
@@ -418,6 +418,7 @@ impl TimedFlash {
 
     /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
     /// need the memory for the erase to come about.
+    #[inline(never)]
     pub(super) fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
         if self.gather.forgets() {
             self.program_rest(block, causes);

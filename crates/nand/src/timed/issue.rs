@@ -58,7 +58,7 @@ impl TimedFlash {
 
     #[inline(always)]
     fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
-        if self.gather.is_on() && self.take_in_at_once(&command) {
+        if self.gather.is_on() && self.take_in_at_once(command) {
             return Outcome::Done;
         }
         self.state.claim_page(command.page);
@@ -119,7 +119,8 @@ impl TimedFlash {
     }
 
     /// Answers a read of a page that is programmed but not in the cells, if nobody wants to hear of its end later.
-    fn answered_from_memory(&mut self, read: &Read) -> bool {
+    #[inline(never)]
+    fn answered_from_memory(&mut self, read: Read) -> bool {
         let join = match read.completion {
             Some(Completion::Join(join)) => Some(join),
             Some(Completion::Notify(_)) => return false,
@@ -137,7 +138,7 @@ impl TimedFlash {
     }
 
     /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
-    fn served_in_flight(&mut self, read: &Read) -> bool {
+    fn served_in_flight(&mut self, read: Read) -> bool {
         let page = read.page.0;
         let found = self.slab.live_ids().find(|&id| {
             let slot = self.slab.get(id);
@@ -359,14 +360,14 @@ impl Flash for TimedFlash {
     #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.state.geometry.block_of(read.page);
-        if self.gather.is_on() && self.state.is_programmed(read.page) && self.answered_from_memory(&read) {
+        if self.gather.is_on() && self.state.is_programmed(read.page) && self.answered_from_memory(read) {
             return Outcome::Done;
         }
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
         if self.options.read_in_flight
             && read.cause == Cause::Host
             && !self.state.is_programmed(read.page)
-            && self.served_in_flight(&read)
+            && self.served_in_flight(read)
         {
             return Outcome::Done;
         }

@@ -14,10 +14,9 @@ impl TimedFlash {
     pub(super) fn handle(&mut self, event: u32) {
         if event < self.die_count {
             let index = event as usize;
-            if !self.cached && self.dies[index].commanded {
-                self.command_finished(index);
-            } else if self.dies[index].array != NIL {
-                self.array_finished(index);
+            let die = &self.dies[index];
+            if die.array != NIL {
+                if die.commanded { self.command_finished(index) } else { self.array_finished(index) }
             } else if !self.cached && self.dies[index].transfer != NIL {
                 self.transfer_finished(index);
             } else {
