@@ -177,6 +177,7 @@ fn space(plan: &DrivePlan) -> String {
     let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
     let with = if has_more { ", parity and spare dies included," } else { "" };
     let code = plan.zones.as_ref().map_or(0, |zones| zones.layout().mapped_pages().saturating_sub(user));
+    let what = if plan.geometry.page_bytes < plan.units.page_bytes { "units" } else { "pages" };
     let shares = if code > 0 {
         let spare = pages - user - code;
         format!(
@@ -188,7 +189,7 @@ fn space(plan: &DrivePlan) -> String {
         format!("{:.1} %{with} after rounding up to whole blocks", percent(pages - user))
     };
     format!(
-        "Over-provisioning: {shares} ({} blocks of {} pages, {} of flash for {} of user data). {}",
+        "Over-provisioning: {shares} ({} blocks of {} {what}, {} of flash for {} of user data). {}",
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,
         quantity::format_size(pages * u64::from(plan.geometry.page_bytes)),
