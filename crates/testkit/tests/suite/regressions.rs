@@ -456,6 +456,14 @@ fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_eve
     assert_eq!(drive.flash().state().counters.failed_erases, 0, "no block wears out for nothing");
 }
 
+/// Power cuts and a lost die left superblocks half filled, and nothing but what they had room for could be collected
+/// into: nobody filled them.
+#[test]
+fn elastic_stripes_go_on_in_superblocks_that_power_cuts_left_half_filled() {
+    let campaign = Campaign { faults: testkit::Faults::Deaths, ..Campaign::new(4000, 242_043) };
+    campaign.live(242_043, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 /// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.
 #[test]
 fn elastic_stripes_give_up_superblocks_that_hold_no_page_with_its_parity() {

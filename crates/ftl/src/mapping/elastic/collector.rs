@@ -147,11 +147,14 @@ impl Collector {
 
     /// Whether collection, which was stuck, may go on at the cost of parities: those pages are written once more as
     /// soon as there is room.
-    pub fn press(&mut self, log: &mut Log) -> bool {
+    pub fn press(&mut self, state: &FlashState, log: &mut Log) -> bool {
         let is_stuck =
             log.space.free() == 0 && log.stripes.is_quiet() && self.emptied.is_empty() && log.space.being_erased() == 0;
-        if !is_stuck || log.space.is_pressed() {
+        if !is_stuck {
             return false;
+        }
+        if log.space.is_pressed() {
+            return log.open_room(state) == 0 && log.space.reopen(&log.grid, state);
         }
         log.space.press();
         if let Some(victim) = self.victim.take() {

@@ -311,7 +311,7 @@ impl<F: Flash> Elastic<F> {
                     log.close_stripe(flash, stream);
                 }
             }
-            if log.stripes.is_settled() && !erased && !collector.press(log) {
+            if log.stripes.is_settled() && !erased && !collector.press(flash.state(), log) {
                 break;
             }
         }

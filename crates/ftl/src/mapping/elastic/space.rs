@@ -147,6 +147,22 @@ impl Space {
         }
     }
 
+    /// Copies go on in the closed superblock with the most places that can be programmed, as power cuts and lost dies
+    /// leave them. `false`: none has any.
+    #[cold]
+    pub fn reopen(&mut self, grid: &Grid, state: &FlashState) -> bool {
+        let usable = |superblock: Superblock| {
+            let places = grid.first_of(superblock).to(grid.end_of(superblock));
+            places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
+        };
+        let Some(most) = self.candidates().max_by_key(|superblock| usable(*superblock).count()) else { return false };
+        let Some(next) = usable(most).next() else { return false };
+        self.close_open(Stream::Copies);
+        self.states[most.index()] = State::Open;
+        self.advance(Stream::Copies, most, next);
+        true
+    }
+
     fn close(&mut self, superblock: Superblock) {
         self.states[superblock.index()] = State::Closed;
         self.closed_at[superblock.index()] = self.closings;
