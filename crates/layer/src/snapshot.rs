@@ -106,6 +106,19 @@ impl<'a> SnapshotReader<'a> {
         self.bytes.is_empty()
     }
 
+    /// The next table, number by number: tables of a large drive are gigabytes, which nobody needs twice.
+    ///
+    /// # Errors
+    /// It is another table, or the snapshot ends inside it.
+    pub fn each_u32(
+        &mut self,
+        section: &'static str,
+    ) -> Result<impl ExactSizeIterator<Item = u32> + use<'a>, SnapshotError> {
+        let raw = self.header(section, size_of::<u32>())?;
+        let chunks = raw.chunks_exact(size_of::<u32>());
+        Ok(chunks.map(|chunk| u32::from_le_bytes(chunk.try_into().expect("exact chunk"))))
+    }
+
     fn take(&mut self, count: usize, section: &'static str) -> Result<&'a [u8], SnapshotError> {
         let (head, tail) = self.bytes.split_at_checked(count).ok_or(SnapshotError::Truncated { section })?;
         self.bytes = tail;

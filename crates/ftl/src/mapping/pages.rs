@@ -241,20 +241,18 @@ impl Pages {
         reader: &mut SnapshotReader<'_>,
         [map_section, back_section]: [&'static str; 2],
     ) -> Result<(), SnapshotError> {
-        let map = reader.get_u32(map_section)?;
-        let back = reader.get_u32(back_section)?;
-        for (section, found, expected) in
-            [(map_section, map.len(), self.map.len()), (back_section, back.len(), self.back.len())]
-        {
-            if found != expected {
-                let problem = format!("it has {found} pages, the drive {expected}");
-                return Err(SnapshotError::Unfit { section, problem });
-            }
-        }
-        self.blocks.load(reader)?;
+        let same_size = |section, found: usize, expected: usize| {
+            let problem = || format!("it has {found} pages, the drive {expected}");
+            if found == expected { Ok(()) } else { Err(SnapshotError::Unfit { section, problem: problem() }) }
+        };
         // Written in place: the tables are laid out for random access.
+        let map = reader.each_u32(map_section)?;
+        same_size(map_section, map.len(), self.map.len())?;
         self.map.iter_mut().zip(map).for_each(|(entry, bits)| *entry = Entry::from_bits(bits));
+        let back = reader.each_u32(back_section)?;
+        same_size(back_section, back.len(), self.back.len())?;
         self.back.iter_mut().zip(back).for_each(|(back, bits)| *back = Back::from_bits(bits));
+        self.blocks.load(reader)?;
         Ok(())
     }
 }

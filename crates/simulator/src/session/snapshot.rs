@@ -9,7 +9,7 @@
 
 use super::{Watcher, WorkloadSource, beside};
 use crate::DrivePlan;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -87,25 +87,29 @@ impl Snapshots {
     pub(super) fn store(&self, identity: &str, tables: &[u8], notes: &[String], watcher: &mut dyn Watcher) {
         let identity = self.identity(identity);
         let path = self.path(&identity);
-        let mut bytes = Vec::with_capacity(tables.len() + identity.len() + 64);
-        bytes.extend_from_slice(MAGIC);
+        let mut head = MAGIC.to_vec();
         for text in [&identity, &notes.join("\n")] {
-            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(text.as_bytes());
+            head.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            head.extend_from_slice(text.as_bytes());
         }
-        bytes.extend_from_slice(tables);
-        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
-        if let Err(error) = self.write(&path, &bytes) {
+        let mut sum = crc32fast::Hasher::new();
+        for piece in [&head, tables] {
+            sum.update(piece);
+        }
+        // Tables of a large drive are gigabytes: they are not copied to stand behind their head.
+        if let Err(error) = self.write(&path, &[&head, tables, &sum.finalize().to_le_bytes()]) {
             watcher.remark(&format!("the snapshot could not be kept as {}: {error}", path.display()));
         }
     }
 
     /// Writes beside the place and renames, so that a reader never sees half a file.
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         // Sessions of one process may keep the same state at the same time.
         let beside = path.with_extension(beside::number() + HALF);
-        std::fs::write(&beside, bytes)?;
+        let mut file = std::fs::File::create(&beside)?;
+        pieces.iter().try_for_each(|piece| file.write_all(piece))?;
+        drop(file);
         // By the clock of whoever has the folder.
         let now = std::fs::metadata(&beside)?.modified()?;
         std::fs::rename(&beside, path)?;
@@ -174,7 +178,7 @@ mod tests {
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
         std::fs::write(folder.path().join("0123.77-2.part"), "").unwrap();
-        keeper.write(&folder.path().join("4567.nandstate"), b"state").unwrap();
+        keeper.write(&folder.path().join("4567.nandstate"), &[b"state"]).unwrap();
         let is_there = |name: &str| folder.path().join(name).exists();
         assert_eq!(names.map(is_there), [false, true, true]);
         assert!(is_there("0123.77-2.part") && is_there("4567.nandstate"));
