@@ -464,6 +464,15 @@ fn elastic_stripes_go_on_in_superblocks_that_power_cuts_left_half_filled() {
     campaign.live(242_043, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// Of a stripe that a power cut left incomplete, one page was on a lost die. When the die of another one was lost as well
+/// the stripe looked complete, and its version, which nobody was told of, newer than the one that was there.
+#[test]
+fn an_incomplete_elastic_stripe_with_a_lost_die_hides_no_older_version() {
+    let layers = testkit::Layers::stripe("raid-elastic");
+    let campaign = Campaign { faults: testkit::Faults::Deaths, layers, ..Campaign::new(4000, 242_007) };
+    campaign.live(242_007, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 /// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.
 #[test]
 fn elastic_stripes_give_up_superblocks_that_hold_no_page_with_its_parity() {

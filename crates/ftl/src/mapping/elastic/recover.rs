@@ -125,13 +125,13 @@ impl Recovery<'_> {
             if self.contents.oob(page.0).kind != PageKind::Metadata {
                 continue;
             }
-            let lacks = |page: &CoveredPage| {
-                !self.log.grid.is_lost(page.place) && !is_of(self.contents.oob(self.log.grid.page(page.place).0), page)
-            };
-            let before = missing.len();
-            missing.extend(record.pages.iter().copied().filter(lacks));
-            if missing.len() == before {
+            let is_lost = |page: &CoveredPage| self.log.grid.is_lost(page.place);
+            let is_there = |page: &CoveredPage| is_of(self.contents.oob(self.log.grid.page(page.place).0), page);
+            if record.pages.iter().all(|page| is_lost(page) || is_there(page)) {
                 complete.push((place, record.pages));
+            } else {
+                // What a lost die may have had of such a stripe counts for nothing either.
+                missing.extend(record.pages.iter().copied().filter(|page| is_lost(page) || !is_there(page)));
             }
         }
         for (parity, pages) in complete {

@@ -147,13 +147,24 @@ impl Space {
         }
     }
 
-    /// Copies go on in the closed superblock with the most places that can be programmed, as power cuts and lost dies
-    /// leave them. `false`: none has any.
+    /// The place behind all that a superblock holds: stripes follow each other. What lost dies hold does not count, as
+    /// nobody can erase it. `None`: nothing is programmed.
+    fn behind(grid: &Grid, state: &FlashState, superblock: Superblock) -> Option<Place> {
+        let issued = |block: BlockId| u32::from(state.block(block).issued);
+        let in_use = grid.blocks(superblock).filter(|(_, block)| issued(*block) > 0);
+        let used = in_use.map(|(index, block)| (issued(block) - 1) * grid.lanes() + index + 1).max()?;
+        Some(Place(grid.first_of(superblock).0 + used))
+    }
+
+    /// Copies go on behind what the closed superblock with the most room there holds, as power cuts and lost dies leave
+    /// some. `false`: none has room.
     #[cold]
     pub fn reopen(&mut self, grid: &Grid, state: &FlashState) -> bool {
         let usable = |superblock: Superblock| {
-            let places = grid.first_of(superblock).to(grid.end_of(superblock));
-            places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
+            let behind = Self::behind(grid, state, superblock).unwrap_or(grid.end_of(superblock));
+            behind
+                .to(grid.end_of(superblock))
+                .filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
         };
         let Some(most) = self.candidates().max_by_key(|superblock| usable(*superblock).count()) else { return false };
         let Some(next) = usable(most).next() else { return false };
@@ -363,17 +374,14 @@ impl Space {
         self.free.clear();
         let mut open = Vec::new();
         for superblock in grid.all() {
-            let done = |block: BlockId| u32::from(state.block(block).done);
-            let in_use = grid.blocks(superblock).filter(|(_, block)| done(*block) > 0);
-            let used = in_use.map(|(index, block)| (done(block) - 1) * grid.lanes() + index + 1).max();
-            let Some(used) = used else {
+            let Some(behind) = Self::behind(grid, state, superblock) else {
                 self.free.push_back(superblock);
                 continue;
             };
             self.close(superblock);
-            let room = grid.places() - used;
+            let room = grid.end_of(superblock).0 - behind.0;
             if room > 0 {
-                open.push((room, superblock, Place(grid.first_of(superblock).0 + used)));
+                open.push((room, superblock, behind));
             }
         }
         open.sort_unstable();
