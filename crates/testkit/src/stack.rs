@@ -140,6 +140,7 @@ impl Stack {
         stack.group_chips(&shape, channels);
         stack.draw_units(&mut own.clone(), &shape, layers);
         stack.draw_errors(&mut own.clone());
+        stack.draw_superblocks(own.clone());
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
         }
@@ -245,6 +246,14 @@ impl Stack {
             }
         }
         *self = before;
+    }
+
+    /// Some drives collect superblocks, where their mapping has any.
+    fn draw_superblocks(&mut self, mut stream: Stream) {
+        stream.next_u64(); // the first one has drawn whether cells err
+        if stream.chance(0.25) {
+            self.set("ftl.gc.superblocks", true);
+        }
     }
 
     /// Cells of some drives err: reads are repeated until all is corrected, and blocks written anew.

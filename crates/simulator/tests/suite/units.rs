@@ -211,6 +211,37 @@ fn a_data_centre_drive_amplifies_writes_as_measured() {
     assert!(worst.0 < 0.02, "{:.1} %: {}", worst.0 * 100.0, worst.1);
 }
 
+/// The same drive by its dies, which collect superblocks: as the one plane above.
+#[test]
+fn dies_that_collect_superblocks_amplify_writes_as_one_plane_of_them() {
+    let waf = |texts: &[&str], blocks: u64| {
+        let settings =
+            ["flash.page_size=4KiB", "ftl.gc.frontier=shared", "drive.capacity=1600MiB", "drive.over_provisioning=46%"];
+        let settings: Vec<String> = settings.iter().chain(texts).map(|text| (*text).to_owned()).collect();
+        let mut drive = counted(&settings);
+        let user = drive.sectors() / 8;
+        assert!(
+            drive.flash().state().geometry.blocks().abs_diff(blocks as u32) <= 16,
+            "{}",
+            drive.flash().state().geometry.blocks()
+        );
+        write_pages(&mut drive, "sequential-write", user, 1);
+        let dip: Vec<f64> =
+            (0..12).map(|window| write_pages(&mut drive, "uniform-write", user / 10, 2 + window)).collect();
+        (dip, write_pages(&mut drive, "uniform-write", 3 * user, 98))
+    };
+    let one = waf(&["flash.channels=1", "flash.dies_per_channel=1", "flash.pages_per_block=1024"], 584);
+    let dies = ["flash.channels=4", "flash.dies_per_channel=4", "flash.pages_per_block=64"];
+    let apart = waf(&dies, 9344);
+    let together = waf(&[&dies[..], &["ftl.gc.superblocks=true"]].concat(), 9344);
+    let worst = |found: &(Vec<f64>, f64)| {
+        let errors = found.0.iter().zip(&one.0).map(|(found, one)| (found / one - 1.0).abs());
+        errors.fold((found.1 / one.1 - 1.0).abs(), f64::max)
+    };
+    assert!(worst(&together) < 0.02, "{together:?} of dies, {one:?} of one plane");
+    assert!(worst(&apart) > 0.05, "dies that collect by themselves differ after a fill: {apart:?}, {one:?}");
+}
+
 #[test]
 fn what_units_do_not_go_with_is_refused_with_the_reason() {
     for (texts, wanted) in [

@@ -8,6 +8,7 @@ use super::scheme::Scheme;
 use super::slc::SlcCache;
 use super::space::Space;
 use super::space::admission::Emptying;
+use super::together::Together;
 use super::trims::Trims;
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
@@ -28,6 +29,8 @@ const LEVEL_EVERY: u32 = 8;
 pub(super) struct Collector {
     policy: Box<dyn VictimPolicy>,
     pub stream: Stream,
+    /// Blocks of one number in all lanes are collected as one.
+    together: Option<Together>,
     /// Planes collect one after the other.
     in_turn: bool,
     frontiers: Frontiers,
@@ -58,10 +61,11 @@ pub(super) struct Ground<'a, S> {
 }
 
 impl Collector {
-    pub fn new(context: &FtlContext<'_>, settings: &Settings) -> Self {
+    pub fn new(context: &FtlContext<'_>, settings: &Settings, lanes: usize) -> Self {
         Self {
             policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
             stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
+            together: settings.superblocks.then(|| Together::new(lanes)),
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             frontiers: settings.frontiers,
             free_blocks: settings.free_blocks,
@@ -149,6 +153,12 @@ impl Collector {
             ground.space.lanes.cursor(lane).levels();
             self.levelled_blocks += 1;
             return Some((cold, Cause::Wear));
+        }
+        if let Some(together) = &mut self.together
+            && let Some(block) = together.next(flash, ground, lane, &mut *self.policy, &mut self.stream)
+        {
+            ground.space.lanes.cursor(lane).picked(true);
+            return Some((block, Cause::Gc));
         }
         let (first, count) = (ground.space.lanes[lane].first(), ground.space.lanes[lane].count());
         // Blocks with programs still under way are no victims yet; they are set aside for this pick.

@@ -25,6 +25,7 @@ pub(super) mod scheme;
 pub(super) mod slc;
 mod space;
 mod state;
+mod together;
 mod tombstones;
 mod translation;
 mod trim;
@@ -126,6 +127,7 @@ impl<S: Scheme> PageMap<S> {
         let shape = parameters::translation_shape::<S>(context.values, &layout);
         let budget = parameters::cache_budget::<S>(context.values, shape);
         let space = Space::new(context, flash, &settings, shape);
+        let collector = Collector::new(context, &settings, space.lanes.len());
         let no_stripes = context.stripes.is_none();
         let slc = SlcCache::new(context.values, &geometry, space.lanes.len(), settings.free_blocks);
         Self {
@@ -137,7 +139,7 @@ impl<S: Scheme> PageMap<S> {
             kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, flash.holds_contents()),
             trims: Trims::new(context),
             homeless: Homeless::new(geometry),
-            collector: Collector::new(context, &settings),
+            collector,
             starved: false,
             awaiting_programs: false,
             retired_blocks: 0,

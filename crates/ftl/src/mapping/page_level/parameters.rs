@@ -9,6 +9,8 @@ use crate::mapping::common::STATIC_GAP;
 use layer::{Choices, Parameter, ParameterKind, Values};
 use units::quantity;
 
+const SUPERBLOCKS: &str = "ftl.gc.superblocks";
+
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
 
@@ -41,6 +43,8 @@ pub(super) struct Settings {
     /// Copies in flight for each plane.
     pub window: u32,
     pub copyback: bool,
+    /// Blocks of one number in all planes are collected as one.
+    pub superblocks: bool,
     pub level_dynamic: bool,
     /// Difference of erase counts that starts static wear levelling; 0: never.
     pub level_gap: u32,
@@ -57,7 +61,9 @@ impl Settings {
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
             window: values.whole("ftl.gc.copies_in_flight") as u32,
             copyback: values.on("ftl.gc.copyback"),
-            level_dynamic: values.on("ftl.wear.dynamic"),
+            superblocks: values.on(SUPERBLOCKS),
+            // Blocks of one number are opened at the same time where they are opened as they were erased.
+            level_dynamic: values.on("ftl.wear.dynamic") && !values.on(SUPERBLOCKS),
             level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
     }
@@ -200,6 +206,13 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             ParameterKind::Switch,
             "false",
             "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
+        ),
+        Parameter::new(
+            SUPERBLOCKS,
+            ParameterKind::Switch,
+            "false",
+            "Collect the blocks of one number in all planes as one: the victim is chosen by the valid pages of all of \
+                them, and free blocks are opened in the order in which they were erased.",
         ),
         Parameter::new(
             "ftl.wear.dynamic",

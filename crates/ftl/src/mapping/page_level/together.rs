@@ -1,0 +1,111 @@
+//! Superblocks of all lanes: the blocks of one number in each lane are collected as one.
+//!
+//! *Why*: drives for sale name a superblock, not a block, as what they collect. Lanes fill evenly and open their blocks
+//! in the order in which they were erased, so that blocks of one number were written at the same time.
+//!
+//! Faithful to: the victim is the superblock that the policy prefers by the valid pages of all its blocks.
+//! Simplified: each lane collects its block of it when the lane needs room. Where that block gives none, or cannot be
+//! collected, the lane goes its own way.
+
+use super::collector::Ground;
+use super::scheme::Scheme;
+use crate::gc::{Keys, VictimPolicy, VictimView};
+use engine::random::Stream;
+use nand::Flash;
+use std::collections::VecDeque;
+use units::BlockId;
+
+/// A superblock that is collected.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    /// Its number, which its blocks have in their lanes.
+    number: u32,
+    /// Running number of the next closing when it was chosen: blocks closed from then on belong to no victim.
+    closings: u32,
+}
+
+/// The superblocks being collected.
+#[derive(Debug)]
+pub(super) struct Together {
+    /// Those that some lane has not come to, oldest first.
+    chosen: VecDeque<Chosen>,
+    /// Superblocks that every lane has come to.
+    passed: u64,
+    /// Superblocks that each lane has come to.
+    come_to: Vec<u64>,
+    /// What the policy sees, kept to use its memory again.
+    keys: Vec<u32>,
+}
+
+impl Together {
+    /// None is being collected.
+    pub fn new(lanes: usize) -> Self {
+        Self { chosen: VecDeque::new(), passed: 0, come_to: vec![0; lanes], keys: Vec::new() }
+    }
+
+    /// The block of a lane to be collected next; `None`: the lane goes its own way.
+    pub fn next<F: Flash, S: Scheme>(
+        &mut self,
+        flash: &F,
+        ground: &Ground<'_, S>,
+        lane: usize,
+        policy: &mut dyn VictimPolicy,
+        stream: &mut Stream,
+    ) -> Option<BlockId> {
+        loop {
+            if self.come_to[lane] == self.passed + self.chosen.len() as u64 {
+                let number = self.choose(flash, ground, policy, stream)?;
+                self.chosen.push_back(Chosen { number, closings: ground.pages.blocks().closings() });
+            }
+            let Chosen { number, closings } = self.chosen[(self.come_to[lane] - self.passed) as usize];
+            self.come_to[lane] += 1;
+            let passed = self.come_to.iter().copied().min().unwrap_or(self.passed);
+            self.chosen.drain(..(passed - self.passed) as usize);
+            self.passed = passed;
+            let block = BlockId(ground.space.lanes[lane].first().0 + number);
+            let row = flash.state().block(block);
+            let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
+            if is_settled
+                && ground.pages.blocks().closed_at(block, 1)[0] < closings
+                && ground.space.gains(ground.pages, lane, block)
+            {
+                return Some(block);
+            }
+            if self.come_to[lane] == self.passed + self.chosen.len() as u64 {
+                return None; // not one choice after the other, each of which gives this lane nothing
+            }
+        }
+    }
+
+    /// The policy's choice among superblocks of which every block may be collected, but for bad ones.
+    fn choose<F: Flash, S: Scheme>(
+        &mut self,
+        flash: &F,
+        ground: &Ground<'_, S>,
+        policy: &mut dyn VictimPolicy,
+        stream: &mut Stream,
+    ) -> Option<u32> {
+        let (blocks, first, lanes) = (ground.pages.blocks(), &ground.space.lanes[0], ground.space.lanes.iter());
+        self.keys.clear();
+        self.keys.resize(first.count() as usize, 0);
+        for lane in lanes.filter(|lane| !lane.is_dead()) {
+            for (sum, block) in self.keys.iter_mut().zip(lane.blocks()) {
+                if *sum == Keys::NO_CANDIDATE || flash.state().block(block).is_bad() {
+                    continue;
+                }
+                let may_be = blocks.is_candidate(block);
+                *sum = if may_be { *sum + blocks.valid_count(block) } else { Keys::NO_CANDIDATE };
+            }
+        }
+        let all = ground.pages_per_block * ground.space.lanes.len() as u32;
+        let view = VictimView {
+            keys: Keys::Superblocks(&self.keys),
+            closed_at: blocks.closed_at(first.first(), first.count()),
+            closings: blocks.closings(),
+            rows: &flash.state().blocks()[first.first().index()..][..first.count() as usize],
+            pages_per_block: all,
+        };
+        let pick = policy.pick(&view, stream)?;
+        (view.valid(pick)? < all).then_some(pick as u32)
+    }
+}
