@@ -73,7 +73,7 @@ impl Log {
             let (state, end) = (flash.state(), first.map_or(end, |first| end.min(self.grid.reach_of(first))));
             let usable = |from: Place| Space::usable_from(&self.grid, state, from, end);
             let place = match first {
-                _ if !has_room => None,
+                _ if !has_room || self.space.fills_gaps(stream) && !self.space.is_pressed() => None,
                 None if !alone => Space::pair_from(&self.grid, state, open.next, end),
                 _ => usable(open.next),
             };
@@ -198,8 +198,9 @@ impl Log {
         let Some(stripe) = self.stripes.close(stream) else { return };
         let first = self.stripes.at(stripe).first();
         let from = self.space.open(stream).map_or(first.place, |open| open.next);
-        let Some(place) = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(first.place)) else {
-            // A failed block, a last die, or no room: whoever waits for a page waits on unless there is no other die.
+        let place = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(first.place));
+        let Some(place) = place.filter(|_| !self.space.fills_gaps(stream)) else {
+            // A failed block, a last die, no room, or none that stripes may use: whoever waits for a page waits on unless there is no other die.
             self.stripes.end_without(stripe, self.grid.live_dies() > 1);
             return;
         };

@@ -80,6 +80,8 @@ pub(super) struct Space {
     failing: Vec<Superblock>,
     /// Power cuts have used up what is kept for collection: it goes on without parities until a superblock is free.
     pressed: bool,
+    /// The open superblock of copies is one where power cuts left gaps, which are filled without parities.
+    in_gaps: bool,
     /// A superblock was erased since somebody asked.
     freed: bool,
 }
@@ -105,6 +107,7 @@ impl Space {
             open: [None; 2],
             failing: Vec::new(),
             pressed: false,
+            in_gaps: false,
             freed: false,
         }
     }
@@ -142,6 +145,7 @@ impl Space {
 
     /// Nothing more is written to the open superblock of a stream.
     pub fn close_open(&mut self, stream: Stream) {
+        self.in_gaps &= stream != Stream::Copies;
         if let Some(Open { superblock, .. }) = self.open[stream as usize].take() {
             self.close(superblock);
         }
@@ -156,22 +160,33 @@ impl Space {
         Some(Place(grid.first_of(superblock).0 + used))
     }
 
-    /// Copies go on behind what the closed superblock with the most room there holds, as power cuts and lost dies leave
-    /// some. `false`: none has room.
+    /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut during
+    /// its erase left erased. `false`: none has room.
     #[cold]
     pub fn reopen(&mut self, grid: &Grid, state: &FlashState) -> bool {
-        let usable = |superblock: Superblock| {
-            let behind = Self::behind(grid, state, superblock).unwrap_or(grid.end_of(superblock));
-            behind
-                .to(grid.end_of(superblock))
-                .filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
+        let room = |superblock: Superblock, from: Place| {
+            let places = from.to(grid.end_of(superblock));
+            places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
         };
-        let Some(most) = self.candidates().max_by_key(|superblock| usable(*superblock).count()) else { return false };
-        let Some(next) = usable(most).next() else { return false };
+        let behind =
+            |superblock: Superblock| Self::behind(grid, state, superblock).unwrap_or_else(|| grid.end_of(superblock));
+        let most_behind = self.candidates().max_by_key(|superblock| room(*superblock, behind(*superblock)));
+        let most = self.candidates().max_by_key(|superblock| room(*superblock, grid.first_of(*superblock)));
+        let in_gaps = most_behind.is_none_or(|superblock| room(superblock, behind(superblock)) == 0);
+        let chosen = if in_gaps { most } else { most_behind };
+        let Some(superblock) = chosen else { return false };
+        let from = if in_gaps { grid.first_of(superblock) } else { behind(superblock) };
+        let Some(next) = Self::usable_from(grid, state, from, grid.end_of(superblock)) else { return false };
         self.close_open(Stream::Copies);
-        self.states[most.index()] = State::Open;
-        self.advance(Stream::Copies, most, next);
+        self.states[superblock.index()] = State::Open;
+        self.advance(Stream::Copies, superblock, next);
+        self.in_gaps = in_gaps;
         true
+    }
+
+    /// A stream fills gaps between stripes, where no stripe may lie: its pages have no parity.
+    pub fn fills_gaps(&self, stream: Stream) -> bool {
+        self.in_gaps && stream == Stream::Copies
     }
 
     fn close(&mut self, superblock: Superblock) {
@@ -405,12 +420,19 @@ impl Space {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("elastic.states", self.states.iter().map(|state| *state as u32));
+        // Whoever goes on from here is not pressed: gaps are filled no further.
+        let gaps = self.open(Stream::Copies).filter(|_| self.in_gaps).map(|open| open.superblock);
+        let states = (0..).map(Superblock).zip(&self.states);
+        let states: Vec<u32> = states
+            .map(|(superblock, state)| if Some(superblock) == gaps { State::Closed } else { *state } as u32)
+            .collect();
+        writer.put_u32("elastic.states", states.into_iter());
         writer.put_u32("elastic.closed", self.closed_at.iter().copied());
         writer.put_u32("elastic.closings", [self.closings].into_iter());
         writer.put_u32("elastic.damaged", self.damaged.iter().map(|damaged| u32::from(*damaged)));
         writer.put_u32("elastic.free", self.free.iter().map(|superblock| superblock.0));
-        let open = self.open.map(|open| open.map_or([u32::MAX; 2], |open| [open.superblock.0, open.next.0]));
+        let open = self.open.map(|open| open.filter(|open| Some(open.superblock) != gaps));
+        let open = open.map(|open| open.map_or([u32::MAX; 2], |open| [open.superblock.0, open.next.0]));
         writer.put_u32("elastic.open", open.as_flattened().iter().copied());
         writer.put_u32("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
     }
