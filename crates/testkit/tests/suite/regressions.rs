@@ -467,8 +467,8 @@ fn elastic_stripes_go_on_in_superblocks_that_power_cuts_left_half_filled() {
     }
 }
 
-/// Of a stripe that a power cut left incomplete, one page was on a lost die. When the die of another one was lost as well
-/// the stripe looked complete, and its version, which nobody was told of, newer than the one that was there.
+/// Of a stripe that a power cut left incomplete, one page was on a lost die. When the die of another one was lost as
+/// well the stripe looked complete, and its version, which nobody was told of, newer than the one that was there.
 #[test]
 fn an_incomplete_elastic_stripe_with_a_lost_die_hides_no_older_version() {
     let layers = testkit::Layers::stripe("raid-elastic");

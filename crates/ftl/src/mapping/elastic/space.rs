@@ -160,7 +160,7 @@ impl Space {
         Some(Place(grid.first_of(superblock).0 + used))
     }
 
-    /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut during
+    /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut in
     /// its erase left erased. `false`: none has room.
     #[cold]
     pub fn reopen(&mut self, grid: &Grid, state: &FlashState) -> bool {
