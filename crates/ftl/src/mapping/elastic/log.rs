@@ -200,8 +200,7 @@ impl Log {
         let from = self.space.open(stream).map_or(first.place, |open| open.next);
         let place = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(first.place));
         let Some(place) = place.filter(|_| !self.space.fills_gaps(stream)) else {
-            // A failed block, a last die, no room, or none that stripes may use: whoever waits for a page waits on unless
-            // there is no other die.
+            // Whoever waits for a page waits on unless there is no other die.
             self.stripes.end_without(stripe, self.grid.live_dies() > 1);
             return;
         };
