@@ -476,6 +476,14 @@ fn an_incomplete_elastic_stripe_with_a_lost_die_hides_no_older_version() {
     campaign.live(242_007, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// Copies of a tombstone that was written again lay on one die, and two of them were taken for a tombstone and its twin.
+#[test]
+fn an_elastic_tombstone_has_its_twin_on_another_die() {
+    let layers = testkit::Layers::stripe("raid-elastic");
+    let campaign = Campaign { faults: testkit::Faults::Deaths, layers, ..Campaign::new(4000, 243_518) };
+    campaign.live(243_518, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 /// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.
 #[test]
 fn elastic_stripes_give_up_superblocks_that_hold_no_page_with_its_parity() {

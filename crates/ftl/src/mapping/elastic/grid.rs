@@ -72,6 +72,11 @@ impl Grid {
         (0..self.superblocks()).map(Superblock)
     }
 
+    /// The die of a place.
+    pub fn die_of(&self, place: Place) -> DieId {
+        self.geometry.die_of(self.block_of(place))
+    }
+
     /// All places of the drive.
     pub fn all_places(&self) -> impl Iterator<Item = Place> + use<> {
         Place(0).to(Place(self.superblocks() * self.places))

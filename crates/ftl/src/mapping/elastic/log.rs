@@ -256,6 +256,9 @@ impl Log {
         let first = stripe.first();
         if first.content.logical.is_none() {
             self.tombstones.is_safe(&mut self.pages, first.place);
+            if stripe.parity.is_none() && self.grid.live_dies() > 1 {
+                self.repairs.add(first.place);
+            }
         } else {
             self.counters.stripes += 1;
             self.counters.pages += stripe.members.len() as u64;

@@ -180,7 +180,10 @@ impl Tombstones {
         let mut alone = Vec::new();
         for (place, tombstone) in living {
             let is_twin = |(other, twin): &&(Place, Tombstone)| {
-                grid.of(*other) == grid.of(place) && twin.ranges == tombstone.ranges
+                // One that was written again may have left copies on its own die.
+                grid.of(*other) == grid.of(place)
+                    && grid.die_of(*other) != grid.die_of(place)
+                    && twin.ranges == tombstone.ranges
             };
             let twin = others.iter().find(is_twin).map(|(twin, _)| *twin);
             self.add(pages, place, tombstone);
