@@ -30,7 +30,7 @@ pub(super) struct Collector {
     policy: Box<dyn VictimPolicy>,
     pub stream: Stream,
     /// Blocks of one number in all lanes are collected as one.
-    together: Option<Together>,
+    pub together: Option<Together>,
     /// Planes collect one after the other.
     in_turn: bool,
     frontiers: Frontiers,

@@ -51,6 +51,9 @@ impl<S: Scheme> PageMap<S> {
         );
         self.space.save(writer);
         self.collector.due.save(writer);
+        if let Some(together) = &self.collector.together {
+            together.save(writer);
+        }
         if let Some(slc) = &self.slc {
             slc.save(writer);
         }
@@ -71,6 +74,9 @@ impl<S: Scheme> PageMap<S> {
         let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
         self.space.load(reader)?;
         self.collector.due.load(reader)?;
+        if let Some(together) = &mut self.collector.together {
+            together.load(reader, self.space.lanes[0].count())?;
+        }
         if let Some(slc) = &mut self.slc {
             slc.load(reader)?;
         }

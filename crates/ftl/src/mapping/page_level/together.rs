@@ -11,6 +11,7 @@ use super::collector::Ground;
 use super::scheme::Scheme;
 use crate::gc::{Keys, VictimPolicy, VictimView};
 use engine::random::Stream;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::Flash;
 use std::collections::VecDeque;
 use units::BlockId;
@@ -59,9 +60,7 @@ impl Together {
             }
             let Chosen { number, closings } = self.chosen[(self.come_to[lane] - self.passed) as usize];
             self.come_to[lane] += 1;
-            let passed = self.come_to.iter().copied().min().unwrap_or(self.passed);
-            self.chosen.drain(..(passed - self.passed) as usize);
-            self.passed = passed;
+            self.forget(ground.space.lanes[0].count() as usize);
             let block = BlockId(ground.space.lanes[lane].first().0 + number);
             let row = flash.state().block(block);
             let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
@@ -75,6 +74,40 @@ impl Together {
                 return None; // not one choice after the other, each of which gives this lane nothing
             }
         }
+    }
+
+    /// Forgets superblocks that every lane has come to, and the oldest of more than `most`: a lane that needs no room
+    /// does not come to any.
+    fn forget(&mut self, most: usize) {
+        let come_to = self.come_to.iter().copied().min().unwrap_or(self.passed);
+        let passed = come_to.max((self.passed + self.chosen.len() as u64).saturating_sub(most as u64));
+        self.chosen.drain(..(passed - self.passed) as usize);
+        self.passed = passed;
+        self.come_to.iter_mut().for_each(|come_to| *come_to = (*come_to).max(passed));
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        let chosen: Vec<u32> = self.chosen.iter().flat_map(|chosen| [chosen.number, chosen.closings]).collect();
+        writer.put_u32("together.chosen", chosen.into_iter());
+        let come_to: Vec<u64> = self.come_to.iter().map(|come_to| come_to - self.passed).collect();
+        writer.put_u64("together.come_to", come_to.into_iter());
+    }
+
+    /// Reads what [`Together::save`] wrote.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>, superblocks: u32) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "together", problem: problem.to_owned() };
+        let chosen = reader.get_u32("together.chosen")?;
+        let chosen = chosen.chunks_exact(2).map(|pair| Chosen { number: pair[0], closings: pair[1] });
+        self.chosen = chosen.collect();
+        let (lanes, most) = (self.come_to.len(), self.chosen.len() as u64);
+        (self.passed, self.come_to) = (0, reader.get_u64("together.come_to")?);
+        if self.come_to.len() != lanes
+            || self.come_to.iter().any(|come_to| *come_to > most)
+            || self.chosen.iter().any(|chosen| chosen.number >= superblocks)
+        {
+            return Err(unfit("a superblock is none of this drive"));
+        }
+        Ok(())
     }
 
     /// The policy's choice among superblocks of which every block may be collected, but for bad ones.
