@@ -476,7 +476,7 @@ fn an_incomplete_elastic_stripe_with_a_lost_die_hides_no_older_version() {
     campaign.live(242_007, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// Copies of a tombstone that was written again lay on one die, and two of them were taken for a tombstone and its twin.
+/// Copies of a tombstone that was written again lay on one die; two of them were taken for a tombstone and its twin.
 #[test]
 fn an_elastic_tombstone_has_its_twin_on_another_die() {
     let layers = testkit::Layers::stripe("raid-elastic");
