@@ -35,6 +35,15 @@ pub struct WaitVector {
     pub kinds: u32,
 }
 
+/// Calls `action` with the number of each bit that is set.
+#[inline(always)]
+pub(crate) fn each_kind(mut kinds: u32, mut action: impl FnMut(usize)) {
+    while kinds != 0 {
+        action(kinds.trailing_zeros() as usize);
+        kinds &= kinds - 1;
+    }
+}
+
 impl WaitVector {
     /// No waiting at all.
     pub const ZERO: WaitVector = WaitVector { entries: [[0; 2]; WAIT_KINDS], kinds: 0 };
@@ -68,12 +77,12 @@ impl WaitVector {
 ///
 /// Entries are used again as they are: of a waiting time only what counts is copied, not all of its kinds.
 #[derive(Clone, Debug, Default)]
-pub struct Waits {
+pub struct WaitList {
     entries: Vec<WaitVector>,
     used: usize,
 }
 
-impl Waits {
+impl WaitList {
     /// Keeps a waiting time; its number is for whoever ends an operation with it.
     #[inline]
     pub fn note(&mut self, wait: &WaitVector) -> u32 {
@@ -82,12 +91,7 @@ impl Waits {
         }
         let entry = &mut self.entries[self.used];
         entry.kinds = wait.kinds;
-        let mut kinds = wait.kinds;
-        while kinds != 0 {
-            let kind = kinds.trailing_zeros() as usize;
-            entry.entries[kind] = wait.entries[kind];
-            kinds &= kinds - 1;
-        }
+        each_kind(wait.kinds, |kind| entry.entries[kind] = wait.entries[kind]);
         self.used += 1;
         self.used as u32 - 1
     }
@@ -99,7 +103,7 @@ impl Waits {
     }
 }
 
-impl std::ops::Index<u32> for Waits {
+impl std::ops::Index<u32> for WaitList {
     type Output = WaitVector;
 
     #[inline]

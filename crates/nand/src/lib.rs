@@ -24,7 +24,7 @@ pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
     Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, Flash, JoinId, Outcome, Owner,
-    PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, WaitVector, Waits,
+    PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, WaitList, WaitVector,
 };
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};

@@ -3,7 +3,7 @@
 //! A power cut takes records, waiting times and payloads. It leaves non-volatile memory, the payloads that a page there
 //! names, and pages that wait until their program is full.
 
-use crate::flash::Waits;
+use crate::flash::WaitList;
 use crate::nvram::Nvram;
 use crate::payloads::Payloads;
 
@@ -15,14 +15,14 @@ pub struct Memory {
     /// What outlives a power cut.
     pub nvram: Nvram,
     /// Waiting times that events and the ends of operations name, until the host has heard of them.
-    pub waits: Waits,
+    pub waits: WaitList,
     /// Pages of each block whose program is not full, while nobody serves the flash: timed flash takes and leaves them.
     pub(crate) held: Vec<u16>,
 }
 
 impl Memory {
     pub(crate) fn new(payloads: Payloads) -> Self {
-        Self { payloads, nvram: Nvram::default(), waits: Waits::default(), held: Vec::new() }
+        Self { payloads, nvram: Nvram::default(), waits: WaitList::default(), held: Vec::new() }
     }
 
     pub(crate) fn lose_power(&mut self) {

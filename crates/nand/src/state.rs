@@ -416,7 +416,7 @@ impl FlashState {
         assert!(in_order, "page {position} of block {block} completed out of order");
         let is_first = row.done == 0;
         row.done = position as u16 + 1;
-        if !self.plain && is_first && self.errs() {
+        if is_first && !self.plain {
             self.begin_age_of(block);
         }
         self.counters.programs[cause.index()] += 1;

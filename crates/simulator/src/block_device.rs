@@ -1,6 +1,6 @@
 //! The block-request waist: a simulated drive, a host driver over one, later a real device.
 
-use nand::{WaitVector, Waits};
+use nand::{WaitList, WaitVector};
 use units::{Nanos, Request};
 
 /// A request that has ended.
@@ -34,7 +34,7 @@ pub struct Completions {
     /// In order of completion.
     pub done: Vec<Completion>,
     /// Waiting times the entries refer to.
-    pub waits: Waits,
+    pub waits: WaitList,
     /// Where requests carry cells: those of the successful reads in `done`, one after the other, in its order.
     pub cells: Vec<u8>,
 }

@@ -6,7 +6,7 @@
 //! command queued behind another inherits that one's root, so a host command behind a host command
 //! behind a collection is charged to the collection.
 
-use crate::flash::WaitVector;
+use crate::flash::{WaitVector, each_kind};
 use units::{DIE_CAUSES, Nanos, Wait};
 
 /// Direct and root time of each cause, side by side: the causes in use share a cache line.
@@ -76,14 +76,6 @@ pub(super) struct Trace {
     kinds: u32,
     snapshot: Integrals,
     wait: WaitVector,
-}
-
-#[inline(always)]
-fn each_kind(mut kinds: u32, mut action: impl FnMut(usize)) {
-    while kinds != 0 {
-        action(kinds.trailing_zeros() as usize);
-        kinds &= kinds - 1;
-    }
 }
 
 impl Trace {

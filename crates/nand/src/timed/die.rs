@@ -58,6 +58,8 @@ pub(super) struct Die {
     pub queued: Backlog,
 }
 
+const _: () = assert!(size_of::<Die>() == 64);
+
 impl Die {
     pub fn new(channel: u32) -> Self {
         Self { channel: channel as u16, ..Self::IDLE }
@@ -123,5 +125,3 @@ impl Channel {
         Self { serving: NIL, waiting: VecDeque::with_capacity(dies.max(4)) }
     }
 }
-
-const _: () = assert!(size_of::<Die>() == 64);

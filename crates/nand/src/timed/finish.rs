@@ -94,7 +94,7 @@ impl TimedFlash {
     #[inline]
     fn store(&mut self, slot: &Slot) {
         let is_plain = self.state.is_plain();
-        if !is_plain && self.state.errs() {
+        if !is_plain {
             self.state.keep_clock(self.now); // the age of a block begins with its first page
         }
         let cause = CAUSES[slot.cause as usize];

@@ -189,7 +189,7 @@ impl Grid {
     /// Whether a page of data can be read, or will be when it is programmed.
     pub fn is_readable(&self, state: &FlashState, place: Place) -> bool {
         let page = self.page(place);
-        if state.die_is_dead(state.geometry.die_of(state.geometry.block_of(page))) {
+        if state.die_is_dead(self.die_of(place)) {
             return false;
         }
         state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
@@ -316,9 +316,8 @@ mod tests {
         let grid = grid();
         let mut pages: Vec<Ppn> = grid.all_places().map(|place| grid.page(place)).collect();
         assert!(grid.all_places().all(|place| grid.place(grid.page(place)) == place));
-        let die = |place: Place| grid.geometry.die_of(grid.block_of(place));
         for first in grid.all_places() {
-            let dies: Vec<DieId> = first.to(grid.reach_of(first)).map(die).collect();
+            let dies: Vec<DieId> = first.to(grid.reach_of(first)).map(|place| grid.die_of(place)).collect();
             assert!(dies.iter().enumerate().all(|(index, die)| !dies[..index].contains(die)), "{first:?}: {dies:?}");
         }
         pages.sort_unstable();

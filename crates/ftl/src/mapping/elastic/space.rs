@@ -168,14 +168,13 @@ impl Space {
             let places = from.to(grid.end_of(superblock));
             places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
         };
-        let behind =
-            |superblock: Superblock| Self::behind(grid, state, superblock).unwrap_or_else(|| grid.end_of(superblock));
-        let most_behind = self.candidates().max_by_key(|superblock| room(*superblock, behind(*superblock)));
-        let most = self.candidates().max_by_key(|superblock| room(*superblock, grid.first_of(*superblock)));
-        let in_gaps = most_behind.is_none_or(|superblock| room(superblock, behind(superblock)) == 0);
-        let chosen = if in_gaps { most } else { most_behind };
-        let Some(superblock) = chosen else { return false };
-        let from = if in_gaps { grid.first_of(superblock) } else { behind(superblock) };
+        let most = |from: &dyn Fn(Superblock) -> Place| {
+            let all = self.candidates().map(|superblock| (superblock, room(superblock, from(superblock))));
+            all.max_by_key(|(_, room)| *room).filter(|(_, room)| *room > 0).map(|(chosen, _)| (chosen, from(chosen)))
+        };
+        let behind = most(&|which| Self::behind(grid, state, which).unwrap_or_else(|| grid.end_of(which)));
+        let in_gaps = behind.is_none();
+        let Some((superblock, from)) = behind.or_else(|| most(&|which| grid.first_of(which))) else { return false };
         let Some(next) = Self::usable_from(grid, state, from, grid.end_of(superblock)) else { return false };
         self.close_open(Stream::Copies);
         self.states[superblock.index()] = State::Open;

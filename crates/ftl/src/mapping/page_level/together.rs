@@ -53,11 +53,12 @@ impl Together {
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<BlockId> {
-        loop {
-            if self.come_to[lane] == self.passed + self.chosen.len() as u64 {
-                let number = self.choose(flash, ground, policy, stream)?;
-                self.chosen.push_back(Chosen { number, closings: ground.pages.blocks().closings() });
-            }
+        if self.come_to[lane] == self.end() {
+            let number = self.choose(flash, ground, policy, stream)?;
+            self.chosen.push_back(Chosen { number, closings: ground.pages.blocks().closings() });
+        }
+        // One new choice at most: not one after the other, each of which gives this lane nothing.
+        while self.come_to[lane] < self.end() {
             let Chosen { number, closings } = self.chosen[(self.come_to[lane] - self.passed) as usize];
             self.come_to[lane] += 1;
             self.forget(ground.space.lanes[0].count() as usize);
@@ -70,17 +71,20 @@ impl Together {
             {
                 return Some(block);
             }
-            if self.come_to[lane] == self.passed + self.chosen.len() as u64 {
-                return None; // not one choice after the other, each of which gives this lane nothing
-            }
         }
+        None
+    }
+
+    /// Superblocks that were chosen.
+    fn end(&self) -> u64 {
+        self.passed + self.chosen.len() as u64
     }
 
     /// Forgets superblocks that every lane has come to, and the oldest of more than `most`: a lane that needs no room
     /// does not come to any.
     fn forget(&mut self, most: usize) {
         let come_to = self.come_to.iter().copied().min().unwrap_or(self.passed);
-        let passed = come_to.max((self.passed + self.chosen.len() as u64).saturating_sub(most as u64));
+        let passed = come_to.max(self.end().saturating_sub(most as u64));
         self.chosen.drain(..(passed - self.passed) as usize);
         self.passed = passed;
         self.come_to.iter_mut().for_each(|come_to| *come_to = (*come_to).max(passed));
