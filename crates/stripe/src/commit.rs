@@ -203,6 +203,7 @@ impl<F: Flash> Work<F> {
         if entry != NONE {
             self.array.drop_entry(flash, entry);
         }
+        self.way.clear(stripe);
         self.array.torn.mend(&mut flash.memory_mut().nvram, stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;

@@ -214,9 +214,9 @@ impl<F: Flash> Striped<F> {
         if job.kind == Kind::Commit(Reason::Replacement) {
             self.waiting.end_commit();
         }
-        let left = job.next == NONE;
-        if !self.work.way.is_free() {
-            self.commit_if_wanted(job.stripe, left);
+        // Otherwise a job behind it, such as the repair of a torn stripe, is what its old versions wait for.
+        if job.next == NONE && !self.work.way.is_free() {
+            self.commit_if_wanted(job.stripe);
         }
         if let Some(waiting) = self.waiting.first() {
             let transient = self.work.array.is_transient(self.work.jobs.at(waiting).pages);
@@ -247,11 +247,11 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// A stripe has one job less, and nothing else to do if `left`: perhaps it is in the way of collection.
-    fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
+    /// A stripe has nothing more to do: perhaps it is in the way of collection.
+    fn commit_if_wanted(&mut self, stripe: u32) {
         if self.work.array.cache.find(stripe).is_none() {
             self.work.way.clear(stripe);
-        } else if left && self.work.way.has(stripe) {
+        } else if self.work.way.has(stripe) {
             self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }

@@ -484,6 +484,14 @@ fn an_elastic_tombstone_has_its_twin_on_another_die() {
     campaign.live(243_518, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// Collection waited for an old version of a torn stripe, a read of that stripe ended, and that collection waited was
+/// forgotten: the stripe's repair, which had to drop the version, waited for room that only collection could make.
+#[test]
+fn a_read_that_ends_leaves_the_repair_behind_it_in_the_way_of_collection() {
+    let campaign = Campaign { faults: testkit::Faults::Deaths, ..Campaign::new(4000, 242_998) };
+    campaign.live(242_998, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 /// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.
 #[test]
 fn elastic_stripes_give_up_superblocks_that_hold_no_page_with_its_parity() {
