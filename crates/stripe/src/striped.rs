@@ -9,7 +9,8 @@
 //! Faithful to: the chip of every page is fixed by its number; a parity is written after the data it covers, so
 //! that its sequence number tells what it covers; memory and maps change when a program completes.
 //! Simplified: data and parity of a full stripe are programmed one after the other; computing parity takes
-//! no time; where there was no room for all copies of a trim's tombstone, the others follow later.
+//! no time; where there is no room for all copies of a trim's tombstone and nothing will make some, the others follow
+//! later.
 //! Protects: at every moment each data page can be computed from others as far as the scheme promises; old
 //! versions are kept exactly for the pages newer than their parity.
 //!

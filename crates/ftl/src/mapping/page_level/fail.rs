@@ -147,6 +147,9 @@ impl<S: Scheme> PageMap<S> {
             self.collect(flash, lane);
         }
         self.house_homeless(flash);
+        if !self.homeless.is_empty() && self.trims.holds_for_copies() {
+            self.starve(flash);
+        }
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.

@@ -13,6 +13,7 @@
 
 mod collect;
 mod collector;
+mod copies;
 mod cursor;
 mod fail;
 mod kept;
@@ -206,7 +207,7 @@ impl<S: Scheme> PageMap<S> {
         } else if old == Entry::NOWHERE {
             None
         } else {
-            let (page, held) = self.trims.leave(&mut self.pages, old.place());
+            let (page, held) = self.trims.leave(flash, &mut self.pages, old.place());
             release = held;
             Some(page)
         };
@@ -273,13 +274,16 @@ impl<S: Scheme> PageMap<S> {
     fn starve<F: Flash>(&mut self, flash: &mut F) {
         self.starved = true;
         self.hurry_erases(flash);
-        if self.space.lanes.are_reclaiming() || self.awaiting_programs {
+        if self.awaiting_programs || self.is_making_room(flash) {
             return;
         }
         self.fill_up(flash);
         let join = flash.open(self.owner, 0, Cancel::Never);
         flash.barrier(join);
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
+        if !self.awaiting_programs {
+            self.trims.let_go(flash);
+        }
     }
 
     /// The programs a starved operation waited for are on flash: their blocks may be collected.
@@ -356,7 +360,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             Event::Notified { token, .. } => {
                 self.space.lanes.cursor(token as usize).ended();
                 self.collect(flash, token as usize);
-                if self.starved && !self.space.lanes.are_reclaiming() {
+                if self.starved && !self.is_making_room(flash) {
                     self.announce_room(flash, outbox);
                 }
             }

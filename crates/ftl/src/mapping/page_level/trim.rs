@@ -60,6 +60,10 @@ impl<S: Scheme> PageMap<S> {
             let (outcome, _) = flash.close(join);
             return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
         }
+        if self.waits_for_copies(flash) {
+            let (outcome, _) = flash.close(join);
+            return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
+        }
         self.fill_up(flash);
         flash.barrier(join);
         answer(flash, join)

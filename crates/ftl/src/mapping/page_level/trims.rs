@@ -18,7 +18,7 @@ use crate::FtlContext;
 use crate::mapping::common::UNMAPPED;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Completion, Flash, LawBroken, Outcome, Owner, PageProgram, PayloadId, Program, Read, RecordId};
-use units::{BlockId, Cause, DieId, Geometry, Lpn, Ppn};
+use units::{BlockId, Cause, Geometry, Lpn, Ppn};
 
 /// A trimmed page whose tombstone is not on flash yet.
 #[derive(Clone, Copy, Debug)]
@@ -38,19 +38,19 @@ pub(super) struct LostTombstone {
 
 /// Trims not yet logged, and tombstones.
 pub(super) struct Trims {
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
     owner: Owner,
     /// Pages trimmed since the log was last empty, by the number that map entries name.
     pending: Vec<PendingPage>,
     /// The log: what the next tombstones will say.
-    ranges: Vec<Range>,
+    pub(super) ranges: Vec<Range>,
     /// Most ranges of a tombstone.
-    capacity: usize,
-    tombstones: Tombstones,
+    pub(super) capacity: usize,
+    pub(super) tombstones: Tombstones,
     /// Tombstone pages that are valid.
     live_pages: u64,
     /// Pages whose blocks stay held until what is in the log now is on flash, because their own tombstone was lost.
-    carried: Vec<Ppn>,
+    pub(super) carried: Vec<Ppn>,
     /// Pages the host trimmed since counting began.
     pub trimmed_pages: u64,
 }
@@ -106,13 +106,13 @@ impl Trims {
         ((ranges + self.ranges.len()) * RANGE_BYTES + self.pending.len() * 4) as u64
     }
 
-    fn hold<F: Flash>(&self, flash: &mut F, page: Ppn) {
+    pub(super) fn hold<F: Flash>(&self, flash: &mut F, page: Ppn) {
         if !flash.state().breaks(LawBroken::TrimHoldsOff) {
             flash.hold(self.geometry.block_of(page));
         }
     }
 
-    fn release<F: Flash>(&self, flash: &mut F, page: Ppn) {
+    pub(super) fn release<F: Flash>(&self, flash: &mut F, page: Ppn) {
         if !flash.state().breaks(LawBroken::TrimHoldsOff) {
             flash.release(self.geometry.block_of(page));
         }
@@ -135,7 +135,7 @@ impl Trims {
 
     /// A trimmed page is written again: what the new version supersedes, and the block whose hold
     /// its program replaces.
-    pub fn leave(&mut self, pages: &mut Pages, place: Place) -> (Ppn, Option<BlockId>) {
+    pub fn leave<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, place: Place) -> (Ppn, Option<BlockId>) {
         match place {
             Place::InLog(number) => {
                 let old = self.pending[number as usize].old.take().expect("a page leaves the log once");
@@ -143,7 +143,7 @@ impl Trims {
             }
             Place::Tombstone(slot) => {
                 let page = self.tombstones.at(slot).page;
-                self.bury(pages, slot);
+                self.bury(flash, pages, slot);
                 (page, None)
             }
             Place::Page(_) | Place::Nowhere => unreachable!("the page is trimmed"),
@@ -151,7 +151,7 @@ impl Trims {
     }
 
     /// One page fewer is trimmed by this tombstone and its copies; the last one makes their pages invalid.
-    fn bury(&mut self, pages: &mut Pages, slot: u32) {
+    fn bury<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, slot: u32) {
         let is_last = self.count_down(pages, slot);
         for index in 0..self.tombstones.at(slot).copies.len() {
             let copy = self.tombstones.at(slot).copies[index];
@@ -161,9 +161,7 @@ impl Trims {
         }
         if is_last {
             self.tombstones.at(slot).copies.clear();
-            if self.tombstones.is_durable(slot) {
-                self.tombstones.remove(slot);
-            }
+            self.settle(flash, slot);
         }
     }
 
@@ -273,52 +271,8 @@ impl Trims {
         self.complete_copies(flash, pages, space, slot);
     }
 
-    /// Writes the copies that a tombstone still lacks, as far as there is room on other dies.
-    fn complete_copies<F: Flash, S: Scheme>(
-        &mut self,
-        flash: &mut F,
-        pages: &mut Pages,
-        space: &mut Space<S>,
-        slot: u32,
-    ) {
-        let dies = space.lanes.living().count() as u32 / self.geometry.planes_per_die;
-        let wanted = self.tombstones.extra().min(dies.saturating_sub(1));
-        loop {
-            let Some(tombstone) = self.tombstones.get(slot) else { return };
-            if tombstone.copies.len() as u32 >= wanted || tombstone.live == 0 {
-                self.tombstones.set_short(slot, false);
-                return;
-            }
-            let (ranges, sequence, live) = (tombstone.ranges.clone(), tombstone.sequence, tombstone.live);
-            let group = self.tombstones.group(slot).into_iter();
-            let taken: Vec<DieId> =
-                group.map(|slot| self.geometry.die_of(self.geometry.block_of(self.tombstones.at(slot).page))).collect();
-            let Some(page) = space.record_page_off(pages, &taken) else {
-                self.tombstones.set_short(slot, true); // until there is
-                return;
-            };
-            let record = record(flash, &ranges);
-            let copy = self.tombstones.add(page, sequence, ranges, 1, Some(slot));
-            self.tombstones.at(copy).live = live;
-            self.issue(flash, pages, copy, record);
-        }
-    }
-
-    /// Writes the copies that tombstones lack.
-    #[cold]
-    pub fn complete_all_copies<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) {
-        for slot in self.tombstones.short().iter().copied().collect::<Vec<_>>() {
-            self.complete_copies(flash, pages, space, slot);
-        }
-    }
-
-    /// Finds the tombstones that a power cut left with too few copies.
-    pub fn find_short(&mut self) {
-        self.tombstones.find_short();
-    }
-
     /// Programs a tombstone or a copy of one.
-    fn issue<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, slot: u32, record: Option<RecordId>) {
+    pub(super) fn issue<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, slot: u32, record: Option<RecordId>) {
         let tombstone = self.tombstones.at(slot);
         let (page, sequence) = (tombstone.page, tombstone.sequence);
         if tombstone.live > 0 {
@@ -382,12 +336,18 @@ impl Trims {
                 self.tombstones.remove(slot);
             }
         }
+        self.tombstones.at(first).waiting -= 1;
+        self.settle(flash, first);
+    }
+
+    /// A tombstone that is on flash with all its copies, or that trims nothing any more, holds nothing.
+    pub(super) fn settle<F: Flash>(&mut self, flash: &mut F, first: u32) {
+        let is_short = self.tombstones.short().contains(&first);
         let tombstone = self.tombstones.at(first);
-        tombstone.waiting -= 1;
-        if tombstone.waiting > 0 {
+        let is_dead = tombstone.live == 0;
+        if tombstone.waiting > 0 || is_short && !is_dead {
             return;
         }
-        let is_dead = tombstone.live == 0;
         let held = std::mem::take(&mut tombstone.held);
         if is_dead {
             self.tombstones.remove(first);
@@ -449,20 +409,7 @@ impl Trims {
         sequence: u64,
     ) {
         self.add(flash, pages, logical, lost.page, sequence);
-        self.bury(pages, lost.slot);
-    }
-
-    /// What a tombstone trims goes back to the log: until that is on flash, none of its copies may be erased, as a die
-    /// may be lost meanwhile.
-    fn keep_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
-        if self.tombstones.at(slot).copies.is_empty() || flash.state().breaks(LawBroken::TrimHoldsOff) {
-            return;
-        }
-        for slot in self.tombstones.group(slot) {
-            let page = self.tombstones.at(slot).page;
-            self.hold(flash, page);
-            self.carried.push(page);
-        }
+        self.bury(flash, pages, lost.slot);
     }
 
     /// A tombstone was lost with its die, if it was still needed: its pages are to be returned to the log.
@@ -473,43 +420,6 @@ impl Trims {
         self.carried.extend(held);
         self.keep_copies(flash, lost.slot);
         Some(lost)
-    }
-
-    /// Where nothing else makes room. A lost die took tombstones; their trims hold up erases until they are written
-    /// again. They go into what is kept for collection, which waits for those erases, and are written together.
-    /// Returns whether there may be room now.
-    #[cold]
-    pub fn make_way<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
-        let is_collecting = space.lanes.iter().any(|lane| lane.cursor.is_busy());
-        if !is_collecting && !self.is_empty() {
-            let living: Vec<usize> = space.lanes.living().collect();
-            return living.into_iter().any(|lane| self.log_in(flash, pages, space, lane));
-        }
-        !space.lanes.are_reclaiming() && self.merge(flash, pages, space)
-    }
-
-    /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
-    /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
-    #[cold]
-    fn merge<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
-        let durable = self
-            .tombstones
-            .iter()
-            .filter(|(slot, tombstone)| tombstone.first == *slot && tombstone.live > 0 && tombstone.waiting == 0);
-        let mut few: Vec<(usize, u32)> = durable.map(|(slot, tombstone)| (tombstone.ranges.len(), slot)).collect();
-        few.sort_unstable();
-        let mut ranges = self.ranges.len();
-        few.retain(|(count, _)| {
-            ranges += count;
-            ranges <= self.capacity
-        });
-        let lane = space.lanes.living().next();
-        let Some(lane) = lane.filter(|_| few.len() > 1) else { return false };
-        for (_, slot) in few {
-            self.relocate(flash, pages, space, lane, slot);
-        }
-        self.log_in(flash, pages, space, lane);
-        true
     }
 
     /// Whether a trim not yet on flash holds `page`.
@@ -587,6 +497,6 @@ impl LostTombstone {
 }
 
 /// The bytes of a tombstone, where flash keeps contents.
-fn record<F: Flash>(flash: &mut F, ranges: &[Range]) -> Option<RecordId> {
+pub(super) fn record<F: Flash>(flash: &mut F, ranges: &[Range]) -> Option<RecordId> {
     flash.memory_mut().payloads.take_record(|| encode(ranges))
 }

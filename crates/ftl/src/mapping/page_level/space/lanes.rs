@@ -152,6 +152,16 @@ impl Lanes {
         self.all.iter().any(Lane::is_reclaiming)
     }
 
+    /// No copy is under way, and every erase waits for something that pins its block.
+    #[cold]
+    pub fn wait_for_pins(&self, state: &FlashState) -> bool {
+        let waits = |lane: &Lane| {
+            let mut pending = lane.blocks().map(|block| state.block(block)).filter(|row| row.erase_pending());
+            lane.cursor.copies_under_way() == 0 && (lane.erasing == 0 || pending.all(|row| row.pins > 0))
+        };
+        self.all.iter().all(waits)
+    }
+
     /// The lane has an erased block for others than collection.
     #[inline]
     pub fn can_give(&self, lane: usize) -> bool {
