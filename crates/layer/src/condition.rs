@@ -22,6 +22,8 @@ pub enum Test {
     OneOf(fn(&str) -> Vec<&'static str>),
     /// A number above zero.
     AboveZero,
+    /// A switch that is off.
+    Off,
     /// Any; or the other key has one.
     SetOr(&'static str),
 }
@@ -39,6 +41,11 @@ impl Condition {
     /// The number `key` is above zero.
     pub const fn above_zero(key: &'static str) -> Self {
         Self::new(key, Test::AboveZero)
+    }
+
+    /// The switch `key` is off.
+    pub const fn off(key: &'static str) -> Self {
+        Self::new(key, Test::Off)
     }
 
     /// One of two keys without a default has a value.
@@ -65,6 +72,7 @@ impl Condition {
             (Test::AboveZero, Some(Value::Whole(number))) => *number > 0,
             (Test::AboveZero, Some(Value::Real(number))) => *number > 0.0,
             (Test::SetOr(other), value) => value.is_some() || values.get(other).is_some(),
+            (Test::Off, value) => !matches!(value, Some(Value::On(true))),
             (Test::OneOf(_) | Test::AboveZero, _) => false,
         }
     }
@@ -75,6 +83,7 @@ impl Condition {
         let names = match self.test {
             Test::OneOf(names) => names(own),
             Test::AboveZero => return Some(format!("{key} is above 0")),
+            Test::Off => return Some(format!("{key} is false")),
             Test::SetOr(other) => return Some(format!("{key} or {other} is set")),
         };
         let all = known.iter().find(|known| known.key == key).map_or_else(Vec::new, |known| known.kind.choices());

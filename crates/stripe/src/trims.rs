@@ -118,8 +118,17 @@ impl<F: Flash> Work<F> {
             self.trims_written(flash, number);
             return true;
         }
-        self.jobs.wait_for_log(number);
+        self.wait_for_log(number);
         false
+    }
+
+    /// A job waits until its trims are on flash.
+    fn wait_for_log(&mut self, number: u32) {
+        self.jobs.wait_for_log(number);
+        if self.jobs.trims.is_full {
+            self.waits_for_room(number);
+            self.jobs.give_way(number);
+        }
     }
 
     /// Trims the new parity relies on must be on flash before it is.
@@ -131,7 +140,7 @@ impl<F: Flash> Work<F> {
             || entry != NONE && self.array.scheme.delay == Delay::Partial && self.array.cache.at(entry).trims != 0;
         if unlogged && issued == 0 {
             self.jobs.at_mut(number).issued = 1;
-            self.jobs.wait_for_log(number);
+            self.wait_for_log(number);
             return false;
         }
         let job = self.jobs.at_mut(number);

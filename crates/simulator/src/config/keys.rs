@@ -116,10 +116,15 @@ const IN_OPEN_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|
     .otherwise("requests follow each other in a closed loop");
 const DIES_FAIL: Condition =
     Condition::either_set("flash.fault.dies", "flash.fault.channels").otherwise("no die is to fail");
-const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| {
+const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besides_zones())
+    .otherwise("segments have spare blocks of their own, zones.spare_blocks");
+const NOT_ZONED: Condition =
+    Condition::one_of(SHARES_SPACE.key, |_| names_besides_zones()).otherwise("segments are parts of a plane");
+
+/// Stripes without segments.
+fn names_besides_zones() -> Vec<&'static str> {
     stripe::stripe_names().into_iter().filter(|name| *name != zones::KIND).collect()
-})
-.otherwise("segments have spare blocks of their own, zones.spare_blocks");
+}
 
 const DRIVE: &[Parameter] = &[
     Parameter::new(
@@ -475,7 +480,11 @@ pub fn all_keys() -> Vec<Parameter> {
         Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
     let stripes = [stripe::parameters(), zones::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
-    let of_mappings = mapping::parameters().into_iter().map(|parameter| parameter.under(stripe::MAPPED));
+    let of_mappings = mapping::parameters().into_iter().map(|parameter| {
+        let of_planes = parameter.key == mapping::SUPERBLOCKS;
+        let parameter = if of_planes { parameter.only(NOT_ZONED) } else { parameter };
+        parameter.under(stripe::MAPPED)
+    });
     let mappings = [vec![mapping], of_mappings.collect()].concat();
     let own = [DRIVE.to_vec(), FLASH.to_vec(), crate::unit::parameters(), crate::errors::parameters()].concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
@@ -508,6 +517,7 @@ mod tests {
                             assert!(known.contains(&name), "{key} asks {asked} for `{name}`, which it never is");
                         }
                     }
+                    Test::Off => assert!(kind.parse("false").is_ok(), "{key}: {asked}"),
                     Test::AboveZero => assert!(kind.parse("0").is_ok() || kind.parse("0B").is_ok(), "{key}: {asked}"),
                     Test::SetOr(other) => {
                         for asked in [asked, other] {

@@ -492,8 +492,8 @@ fn a_read_that_ends_leaves_the_repair_behind_it_in_the_way_of_collection() {
     campaign.live(242_998, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// There was no room for a tombstone's copy, and what the tombstone replaced was erased meanwhile: its die was lost, power
-/// was cut, and the page had the version before its trim.
+/// There was no room for a tombstone's copy, and what the tombstone replaced was erased meanwhile: its die was lost,
+/// power was cut, and the page had the version before its trim.
 #[test]
 fn a_tombstone_without_its_copies_keeps_what_it_replaces_from_being_erased() {
     let campaign = Campaign { faults: testkit::Faults::Deaths, ..Campaign::new(4000, 262_156) };

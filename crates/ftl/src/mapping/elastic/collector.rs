@@ -154,7 +154,8 @@ impl Collector {
             return false;
         }
         if log.space.is_pressed() {
-            return log.open_room(state) == 0 && log.space.reopen(&log.grid, state);
+            let room = log.open_room(state);
+            return log.space.reopen(&log.grid, state, room);
         }
         log.space.press();
         if let Some(victim) = self.victim.take() {

@@ -102,7 +102,8 @@ impl Log {
     /// Whether pages without a parity may be written once more. The last room is for collection, as far as there is
     /// something to gain: what it frees is more than what repairs take, one after each of many power cuts.
     pub fn may_repair(&self, state: &FlashState) -> bool {
-        if !self.has_place(state, Stream::Copies) {
+        // A page in a gap has no parity, so that it would be written once more for ever.
+        if !self.has_place(state, Stream::Copies) || self.space.fills_gaps(Stream::Copies) {
             return false;
         }
         let fewest = if self.space.free() == 0 {
@@ -111,7 +112,7 @@ impl Log {
             None
         };
         fewest.is_none_or(|fewest| {
-            let takes = self.grid.with_parity(fewest);
+            let takes = if self.space.is_pressed() { fewest } else { self.grid.with_parity(fewest) };
             let room = self.open_room(state);
             takes >= self.grid.live_places() || takes > room || takes + self.grid.with_parity(1) <= room
         })

@@ -161,16 +161,19 @@ impl Space {
     }
 
     /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut in
-    /// its erase left erased. `false`: none has room.
+    /// its erase left erased. `false`: none has more than `room`, what the open one has.
     #[cold]
-    pub fn reopen(&mut self, grid: &Grid, state: &FlashState) -> bool {
+    pub fn reopen(&mut self, grid: &Grid, state: &FlashState, room: u32) -> bool {
+        let least = room as usize;
         let room = |superblock: Superblock, from: Place| {
             let places = from.to(grid.end_of(superblock));
             places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
         };
         let most = |from: &dyn Fn(Superblock) -> Place| {
             let all = self.candidates().map(|superblock| (superblock, room(superblock, from(superblock))));
-            all.max_by_key(|(_, room)| *room).filter(|(_, room)| *room > 0).map(|(chosen, _)| (chosen, from(chosen)))
+            all.max_by_key(|(_, room)| *room)
+                .filter(|(_, room)| *room > least)
+                .map(|(chosen, _)| (chosen, from(chosen)))
         };
         let behind = most(&|which| Self::behind(grid, state, which).unwrap_or_else(|| grid.end_of(which)));
         let in_gaps = behind.is_none();

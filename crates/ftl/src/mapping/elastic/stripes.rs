@@ -196,7 +196,9 @@ impl UnderWay {
     /// A complete stripe has no place for a parity. It fails, if it must have one and a page of it is waited for.
     pub fn end_without(&mut self, number: u32, must_have_one: bool) {
         let stripe = self.stripes.at_mut(number);
-        stripe.failed |= must_have_one && stripe.members.iter().any(|member| member.content.waits.op.is_some());
+        let waits = stripe.members.iter().map(|member| member.content.waits);
+        let somebody_waits = waits.chain(stripe.others.iter().copied()).any(|waits| waits.op.is_some());
+        stripe.failed |= must_have_one && somebody_waits;
         if stripe.waiting == 0 {
             self.ended.push_back(number);
         }

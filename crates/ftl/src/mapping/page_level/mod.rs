@@ -49,6 +49,7 @@ use nand::{
     Read,
 };
 use pages::Pages;
+pub use parameters::SUPERBLOCKS;
 use parameters::Settings;
 pub(super) use parameters::{common, demand, reserve_blocks};
 use scheme::Scheme;
@@ -115,7 +116,8 @@ pub(super) fn versioned<S: Scheme, F: Flash>() -> VersionedEntry<F> {
 impl<S: Scheme> PageMap<S> {
     fn new(context: &FtlContext<'_>, flash: &FlashState) -> Self {
         let geometry = context.geometry;
-        let mut settings = Settings::read(context.values);
+        let in_planes = context.stripes.is_none_or(|stripes| stripes.lanes_per_plane == 1);
+        let mut settings = Settings::read::<S>(context.values, in_planes);
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }

@@ -6,10 +6,11 @@ use crate::alloc::{FRONTIERS, ORDERS, Order, PLACEMENTS, Placement};
 use crate::gc::{self, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
-use layer::{Choices, Parameter, ParameterKind, Values};
+use layer::{Choices, Condition, Parameter, ParameterKind, Values};
 use units::quantity;
 
-const SUPERBLOCKS: &str = "ftl.gc.superblocks";
+/// The key of superblocks of all planes.
+pub const SUPERBLOCKS: &str = "ftl.gc.superblocks";
 
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
@@ -51,7 +52,9 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub fn read(values: &Values) -> Self {
+    /// `in_planes`: a lane is a plane, and not a part of one.
+    pub fn read<S: Scheme>(values: &Values, in_planes: bool) -> Self {
+        let superblocks = in_planes && !S::DEMAND && values.on(SUPERBLOCKS);
         Self {
             order: ORDERS.read(values),
             one_translation_block: ONE_WRITE_POINTER.read(values),
@@ -61,9 +64,9 @@ impl Settings {
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
             window: values.whole("ftl.gc.copies_in_flight") as u32,
             copyback: values.on("ftl.gc.copyback"),
-            superblocks: values.on(SUPERBLOCKS),
+            superblocks,
             // Blocks of one number are opened at the same time where they are opened as they were erased.
-            level_dynamic: values.on("ftl.wear.dynamic") && !values.on(SUPERBLOCKS),
+            level_dynamic: values.on("ftl.wear.dynamic") && !superblocks,
             level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
     }
@@ -87,7 +90,7 @@ pub(super) const fn kept<S: Scheme>() -> u32 {
 
 /// Blocks of a plane that `ftl.gc.free_blocks` keeps erased beyond [`kept`].
 pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
-    Settings::read(values).free_blocks.saturating_sub(kept::<S>())
+    Settings::read::<S>(values, true).free_blocks.saturating_sub(kept::<S>())
 }
 
 /// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
@@ -96,7 +99,7 @@ pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
 /// # Errors
 /// The cache is too small for the scheme, or the translation pages have an impossible size.
 pub(in crate::mapping) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
-    let frontiers = Settings::read(values).frontiers;
+    let frontiers = Settings::read::<S>(values, true).frontiers;
     let shape = checked_shape::<S>(values, layout)?;
     let least = S::least_bytes(shape, values) + charged_bytes::<S>(values, shape);
     let budget = values.whole("ftl.map_cache");
@@ -219,7 +222,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             ParameterKind::Switch,
             "true",
             "Open the least worn free block first; otherwise the one that was erased first.",
-        ),
+        )
+        .only(Condition::off(SUPERBLOCKS).otherwise("superblocks are opened in the order in which they were erased")),
         STATIC_GAP,
     ];
     parameters.extend(gc::parameters());
@@ -230,8 +234,9 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
 /// Parameters of every mapping with translation pages.
 pub(in crate::mapping) fn demand() -> Vec<Parameter> {
     let mut parameters = common();
-    // Translation pages have no home plane, and a plane filled with them could not keep its data.
-    parameters.retain(|parameter| parameter.key != PLACEMENTS.key);
+    // Translation pages have no home plane, and a plane filled with them could not keep its data. They make planes fill
+    // unevenly as well: few superblocks would ever be closed in all of them.
+    parameters.retain(|parameter| ![PLACEMENTS.key, SUPERBLOCKS].contains(&parameter.key));
     parameters.extend([
         Parameter::new(
             "ftl.map_cache",

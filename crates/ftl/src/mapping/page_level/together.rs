@@ -34,14 +34,25 @@ pub(super) struct Together {
     passed: u64,
     /// Superblocks that each lane has come to.
     come_to: Vec<u64>,
-    /// What the policy sees, kept to use its memory again.
+    /// Running number of the next closing when none gave room: until then nothing changes.
+    none_at: Option<u32>,
+    /// What the policy sees, kept to use its memory again: pages of each that collecting it gives no room for, and when
+    /// its last block was closed.
     keys: Vec<u32>,
+    closed_at: Vec<u32>,
 }
 
 impl Together {
     /// None is being collected.
     pub fn new(lanes: usize) -> Self {
-        Self { chosen: VecDeque::new(), passed: 0, come_to: vec![0; lanes], keys: Vec::new() }
+        Self {
+            chosen: VecDeque::new(),
+            passed: 0,
+            come_to: vec![0; lanes],
+            none_at: None,
+            keys: Vec::new(),
+            closed_at: Vec::new(),
+        }
     }
 
     /// The block of a lane to be collected next; `None`: the lane goes its own way.
@@ -54,14 +65,21 @@ impl Together {
         stream: &mut Stream,
     ) -> Option<BlockId> {
         if self.come_to[lane] == self.end() {
-            let number = self.choose(flash, ground, policy, stream)?;
-            self.chosen.push_back(Chosen { number, closings: ground.pages.blocks().closings() });
+            let closings = ground.pages.blocks().closings();
+            if self.none_at == Some(closings) {
+                return None;
+            }
+            let Some(number) = self.choose(flash, ground, policy, stream) else {
+                self.none_at = Some(closings);
+                return None;
+            };
+            self.chosen.push_back(Chosen { number, closings });
         }
         // One new choice at most: not one after the other, each of which gives this lane nothing.
         while self.come_to[lane] < self.end() {
             let Chosen { number, closings } = self.chosen[(self.come_to[lane] - self.passed) as usize];
             self.come_to[lane] += 1;
-            self.forget(ground.space.lanes[0].count() as usize);
+            self.forget(ground);
             let block = BlockId(ground.space.lanes[lane].first().0 + number);
             let row = flash.state().block(block);
             let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
@@ -80,11 +98,12 @@ impl Together {
         self.passed + self.chosen.len() as u64
     }
 
-    /// Forgets superblocks that every lane has come to, and the oldest of more than `most`: a lane that needs no room
-    /// does not come to any.
-    fn forget(&mut self, most: usize) {
-        let come_to = self.come_to.iter().copied().min().unwrap_or(self.passed);
-        let passed = come_to.max(self.end().saturating_sub(most as u64));
+    /// Forgets superblocks that every living lane has come to, and the oldest of more than a lane has blocks: one that
+    /// needs no room does not come to any.
+    fn forget<S: Scheme>(&mut self, ground: &Ground<'_, S>) {
+        let most = u64::from(ground.space.lanes[0].count());
+        let come_to = ground.space.lanes.living().map(|lane| self.come_to[lane]).min().unwrap_or(self.passed);
+        let passed = come_to.max(self.passed).max(self.end().saturating_sub(most));
         self.chosen.drain(..(passed - self.passed) as usize);
         self.passed = passed;
         self.come_to.iter_mut().for_each(|come_to| *come_to = (*come_to).max(passed));
@@ -95,6 +114,7 @@ impl Together {
         writer.put_u32("together.chosen", chosen.into_iter());
         let come_to: Vec<u64> = self.come_to.iter().map(|come_to| come_to - self.passed).collect();
         writer.put_u64("together.come_to", come_to.into_iter());
+        writer.put_u32("together.none_at", self.none_at.into_iter().collect::<Vec<_>>().into_iter());
     }
 
     /// Reads what [`Together::save`] wrote.
@@ -105,6 +125,7 @@ impl Together {
         self.chosen = chosen.collect();
         let (lanes, most) = (self.come_to.len(), self.chosen.len() as u64);
         (self.passed, self.come_to) = (0, reader.get_u64("together.come_to")?);
+        self.none_at = reader.get_u32("together.none_at")?.first().copied();
         if self.come_to.len() != lanes
             || self.come_to.iter().any(|come_to| *come_to > most)
             || self.chosen.iter().any(|chosen| chosen.number >= superblocks)
@@ -114,7 +135,8 @@ impl Together {
         Ok(())
     }
 
-    /// The policy's choice among superblocks of which every block may be collected, but for bad ones.
+    /// The policy's choice among superblocks of which every block may be collected, but for bad ones and those of lost
+    /// dies, which give no room.
     fn choose<F: Flash, S: Scheme>(
         &mut self,
         flash: &F,
@@ -122,27 +144,37 @@ impl Together {
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<u32> {
-        let (blocks, first, lanes) = (ground.pages.blocks(), &ground.space.lanes[0], ground.space.lanes.iter());
+        let (blocks, lanes) = (ground.pages.blocks(), &ground.space.lanes);
+        let first = &lanes[lanes.living().next()?];
+        let all = ground.pages_per_block * lanes.living().count() as u32;
         self.keys.clear();
-        self.keys.resize(first.count() as usize, 0);
-        for lane in lanes.filter(|lane| !lane.is_dead()) {
-            for (sum, block) in self.keys.iter_mut().zip(lane.blocks()) {
-                if *sum == Keys::NO_CANDIDATE || flash.state().block(block).is_bad() {
+        self.keys.resize(first.count() as usize, all);
+        self.closed_at.clear();
+        self.closed_at.resize(first.count() as usize, 0);
+        for lane in lanes.living() {
+            let superblocks = self.keys.iter_mut().zip(&mut self.closed_at);
+            for ((key, closed_at), block) in superblocks.zip(lanes[lane].blocks()) {
+                if *key == Keys::NO_CANDIDATE || flash.state().block(block).is_bad() {
                     continue;
                 }
-                let may_be = blocks.is_candidate(block);
-                *sum = if may_be { *sum + blocks.valid_count(block) } else { Keys::NO_CANDIDATE };
+                if !blocks.is_candidate(block) {
+                    *key = Keys::NO_CANDIDATE;
+                    continue;
+                }
+                *key -= ground.pages_per_block - blocks.valid_count(block);
+                *closed_at = (*closed_at).max(blocks.closed_at(block, 1)[0]);
             }
         }
-        let all = ground.pages_per_block * ground.space.lanes.len() as u32;
+        self.keys.iter_mut().filter(|key| **key == all).for_each(|key| *key = Keys::NO_CANDIDATE);
         let view = VictimView {
             keys: Keys::Superblocks(&self.keys),
-            closed_at: blocks.closed_at(first.first(), first.count()),
+            closed_at: &self.closed_at,
             closings: blocks.closings(),
             rows: &flash.state().blocks()[first.first().index()..][..first.count() as usize],
             pages_per_block: all,
         };
         let pick = policy.pick(&view, stream)?;
-        (view.valid(pick)? < all).then_some(pick as u32)
+        assert!(view.valid(pick).is_some(), "the victim policy chose superblock {pick}, no candidate");
+        Some(pick as u32)
     }
 }

@@ -125,14 +125,15 @@ pub(in crate::mapping::page_level) struct Lane {
 }
 
 impl Lane {
-    /// Lane number `lane` of those with `count` blocks. Its erased blocks are free.
-    pub fn new(count: u32, lane: u32, rows: &[BlockRow]) -> Self {
+    /// Lane number `lane` of those with `count` blocks. Its erased blocks are free; in what order they were erased is
+    /// not known.
+    pub fn new(count: u32, lane: u32, rows: &[BlockRow], least_worn_first: bool) -> Self {
         let first = BlockId(lane * count);
         let mut free = FreeList::default();
         for block in (first.0..first.0 + count).map(BlockId) {
             let row = &rows[block.index()];
             if !row.is_bad() && row.done == 0 {
-                free.push(block, row.erases, true);
+                free.push(block, row.erases, least_worn_first);
             }
         }
         Self {

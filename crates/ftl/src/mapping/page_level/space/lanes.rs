@@ -44,7 +44,9 @@ impl Lanes {
         let division = Division::new(&geometry, context.stripes, bound);
         let order =
             context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec());
-        let all: Vec<Lane> = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, state.blocks())).collect();
+        let all: Vec<Lane> = (0..division.lanes)
+            .map(|lane| Lane::new(division.blocks, lane, state.blocks(), settings.level_dynamic))
+            .collect();
         let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
         Self { geometry, all, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
     }
