@@ -137,16 +137,18 @@ impl Jobs {
         self.heads[stripe as usize] == NONE
     }
 
-    /// Whether a write of this page has not been given to the mapping yet.
-    pub fn is_awaited(&self, stripe: u32, at: u32) -> bool {
-        self.awaiting(stripe, at).next().is_some()
+    /// Whether there are jobs that will write this page, as [`Jobs::awaiting`] finds them.
+    pub fn is_awaited(&self, stripe: u32, at: u32, is_lost: bool) -> bool {
+        self.awaiting(stripe, at, is_lost).next().is_some()
     }
 
-    /// Jobs in the line of a stripe that will write this page, in order.
-    pub fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_> {
+    /// Jobs in the line of a stripe that will write this page, in order. On a lost chip (`is_lost`) they write it until
+    /// they end: before that, no parity may be sure to know of it.
+    pub fn awaiting(&self, stripe: u32, at: u32, is_lost: bool) -> impl Iterator<Item = u32> + use<'_> {
         self.in_line(stripe).filter(move |job| {
             let Job { kind, phase, pages, issued, .. } = *self.at(*job);
             let given = match phase {
+                _ if is_lost => 0,
                 Phase::Gathering | Phase::Start | Phase::Before => 0,
                 Phase::Data | Phase::Trims => issued,
                 _ => pages,

@@ -25,7 +25,7 @@ impl<F: Flash> Striped<F> {
                 index += 1;
                 continue;
             }
-            let waiting = !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at);
+            let waiting = !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at, false);
             let rest = if waiting {
                 self.work.read_awaited(flash, (stripe, at), mask, op.payload.offset(index))
             } else {
@@ -43,7 +43,7 @@ impl<F: Flash> Striped<F> {
                 let follows = self.work.array.layout.data_page(stripe, at) == first + pages
                     && self.work.array.is_there(stripe, at);
                 let waits = self.work.is_torn(stripe)
-                    || !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at);
+                    || !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at, false);
                 if !follows || waits || self.work.detour(flash, stripe, at).is_some() {
                     break;
                 }
@@ -107,7 +107,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, pages, .. } = *self.work.jobs.at(number);
         let index = pages.trailing_zeros();
         let part = *self.work.jobs.part(number, index);
-        let awaited = self.work.jobs.is_awaited(stripe, index);
+        let awaited = self.work.jobs.is_awaited(stripe, index, self.work.array.is_lost(stripe, index));
         let rest =
             if awaited { self.work.read_awaited(flash, (stripe, index), part.mask, part.payload) } else { part.mask };
         self.work.jobs.part_mut(number, index).mask = rest;
@@ -128,7 +128,7 @@ impl<F: Flash> Work<F> {
     /// Answers a read of a page from the writes that wait; the sectors they do not have.
     pub fn read_awaited(&self, flash: &mut F, (stripe, at): (u32, u32), wanted: u64, into: PayloadId) -> u64 {
         let mut held = 0;
-        for job in self.jobs.awaiting(stripe, at) {
+        for job in self.jobs.awaiting(stripe, at, self.array.is_lost(stripe, at)) {
             let part = self.jobs.part(job, at);
             let is_trim = self.jobs.at(job).trims >> at & 1 == 1;
             if is_trim && part.mask != self.array.full_mask {
@@ -162,6 +162,12 @@ impl<F: Flash> Array<F> {
     /// Whether a page is on a chip that is there, and was not given up.
     #[inline]
     pub fn is_there(&self, stripe: u32, at: u32) -> bool {
-        (self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0) && self.gone.is_empty()
+        !self.is_lost(stripe, at) && self.gone.is_empty()
+    }
+
+    /// Whether a page is on a lost chip.
+    #[inline]
+    fn is_lost(&self, stripe: u32, at: u32) -> bool {
+        !self.chips.all_there() && self.lost_members(stripe).0 >> at & 1 == 1
     }
 }
