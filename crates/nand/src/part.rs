@@ -151,10 +151,14 @@ pub struct CommandOptions {
     pub cache_program: bool,
     /// Queued reads go before queued programs and erases of their die.
     pub read_priority: bool,
+    /// Only reads of the host go first and interrupt: those of collection, folding and refresh wait in turn.
+    pub host_reads_first: bool,
     /// Whether a read interrupts a running program or erase.
     pub suspend: SuspendOption,
     /// Time to suspend plus time to resume, ns; added once to the interrupted command.
     pub suspend_ns: Nanos,
+    /// Time between the moments at which a program or erase can be interrupted, ns, from its begin on; 0: at any moment.
+    pub suspend_step_ns: Nanos,
     /// Times that one program or erase is interrupted at most; after that it runs to its end.
     pub suspend_limit: u8,
     /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as
@@ -179,8 +183,10 @@ impl Default for CommandOptions {
             cache_read: false,
             cache_program: false,
             read_priority: false,
+            host_reads_first: false,
             suspend: SuspendOption::Off,
             suspend_ns: 0,
+            suspend_step_ns: 0,
             suspend_limit: 8,
             uninterrupted: false,
             read_in_flight: false,

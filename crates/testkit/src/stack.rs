@@ -514,6 +514,11 @@ impl Stack {
         if self.get("flash.read_priority") == "true" || self.get("flash.suspend") != "off" {
             self.set("flash.cleaning", "interleaved");
         }
+        let mut own = stream.clone();
+        own.next_u64(); // the first one draws what follows
+        if own.chance(0.25) {
+            self.set("flash.suspend_step", "70us");
+        }
         self.choose(stream, "flash.suspend_time", &["0ns", "5us"]);
         self.choose(stream, "flash.bus_bandwidth", &["unlimited", "20MB/s", "400MB/s"]);
         self.choose(stream, "flash.command_overhead", &["0ns", "1us"]);

@@ -23,7 +23,7 @@ const fn bit(cause: Cause) -> u32 {
 ///
 /// ```text
 /// queue[0] programs, erases (and reads, unless reads go first)     array: cell array busy
-/// queue[1] reads, when they go first                               transfer: page register and channel
+/// queue[1] reads that go first                                     transfer: page register and channel
 /// queue[2] commands of a collection that is not interrupted
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,8 @@ pub(super) struct Die {
     pub moving: u32,
     /// Gang interrupted by reads.
     pub suspended: u32,
-    /// Array time the interrupted gang still needs.
+    /// Array time the interrupted gang still needs, or the one in the array after the moment at which it will be
+    /// interrupted; 0: there is neither.
     pub suspended_left: u64,
     /// The array has finished a read but the register is still being transferred.
     pub array_done: bool,
@@ -96,6 +97,9 @@ impl Die {
         self.array & self.transfer & self.suspended & self.head[0] & self.head[1] & self.head[2] == NIL
     }
 
+    /// Queue of reads that go first.
+    pub const URGENT: usize = 1;
+
     /// Queue of a collection that is not interrupted.
     pub const CLEANING: usize = 2;
 
@@ -105,10 +109,11 @@ impl Die {
         if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
     }
 
-    /// Index of the queue a command of `kind` joins.
+    /// Index of the queue a command of `kind` and `cause` joins. `urgent`: whether reads go first, and whether those of
+    /// cleaning do as well.
     #[inline]
-    pub fn lane(kind: Kind, reads_first: bool) -> usize {
-        usize::from(reads_first && kind == Kind::Read)
+    pub fn lane(kind: Kind, cause: u8, urgent: [bool; 2]) -> usize {
+        usize::from(kind == Kind::Read && urgent[usize::from(is_cleaning(cause))])
     }
 }
 

@@ -48,7 +48,8 @@ pub struct TimedFlash {
     /// The times commands take when they take any.
     paid: Part,
     options: CommandOptions,
-    reads_first: bool,
+    /// Whether reads go first, and whether those of cleaning do.
+    urgent: [bool; 2],
     /// Array and transfer of a die can overlap; otherwise the die's event slot serves both.
     cached: bool,
     /// Queued commands may begin together.
@@ -83,6 +84,8 @@ impl TimedFlash {
     pub fn new(mut state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
         let geometry = state.geometry;
         let dies = geometry.dies();
+        let reads_first = options.read_priority || options.suspend != crate::SuspendOption::Off;
+        let urgent = [reads_first, reads_first && !options.host_reads_first];
         let cached = options.cache_read || options.cache_program;
         // The last event before the timers is that of memory.
         let timer_base = dies + if cached { geometry.channels } else { 0 } + 1;
@@ -90,7 +93,7 @@ impl TimedFlash {
             part,
             paid: part,
             options,
-            reads_first: options.read_priority || options.suspend != crate::SuspendOption::Off,
+            urgent,
             cached,
             gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,

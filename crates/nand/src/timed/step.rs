@@ -60,7 +60,8 @@ impl TimedFlash {
             return;
         }
         let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
-        let lane = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { Die::lane(kind, self.reads_first) };
+        let lane =
+            if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { Die::lane(kind, cause, self.urgent) };
         let tail = self.dies[die].tail[lane];
         if traced && cause == Cause::Host as u8 {
             let before = self.command_before(die, tail);
@@ -82,7 +83,7 @@ impl TimedFlash {
         die_state.tail[lane] = id;
         die_state.queued.commands += 1;
         die_state.queued.cleaning += u32::from(is_cleaning(cause));
-        if kind == Kind::Read && self.options.suspend != SuspendOption::Off {
+        if lane == Die::URGENT && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
         if self.cached {
@@ -124,7 +125,7 @@ impl TimedFlash {
         let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         let ends = [self.dies[die].head[Die::CLEANING], self.dies[die].tail[Die::CLEANING]];
         // Where it stands between others of its queue, which one that is does not matter.
-        let lane = if ends.contains(&id) { Die::CLEANING } else { Die::lane(slot.kind, self.reads_first) };
+        let lane = if ends.contains(&id) { Die::CLEANING } else { Die::lane(slot.kind, slot.cause, self.urgent) };
         self.unlink_from(die, lane, id);
     }
 
@@ -150,7 +151,13 @@ impl TimedFlash {
     fn try_suspend(&mut self, index: usize) {
         let die = &self.dies[index];
         let is_idle = die.array == NIL || die.commanded;
-        if is_idle || die.transfer != NIL || die.suspended != NIL || die.suspends >= self.options.suspend_limit {
+        let will_pause = die.suspended_left > 0;
+        if will_pause
+            || is_idle
+            || die.transfer != NIL
+            || die.suspended != NIL
+            || die.suspends >= self.options.suspend_limit
+        {
             return;
         }
         let kind = self.slab.get(die.array).kind;
@@ -160,11 +167,47 @@ impl TimedFlash {
             SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
         };
         let Some(end) = self.queue.armed(index as u32).filter(|_| allowed) else { return };
-        let gang = die.array;
+        let left = end - self.now;
+        let until = self.until_step(die.array, kind, left);
+        if until >= left {
+            return; // it ends before it can be interrupted
+        }
         self.queue.disarm(index as u32);
+        if until == 0 {
+            self.suspend(index, left);
+        } else {
+            self.dies[index].suspended_left = left - until;
+            self.queue.arm(index as u32, self.now + until);
+        }
+    }
+
+    /// Time until a gang in the array with so much time left can be interrupted.
+    fn until_step(&self, gang: u32, kind: Kind, left: Nanos) -> Nanos {
+        let step = self.options.suspend_step_ns;
+        if step == 0 {
+            return 0;
+        }
+        let all = if kind == Kind::Erase { self.part.erase_ns } else { self.program_ns(gang) };
+        all.saturating_sub(left).next_multiple_of(step) - all.saturating_sub(left)
+    }
+
+    /// The gang in the array has come to a moment at which it can be interrupted, with this much time left.
+    fn pause(&mut self, index: usize) {
         let die = &mut self.dies[index];
+        let left = std::mem::take(&mut die.suspended_left);
+        // The read may have been taken back, or the register may be on its way to another program.
+        if die.head[1] == NIL || die.transfer != NIL {
+            self.queue.arm(index as u32, self.now + left);
+        } else {
+            self.suspend(index, left);
+        }
+    }
+
+    fn suspend(&mut self, index: usize, left: Nanos) {
+        let die = &mut self.dies[index];
+        let gang = die.array;
         die.suspended = gang;
-        die.suspended_left = end - self.now + self.options.suspend_ns;
+        die.suspended_left = left + self.options.suspend_ns;
         die.suspends += 1;
         die.array = NIL;
         self.each_member(gang, |flash, id| {
@@ -180,7 +223,7 @@ impl TimedFlash {
         let gang = die.suspended;
         die.array = gang;
         die.suspended = NIL;
-        let end = self.now + die.suspended_left;
+        let end = self.now + std::mem::take(&mut die.suspended_left);
         self.each_member(gang, |flash, id| flash.settle_wait(index, id));
         let slot = self.slab.get(gang);
         self.meters[index].occupy(self.now, slot.cause, slot.root);
@@ -339,7 +382,7 @@ impl TimedFlash {
             () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => self.program_ns(die.transfer),
             () => 0,
         };
-        queued + running + half + on_die + if die.suspended == NIL { 0 } else { die.suspended_left }
+        queued + running + half + on_die + die.suspended_left
     }
 
     /// Time of a command that has not begun.
@@ -478,7 +521,7 @@ impl TimedFlash {
             let slot = self.slab.get(gang);
             self.meters[index].occupy(self.now, slot.cause, slot.root);
             // A read that arrived during the transfer may interrupt now.
-            if self.reads_first && self.dies[index].head[1] != NIL {
+            if self.dies[index].head[1] != NIL {
                 self.try_suspend(index);
             }
             if self.dies[index].array != NIL {
@@ -489,6 +532,10 @@ impl TimedFlash {
 
     #[inline]
     fn array_finished(&mut self, index: usize) {
+        if self.dies[index].suspended_left > 0 && self.dies[index].suspended == NIL {
+            self.pause(index);
+            return;
+        }
         let gang = self.dies[index].array;
         if self.slab.get(gang).kind == Kind::Read {
             if self.state.errs() && self.reads_again(index, gang) {

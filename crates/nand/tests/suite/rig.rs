@@ -33,7 +33,8 @@ pub const PART: Part = Part {
     endurance: 0,
 };
 
-fn state(sectors_per_page: u32, contents: ContentsKind) -> FlashState {
+/// The state of a fresh drive.
+pub fn state(sectors_per_page: u32, contents: ContentsKind) -> FlashState {
     let shape = Shape {
         channels: 2,
         dies_per_channel: 2,

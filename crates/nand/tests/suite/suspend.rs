@@ -1,7 +1,7 @@
 //! A read interrupts a program or an erase of its die, within limits, and the interrupted one takes longer.
 
-use crate::rig::{US, at, copy, erased, fill, flash, joined, program, programmed, read, run, time_of};
-use nand::{CommandOptions, CopyWay, Flash, SuspendOption, Time, TimedFlash};
+use crate::rig::{PART, US, at, copy, erased, fill, flash, joined, program, programmed, read, run, state, time_of};
+use nand::{CommandOptions, ContentsKind, CopyWay, Flash, SuspendOption, Time, TimedFlash};
 use units::{BlockId, Cause, Nanos};
 
 const SUSPEND_NS: Nanos = 3 * US;
@@ -35,6 +35,30 @@ fn a_read_suspends_a_program_only_where_the_part_can() {
         let seen = run(&mut flash);
         let times = (time_of(&seen, joined(7)) - start, time_of(&seen, programmed(at(0, 0, 1))) - start);
         assert_eq!(times, (read_at * US, programmed_at * US), "{suspend:?}");
+    }
+}
+
+/// A program takes 100 us behind its transfer of 5 us, and can be interrupted at once, or after 30, 60 or 90 us of it.
+#[test]
+fn a_read_waits_for_a_moment_at_which_a_program_can_be_interrupted() {
+    // When the read comes after the transfer; how long it waits then; whether it interrupts.
+    for (comes, waits, interrupts) in [(0, 0, true), (10, 20, true), (30, 0, true), (69, 21, true), (91, 9, false)] {
+        let suspend = SuspendOption::ProgramErase;
+        let step =
+            CommandOptions { suspend, suspend_ns: SUSPEND_NS, suspend_step_ns: 30 * US, ..CommandOptions::default() };
+        let mut flash = TimedFlash::new(state(1, ContentsKind::None), PART, step, 1);
+        let start = fill(&mut flash, 0, 0, 1);
+        program(&mut flash, at(0, 0, 1));
+        flash.set_timer(0, Some(start + (5 + comes) * US));
+        while flash.now() < start + (5 + comes) * US {
+            assert!(flash.step());
+        }
+        read(&mut flash, at(0, 0, 0), 7);
+        let issued = flash.now();
+        let seen = run(&mut flash);
+        assert_eq!(time_of(&seen, joined(7)) - issued, (waits + 15) * US, "comes at {comes}");
+        let more = if interrupts { 15 * US + SUSPEND_NS } else { 0 };
+        assert_eq!(time_of(&seen, programmed(at(0, 0, 1))) - start, 105 * US + more, "comes at {comes}");
     }
 }
 

@@ -73,6 +73,14 @@ pub(crate) const SUSPEND: Choices<SuspendOption> = Choices {
         ("program-erase", "a program or an erase", SuspendOption::ProgramErase),
     ],
 };
+/// Whether only reads of the host go first and interrupt.
+pub(crate) const URGENT: Choices<bool> = Choices {
+    key: "flash.urgent_reads",
+    table: &[
+        ("all", "all of them", false),
+        ("host", "those of the host; reads of collection, folding and refresh wait in turn", true),
+    ],
+};
 /// Whether a queue depth is kept instead of arrival times; `None`: as the workload wants it.
 pub(crate) const CLOSED: Choices<Option<bool>> = Choices {
     key: "workload.loop",
@@ -298,6 +306,15 @@ const FLASH: &[Parameter] = &[
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
+        URGENT.key,
+        Kind::Choice(|| URGENT.named()),
+        "all",
+        "Which reads go before queued programs and erases (flash.read_priority) and interrupt those that run \
+         (flash.suspend).",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
         CLEANING.key,
         Kind::Choice(|| CLEANING.named()),
         "interleaved",
@@ -318,6 +335,14 @@ const FLASH: &[Parameter] = &[
         Kind::Duration { max: HOUR },
         "0ns",
         "Time added to a command by each interruption.",
+    )
+    .only(SUSPENDS),
+    Parameter::new(
+        "flash.suspend_step",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Time between the moments at which a program or erase can be interrupted, as between the pulses of a program; \
+         0ns: at any moment.",
     )
     .only(SUSPENDS),
     Parameter::new(

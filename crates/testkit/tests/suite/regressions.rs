@@ -500,8 +500,8 @@ fn a_tombstone_without_its_copies_keeps_what_it_replaces_from_being_erased() {
     campaign.live(262_156, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// A write of a page on a lost chip and of another one stalled between the two: a read of the first, which passed it, had
-/// the page as it was before. Its new version was in no parity yet.
+/// A write of a page on a lost chip and of another one stalled between the two: a read of the first, which passed it,
+/// had the page as it was before. Its new version was in no parity yet.
 #[test]
 fn a_read_that_passes_a_stalled_write_has_what_that_writes_to_a_lost_chip() {
     let campaign = Campaign { faults: testkit::Faults::Deaths, ..Campaign::new(4000, 292_099) };
