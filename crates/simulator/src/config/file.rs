@@ -1,6 +1,6 @@
 //! Stack files: TOML tables flattened into settings.
 
-use super::presets::stacks;
+use super::presets;
 use super::{ConfigError, Setting};
 use layer::spelling::did_you_mean;
 use std::fs::File;
@@ -19,14 +19,14 @@ pub(super) fn stack_settings(name_or_path: &str, depth: usize) -> Result<(String
     if depth > EXTENDS_LIMIT {
         return Err(ConfigError::Extends { path: name_or_path.to_owned() });
     }
-    if let Some(preset) = stacks().into_iter().find(|preset| preset.name == name_or_path) {
+    if let Some(preset) = presets::all().into_iter().find(|preset| preset.name == name_or_path) {
         let place = format!("built-in stack `{}`", preset.name);
         return Ok((preset.name.to_owned(), read(preset.text, &place, depth)?));
     }
     let text = text_of(name_or_path, depth > 0).map_err(|error| ConfigError::NoStack {
         name: name_or_path.to_owned(),
         io: error.to_string(),
-        hint: did_you_mean(name_or_path, stacks().iter().map(|preset| preset.name)),
+        hint: did_you_mean(name_or_path, presets::all().iter().map(|preset| preset.name)),
     })?;
     let name = std::path::Path::new(name_or_path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Ok((name.unwrap_or_else(|| name_or_path.to_owned()), read(&text, name_or_path, depth)?))

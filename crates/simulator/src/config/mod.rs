@@ -9,7 +9,7 @@ pub use error::ConfigError;
 pub use keys::{PRECONDITION, Precondition, all_keys, find_key};
 pub use layer::TIME;
 pub use layer::spelling::did_you_mean;
-pub use presets::{Preset, parts, stacks};
+pub use presets::{Preset, drives, parts, stacks};
 
 use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_preset_resolves_and_every_default_is_valid() {
-        for preset in stacks() {
+        for preset in presets::all() {
             Config::load(preset.name, &[]).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
         }
         for part in parts() {

@@ -1,10 +1,10 @@
-//! Built-in stacks and flash parts: data files embedded at build time.
+//! Built-in stacks, drives and flash parts: data files embedded at build time.
 
 use super::{ConfigError, Setting, file};
 use layer::Named;
 use std::sync::LazyLock;
 
-/// A built-in stack or flash part.
+/// A built-in stack, drive or flash part.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name.
@@ -76,6 +76,28 @@ pub fn stacks() -> Vec<Preset> {
             "two-level-victim-only"
         ]
     )
+}
+
+/// Stacks that stand for drives for sale, alphabetically: each fitted to some measured figures of one.
+pub fn drives() -> Vec<Preset> {
+    embedded!(
+        "drives",
+        [
+            "generic-qlc-client",
+            "generic-tlc-client",
+            "intel-s4610-like",
+            "micron-7450-max-like",
+            "samsung-980-pro-like",
+            "samsung-pm883-like",
+            "sk-hynix-pe8110-like",
+            "solidigm-p5520-like",
+        ]
+    )
+}
+
+/// Everything that can be named where a stack is asked for.
+pub(super) fn all() -> Vec<Preset> {
+    [stacks(), drives()].concat()
 }
 
 /// All built-in parts, alphabetically.

@@ -1,0 +1,195 @@
+//! Figures that experiments have: their names, what they are counted in, and how far a model may be from them.
+
+use layer::spelling::did_you_mean;
+use units::quantity::{exact_size, format_duration, format_rate, parse_duration, parse_rate, parse_size};
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests a second.
+    PerSecond,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Nanoseconds.
+    Time,
+    /// Bytes.
+    Size,
+    /// Bytes written to flash for each byte of the host.
+    Ratio,
+    /// Times the bytes that are used.
+    DriveWrites,
+}
+
+/// A figure that experiments may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// How far the model may be from it, as a share of it; `None`: shown and not judged.
+    pub band: Option<f64>,
+    /// What it is.
+    pub doc: &'static str,
+}
+
+const fn figure(name: &'static str, unit: Unit, band: Option<f64>, doc: &'static str) -> Figure {
+    Figure { name, unit, band, doc }
+}
+
+/// A steady rate.
+const RATE: Option<f64> = Some(0.10);
+/// A mean latency.
+const MEAN: Option<f64> = Some(0.10);
+/// The 99th percentile of a latency.
+const P99: Option<f64> = Some(0.25);
+/// Where a cliff is.
+const CLIFF: Option<f64> = Some(0.15);
+/// What was read by eye from a graph.
+const BY_EYE: Option<f64> = Some(0.20);
+/// Write amplification, which drives count themselves.
+const AMPLIFICATION: Option<f64> = Some(0.02);
+
+/// Every figure. Latencies are those of the requests the experiment is about; with `read.` or `write.` in front, of one
+/// kind among them.
+pub const FIGURES: [Figure; 34] = [
+    figure("iops", Unit::PerSecond, RATE, "requests a second"),
+    figure("rate", Unit::BytesPerSecond, RATE, "bytes a second"),
+    figure("min", Unit::Time, None, "shortest latency"),
+    figure("mean", Unit::Time, MEAN, "mean latency"),
+    figure("p50", Unit::Time, None, "median latency"),
+    figure("p99", Unit::Time, P99, "99 % are not longer"),
+    figure("p999", Unit::Time, None, "99.9 % are not longer"),
+    figure("read.min", Unit::Time, None, "shortest latency of reads"),
+    figure("read.mean", Unit::Time, MEAN, "mean latency of reads"),
+    figure("read.p50", Unit::Time, None, "median latency of reads"),
+    figure("read.p99", Unit::Time, P99, "99 % of reads are not longer"),
+    figure("read.p999", Unit::Time, None, "99.9 % of reads are not longer"),
+    figure("read.p99999", Unit::Time, None, "99.999 % of reads are not longer"),
+    figure("write.min", Unit::Time, None, "shortest latency of writes"),
+    figure("write.mean", Unit::Time, None, "mean latency of writes"),
+    figure("write.p50", Unit::Time, None, "median latency of writes"),
+    figure("write.p99", Unit::Time, None, "99 % of writes are not longer"),
+    figure("write.p999", Unit::Time, None, "99.9 % of writes are not longer"),
+    figure("write.p99999", Unit::Time, None, "99.999 % of writes are not longer"),
+    figure("waf", Unit::Ratio, AMPLIFICATION, "bytes written to flash for each byte of the host"),
+    figure("plateau", Unit::PerSecond, RATE, "writes a second before collection begins"),
+    figure("onset", Unit::DriveWrites, None, "where collection begins"),
+    figure("low", Unit::PerSecond, None, "writes a second where the rate is lowest before it settles"),
+    figure("low_at", Unit::DriveWrites, None, "where that is"),
+    figure("steady", Unit::PerSecond, RATE, "writes a second in steady state"),
+    figure("phase1.rate", Unit::BytesPerSecond, BY_EYE, "bytes a second at first"),
+    figure("phase1.until", Unit::Size, CLIFF, "bytes written when that ends"),
+    figure("phase2.rate", Unit::BytesPerSecond, BY_EYE, "bytes a second behind the first cliff"),
+    figure("phase2.until", Unit::Size, CLIFF, "bytes written when that ends"),
+    figure("phase3.rate", Unit::BytesPerSecond, BY_EYE, "bytes a second behind the second cliff"),
+    figure("whole.rate", Unit::BytesPerSecond, BY_EYE, "mean over the whole drive"),
+    figure("media.rate", Unit::BytesPerSecond, RATE, "bytes a second that go to flash"),
+    figure("read.iops", Unit::PerSecond, RATE, "reads a second"),
+    figure("write.iops", Unit::PerSecond, RATE, "writes a second"),
+];
+
+/// The figure of that name.
+///
+/// # Errors
+/// There is none; the text names what there is.
+pub fn find(name: &str) -> Result<&'static Figure, String> {
+    FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
+        let hint = did_you_mean(name, FIGURES.iter().map(|figure| figure.name));
+        let all = FIGURES.map(|figure| figure.name).join(", ");
+        format!("no figure is called {name}{hint}; there are {all}")
+    })
+}
+
+impl Figure {
+    /// A value as a number: times in ns, rates in bytes a second, sizes in bytes.
+    ///
+    /// # Errors
+    /// It is no such value, or not above 0.
+    pub fn read(&self, value: &toml::Value) -> Result<f64, String> {
+        let number = match value {
+            toml::Value::Integer(number) => Some(*number as f64),
+            toml::Value::Float(number) => Some(*number),
+            _ => None,
+        };
+        let text = value.as_str().unwrap_or_default();
+        let name = self.name;
+        let quantity = |read: Result<u64, units::quantity::QuantityError>| {
+            read.map(|value| value as f64).map_err(|error| format!("{name}: {error}"))
+        };
+        let read = match self.unit {
+            Unit::PerSecond | Unit::Ratio | Unit::DriveWrites => {
+                number.ok_or_else(|| format!("{name} is a number, without quotation marks"))
+            }
+            Unit::Time => quantity(parse_duration(text)),
+            Unit::BytesPerSecond => quantity(parse_rate(text)),
+            Unit::Size => quantity(parse_size(text)),
+        }?;
+        if read.is_finite() && read > 0.0 { Ok(read) } else { Err(format!("{name} is {read}; it is above 0")) }
+    }
+
+    /// A value as a file has it, so that [`Figure::read`] reads it.
+    pub fn written(&self, value: f64) -> toml::Value {
+        let whole = value.round().max(1.0) as u64;
+        match self.unit {
+            Unit::PerSecond => toml::Value::Integer(whole as i64),
+            Unit::Ratio | Unit::DriveWrites => toml::Value::Float((value * 1000.0).round() / 1000.0),
+            Unit::Time => toml::Value::String(format!("{whole}ns")),
+            Unit::BytesPerSecond => toml::Value::String(format!("{whole}B/s")),
+            Unit::Size => toml::Value::String(format!("{whole}B")),
+        }
+    }
+
+    /// A value for people.
+    pub fn spoken(&self, value: f64) -> String {
+        let whole = value.round().max(0.0) as u64;
+        match self.unit {
+            Unit::PerSecond if value >= 1e6 => format!("{:.2}M/s", value / 1e6),
+            Unit::PerSecond if value >= 1e4 => format!("{:.1}k/s", value / 1e3),
+            Unit::PerSecond => format!("{value:.0}/s"),
+            Unit::Ratio => format!("{value:.3}"),
+            Unit::DriveWrites => format!("{value:.2} drive writes"),
+            Unit::Time => format_duration(rounded(whole)),
+            Unit::BytesPerSecond if value >= 1e9 => format!("{:.2}GB/s", value / 1e9),
+            Unit::BytesPerSecond if value >= 1e6 => format!("{:.0}MB/s", value / 1e6),
+            Unit::BytesPerSecond => format_rate(whole),
+            Unit::Size if value >= 1e9 => format!("{:.1}GB", value / 1e9),
+            Unit::Size => exact_size(whole),
+        }
+    }
+}
+
+/// Three digits of a time.
+fn rounded(nanos: u64) -> u64 {
+    let mut grain = 1;
+    while nanos / grain >= 1000 {
+        grain *= 10;
+    }
+    (nanos + grain / 2) / grain * grain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_reads_what_it_writes() {
+        for figure in &FIGURES {
+            let value = 1234.0;
+            let read = figure.read(&figure.written(value)).unwrap();
+            assert!((read - value).abs() < 1e-6, "{}: {read}", figure.name);
+            assert_eq!(find(figure.name).unwrap().name, figure.name);
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_or_value_is_told_with_what_would_do() {
+        assert!(find("iosp").unwrap_err().contains("iops"));
+        let mean = find("mean").unwrap();
+        for wrong in
+            [toml::Value::Integer(5), toml::Value::String("0ns".into()), toml::Value::String("5 apples".into())]
+        {
+            assert!(mean.read(&wrong).unwrap_err().contains("mean"), "{wrong}");
+        }
+    }
+}

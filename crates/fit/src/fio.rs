@@ -1,0 +1,148 @@
+//! What fio measured: its JSON output (`--output-format=json`) as experiments.
+//!
+//! *Simplified*: a job of one kind (`read`, `write`, `randread`, `randwrite`) is a closed loop at its depth, all its clones
+//! taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
+
+use crate::figure;
+use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use units::HostOp;
+use units::quantity::parse_size;
+
+/// Name of the source of what fio measured.
+const SOURCE: &str = "fio";
+
+/// What is known of a drive of `capacity` bytes from outputs of fio: a name and a text for each.
+///
+/// # Errors
+/// A text is no such output, or no job of any is of a kind that can be used: which, and why.
+pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<MeasuredDrive, String> {
+    let mut experiments = Vec::new();
+    let mut version = String::new();
+    for (file, text) in outputs {
+        // Warnings come before the document.
+        let document = text.find('{').map_or("", |begin| &text[begin..]);
+        let output: Value = serde_json::from_str(document)
+            .map_err(|error| format!("{file}: no JSON of fio ({error}); run fio with --output-format=json"))?;
+        let jobs = output["jobs"].as_array().ok_or_else(|| format!("{file}: it has no `jobs`, as fio's JSON has"))?;
+        output["fio version"].as_str().unwrap_or_default().clone_into(&mut version);
+        for job in jobs {
+            experiments.extend(experiment(job, &output["global options"], capacity));
+        }
+    }
+    if experiments.is_empty() {
+        return Err("no job of these is of the kinds read, write, randread or randwrite with requests that ended; \
+                    mixed ones and trims are not used"
+            .to_owned());
+    }
+    mark(&mut experiments);
+    let text = format!("{version}, {} of its outputs", outputs.len());
+    let sources = BTreeMap::from([(SOURCE.to_owned(), Source { text, host_ns: 0 })]);
+    let (own_writes, beyond) = (1.0, Vec::new());
+    Ok(MeasuredDrive { name: name.to_owned(), capacity, own_writes, beyond, sources, experiments })
+}
+
+/// A job as an experiment, if it is of a kind that is used.
+fn experiment(job: &Value, global: &Value, capacity: u64) -> Option<Experiment> {
+    let option = |name: &str| job["job options"][name].as_str().or_else(|| global[name].as_str());
+    let (op, order) = match option("rw").or_else(|| option("readwrite"))? {
+        "read" => (HostOp::Read, Order::Sequential),
+        "write" => (HostOp::Write, Order::Sequential),
+        "randread" => (HostOp::Read, Order::Random),
+        "randwrite" => (HostOp::Write, Order::Random),
+        _ => return None,
+    };
+    let bytes = |text: &str| {
+        // fio writes 4k, and means KiB by it.
+        let text = text.trim().to_ascii_lowercase();
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+        let unit = match unit.trim_end_matches("ib").trim_end_matches('b') {
+            "" => "B",
+            "k" => "KiB",
+            "m" => "MiB",
+            "g" => "GiB",
+            _ => return None,
+        };
+        parse_size(&format!("{number}{unit}")).ok()
+    };
+    let size = option("bs").or_else(|| option("blocksize")).map_or(Some(4096), bytes)?;
+    let whole = |name: &str| option(name).map_or(Some(1), |text| text.trim().parse::<u32>().ok());
+    let depth = whole("iodepth")?.checked_mul(whole("numjobs")?)?.max(1);
+    let found = &job[if op == HostOp::Read { "read" } else { "write" }];
+    if found["total_ios"].as_u64()? == 0 || !size.is_multiple_of(4096) {
+        return None;
+    }
+    let latency = [&found["lat_ns"], &found["clat_ns"]];
+    let percentile = |share: &str| latency.iter().find_map(|latency| latency["percentile"][share].as_f64());
+    let figures = [
+        ("iops", found["iops"].as_f64()),
+        ("rate", found["bw_bytes"].as_f64()),
+        ("min", latency[0]["min"].as_f64()),
+        ("mean", latency[0]["mean"].as_f64()),
+        ("p50", percentile("50.000000")),
+        ("p99", percentile("99.000000")),
+        ("p999", percentile("99.900000")),
+    ];
+    let measured = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some((figure::find(name).ok()?.name, value.filter(|value| *value > 0.0)?)));
+    let work = Work::Closed { op, order, size, depth, beside: 0.0, used: capacity, overwrites: 0.0 };
+    Some(Experiment { work, source: SOURCE.to_owned(), measured: measured.collect(), fit: BTreeSet::new(), line: 0 })
+}
+
+/// Marks what a drive is fitted to: the latency of one request at a time, the rate of the deepest queue of random
+/// requests, and that of writes in order. All else is predicted.
+fn mark(experiments: &mut [Experiment]) {
+    let deepest = |op: HostOp| {
+        let depths = experiments.iter().filter_map(|experiment| match experiment.work {
+            Work::Closed { op: its, order: Order::Random, depth, .. } if its == op => Some(depth),
+            _ => None,
+        });
+        depths.max()
+    };
+    let most = [HostOp::Read, HostOp::Write].map(deepest);
+    for experiment in experiments {
+        let Work::Closed { op, order, depth, .. } = experiment.work else { continue };
+        let name = match (op, order) {
+            (HostOp::Write, Order::Sequential) => "rate",
+            (HostOp::Read, Order::Random) if depth == 1 => "mean",
+            (HostOp::Write, Order::Random) if depth == 1 => "p50",
+            (HostOp::Read, Order::Random) if depth >= 32 && Some(depth) == most[0] => "iops",
+            _ => continue,
+        };
+        experiment.fit.extend(experiment.measured.keys().find(|measured| **measured == name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = r#"fio: this is a warning
+{"fio version": "fio-3.33", "global options": {"bs": "4k"}, "jobs": [
+ {"job options": {"rw": "randread", "iodepth": "8", "numjobs": "4"},
+  "read": {"total_ios": 1000, "iops": 100000.0, "bw_bytes": 409600000,
+           "lat_ns": {"min": 50000, "mean": 320000.0, "percentile": {"50.000000": 300000, "99.000000": 900000}}},
+  "write": {"total_ios": 0}},
+ {"job options": {"rw": "randrw"}, "read": {"total_ios": 5}, "write": {"total_ios": 5}}]}"#;
+
+    #[test]
+    fn a_job_of_one_kind_is_an_experiment_at_the_depth_of_all_its_clones() {
+        let drive = from_fio("d", 1 << 30, &[("a.json".into(), OUTPUT.into())]).unwrap();
+        assert_eq!(drive.experiments.len(), 1, "mixed jobs are left out");
+        let experiment = &drive.experiments[0];
+        assert!(matches!(experiment.work, Work::Closed { op: HostOp::Read, depth: 32, size: 4096, .. }));
+        assert!((experiment.measured["p99"] - 900_000.0).abs() < 0.5);
+        assert_eq!(experiment.fit.iter().copied().collect::<Vec<_>>(), ["iops"]);
+        let again = MeasuredDrive::from_text(&drive.to_text(), "again").unwrap();
+        assert_eq!(again.experiments[0].measured, experiment.measured);
+        assert_eq!(again.experiments[0].work, experiment.work);
+    }
+
+    #[test]
+    fn what_is_no_output_of_fio_is_told_with_what_to_do() {
+        let problem = from_fio("d", 1 << 30, &[("b.json".into(), "nothing".into())]).unwrap_err();
+        assert!(problem.contains("b.json") && problem.contains("--output-format=json"), "{problem}");
+    }
+}

@@ -1,0 +1,343 @@
+//! Fitting: one parameter after the other, in a fixed order, each to the figures that tell it, twice.
+//!
+//! Faithful to: a figure that nothing was fitted to is a prediction, whatever it turns out to be.
+//! Simplified: parameters are taken one by one, so that the first round fits each beside start values of those behind
+//! it; the second one corrects that.
+
+use crate::measured::{Experiment, MeasuredDrive};
+use crate::parameter::{PARAMETERS, Parameter, Told};
+use crate::subject::{Modelled, Outcome, Subject};
+use simulator::Setting;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Times that every parameter is fitted.
+const ROUNDS: usize = 2;
+/// A fitted figure is as near as this, as a share of it.
+const NEAR: f64 = 0.003;
+/// Most values of a parameter that are tried in a round.
+const TRIES: usize = 8;
+/// A parameter by so much larger changes its figures by at least so much, or it has no effect on them.
+const NUDGE: f64 = 0.05;
+const NO_EFFECT: f64 = 0.003;
+/// Logarithm by which a parameter is changed without effect before it is taken to have none: what limits a rate may
+/// be something else until then.
+const SPAN: f64 = 1.2;
+/// How much alike two parameters change all fitted figures when they cannot be told apart: the cosine.
+const ALIKE: f64 = 0.98;
+
+/// Watches a fit, and may stop it.
+pub trait Watch {
+    /// A value of a parameter is tried.
+    fn tries(&mut self, _parameter: &Parameter, _value: &str) {}
+    /// Whether to stop.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+    /// What was kept under this name by a fit that was stopped.
+    fn recall(&self, _name: &str) -> Option<Modelled> {
+        None
+    }
+    /// An experiment gave this: a later fit may recall it.
+    fn keep(&mut self, _name: &str, _found: &Modelled) {}
+}
+
+impl Watch for () {}
+
+/// A drive that was fitted.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// Keys and their values, in the order in which they were fitted.
+    pub settings: Vec<(String, String)>,
+    /// What every experiment gives then, in the order of the file.
+    pub outcomes: Vec<Outcome>,
+    /// What a reader should know: parameters that could not be fitted or told apart.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no fitted drive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
+    /// The figures or the stack cannot be used: why.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// Fits a stack to what was measured of a drive.
+///
+/// # Errors
+/// No figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
+pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> Result<Fitted, FitError> {
+    let all = &measured.experiments;
+    if all.iter().all(|experiment| experiment.fit.is_empty()) {
+        return Err(FitError::Unfit(
+            "no experiment names a figure in fit = [\"…\"]: say which figures to fit to; the others are predicted"
+                .to_owned(),
+        ));
+    }
+    let mut fitting = Fitting { measured, subject: start, found: BTreeMap::new(), warnings: Vec::new() };
+    for round in 0..ROUNDS {
+        for parameter in &PARAMETERS {
+            let told = parameter.told(all);
+            if !told.is_empty() {
+                fitting.solve(parameter, &told, round, watch)?;
+            }
+        }
+    }
+    fitting.tell_apart(watch)?;
+    let numbers: Vec<usize> = (0..all.len()).collect();
+    let outcomes = run(&mut fitting.subject, measured, &numbers, watch)?;
+    fitting.note_what_is_left(&outcomes);
+    Ok(Fitted { settings: fitting.settings(), outcomes, warnings: fitting.warnings })
+}
+
+/// A fit under way.
+struct Fitting<'a> {
+    measured: &'a MeasuredDrive,
+    subject: Subject,
+    /// Parameters that were fitted, by their place in the table.
+    found: BTreeMap<&'static str, f64>,
+    warnings: Vec<String>,
+}
+
+impl Fitting<'_> {
+    fn settings(&self) -> Vec<(String, String)> {
+        let fitted = PARAMETERS.iter().filter_map(|parameter| {
+            let value = self.found.get(parameter.key)?;
+            Some(parameter.written(self.subject.config(), *value))
+        });
+        fitted.collect()
+    }
+
+    /// Finds the value of a parameter at which its figures are right in the mean.
+    fn solve(
+        &mut self,
+        parameter: &Parameter,
+        told: &[Told],
+        round: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<(), FitError> {
+        let Some(mut value) = parameter.value(self.subject.config()) else {
+            if round == 0 {
+                self.warnings.push(format!(
+                    "{} has no value above 0 in the stack to begin with, and was not fitted",
+                    parameter.key
+                ));
+            }
+            return Ok(());
+        };
+        let (low, high) = parameter.range;
+        let mut tried: Vec<(f64, f64)> = Vec::new();
+        for _ in 0..TRIES {
+            let error = self.error(parameter, value, told, watch)?;
+            tried.push((value.ln(), error));
+            if error.abs() < NEAR {
+                break;
+            }
+            let next = next_value(&tried).exp().clamp(low, high);
+            if tried.iter().any(|(tried, _)| (tried - next.ln()).abs() < NEAR / 10.0) {
+                break;
+            }
+            if is_without_effect(&tried) {
+                if round == 0 {
+                    self.warnings.push(format!(
+                        "{} has no effect on what tells it ({}) and keeps its value",
+                        parameter.key,
+                        self.names(told)
+                    ));
+                }
+                return self.take(parameter, tried[0].0.exp());
+            }
+            value = next;
+        }
+        let best = tried.iter().min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        let Some((best, _)) = best.copied() else { return Ok(()) };
+        self.found.insert(parameter.key, best.exp());
+        self.take(parameter, best.exp())
+    }
+
+    fn take(&mut self, parameter: &Parameter, value: f64) -> Result<(), FitError> {
+        self.subject = self.with(parameter, value)?;
+        Ok(())
+    }
+
+    fn with(&self, parameter: &Parameter, value: f64) -> Result<Subject, FitError> {
+        let (key, text) = parameter.written(self.subject.config(), value);
+        self.subject.with(&[Setting::new(&key, &text, "the fit")]).map_err(FitError::Unfit)
+    }
+
+    /// How far the figures are off in the mean, as logarithms; positive: the parameter is too large.
+    fn error(
+        &mut self,
+        parameter: &Parameter,
+        value: f64,
+        told: &[Told],
+        watch: &mut dyn Watch,
+    ) -> Result<f64, FitError> {
+        let mut subject = self.with(parameter, value)?;
+        watch.tries(parameter, &parameter.written(subject.config(), value).1);
+        let found = figures(&mut subject, self.measured, told, watch)?;
+        if parameter.value(self.subject.config()) == Some(value) {
+            self.subject = subject; // with the states that were made for it
+        }
+        let errors = told.iter().zip(&found).map(|((number, name, sign), found)| {
+            sign * (found / self.measured.experiments[*number].measured[name]).ln()
+        });
+        Ok(errors.sum::<f64>() / told.len() as f64)
+    }
+
+    /// Warns of parameters that change the fitted figures alike, or not at all.
+    fn tell_apart(&mut self, watch: &mut dyn Watch) -> Result<(), FitError> {
+        let all = &self.measured.experiments;
+        let mut told: Vec<Told> = PARAMETERS.iter().flat_map(|parameter| parameter.told(all)).collect();
+        told.sort_by_key(|(number, name, _)| (*number, *name));
+        told.dedup_by_key(|(number, name, _)| (*number, *name));
+        let before = figures(&mut self.subject, self.measured, &told, watch)?;
+        let mut changes: Vec<(&Parameter, Vec<f64>)> = Vec::new();
+        for parameter in PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key)) {
+            let value = self.found[parameter.key] * (1.0 + NUDGE);
+            watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
+            let mut subject = self.with(parameter, value)?;
+            let after = figures(&mut subject, self.measured, &told, watch)?;
+            let change: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
+            if change.iter().all(|change| change.abs() < NO_EFFECT) {
+                self.warnings.push(format!(
+                    "{} changes none of the fitted figures at its value: it may as well be another one",
+                    parameter.key
+                ));
+            } else {
+                changes.push((parameter, change));
+            }
+            if let Some(other) = parameter.known_with.filter(|other| !self.found.contains_key(other)) {
+                self.warnings.push(format!(
+                    "{} and {other} cannot be told apart: what was fitted knows their sum alone. {other} kept its value",
+                    parameter.key
+                ));
+            }
+        }
+        for (index, (one, change)) in changes.iter().enumerate() {
+            for (other, its) in &changes[index + 1..] {
+                if cosine(change, its).abs() > ALIKE {
+                    self.warnings.push(format!(
+                        "{} and {} cannot be told apart: they change all fitted figures alike. Measure something that \
+                         only one of them changes, or leave one as it is",
+                        one.key, other.key
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fitted figures that are not right all the same: something the stack does not have, or that contradicts others.
+    fn note_what_is_left(&mut self, outcomes: &[Outcome]) {
+        for (experiment, outcome) in self.measured.experiments.iter().zip(outcomes) {
+            let Ok(found) = outcome else { continue };
+            for name in &experiment.fit {
+                let (Some(found), Some(measured)) = (found.get(name), experiment.measured.get(name)) else { continue };
+                let error = found / measured - 1.0;
+                if error.abs() > experiment.band(name).unwrap_or(0.1) {
+                    self.warnings.push(format!(
+                        "{name} of \"{}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the stack \
+                         has nothing that explains it",
+                        experiment.title(),
+                        error * 100.0
+                    ));
+                }
+            }
+        }
+    }
+
+    fn names(&self, told: &[Told]) -> String {
+        let name = |(number, name, _): &Told| format!("{name} of \"{}\"", self.measured.experiments[*number].title());
+        told.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What the subject makes of these figures.
+fn figures(
+    subject: &mut Subject,
+    measured: &MeasuredDrive,
+    told: &[Told],
+    watch: &mut dyn Watch,
+) -> Result<Vec<f64>, FitError> {
+    let mut numbers: Vec<usize> = told.iter().map(|(number, ..)| *number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let outcomes = run(subject, measured, &numbers, watch)?;
+    let figure = |(number, name, _): &Told| {
+        let place = numbers.iter().position(|one| one == number).expect("it was run");
+        let experiment = &measured.experiments[*number];
+        let problem = |problem: &str| FitError::Unfit(format!("\"{}\": {problem}", experiment.title()));
+        let found = outcomes[place].as_ref().map_err(|text| problem(text))?;
+        found.get(name).copied().ok_or_else(|| problem(&format!("the simulated drive has no {name} to fit")))
+    };
+    told.iter().map(figure).collect()
+}
+
+/// Does experiments by their numbers, but for those that were kept.
+fn run(
+    subject: &mut Subject,
+    measured: &MeasuredDrive,
+    numbers: &[usize],
+    watch: &mut dyn Watch,
+) -> Result<Vec<Outcome>, FitError> {
+    if watch.is_stopped() {
+        return Err(FitError::Stopped);
+    }
+    let name = |number: usize| format!("{}\n{}", subject.identity(), measured.experiments[number].title());
+    let names: Vec<String> = numbers.iter().map(|number| name(*number)).collect();
+    let mut outcomes: Vec<Option<Outcome>> = names.iter().map(|name| watch.recall(name).map(Ok)).collect();
+    let missing: Vec<usize> = (0..numbers.len()).filter(|place| outcomes[*place].is_none()).collect();
+    let experiments: Vec<(&Experiment, Nanos)> = missing
+        .iter()
+        .map(|place| {
+            let experiment = &measured.experiments[numbers[*place]];
+            (experiment, measured.sources[&experiment.source].host_ns)
+        })
+        .collect();
+    for (place, outcome) in missing.iter().zip(subject.run_all(&experiments)) {
+        if let Ok(found) = &outcome {
+            watch.keep(&names[*place], found);
+        }
+        outcomes[*place] = Some(outcome);
+    }
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Whether values far from each other gave the same.
+fn is_without_effect(tried: &[(f64, f64)]) -> bool {
+    let span = |of: fn(&(f64, f64)) -> f64| {
+        let values = tried.iter().map(of);
+        values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
+    };
+    let width = span(|(value, _)| *value);
+    width > SPAN && span(|(_, error)| *error) < 0.02 * width
+}
+
+/// The next logarithm to try: between two values of different signs, or along the line through the last two.
+fn next_value(tried: &[(f64, f64)]) -> f64 {
+    let (x, error) = tried[tried.len() - 1];
+    // As if the figure were proportional, and by half as much or double at most.
+    let guess = x - error.clamp(-0.7, 0.7);
+    let below = tried.iter().filter(|(_, error)| *error < 0.0).max_by(|a, b| a.0.total_cmp(&b.0));
+    let above = tried.iter().filter(|(_, error)| *error > 0.0).min_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((low, under)), Some((high, over))) = (below, above)
+        && low < high
+    {
+        let share = (under / (under - over)).clamp(0.1, 0.9);
+        return low + share * (high - low);
+    }
+    let [.., (before, error_before), _] = tried else { return guess };
+    let slope = (error - error_before) / (x - before);
+    // Where it has no effect yet, a good deal further.
+    if slope > 0.05 { x - (error / slope).clamp(-1.5, 1.5) } else { x - 0.7 * error.signum() }
+}
+
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    product(a, b) / (product(a, a) * product(b, b)).sqrt()
+}

@@ -1,0 +1,429 @@
+//! The simulated drive that stands for a real one: as many dies, fewer and smaller blocks, in the states that
+//! experiments begin with.
+//!
+//! *Why smaller*: times come from dies, channels and the host, write amplification from shares. Neither knows how many
+//! blocks a die has or how long they are, once there are enough. An erase takes as much less time as a block is shorter.
+//! A test halves the drive.
+
+use crate::figure::{self, Figure};
+use crate::host::{self, Client, Pace};
+use crate::measured::{Experiment, MeasuredDrive, Order, Work};
+use engine::random::Stream;
+use metrics::Histogram;
+use nand::{CountedFlash, Counters, Flash as _, TimedFlash};
+use rayon::prelude::*;
+use simulator::config::{Config, Setting};
+use simulator::{BlockDevice, Completions, Drive, DrivePlan, DriveState, Fill, Progress};
+use std::collections::{BTreeMap, BTreeSet};
+use trace::Workload as _;
+use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+
+/// Bytes of the random writes that bring a drive into a state.
+const SMALL: u64 = 4096;
+/// Overwrites after which a drive is taken to be in steady state.
+const STEADY: f64 = 6.0;
+/// Overwrites before writes are offered, as the published method has it.
+const BEFORE_OFFERED: f64 = 3.0;
+/// Requests that clients of such an experiment have at the drive at most: seven with 64 each.
+const OFFERED_LIMIT: u32 = 448;
+/// Share of reads among what is offered.
+const OFFERED_READS: f64 = 0.01;
+/// Time before latencies count, ns.
+const WARM_UP: Nanos = 200_000_000;
+/// Requests of one client that latencies are taken of.
+const REQUESTS: u64 = 30_000;
+/// Share of the used bytes that is written while a rate of writes is taken, at least.
+const WRITTEN: f64 = 0.05;
+/// Windows of a transient: a fiftieth of a drive write each, over four drive writes.
+const TRANSIENT: (f64, usize) = (50.0, 200);
+/// Windows of a fill.
+const FILL: usize = 200;
+/// Sizes of drives are whole numbers of it.
+const MIB: u64 = 1 << 20;
+/// Blocks a die should have, and word lines a block.
+const BLOCKS: u64 = 1024;
+const WORD_LINES: u64 = 8;
+
+/// Shares of a latency distribution by the names of figures.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p99999", 0.99999)];
+
+/// A state that experiments begin with: bytes filled in order, and times they were overwritten at random, in
+/// thousandths.
+type Begins = (u64, u64);
+
+/// A drive of a stack, smaller than it would be.
+#[derive(Debug)]
+pub struct Subject {
+    name: String,
+    /// Of the stack, and what was laid over it.
+    settings: Vec<Setting>,
+    /// Bytes of the real drive, and what it writes of its own, as a factor.
+    capacity: u64,
+    own_writes: f64,
+    /// Every size of the real drive is this many times smaller.
+    scale: u64,
+    config: Config,
+    plan: DrivePlan,
+    states: BTreeMap<Begins, DriveState>,
+}
+
+/// Figures of an experiment on the simulated drive, by name: times in ns.
+pub type Modelled = BTreeMap<&'static str, f64>;
+
+/// What an experiment gave, or why it could not be done.
+pub type Outcome = Result<Modelled, String>;
+
+impl Subject {
+    /// The drive of a stack, changed by settings, `scale` times smaller than `measured`.
+    ///
+    /// # Errors
+    /// The stack is none, or its drive cannot be built: why.
+    pub fn new(stack: &str, over: &[Setting], measured: &MeasuredDrive, scale: u64) -> Result<Self, String> {
+        let (name, mut settings) = Config::read(stack).map_err(|error| error.to_string())?;
+        settings.extend_from_slice(over);
+        Self::of(name, settings, (measured.capacity, measured.own_writes), scale)
+    }
+
+    fn of(
+        name: String,
+        settings: Vec<Setting>,
+        (capacity, own_writes): (u64, f64),
+        scale: u64,
+    ) -> Result<Self, String> {
+        let whole = Config::resolve(name.clone(), &settings).map_err(|error| error.to_string())?;
+        let smaller = smaller(&whole, capacity, scale);
+        let all: Vec<Setting> = settings.iter().cloned().chain(smaller).collect();
+        let config = Config::resolve(name.clone(), &all).map_err(|error| error.to_string())?;
+        let plan = DrivePlan::new(config.clone()).map_err(|error| error.to_string())?;
+        Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states: BTreeMap::new() })
+    }
+
+    /// The same drive with other values of some keys. States stay where none of these keys can change them.
+    ///
+    /// # Errors
+    /// As [`Subject::new`].
+    pub fn with(&self, over: &[Setting]) -> Result<Self, String> {
+        let settings: Vec<Setting> = self.settings.iter().cloned().chain(over.iter().cloned()).collect();
+        let mut other = Self::of(self.name.clone(), settings, (self.capacity, self.own_writes), self.scale)?;
+        if over.iter().all(|setting| is_about_time(&setting.key)) {
+            other.states.clone_from(&self.states);
+        }
+        Ok(other)
+    }
+
+    /// The configuration of the smaller drive.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Names everything that its figures depend on.
+    pub fn identity(&self) -> String {
+        let pairs = self.config.resolved.iter().map(|(key, value)| format!("{key}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
+    /// latency.
+    pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)]) -> Vec<Outcome> {
+        let begins: BTreeSet<Begins> = experiments.iter().filter_map(|(one, _)| self.begins(one)).collect();
+        let missing: Vec<Begins> = begins.into_iter().filter(|begins| !self.states.contains_key(begins)).collect();
+        let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins))).collect();
+        let mut failed = BTreeMap::new();
+        for (begins, state) in made {
+            match state {
+                Ok(state) => _ = self.states.insert(begins, state),
+                Err(problem) => _ = failed.insert(begins, problem),
+            }
+        }
+        let one = |(experiment, host_ns): &(&Experiment, Nanos)| {
+            let problem = self.begins(experiment).and_then(|begins| failed.get(&begins).cloned());
+            problem.map_or_else(|| self.run(experiment, *host_ns), Err)
+        };
+        experiments.par_iter().with_max_len(1).map(one).collect()
+    }
+
+    /// The state an experiment begins with; `None`: an erased drive.
+    fn begins(&self, experiment: &Experiment) -> Option<Begins> {
+        match experiment.work {
+            Work::Closed { used, overwrites, .. } => Some((self.scaled(used), thousandths(overwrites))),
+            Work::Offered { .. } => Some((self.bytes(), thousandths(BEFORE_OFFERED))),
+            Work::Amplification { used, window_end, window } => {
+                Some((self.scaled(used), thousandths(window_end.map_or(STEADY, |end| end - window))))
+            }
+            Work::Transient { used, .. } => Some((self.scaled(used), 0)),
+            Work::Fill { .. } => None,
+        }
+    }
+
+    fn run(&self, experiment: &Experiment, host_ns: Nanos) -> Outcome {
+        match experiment.work {
+            Work::Closed { op, order, size, depth, beside, used, .. } => {
+                let used = self.scaled(used);
+                let reads = if op == HostOp::Read { 1.0 } else { 0.0 };
+                let client = Client { pace: Pace::Depth(depth), reads, order, size, within: used };
+                let writers = writers(beside, 0.0, used);
+                let clients: Vec<Client> = std::iter::once(client).chain(writers).collect();
+                let written = if op == HostOp::Write { (used as f64 * WRITTEN) as u64 / size } else { 0 };
+                let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
+                    host::measure(drive, &clients, WARM_UP, REQUESTS.max(written), seed)
+                })?;
+                let first = &found[0];
+                let is_write = usize::from(op == HostOp::Write);
+                let mut figures = Modelled::new();
+                figures.insert("iops", first.per_second());
+                figures.insert("rate", first.per_second() * size as f64);
+                latencies(&mut figures, "", [&first.reads, &first.writes][is_write], first.least[is_write]);
+                Ok(figures)
+            }
+            Work::Offered { writes_per_second } => {
+                let all = self.bytes();
+                let probe = Client { pace: Pace::Depth(1), reads: 0.5, order: Order::Random, size: SMALL, within: all };
+                let rate = writes_per_second / (1.0 - OFFERED_READS);
+                let clients: Vec<Client> = std::iter::once(probe).chain(writers(rate, OFFERED_READS, all)).collect();
+                let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
+                    host::measure(drive, &clients, WARM_UP, REQUESTS, seed)
+                })?;
+                let (probe, writers) = (&found[0], &found[1]);
+                let mut figures = Modelled::new();
+                figures.insert("iops", writers.writes.count() as f64 * 1e9 / writers.elapsed as f64);
+                latencies(&mut figures, "read.", &probe.reads, probe.least[0]);
+                latencies(&mut figures, "write.", &probe.writes, probe.least[1]);
+                Ok(figures)
+            }
+            Work::Amplification { used, window_end, window } => {
+                let begins = self.begins(experiment).expect("it begins with a state");
+                let window = if window_end.is_some() { window } else { 1.0 };
+                let waf = self.amplification(self.scaled(used), begins, window)?;
+                Ok(Modelled::from([("waf", waf * self.own_writes)]))
+            }
+            Work::Transient { used, depth } => {
+                let within = self.scaled(used);
+                let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
+                let requests = (within as f64 / SMALL as f64 / TRANSIENT.0) as u64;
+                let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
+                    host::windows(drive, client, requests, TRANSIENT.1, seed)
+                })?;
+                let rates: Vec<f64> = times.iter().map(|time| requests as f64 * 1e9 / *time as f64).collect();
+                Ok(turning_points(&rates))
+            }
+            Work::Fill { size, depth } => {
+                let within = self.bytes();
+                let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Sequential, size, within };
+                let requests = within / size / FILL as u64;
+                let times =
+                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests.max(1), FILL, seed))?;
+                let step = requests.max(1) * size;
+                let rates: Vec<f64> = times.iter().map(|time| step as f64 * 1e9 / *time as f64).collect();
+                Ok(phases(&rates, (step * self.scale) as f64, &experiment.measured))
+            }
+        }
+    }
+
+    /// Bytes the host sees.
+    fn bytes(&self) -> u64 {
+        self.plan.host_sectors() * SECTOR_BYTES
+    }
+
+    /// What stands for so many bytes of the real drive.
+    fn scaled(&self, bytes: u64) -> u64 {
+        (bytes / self.scale / SMALL * SMALL).min(self.bytes())
+    }
+
+    fn seed(&self) -> u64 {
+        self.config.values.whole("engine.seed")
+    }
+
+    /// Brings a drive without time into a state.
+    fn make(&self, (used, overwrites): Begins) -> Result<DriveState, String> {
+        let mut drive = self.plan.assemble(CountedFlash::new(self.plan.fresh_state()));
+        let sectors_per_page = self.plan.geometry.sectors_per_page();
+        let mut fill = Fill::of(used / SECTOR_BYTES, sectors_per_page, 1.0);
+        let (mut batch, mut completions) = (Vec::new(), Completions::default());
+        loop {
+            batch.clear();
+            fill.next_batch(&mut batch, 64).map_err(|error| error.to_string())?;
+            if batch.is_empty() {
+                break;
+            }
+            batch.iter().try_for_each(|request| serve(&mut drive, &mut completions, request))?;
+        }
+        self.overwrite(&mut drive, used, overwrites as f64 / 1000.0, "before")?;
+        Ok(DriveState::of(&drive))
+    }
+
+    /// Writes `times` as much as `used` bytes to random places among them, drawn by the stream called `when`.
+    fn overwrite(&self, drive: &mut Drive<CountedFlash>, used: u64, times: f64, when: &str) -> Result<u64, String> {
+        let mut stream = Stream::new(self.seed(), when);
+        let (places, sectors) = (used / SMALL, (SMALL / SECTOR_BYTES) as u32);
+        let writes = (places as f64 * times) as u64;
+        let mut completions = Completions::default();
+        for _ in 0..writes {
+            let first_sector = stream.below(places) * u64::from(sectors);
+            let request = Request { arrival: 0, first_sector, sectors, op: HostOp::Write, fua: false };
+            serve(drive, &mut completions, &request)?;
+        }
+        Ok(writes)
+    }
+
+    /// Bytes programmed for each byte of random writes, over `window` times `used`.
+    fn amplification(&self, used: u64, begins: Begins, window: f64) -> Result<f64, String> {
+        let fresh = self.plan.fresh_state();
+        let resumed = self.states[&begins].resume(&self.plan, fresh, CountedFlash::new);
+        let mut drive: Drive<CountedFlash> = resumed.map_err(|error| error.to_string())?;
+        let programs = |drive: &Drive<CountedFlash>| Counters::total(&drive.flash().state().counters.programs);
+        let before = programs(&drive);
+        let writes = self.overwrite(&mut drive, used, window, "measured")?;
+        let bytes = (programs(&drive) - before) * u64::from(self.plan.geometry.page_bytes);
+        Ok(bytes as f64 / (writes * SMALL) as f64)
+    }
+
+    /// Lets clients work on a drive in a state, with time; `None`: on an erased one.
+    fn timed<T>(
+        &self,
+        begins: Option<Begins>,
+        host_ns: Nanos,
+        work: impl FnOnce(&mut Drive<TimedFlash>, u64) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let latency = self.config.values.whole("host.latency") + host_ns / 2;
+        let host = Setting::new("host.latency", &format!("{latency}ns"), "the host that measured");
+        let own = self.config.resolved.iter().map(|(key, value)| Setting::new(key, value, "the stack"));
+        let settings: Vec<Setting> = own.chain([host]).collect();
+        let config = Config::resolve(self.name.clone(), &settings).map_err(|error| error.to_string())?;
+        let plan = DrivePlan::new(config).map_err(|error| error.to_string())?;
+        let fresh = plan.fresh_state();
+        let mut drive: Drive<TimedFlash> = match begins {
+            None => plan.assemble(plan.timed(fresh)),
+            Some(begins) => {
+                let resumed = self.states[&begins].resume(&plan, fresh, |state| plan.timed(state));
+                resumed.map_err(|error| error.to_string())?
+            }
+        };
+        work(&mut drive, self.seed())
+    }
+}
+
+/// Settings of a drive that is `scale` times smaller: with blocks as much shorter as is needed for [`BLOCKS`] of them a
+/// die, but not shorter than [`WORD_LINES`].
+fn smaller(config: &Config, capacity: u64, scale: u64) -> Vec<Setting> {
+    let values = &config.values;
+    let [pages, line, page] =
+        ["flash.pages_per_block", "flash.word_line_pages", "flash.page_size"].map(|key| values.whole(key).max(1));
+    let dies = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
+    let block = pages * page * values.whole("flash.planes_per_die");
+    let flash = capacity as f64 / scale as f64 * (1.0 + values.real("drive.over_provisioning"));
+    let blocks = (flash / (dies * block) as f64).max(1.0);
+    let wanted = (BLOCKS as f64 / blocks).ceil() as u64;
+    let lines = pages / line;
+    let shorter = (1..=lines)
+        .filter(|by| lines.is_multiple_of(*by) && lines / by >= WORD_LINES && *by <= wanted)
+        .max()
+        .unwrap_or(1);
+    let set = |key: &str, value: String| Setting::new(key, &value, "the size of the simulated drive");
+    vec![
+        set("drive.capacity", format!("{}B", capacity / scale / MIB * MIB)),
+        set("flash.pages_per_block", (pages / shorter).to_string()),
+        set("flash.erase_time", format!("{}ns", values.whole("flash.erase_time") / shorter)),
+    ]
+}
+
+/// Whether a key says only how long something takes: states do not depend on it.
+fn is_about_time(key: &str) -> bool {
+    ["flash.read_time", "flash.program_time", "flash.slc_program_time", "flash.erase_time", "flash.bus_bandwidth"]
+        .contains(&key)
+        || key.starts_with("host.")
+        || key.starts_with("controller.")
+        || ["flash.page_read_times", "flash.suspend_step", "flash.program_memory"].contains(&key)
+}
+
+fn writers(per_second: f64, reads: f64, within: u64) -> Option<Client> {
+    let pace = Pace::PerSecond(per_second, OFFERED_LIMIT);
+    (per_second > 0.0).then_some(Client { pace, reads, order: Order::Random, size: SMALL, within })
+}
+
+/// The figures of a distribution that has enough durations for them, with `prefix` before their names.
+fn latencies(figures: &mut Modelled, prefix: &str, histogram: &Histogram, least: Nanos) {
+    if histogram.count() == 0 {
+        return;
+    }
+    let mut insert = |name: &str, value: f64| {
+        if let Ok(Figure { name, .. }) = figure::find(&format!("{prefix}{name}")) {
+            figures.insert(name, value);
+        }
+    };
+    insert("min", least as f64);
+    insert("mean", histogram.mean());
+    for (name, share) in PERCENTILES {
+        if let Some(value) = histogram.supported(share) {
+            insert(name, value as f64);
+        }
+    }
+}
+
+/// Where the rate of a transient turns. It is steady in the last drive write.
+fn turning_points(rates: &[f64]) -> Modelled {
+    let mean = |part: &[f64]| part.len() as f64 / part.iter().map(|rate| rate.recip()).sum::<f64>();
+    let per_drive_write = TRANSIENT.0 as usize;
+    let steady = mean(&rates[rates.len() - per_drive_write..]);
+    let mut figures = Modelled::from([("steady", steady), ("plateau", mean(&rates[1..4]))]);
+    let plateau = figures["plateau"];
+    let at = |window: usize| window as f64 / TRANSIENT.0;
+    if let Some(onset) = rates.iter().skip(1).position(|rate| *rate < 0.95 * plateau) {
+        figures.insert("onset", at(onset + 1));
+    }
+    let lowest = rates.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+    if let Some((window, low)) = lowest {
+        figures.insert("low", *low);
+        figures.insert("low_at", at(window) + 0.5 / TRANSIENT.0);
+    }
+    figures
+}
+
+/// The phases of a fill, in windows of `step` bytes. Where cliffs are is looked for between the phases that were
+/// measured; the rates are those away from them.
+fn phases(rates: &[f64], step: f64, measured: &BTreeMap<&'static str, f64>) -> Modelled {
+    let mean = |from: f64, to: f64| {
+        let first = ((from / step) as usize).min(rates.len() - 1);
+        let last = ((to / step).ceil() as usize).clamp(first + 1, rates.len());
+        (last - first) as f64 / rates[first..last].iter().map(|rate| rate.recip()).sum::<f64>()
+    };
+    let end = step * rates.len() as f64;
+    let mut figures = Modelled::from([("whole.rate", mean(0.0, end))]);
+    let marks = ["phase1.until", "phase2.until"].map(|name| measured.get(name).copied());
+    let mut from = 0.0;
+    let names = [("phase1.rate", "phase1.until"), ("phase2.rate", "phase2.until")];
+    for ((rate_name, until_name), mark) in names.into_iter().zip(marks) {
+        let Some(mark) = mark else {
+            figures.insert(rate_name, mean(from + 0.1 * (end - from), from + 0.8 * (end - from)));
+            return figures;
+        };
+        let rate = mean(from + 0.2 * (mark - from), from + 0.7 * (mark - from));
+        let behind = mean((mark * 1.3).min(end - step), (mark * 1.6).min(end));
+        figures.insert(rate_name, rate);
+        let threshold = (rate * behind).sqrt();
+        let begin = ((from + 0.2 * (mark - from)) / step) as usize;
+        if behind < 0.9 * rate
+            && let Some(window) = (begin..rates.len()).find(|window| rates[*window] < threshold)
+        {
+            figures.insert(until_name, step * window as f64);
+        }
+        from = mark;
+    }
+    figures.insert("phase3.rate", mean(from + 0.1 * (end - from), end));
+    figures
+}
+
+fn thousandths(times: f64) -> u64 {
+    (times * 1000.0).round() as u64
+}
+
+/// Serves one request on a drive without time.
+fn serve(drive: &mut Drive<CountedFlash>, completions: &mut Completions, request: &Request) -> Result<(), String> {
+    drive.submit(0, request);
+    while drive.outstanding() > 0 {
+        let progress = drive.advance(completions);
+        if progress == Progress::Idle || completions.done.iter().any(|done| done.failed) {
+            return Err("the drive has no room for what was to be written to it; give it more flash".to_owned());
+        }
+    }
+    Ok(())
+}

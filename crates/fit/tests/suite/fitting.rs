@@ -1,0 +1,108 @@
+//! A drive that this program simulates is measured, with noise, and its parameters are found again.
+
+use engine::random::Stream;
+use fit::{Experiment, MeasuredDrive, Subject, fit};
+use simulator::Setting;
+
+const STACK: &str = "micron-7450-max-like";
+const SCALE: u64 = 256;
+
+/// What the drive is, which the fit does not know.
+const TRUTH: [(&str, f64, &str); 4] = [
+    ("drive.over_provisioning", 0.36, "36%"),
+    ("flash.program_time", 1.5e6, "1500us"),
+    ("flash.read_time", 63e3, "63us"),
+    ("host.latency", 2.2e3, "2200ns"),
+];
+
+const EXPERIMENTS: &str = r#"
+name = "a simulated drive"
+capacity = "745.2GiB"
+[source.s]
+text = "this program"
+[[experiment]]
+kind = "amplification"
+used = "745.2GiB"
+source = "s"
+fit = ["waf"]
+measured = { waf = 2.0 }
+[[experiment]]
+kind = "transient"
+used = "745.2GiB"
+depth = 448
+source = "s"
+fit = ["plateau"]
+measured = { plateau = 1, steady = 1 }
+[[experiment]]
+kind = "offered"
+writes_per_second = 10_000
+source = "s"
+fit = ["read.mean", "write.p50"]
+measured = { read.mean = "1us", read.p99 = "2us", write.p50 = "1us" }
+[[experiment]]
+kind = "offered"
+writes_per_second = 60_000
+source = "s"
+measured = { read.mean = "1us", read.p99 = "2us" }
+[[experiment]]
+kind = "amplification"
+used = "521.6GiB"
+source = "s"
+measured = { waf = 1.0 }
+"#;
+
+/// The experiments, with the figures of the true drive, each off by up to 1.5 %.
+fn measured() -> MeasuredDrive {
+    let mut drive = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
+    let settings: Vec<Setting> = TRUTH.iter().map(|(key, _, text)| Setting::new(key, text, "the truth")).collect();
+    let mut subject = Subject::new(STACK, &settings, &drive, SCALE).unwrap();
+    let all: Vec<(&Experiment, u64)> = drive.experiments.iter().map(|one| (one, 0)).collect();
+    let found: Vec<_> = subject.run_all(&all).into_iter().map(Result::unwrap).collect();
+    let mut noise = Stream::new(7, "noise");
+    for (experiment, found) in drive.experiments.iter_mut().zip(found) {
+        for (name, value) in &mut experiment.measured {
+            *value = found[name] * (1.0 + 0.015 * (2.0 * noise.unit() - 1.0));
+        }
+    }
+    drive
+}
+
+#[test]
+fn a_fit_finds_the_parameters_of_a_simulated_drive_and_predicts_what_it_has_not_seen() {
+    let measured = measured();
+    let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
+    let fitted = fit(start, &measured, &mut ()).unwrap();
+    for (key, truth, _) in TRUTH {
+        let text = &fitted.settings.iter().find(|(fitted, _)| fitted == key).unwrap_or_else(|| panic!("{key}")).1;
+        let number: f64 = text.trim_end_matches(['n', 's', '%']).parse().unwrap();
+        let value = if text.ends_with('%') { number / 100.0 } else { number };
+        assert!((value / truth - 1.0).abs() < 0.05, "{key} is {truth}, and {value} was found");
+    }
+    for (experiment, found) in measured.experiments.iter().zip(&fitted.outcomes) {
+        for (name, value) in &experiment.measured {
+            let (found, band) = (found.as_ref().unwrap()[name], experiment.band(name).unwrap_or(0.1));
+            assert!((found / value - 1.0).abs() < band.max(0.04), "{}: {name} {value} {found}", experiment.title());
+        }
+    }
+    assert_eq!(fitted.warnings, Vec::<String>::new());
+}
+
+/// A lone read knows no more than the sum of the host's time and that of the array.
+#[test]
+fn parameters_that_one_figure_cannot_tell_apart_are_named() {
+    let mut measured = measured();
+    measured.experiments = vec![measured.experiments[2].clone()];
+    measured.experiments[0].fit = ["read.mean"].into();
+    let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
+    let fitted = fit(start, &measured, &mut ()).unwrap();
+    let told = |warning: &String| warning.contains("flash.read_time and host.latency cannot be told apart");
+    assert!(fitted.warnings.iter().any(told), "{:?}", fitted.warnings);
+}
+
+#[test]
+fn without_a_figure_to_fit_to_there_is_no_fit() {
+    let mut measured = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
+    measured.experiments.iter_mut().for_each(|experiment| experiment.fit.clear());
+    let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
+    assert!(fit(start, &measured, &mut ()).unwrap_err().to_string().contains("fit = "));
+}

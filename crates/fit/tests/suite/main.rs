@@ -1,0 +1,5 @@
+//! Measured drives, the drives that stand for them, and fitting.
+
+mod files;
+mod fitting;
+mod scale;

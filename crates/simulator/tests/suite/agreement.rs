@@ -1,0 +1,69 @@
+//! Write amplification beside that of another simulator on the same ground: sssl-ftlsim (Desnoyers, commit 48294f5),
+//! 8,192 blocks of 64 pages for the user, random 4 KiB writes until settled. What it gave was measured once.
+
+use crate::support::{go, plan};
+use nand::{CountedFlash, Counters, Flash};
+use simulator::BlockDevice;
+use simulator::run::Loop;
+
+const USER_BLOCKS: u64 = 8192;
+const PAGES: u64 = 64;
+
+/// Blocks, cleaning, and what the other one gave for uniform writes and for 80 % of them to 20 % of the pages.
+const OTHER: [(u64, &[&str], f64, f64); 6] = [
+    (8_809, &["ftl.gc.victim=greedy"], 6.6227, 6.9865),
+    (8_809, &["ftl.gc.victim=fifo"], 7.3260, 7.6924),
+    (9_638, &["ftl.gc.victim=greedy"], 3.3541, 3.7166),
+    (9_638, &["ftl.gc.victim=windowed-greedy", "ftl.gc.window_blocks=512"], 3.4375, 3.7905),
+    (11_378, &["ftl.gc.victim=greedy"], 1.9435, 2.2764),
+    (11_378, &["ftl.gc.victim=fifo"], 1.9916, 2.3179),
+];
+
+fn amplification(blocks: u64, cleaning: &[&str], workload: &str) -> f64 {
+    let over = format!("drive.over_provisioning={:.9}%", (blocks as f64 / USER_BLOCKS as f64 - 1.0 - 1e-9) * 100.0);
+    let pages = format!("flash.pages_per_block={PAGES}");
+    let settings = [
+        "engine.time=none",
+        "flash.channels=1",
+        "flash.dies_per_channel=1",
+        "drive.capacity=2GiB",
+        "ftl.gc.frontier=shared",
+        "ftl.gc.free_blocks=1",
+        "ftl.wear.dynamic=false",
+        &over,
+        &pages,
+    ];
+    let plan = plan(&[&settings[..], cleaning].concat());
+    assert_eq!(u64::from(plan.geometry.blocks()), blocks);
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
+    let user = drive.sectors() / 8;
+    let write = |drive: &mut simulator::Drive<CountedFlash>, name: &str, pages: u64, bytes: u64, seed: u64| {
+        go(drive, name, pages * 4096 / bytes, Loop::Closed { depth: 1 }, |parameters| {
+            (parameters.seed, parameters.request_bytes) = (seed, Some(bytes));
+            if name == "hot-cold" {
+                (parameters.hot_space, parameters.hot_traffic, parameters.read_share) =
+                    (Some(0.2), Some(0.8), Some(0.0));
+            }
+        });
+        Counters::total(&drive.flash().state().counters.programs)
+    };
+    write(&mut drive, "sequential-write", user, 1 << 17, 1);
+    let before = write(&mut drive, workload, 3 * user, 4096, 2);
+    let after = write(&mut drive, workload, 2 * user, 4096, 3);
+    (after - before) as f64 / (2 * user) as f64
+}
+
+#[test]
+fn counting_agrees_with_another_simulator() {
+    let mut worst = (0.0, String::new());
+    for (blocks, cleaning, uniform, hot_cold) in OTHER {
+        for (workload, other) in [("uniform-write", uniform), ("hot-cold", hot_cold)] {
+            let found = amplification(blocks, cleaning, workload);
+            let error = (found / other - 1.0).abs();
+            if error > worst.0 {
+                worst = (error, format!("{blocks} blocks, {cleaning:?}, {workload}: {found:.4}, there {other}"));
+            }
+        }
+    }
+    assert!(worst.0 < 0.005, "{:.2} %: {}", worst.0 * 100.0, worst.1);
+}
