@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: web/dist/report.js ## everything, release mode
@@ -195,6 +195,11 @@ golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md wh
 
 tidy: ## limits of files and functions
 	$(CARGO) test -p nandarium --test suite tidy
+
+validation: build ## measured drives against the stacks that stand for them, into docs/validation.md; some minutes
+	-$(NANDARIUM) repro drives --out $(OUT)/drives > /dev/null
+	sed -i -e '/<!-- rows -->/,/<!-- \/rows -->/{//!d}' -e '/<!-- rows -->/r $(OUT)/drives/rows.md' docs/validation.md
+	git --no-pager diff --stat -- docs/validation.md
 
 docs: ## the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps

@@ -13,7 +13,7 @@ Python. docs/python.md has more.
 """
 
 from . import _nandarium, errors, policies
-from ._catalogue import Key, explain, formats, keys, parts, stacks, workloads
+from ._catalogue import Key, drives, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
 from ._life import Cost, Interval, Life, LifeCause, life
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
@@ -77,6 +77,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "compare",
+    "drives",
     "errors",
     "explain",
     "formats",

@@ -26,6 +26,17 @@ def stacks() -> dict[str, str]:
     return dict(_nandarium.items("stacks"))
 
 
+def drives() -> dict[str, str]:
+    """Stacks that stand for drives for sale, each with a line about it.
+
+    Example:
+        >>> import nandarium as nd
+        >>> "micron-7450-max-like" in nd.drives()
+        True
+    """
+    return dict(_nandarium.items("drives"))
+
+
 def workloads() -> dict[str, str]:
     """Built-in workloads, each with a line about it."""
     return dict(_nandarium.items("workloads"))

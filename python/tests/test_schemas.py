@@ -154,6 +154,13 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["repro"]["striping"] = said("repro", "striping", "--scale", "1/4096", "--out", str(folder / "repro"), "--quiet", code=MISSED)
     made["repro"]["written"] = read(folder / "repro/rows.json")
 
+    measured = folder / "measured.toml"
+    measured.write_text(
+        'name = "m"\ncapacity = "256MiB"\n[source.s]\ntext = "a test"\n[[experiment]]\nkind = "closed"\nop = "read"\ndepth = 1\nsource = "s"\n'
+        'fit = ["mean"]\nmeasured = { min = "1us", mean = "120us", p999 = "990us", iops = 8000 }\n'
+    )
+    made["fit"]["small"] = said("fit", str(measured), "--from", "page", *sets({"flash.channels": 2, "flash.dies_per_channel": 1}), "--scale", "1", "--quiet")
+
     made["list"] = {what: said("list", *what.split()) for what in ("", "keys", "parts")}
     made["code"] = {what: said("code", *what.split()) for what in CODES}
     made["probe"]["stack"] = said("probe", "superpage", "page", "--bytes", "64KiB", *sets(TINY), "--quiet")

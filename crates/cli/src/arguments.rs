@@ -1,9 +1,11 @@
 //! What the command line accepts.
 
+mod fitting;
 mod living;
 mod serving;
 mod sweeping;
 
+pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
@@ -38,6 +40,10 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run a published study again: published and measured figures side by side.
     Repro(ReproArguments),
+    /// Fit a stack to what was measured of a drive; it predicts the rest, and says how well.
+    Fit(FitArguments),
+    /// Measure a drive with fio: what `fit` needs to know of it.
+    Measure(MeasureArguments),
     /// Look into trace files, or convert them.
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -105,8 +111,8 @@ pub struct SessionArguments {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// A built-in stack, or a TOML file.
-    #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
+    /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
     /// Repeat the run that wrote this result.json, and say whether the result is the same (exit code 1 if it is not).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "workload", "set", "seed", "requests", "format"])]
@@ -121,8 +127,11 @@ pub struct RunArguments {
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first.
-    #[arg(required = true, value_name = "STACK")]
+    #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
+    /// A drive (`nandarium list drives`) or any other stack; may be given several times.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: Vec<String>,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
@@ -144,7 +153,8 @@ pub struct ReproArguments {
     /// The published size, which takes half an hour and more, instead of the default one of some minutes.
     #[arg(long, conflicts_with = "scale")]
     pub full: bool,
-    /// Size as a share of the published one: 1/4 (the default), 1/8, and so on; small ones miss more rows.
+    /// Size as a share of the published one: 1/4 (the default; of drives 1/64), 1/8, and so on; small ones miss more
+    /// rows.
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<String>,
     /// Seed of generators and drives.
@@ -274,6 +284,8 @@ pub struct ListArguments {
 pub enum Listing {
     /// Built-in stacks.
     Stacks,
+    /// Stacks that stand for drives for sale.
+    Drives,
     /// Mappings and victim policies.
     Policies,
     /// Built-in workloads.

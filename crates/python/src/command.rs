@@ -5,7 +5,7 @@ use crate::sweeps::Errand;
 use cli::Listing;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use simulator::config::{all_keys, stacks};
+use simulator::config::{all_keys, drives, stacks};
 use simulator::{Config, DrivePlan, Setting};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,6 +39,7 @@ pub fn set_library(path: PathBuf) {
 pub fn items(kind: &str) -> PyResult<Vec<(String, String)>> {
     let listing = match kind {
         "stacks" => Listing::Stacks,
+        "drives" => Listing::Drives,
         "policies" => Listing::Policies,
         "workloads" => Listing::Workloads,
         "parts" => Listing::Parts,
@@ -66,7 +67,7 @@ pub fn explain(name: &str) -> PyResult<String> {
 /// The file of a built-in stack.
 #[pyfunction]
 pub fn stack_text(name: &str) -> Option<&'static str> {
-    stacks().into_iter().find(|stack| stack.name == name).map(|stack| stack.text)
+    [stacks(), drives()].concat().into_iter().find(|stack| stack.name == name).map(|stack| stack.text)
 }
 
 /// Key and value of settings given beside a stack.

@@ -12,6 +12,7 @@
 //! To add a study: a folder with a table of targets and a `run` function, and a line in [`STUDIES`].
 
 mod cells;
+mod drives;
 mod error;
 mod file;
 mod hard;
@@ -31,23 +32,42 @@ pub use error::StudyError;
 pub use figures::{Figure, Panel, Series, Shape};
 pub use kept::Kept;
 pub use page::render;
-pub use row::{Class, Row, Verdict};
+pub use row::{Class, Row, Text, Verdict};
 pub use simulate::{Bench, Measurement, Response};
 pub use study::{Findings, Monitor, Options, Scale, Setting, Study};
 pub use target::{Accept, Measured, Target};
 
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "nandarium.repro/1";
 
 /// Every study, in alphabetical order.
-pub static STUDIES: [&Study; 5] =
-    [&hard::STUDY, &partial_parity::STUDY, &striping::STUDY, &tpm::STUDY, &two_level::STUDY];
+pub static STUDIES: [&Study; 6] =
+    [&drives::STUDY, &hard::STUDY, &partial_parity::STUDY, &striping::STUDY, &tpm::STUDY, &two_level::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {
     STUDIES.iter().find(|study| study.name == name).copied()
+}
+
+/// Rows as a table of Markdown; those of one experiment follow each other under its name.
+pub fn to_markdown(rows: &[Row]) -> String {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let mut text = String::from("| figure | published | measured | accepted | verdict |\n|---|---|---|---|---|\n");
+    let mut before = "";
+    for row in rows {
+        if *row.experiment != *before {
+            before = &row.experiment;
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "| **{}** | | | | |", cell(before));
+        }
+        let [metric, published, measured, accept] =
+            [&*row.metric, &*row.published, row.measured.as_str(), row.accept.as_str()].map(cell);
+        let _ = writeln!(text, "| {metric} | {published} | {measured} | {accept} | {} |", row.verdict.name());
+    }
+    text
 }
 
 /// Rows of one or several studies as one documented object. `complete`: nobody stopped them.

@@ -72,9 +72,9 @@ fn beside(findings: &Findings, shown: &[&str]) -> String {
         format!(
             "<tr><td>{}</td><td>{}: {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             link(row),
-            escape(row.experiment),
-            escape(row.metric),
-            escape(row.published),
+            escape(&row.experiment),
+            escape(&row.metric),
+            escape(&row.published),
             or_dash(&row.measured),
             escape(&row.accept),
             chip(row.verdict)
@@ -101,9 +101,9 @@ fn row(row: &Row) -> String {
     format!(
         "<tr id=\"row-{id}\"><td>{id}</td><td>{}: \
          {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-        escape(row.experiment),
-        escape(row.metric),
-        escape(row.published),
+        escape(&row.experiment),
+        escape(&row.metric),
+        escape(&row.published),
         or_dash(&row.measured),
         escape(&row.accept),
         row.class.name(),

@@ -1,6 +1,10 @@
 //! A row: what was published beside what was measured.
 
 use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// A text of a table of targets, or of a file.
+pub type Text = Cow<'static, str>;
 
 /// How a row is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,15 +64,15 @@ pub(crate) const STOPPED: &str =
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Number of the target, such as `3.4`.
-    pub id: &'static str,
+    pub id: Text,
     /// The publication.
-    pub paper: &'static str,
+    pub paper: Text,
     /// What is compared.
-    pub experiment: &'static str,
+    pub experiment: Text,
     /// In which figure of merit.
-    pub metric: &'static str,
+    pub metric: Text,
     /// What was published.
-    pub published: &'static str,
+    pub published: Text,
     /// What was measured, in words; empty when nothing was.
     pub measured: String,
     /// The same as a number, in the unit of the metric.

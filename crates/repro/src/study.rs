@@ -27,6 +27,8 @@ pub struct Study {
     pub settings: &'static [Setting],
     /// The smallest size at which its rows mean something.
     pub least: Scale,
+    /// The size unless something else is asked for.
+    pub usual: Scale,
     /// Rows that a figure shows, by the name of the figure.
     pub shown: &'static [(&'static str, &'static [&'static str])],
     /// Runs it.
@@ -60,6 +62,11 @@ impl Scale {
     /// One over `divisor`, a power of two up to 4096.
     pub(crate) const fn one_over(divisor: u32) -> Self {
         Self { divisor }
+    }
+
+    /// One over the share.
+    pub(crate) const fn divisor(self) -> u32 {
+        self.divisor
     }
 
     /// Reads `1/4` or `1`.
@@ -202,7 +209,8 @@ impl Findings {
 
     /// All verdicts in a line, rows that miss by their numbers.
     pub fn summary(&self) -> String {
-        let missed: Vec<&str> = self.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.id).collect();
+        let missed: Vec<&str> =
+            self.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| &*row.id).collect();
         let [pass, fail] = [Verdict::Pass, Verdict::Fail].map(|verdict| self.count(verdict));
         let mut text = format!("{pass} of {} judged rows pass", pass + fail);
         if fail > 0 {
@@ -224,10 +232,10 @@ impl Findings {
     /// `no_input`, no panel is empty, figures show rows that are there, and nothing that is written has a number that
     /// is none.
     pub(crate) fn check(&self, study: &Study, targets: &Targets, no_input: &[&str]) {
-        let ids: Vec<&str> = self.rows.iter().map(|row| row.id).collect();
+        let ids: Vec<&str> = self.rows.iter().map(|row| &*row.id).collect();
         assert_eq!(ids, targets.ids());
         for row in self.rows.iter().filter(|row| row.class == Class::Exact) {
-            let expected = if no_input.contains(&row.id) { Verdict::NotRun } else { Verdict::Pass };
+            let expected = if no_input.contains(&&*row.id) { Verdict::NotRun } else { Verdict::Pass };
             assert_eq!(row.verdict, expected, "{row:?}");
         }
         assert!(self.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));

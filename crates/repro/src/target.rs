@@ -126,11 +126,11 @@ impl Target {
             note = if note.is_empty() { ABSENT.to_owned() } else { format!("{ABSENT} {note}") };
         }
         Row {
-            id: self.id,
-            paper: self.paper,
-            experiment: self.experiment,
-            metric: self.metric,
-            published: self.published,
+            id: self.id.into(),
+            paper: self.paper.into(),
+            experiment: self.experiment.into(),
+            metric: self.metric.into(),
+            published: self.published.into(),
             measured: text,
             value,
             accept: self.accept.describe(self.unit),

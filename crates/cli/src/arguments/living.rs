@@ -18,8 +18,8 @@ first block is \
     nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08"
 )]
 pub struct LifeArguments {
-    /// A built-in stack, or a TOML file.
-    #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
+    /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
     /// What is asked besides the run.
     #[command(flatten)]

@@ -36,8 +36,8 @@ then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --
 --verify=crc32c
 and:  nandarium ctl /tmp/drive.sock.ctl smart")]
 pub struct ServeArguments {
-    /// A built-in stack, or a TOML file.
-    #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
+    /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
     /// Change a key, for example --set drive.capacity=4GiB; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]

@@ -28,6 +28,9 @@ pub struct SweepArguments {
     /// Folder of runs, snapshots, results.parquet, summary.csv and report.html; by default the plan's name beside it.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// A drive (`nandarium list drives`) or any other stack, in place of the plan's stacks; may be given several times.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: Vec<String>,
     /// A key for all runs, over the plan's own; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -18,7 +18,8 @@ struct Member {
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
-    if shared.workload == "-" && arguments.stacks.len() > 1 {
+    let stacks: Vec<&String> = arguments.stacks.iter().chain(&arguments.drive).collect();
+    if shared.workload == "-" && stacks.len() > 1 {
         return Err(Failure::usage(
             "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
         ));
@@ -30,7 +31,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
         Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, prepared })
     };
-    let all: Result<Vec<Member>, Failure> = arguments.stacks.iter().map(load).collect();
+    let all: Result<Vec<Member>, Failure> = stacks.into_iter().map(load).collect();
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);

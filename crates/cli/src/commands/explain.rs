@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::Grid;
 use layer::Parameter;
-use simulator::config::{all_keys, did_you_mean, parts, stacks};
+use simulator::config::{all_keys, did_you_mean, drives, parts, stacks};
 use std::fmt::Write;
 use trace::formats::FORMATS;
 use trace::synthetic::{Aim, Calibration, find};
@@ -67,7 +67,7 @@ fn keys(name: &str) -> Option<String> {
 }
 
 fn stack(name: &str) -> Option<String> {
-    let stack = stacks().into_iter().find(|stack| stack.name == name)?;
+    let stack = [stacks(), drives()].concat().into_iter().find(|stack| stack.name == name)?;
     Some(format!("stack {name}\n  {}\n\n{}", stack.description(), indented(stack.text)))
 }
 

@@ -7,7 +7,7 @@ use crate::output;
 use crate::table::Grid;
 use layer::Parameter;
 use serde_json::{Map, Value, json};
-use simulator::config::{all_keys, find_key, parts, stacks};
+use simulator::config::{all_keys, drives, find_key, parts, stacks};
 use simulator::session::SAMPLE;
 use trace::formats::FORMATS;
 use trace::synthetic::WORKLOADS;
@@ -27,8 +27,9 @@ impl Item {
 }
 
 /// Every kind, in display order.
-pub const KINDS: [(Listing, &str); 6] = [
+pub const KINDS: [(Listing, &str); 7] = [
     (Listing::Stacks, "stacks"),
+    (Listing::Drives, "drives"),
     (Listing::Policies, "policies"),
     (Listing::Workloads, "workloads"),
     (Listing::Parts, "parts"),
@@ -40,6 +41,7 @@ pub const KINDS: [(Listing, &str); 6] = [
 pub fn items(what: Listing) -> Vec<Item> {
     match what {
         Listing::Stacks => stacks().iter().map(|stack| Item::new(stack.name, stack.description())).collect(),
+        Listing::Drives => drives().iter().map(|drive| Item::new(drive.name, drive.description())).collect(),
         Listing::Parts => parts().iter().map(|part| Item::new(part.name, part.description())).collect(),
         Listing::Formats => FORMATS.iter().map(|format| Item::new(format.name, format.doc)).collect(),
         Listing::Policies => policies(),

@@ -6,10 +6,12 @@ mod code;
 mod compare;
 mod ctl;
 pub mod explain;
+mod fit;
 mod glossary;
 mod hard;
 pub mod life;
 pub mod list;
+mod measure;
 mod probe;
 mod report;
 mod repro;
@@ -31,6 +33,8 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Run(arguments) => run::execute(arguments),
         Command::Compare(arguments) => compare::execute(arguments),
         Command::Repro(arguments) => repro::execute(arguments),
+        Command::Fit(arguments) => fit::execute(arguments),
+        Command::Measure(arguments) => measure::execute(arguments),
         Command::Trace(command) => trace::execute(command),
         Command::List(arguments) => list::execute(arguments),
         Command::Explain(arguments) => explain::execute(arguments),

@@ -13,7 +13,14 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
         STUDIES.iter().copied().filter(|study| [study.name, ALL_STUDIES].contains(&arguments.study.as_str())).collect();
     let options = options(arguments)?;
-    let each: Vec<Options> = studies.iter().map(|study| for_study(&options, study, studies.len())).collect();
+    let has_size = arguments.full || arguments.scale.is_some();
+    let each: Vec<Options> = studies
+        .iter()
+        .map(|study| {
+            let options = for_study(&options, study, studies.len());
+            Options { scale: if has_size { options.scale } else { study.usual }, ..options }
+        })
+        .collect();
     for (study, options) in studies.iter().zip(&each) {
         options.check(study)?;
     }
@@ -101,7 +108,7 @@ fn options(arguments: &ReproArguments) -> Result<Options, Failure> {
     let scale = match &arguments.scale {
         _ if arguments.full => Scale::FULL,
         Some(text) => Scale::parse(text)?,
-        None => Scale::DEFAULT,
+        None => Scale::DEFAULT, // of each study the usual one
     };
     let traces = pairs("--trace", &arguments.trace, "financial=Financial2.spc")?;
     let settings = pairs("--set", &arguments.set, "reserve=user")?;
@@ -134,6 +141,7 @@ fn for_study(options: &Options, study: &Study, studies: usize) -> Options {
 
 fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failure> {
     output::write_file(&folder.join("rows.json"), &pretty(&repro::to_json(&findings.rows, findings.missing == 0)))?;
+    output::write_file(&folder.join("rows.md"), &repro::to_markdown(&findings.rows))?;
     for figure in &findings.figures {
         output::write_file(&folder.join(format!("{}.csv", figure.name)), &figure.to_csv())?;
     }
@@ -141,7 +149,7 @@ fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failur
 }
 
 fn verdict(rows: &[Row]) -> Result<(), Failure> {
-    let missed: Vec<&str> = rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.id).collect();
+    let missed: Vec<&str> = rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| &*row.id).collect();
     if missed.is_empty() {
         return Ok(());
     }

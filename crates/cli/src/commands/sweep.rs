@@ -36,6 +36,9 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), shard)?;
     let build = settings::program_hash();
     let mut plan = Plan::load(&arguments.plan, &set).map_err(Failure::usage)?;
+    if !arguments.drive.is_empty() {
+        plan.stacks.clone_from(&arguments.drive);
+    }
     if let Some(name) = &arguments.tail {
         plan.tail = Some(sweep::tail(name).map_err(|problem| Failure::usage(format!("--tail: {problem}")))?);
     }

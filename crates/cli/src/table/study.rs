@@ -32,12 +32,12 @@ pub fn study(study: &Study, findings: &Findings) -> String {
 fn add(grid: &mut Grid, row: &Row) {
     let about = format!("{}: {}", row.experiment, row.metric);
     let measured = if row.measured.is_empty() { "-" } else { &row.measured };
-    let texts = [measured, row.published, &row.accept, &row.workload, &about];
+    let texts = [measured, &row.published, &row.accept, &row.workload, &about];
     let columns: Vec<Vec<String>> = texts.into_iter().zip(WIDTHS).map(|(text, width)| wrapped(text, width)).collect();
     let lines = columns.iter().map(Vec::len).max().unwrap_or(1).max(1);
     for line in 0..lines {
         let first = |text: &str| if line == 0 { text.to_owned() } else { String::new() };
-        let mut cells = vec![first(row.id), first(row.class.name()), first(row.verdict.name())];
+        let mut cells = vec![first(&row.id), first(row.class.name()), first(row.verdict.name())];
         cells.extend(columns.iter().map(|column| column.get(line).cloned().unwrap_or_default()));
         grid.row(cells);
     }

@@ -48,6 +48,7 @@ pub(crate) static STUDY: Study = Study {
     traces: &NAMES,
     settings: &[HISTORY],
     least: Scale::one_over(4096),
+    usual: Scale::DEFAULT,
     shown: &[
         ("table-1", &["0.1", "0.17h"]),
         ("banks", &["0.13a"]),

@@ -52,6 +52,7 @@ pub(crate) static STUDY: Study = Study {
     traces: &NAMES,
     settings: &[LOG_BLOCKS, STATE],
     least: Scale::one_over(128),
+    usual: Scale::DEFAULT,
     shown: &[
         ("write-sizes", &["1.19a"]),
         ("random-writes", &["1.19b", "1.19c"]),

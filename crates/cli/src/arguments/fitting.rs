@@ -1,0 +1,78 @@
+//! Arguments of `fit` and `measure`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A few parameters are fitted one after the other, each to the figures that tell it: raw flash from \
+write amplification, program time from writes before any collection, read time from lone reads, the firmware's from \
+the most requests a second, and so on. The figures that an experiment names in `fit` are used, the others are \
+predicted. The drive is simulated smaller, with all its dies.
+
+    nandarium measure --target disk.img --out disk.toml
+    nandarium fit disk.toml --from micron-7450-max-like --out disk-like.toml
+    nandarium run --drive disk-like.toml --workload zipf"
+)]
+pub struct FitArguments {
+    /// What was measured: a file of `nandarium measure` (docs/validation.md tells its form), JSON of fio, a folder of
+    /// such files, or a built-in one.
+    #[arg(value_name = "MEASURED")]
+    pub measured: String,
+    /// The stack to begin with; what is not fitted stays as it is there.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub from: String,
+    /// Write the fitted stack into this file. A fit that is stopped keeps what it has found beside it, and the same
+    /// command goes on.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Bytes of the drive, for JSON of fio, which does not tell them.
+    #[arg(long, value_name = "SIZE")]
+    pub capacity: Option<String>,
+    /// How many times smaller the simulated drive is; by default so that it has about 12 GiB.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    pub scale: Option<u64>,
+    /// Change a key of the stack to begin with; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "fio has to be installed. Reads alone are measured unless --destroy-data is given: what was never \
+written reads faster than data, so that figures of reads mean something on a drive that was filled.
+
+    nandarium measure --target nbd://127.0.0.1:10809/ --destroy-data --out mine.toml
+    nandarium measure --target /dev/nvme0n1 --out mine.toml"
+)]
+pub struct MeasureArguments {
+    /// What is measured: the address of an NBD server, a file, or a block device.
+    #[arg(long, value_name = "URI|FILE|DEVICE")]
+    pub target: String,
+    /// Write what was measured into this file, as `nandarium fit` reads it.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Name of the drive; by default the target.
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+    /// Bytes to work on; by default all of a file or device, and all that an NBD server has.
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<String>,
+    /// Seconds of each experiment.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub seconds: u64,
+    /// Also measure writes: all data on the target is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,76 @@
+//! `nandarium measure` and `nandarium fit` from end to end, and drives by their names.
+
+use crate::support::{nandarium, said};
+use std::path::Path;
+
+const MEASURED: &str = "name = \"a small one\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
+    kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"120us\" }\n\
+    [[experiment]]\nkind = \"closed\"\nop = \"read\"\ndepth = 4\nsource = \"s\"\nmeasured = { mean = \"150us\" }\n";
+/// The drive to begin with: two dies.
+const BEGIN: [&str; 8] =
+    ["--from", "page", "--set", "flash.channels=2", "--set", "flash.dies_per_channel=1", "--scale", "1"];
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of a test is text")
+}
+
+#[test]
+fn a_fitted_drive_is_a_stack_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (measured, out) = (folder.path().join("small.toml"), folder.path().join("small-like.toml"));
+    std::fs::write(&measured, MEASURED).unwrap();
+    let fitted = said(nandarium(&[&["fit", text(&measured), "--out", text(&out), "-q"], &BEGIN[..]].concat()));
+    assert_eq!(fitted.code, 0, "{}", fitted.err);
+    assert!(fitted.out.contains("fitted") && fitted.out.contains("1 figure was fitted"), "{}", fitted.out);
+    let stack = std::fs::read_to_string(&out).unwrap();
+    assert!(stack.contains("extends = \"page\"") && stack.contains("read_time = "), "{stack}");
+    assert!(!folder.path().join("small-like.fitting.json").exists(), "what is kept is for fits that are stopped");
+    let run = said(nandarium(&["run", "--drive", text(&out), "--workload", "uniform-read", "--requests", "100", "-q"]));
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+#[test]
+fn fit_says_what_is_wrong_and_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let measured = folder.path().join("small.toml");
+    std::fs::write(&measured, MEASURED.replace("fit = [\"mean\"]\n", "")).unwrap();
+    for (arguments, wanted) in [
+        (&["fit", text(&measured)][..], "which figures to fit to"),
+        (&["fit", "micron-7450"], "did you mean `micron-7450-max`"),
+        (&["fit", text(folder.path())], "--capacity"),
+    ] {
+        let said = said(nandarium(&[arguments, &BEGIN[..], &["-q"]].concat()));
+        assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn drives_are_listed_and_stand_wherever_a_stack_does() {
+    let listed = said(nandarium(&["list", "drives"]));
+    assert!(listed.out.contains("micron-7450-max-like") && listed.out.contains("generic-qlc-client"), "{}", listed.out);
+    let small = ["--set", "drive.capacity=4GiB", "--set", "flash.pages_per_block=24", "--requests", "500", "-q"];
+    let small = [&small[..], &["--workload", "zipf", "--set", "drive.precondition=none"]].concat();
+    let drives = ["--drive", "micron-7450-max-like", "--drive", "sk-hynix-pe8110-like"];
+    let compared = said(nandarium(&[&["compare"], &drives[..], &small].concat()));
+    assert_eq!(compared.code, 0, "{}", compared.err);
+    assert!(compared.out.contains("sk-hynix-pe8110-like"), "{}", compared.out);
+    let wrong = said(nandarium(&[&["run", "--drive", "micron-7450-max-lik"], &small[..]].concat()));
+    assert!(wrong.code == 2 && wrong.err.contains("did you mean `micron-7450-max-like`"), "{}", wrong.err);
+}
+
+#[test]
+fn a_file_is_measured_and_what_was_measured_is_read() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (image, out) = (folder.path().join("disk.img"), folder.path().join("disk.toml"));
+    std::fs::write(&image, vec![7; 16 << 20]).unwrap();
+    let arguments = ["measure", "--target", text(&image), "--seconds", "1", "--out", text(&out), "-q"];
+    let measured = said(nandarium(&arguments));
+    assert_eq!(measured.code, 0, "{}", measured.err);
+    let found = std::fs::read_to_string(&out).unwrap();
+    assert!(found.contains("op = \"read\"") && !found.contains("op = \"write\""), "without leave nothing is written");
+    assert_eq!(std::fs::read(&image).unwrap(), vec![7; 16 << 20]);
+    let checked = said(nandarium(&["fit", text(&out), "--from", "no-such-stack", "-q"]));
+    assert!(checked.code == 2 && checked.err.contains("no-such-stack"), "{}", checked.err);
+    let missing = said(nandarium(&["measure", "--target", "/no/such/disk", "--out", text(&out), "-q"]));
+    assert!(missing.code != 0 && missing.err.contains("/no/such/disk"), "{}", missing.err);
+}

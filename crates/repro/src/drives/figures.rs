@@ -1,0 +1,137 @@
+//! Measured figures beside modelled ones, drawn.
+
+use super::Drive;
+use ::figures::{Figure, Panel, Series, Shape};
+use fit::{Experiment, Modelled, Work};
+use units::HostOp;
+
+/// An experiment with what was found.
+type Done<'a> = (&'a Experiment, &'a Modelled);
+
+/// What one figure shows: which experiments, what stands under each, and the figures of each with a factor.
+struct Drawing {
+    name: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    shape: Shape,
+    caption: &'static str,
+    /// The text below an experiment, if it belongs here.
+    category: fn(&Experiment) -> Option<String>,
+    /// What is drawn of it.
+    values: &'static [(&'static str, f64)],
+}
+
+const DRAWINGS: [Drawing; 6] = [
+    Drawing {
+        name: "latency-under-load",
+        title: "Read latency while writes are offered",
+        axis: "us",
+        shape: Shape::Lines,
+        caption: "A client at depth 1 beside 4 KiB writes that arrive by themselves, in steady state. Below: thousands \
+                  of writes a second.",
+        category: |experiment| match experiment.work {
+            Work::Offered { writes_per_second } => Some(format!("{:.0}k", writes_per_second / 1e3)),
+            _ => None,
+        },
+        values: &[("read.mean", 1e-3), ("read.p99", 1e-3)],
+    },
+    Drawing {
+        name: "write-amplification",
+        title: "Write amplification of random writes",
+        axis: "bytes to flash for each byte of the host",
+        shape: Shape::Bars,
+        caption: "After a fill in order. Steady, by the bytes that are written, or while it settles, by drive writes.",
+        category: |experiment| match experiment.work {
+            Work::Amplification { used, window_end, .. } => {
+                Some(window_end.map_or_else(|| format!("{:.0} GB", used as f64 / 1e9), |end| format!("{end} dw")))
+            }
+            _ => None,
+        },
+        values: &[("waf", 1.0)],
+    },
+    Drawing {
+        name: "transients",
+        title: "Random writes at full speed after a fill in order",
+        axis: "thousand writes a second",
+        shape: Shape::Bars,
+        caption: "Before collection begins, at the lowest point, and settled, by the bytes that are written.",
+        category: |experiment| match experiment.work {
+            Work::Transient { used, .. } => Some(format!("{:.0} GB", used as f64 / 1e9)),
+            _ => None,
+        },
+        values: &[("plateau", 1e-3), ("low", 1e-3), ("steady", 1e-3)],
+    },
+    Drawing {
+        name: "reads-by-depth",
+        title: "Random reads by queue depth",
+        axis: "thousand reads a second",
+        shape: Shape::Lines,
+        caption: "4 KiB, so many at a time.",
+        category: |experiment| depth_of(experiment, HostOp::Read),
+        values: &[("iops", 1e-3)],
+    },
+    Drawing {
+        name: "writes-by-depth",
+        title: "Random writes by queue depth",
+        axis: "thousand writes a second",
+        shape: Shape::Lines,
+        caption: "4 KiB, so many at a time.",
+        category: |experiment| depth_of(experiment, HostOp::Write),
+        values: &[("iops", 1e-3)],
+    },
+    Drawing {
+        name: "fills",
+        title: "An erased drive filled in order",
+        axis: "GB/s",
+        shape: Shape::Bars,
+        caption: "The cache with one bit a cell, what comes behind it, and the mean over the whole drive.",
+        category: |experiment| matches!(experiment.work, Work::Fill { .. }).then(|| "fill".to_owned()),
+        values: &[("phase1.rate", 1e-9), ("phase2.rate", 1e-9), ("whole.rate", 1e-9)],
+    },
+];
+
+fn depth_of(experiment: &Experiment, wanted: HostOp) -> Option<String> {
+    match experiment.work {
+        Work::Closed { op, depth, beside: 0.0, size: 4096, .. } if op == wanted => Some(depth.to_string()),
+        _ => None,
+    }
+}
+
+/// Every figure of which some drive has an experiment.
+pub fn all(drives: &[&Drive]) -> Vec<Figure> {
+    DRAWINGS.iter().map(|drawing| draw(drawing, drives)).filter(|figure| !figure.panels.is_empty()).collect()
+}
+
+fn draw(drawing: &Drawing, drives: &[&Drive]) -> Figure {
+    let panel = |drive: &&Drive| {
+        let experiments = drive.measured.experiments.iter().zip(drive.found.iter().flatten());
+        let done: Vec<(String, Done<'_>)> =
+            experiments.filter_map(|done| Some(((drawing.category)(done.0)?, done))).collect();
+        let series = drawing.values.iter().flat_map(|(name, factor)| {
+            let measured = done.iter().map(|(_, (experiment, _))| experiment.measured.get(name));
+            let modelled = done.iter().map(|(_, (_, found))| found.get(name));
+            let values =
+                |all: Vec<Option<&f64>>| all.into_iter().map(|value| value.map(|value| value * factor)).collect();
+            [("measured", values(measured.collect())), ("modelled", values(modelled.collect()))]
+                .map(|(kind, values)| Series { name: format!("{name}, {kind}"), values })
+        });
+        let series: Vec<Series> = series.collect();
+        let categories = done.iter().map(|(category, _)| category.clone()).collect();
+        (!done.is_empty()).then(|| Panel {
+            title: drive.measured.name.clone(),
+            categories,
+            series,
+            published: Vec::new(),
+        })
+    };
+    Figure {
+        name: drawing.name,
+        title: drawing.title,
+        axis: drawing.axis,
+        shape: drawing.shape,
+        most: None,
+        panels: drives.iter().filter_map(panel).collect(),
+        published: Vec::new(),
+        caption: drawing.caption.to_owned(),
+    }
+}
