@@ -1,7 +1,7 @@
 //! What fio measured: its JSON output (`--output-format=json`) as experiments.
 //!
-//! *Simplified*: a job of one kind (`read`, `write`, `randread`, `randwrite`) is a closed loop at its depth, all its clones
-//! taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
+//! *Simplified*: a job of one kind (`read`, `write`, `randread`, `randwrite`) is a closed loop at its depth, all its
+//! clones taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
 
 use crate::figure;
 use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work};

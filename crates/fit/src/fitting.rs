@@ -213,7 +213,8 @@ impl Fitting<'_> {
             }
             if let Some(other) = parameter.known_with.filter(|other| !self.found.contains_key(other)) {
                 self.warnings.push(format!(
-                    "{} and {other} cannot be told apart: what was fitted knows their sum alone. {other} kept its value",
+                    "{} and {other} cannot be told apart: what was fitted knows their sum alone. {other} kept its \
+                     value",
                     parameter.key
                 ));
             }
@@ -241,8 +242,8 @@ impl Fitting<'_> {
                 let error = found / measured - 1.0;
                 if error.abs() > experiment.band(name).unwrap_or(0.1) {
                     self.warnings.push(format!(
-                        "{name} of \"{}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the stack \
-                         has nothing that explains it",
+                        "{name} of \"{}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
+                         stack has nothing that explains it",
                         experiment.title(),
                         error * 100.0
                     ));

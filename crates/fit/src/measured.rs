@@ -33,8 +33,8 @@ pub struct MeasuredDrive {
     pub name: String,
     /// Bytes the host sees.
     pub capacity: u64,
-    /// Bytes to flash for each byte of the host before any collection: parity and map of the drive's own, which no model
-    /// here writes. Modelled write amplification is multiplied by it.
+    /// Bytes to flash for each byte of the host before any collection: parity and map of the drive's own, which no
+    /// model here writes. Modelled write amplification is multiplied by it.
     pub own_writes: f64,
     /// What the drive does that no model here does, a sentence each.
     pub beyond: Vec<String>,
@@ -81,7 +81,8 @@ pub enum Order {
 /// What was done to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work {
-    /// So many requests at a time over the first `used` bytes, which were filled in order and then overwritten at random
+    /// So many requests at a time over the first `used` bytes, which were filled in order and then overwritten at
+    /// random
     /// `overwrites` times.
     Closed {
         /// Read or write.
@@ -470,8 +471,8 @@ impl Experiment {
         }
     }
 
-    /// Whether latencies are judged: those of a drive that is offered less than it takes, so that writes do not queue, or
-    /// of a closed loop.
+    /// Whether latencies are judged: those of a drive that is offered less than it takes, so that writes do not queue,
+    /// or of a closed loop.
     pub fn is_below_the_knee(&self) -> bool {
         let Work::Offered { writes_per_second } = self.work else { return true };
         let is_taken = self.measured.get("iops").is_none_or(|taken| *taken > 0.98 * writes_per_second);

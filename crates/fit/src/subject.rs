@@ -2,8 +2,8 @@
 //! experiments begin with.
 //!
 //! *Why smaller*: times come from dies, channels and the host, write amplification from shares. Neither knows how many
-//! blocks a die has or how long they are, once there are enough. An erase takes as much less time as a block is shorter.
-//! A test halves the drive.
+//! blocks a die has or how long they are, once there are enough. An erase takes as much less time as a block is
+//! shorter. A test halves the drive.
 
 use crate::figure::{self, Figure};
 use crate::host::{self, Client, Pace};

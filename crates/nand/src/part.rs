@@ -157,7 +157,8 @@ pub struct CommandOptions {
     pub suspend: SuspendOption,
     /// Time to suspend plus time to resume, ns; added once to the interrupted command.
     pub suspend_ns: Nanos,
-    /// Time between the moments at which a program or erase can be interrupted, ns, from its begin on; 0: at any moment.
+    /// Time between the moments at which a program or erase can be interrupted, ns, from its begin on; 0: at any
+    /// moment.
     pub suspend_step_ns: Nanos,
     /// Times that one program or erase is interrupted at most; after that it runs to its end.
     pub suspend_limit: u8,

@@ -123,7 +123,8 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted) -> String {
     let were = if fit == 1 { "figure was" } else { "figures were" };
     let _ = writeln!(
         text,
-        "\n{fit} {were} fitted. Of {} others that are judged {predicted} are predicted within their bands, and {missed} are missed.",
+        "\n{fit} {were} fitted. Of {} others that are judged {predicted} are predicted within their bands, and \
+         {missed} are missed.",
         predicted + missed
     );
     for warning in &fitted.warnings {

@@ -90,7 +90,8 @@ fn size_of_export(uri: &str) -> Result<u64, Failure> {
     let size = ask.ok().filter(|done| done.status.success()).and_then(|done| String::from_utf8(done.stdout).ok());
     size.and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
         Failure::usage(format!(
-            "{uri} does not tell its size (nbdinfo --size, of the package libnbd-bin): is a server there? Or give --size"
+            "{uri} does not tell its size (nbdinfo --size, of the package libnbd-bin): is a server there? Or give \
+             --size"
         ))
     })
 }

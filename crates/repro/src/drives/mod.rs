@@ -20,10 +20,10 @@ pub(crate) static STUDY: Study = Study {
     name: "drives",
     title: "Drives for sale: measured, and what the stacks fitted to them make of it",
     paper: "Measured by several; presets/measured names each source",
-    method: "Each experiment that somebody measured on a drive is done on the stack that stands for it. A few figures of \
-        each drive were fitted (nandarium fit); these rows are recorded. All others are predictions, and judged: write \
-        amplification within 2 %, rates and mean read latencies 10 %, 99th percentiles 25 %, cliffs 15 %, what was read \
-        by eye from a graph 20 %.",
+    method: "Each experiment that somebody measured on a drive is done on the stack that stands for it. A few figures \
+        of each drive were fitted (nandarium fit); these rows are recorded. All others are predictions, and judged: \
+        write amplification within 2 %, rates and mean read latencies 10 %, 99th percentiles 25 %, cliffs 15 %, what \
+        was read by eye from a graph 20 %.",
     traces: &[],
     settings: &[],
     least: Scale::one_over(256),
