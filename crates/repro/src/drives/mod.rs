@@ -164,9 +164,42 @@ impl Keep for Vec<Modelled> {
 mod tests {
     use super::*;
 
-    /// Rows that miss at the smallest size; docs/validation.md says why. One that is added is a loss of accuracy, one
-    /// that is taken away a gain: this list says which there are.
-    const MISSES: &[&str] = &[];
+    /// Rows that miss at the smallest size; docs/validation.md says why most of them do, and write amplification needs a
+    /// larger one. A row more is a loss of accuracy, a row less a gain: either way this list changes.
+    const MISSES: &[&str] = &[
+        "micron-7450-max.4.waf",
+        "micron-7450-max.6.waf",
+        "micron-7450-max.7.waf",
+        "micron-7450-max.9.waf",
+        "micron-7450-max.13.read.p99",
+        "micron-7450-max.16.iops",
+        "sk-hynix-pe8110.3.read.mean",
+        "sk-hynix-pe8110.5.read.mean",
+        "solidigm-p5520.3.plateau",
+        "solidigm-p5520.4.read.p99",
+        "solidigm-p5520.5.read.mean",
+        "solidigm-p5520.6.read.mean",
+        "solidigm-p5520.7.read.mean",
+        "samsung-980-pro.4.p99",
+        "samsung-980-pro.5.mean",
+        "samsung-980-pro.5.p99",
+        "samsung-980-pro.6.whole.rate",
+        "intel-s4610.4.iops",
+        "intel-s4610.4.mean",
+        "intel-s4610.4.p99",
+        "intel-s4610.5.iops",
+        "intel-s4610.5.mean",
+        "intel-s4610.5.p99",
+        "samsung-pm883.2.iops",
+        "samsung-pm883.2.mean",
+        "samsung-pm883.4.iops",
+        "samsung-pm883.4.mean",
+        "samsung-pm883.5.iops",
+        "samsung-pm883.5.mean",
+        "samsung-pm883.6.iops",
+        "samsung-pm883.6.mean",
+        "samsung-pm883.6.p99",
+    ];
 
     #[test]
     fn the_stacks_predict_their_drives_as_well_as_they_did() {
