@@ -164,8 +164,8 @@ impl Keep for Vec<Modelled> {
 mod tests {
     use super::*;
 
-    /// Rows that miss at the smallest size; docs/validation.md says why most of them do, and write amplification needs a
-    /// larger one. A row more is a loss of accuracy, a row less a gain: either way this list changes.
+    /// Rows that miss at the smallest size; docs/validation.md says why most of them do, and write amplification needs
+    /// a larger one. A row more is a loss of accuracy, a row less a gain: either way this list changes.
     const MISSES: &[&str] = &[
         "micron-7450-max.4.waf",
         "micron-7450-max.6.waf",
