@@ -4,7 +4,7 @@
 //! clones taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
 
 use crate::figure;
-use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work};
+use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work, agrees_with_itself};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use units::HostOp;
@@ -28,7 +28,12 @@ pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Resu
         let jobs = output["jobs"].as_array().ok_or_else(|| format!("{file}: it has no `jobs`, as fio's JSON has"))?;
         output["fio version"].as_str().unwrap_or_default().clone_into(&mut version);
         for job in jobs {
-            experiments.extend(experiment(job, &output["global options"], capacity));
+            let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
+            agrees_with_itself(&found).map_err(|problem| {
+                let name = job["jobname"].as_str().unwrap_or_default();
+                format!("{file}, job {name}: {problem}. Several clones are told together with --group_reporting")
+            })?;
+            experiments.push(found);
         }
     }
     if experiments.is_empty() {
@@ -70,7 +75,7 @@ fn experiment(job: &Value, global: &Value, capacity: u64) -> Option<Experiment> 
     let whole = |name: &str| option(name).map_or(Some(1), |text| text.trim().parse::<u32>().ok());
     let depth = whole("iodepth")?.checked_mul(whole("numjobs")?)?.max(1);
     let found = &job[if op == HostOp::Read { "read" } else { "write" }];
-    if found["total_ios"].as_u64()? == 0 || !size.is_multiple_of(4096) {
+    if found["total_ios"].as_u64()? == 0 || size == 0 || size > capacity || !size.is_multiple_of(4096) {
         return None;
     }
     let latency = [&found["lat_ns"], &found["clat_ns"]];

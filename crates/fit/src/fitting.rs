@@ -8,7 +8,7 @@ use crate::measured::{Experiment, MeasuredDrive};
 use crate::parameter::{PARAMETERS, Parameter, Told};
 use crate::subject::{Modelled, Outcome, Subject};
 use simulator::Setting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
 /// Times that every parameter is fitted.
@@ -51,8 +51,17 @@ pub struct Fitted {
     pub settings: Vec<(String, String)>,
     /// What every experiment gives then, in the order of the file.
     pub outcomes: Vec<Outcome>,
+    /// Figures that a parameter was fitted to: the line of the experiment, and the name.
+    figures: BTreeSet<(usize, &'static str)>,
     /// What a reader should know: parameters that could not be fitted or told apart.
     pub warnings: Vec<String>,
+}
+
+impl Fitted {
+    /// Whether a parameter was fitted to this figure.
+    pub fn has(&self, experiment: &Experiment, name: &str) -> bool {
+        self.figures.iter().any(|(line, figure)| *line == experiment.line && *figure == name)
+    }
 }
 
 /// Why there is no fitted drive.
@@ -87,11 +96,24 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> R
             }
         }
     }
+    if fitting.found.is_empty() {
+        return Err(FitError::Unfit(format!(
+            "nothing could be fitted: the figures that are to be fitted to tell no parameter of this stack. {}",
+            fitting.warnings.join("; ")
+        )));
+    }
     fitting.tell_apart(watch)?;
     let numbers: Vec<usize> = (0..all.len()).collect();
     let outcomes = run(&mut fitting.subject, measured, &numbers, watch)?;
     fitting.note_what_is_left(&outcomes);
-    Ok(Fitted { settings: fitting.settings(), outcomes, warnings: fitting.warnings })
+    let figures: BTreeSet<_> = fitting.told().iter().map(|(number, name, _)| (all[*number].line, *name)).collect();
+    for experiment in all {
+        for name in experiment.fit.iter().filter(|name| !figures.contains(&(experiment.line, **name))) {
+            let title = experiment.title();
+            fitting.warnings.push(format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted"));
+        }
+    }
+    Ok(Fitted { settings: fitting.settings(), outcomes, figures, warnings: fitting.warnings })
 }
 
 /// A fit under way.
@@ -104,6 +126,15 @@ struct Fitting<'a> {
 }
 
 impl Fitting<'_> {
+    /// The figures of all parameters that were fitted, each once.
+    fn told(&self) -> Vec<Told> {
+        let fitted = PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key));
+        let mut told: Vec<Told> = fitted.flat_map(|parameter| parameter.told(&self.measured.experiments)).collect();
+        told.sort_by_key(|(number, name, _)| (*number, *name));
+        told.dedup_by_key(|(number, name, _)| (*number, *name));
+        told
+    }
+
     fn settings(&self) -> Vec<(String, String)> {
         let fitted = PARAMETERS.iter().filter_map(|parameter| {
             let value = self.found.get(parameter.key)?;
@@ -132,7 +163,11 @@ impl Fitting<'_> {
         let (low, high) = parameter.range;
         let mut tried: Vec<(f64, f64)> = Vec::new();
         for _ in 0..TRIES {
-            let error = self.error(parameter, value, told, watch)?;
+            let error = match self.error(parameter, value, told, watch) {
+                // A value that makes no drive ends the search, where another one did.
+                Err(FitError::Unfit(_)) if !tried.is_empty() => break,
+                error => error?,
+            };
             tried.push((value.ln(), error));
             if error.abs() < NEAR {
                 break;
@@ -191,14 +226,12 @@ impl Fitting<'_> {
 
     /// Warns of parameters that change the fitted figures alike, or not at all.
     fn tell_apart(&mut self, watch: &mut dyn Watch) -> Result<(), FitError> {
-        let all = &self.measured.experiments;
-        let mut told: Vec<Told> = PARAMETERS.iter().flat_map(|parameter| parameter.told(all)).collect();
-        told.sort_by_key(|(number, name, _)| (*number, *name));
-        told.dedup_by_key(|(number, name, _)| (*number, *name));
+        let told = self.told();
         let before = figures(&mut self.subject, self.measured, &told, watch)?;
         let mut changes: Vec<(&Parameter, Vec<f64>)> = Vec::new();
         for parameter in PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key)) {
-            let value = self.found[parameter.key] * (1.0 + NUDGE);
+            let (value, most) = (self.found[parameter.key], parameter.range.1);
+            let value = if value * (1.0 + NUDGE) > most { value * (1.0 - NUDGE) } else { value * (1.0 + NUDGE) };
             watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
             let mut subject = self.with(parameter, value)?;
             let after = figures(&mut subject, self.measured, &told, watch)?;
@@ -237,7 +270,9 @@ impl Fitting<'_> {
     fn note_what_is_left(&mut self, outcomes: &[Outcome]) {
         for (experiment, outcome) in self.measured.experiments.iter().zip(outcomes) {
             let Ok(found) = outcome else { continue };
-            for name in &experiment.fit {
+            let fitted = self.told();
+            let number = |told: &Told| std::ptr::eq(&raw const self.measured.experiments[told.0], experiment);
+            for name in fitted.iter().filter(|told| number(told)).map(|told| &told.1) {
                 let (Some(found), Some(measured)) = (found.get(name), experiment.measured.get(name)) else { continue };
                 let error = found / measured - 1.0;
                 if error.abs() > experiment.band(name).unwrap_or(0.1) {
@@ -289,7 +324,10 @@ fn run(
     if watch.is_stopped() {
         return Err(FitError::Stopped);
     }
-    let name = |number: usize| format!("{}\n{}", subject.identity(), measured.experiments[number].title());
+    let name = |number: usize| {
+        let Experiment { work, measured: figures, source, .. } = &measured.experiments[number];
+        format!("{}\n{work:?} {figures:?} {}", subject.identity(), measured.sources[source].host_ns)
+    };
     let names: Vec<String> = numbers.iter().map(|number| name(*number)).collect();
     let mut outcomes: Vec<Option<Outcome>> = names.iter().map(|name| watch.recall(name).map(Ok)).collect();
     let missing: Vec<usize> = (0..numbers.len()).filter(|place| outcomes[*place].is_none()).collect();

@@ -235,6 +235,9 @@ impl MeasuredDrive {
         })?;
         let whole = |problem: String| MeasuredError { place: path.to_owned(), problem };
         let capacity = parse_size(&file.capacity).map_err(|error| whole(format!("capacity: {error}")))?;
+        if capacity < 1 << 20 {
+            return Err(whole(format!("capacity is {capacity} bytes; a drive has 1MiB or more")));
+        }
         let own_writes = file.own_writes.unwrap_or(1.0);
         if !(1.0..2.0).contains(&own_writes) {
             return Err(whole(format!("own_writes is {own_writes}; it is 1 or more, and below 2")));
@@ -313,15 +316,6 @@ fn experiment(
     line: usize,
     sources: &BTreeMap<String, Source>,
 ) -> Result<Experiment, String> {
-    let above_zero = |name: &str, value: f64| {
-        if value.is_finite() && value > 0.0 { Ok(value) } else { Err(format!("{name} is {value}; it is above 0")) }
-    };
-    let at_least_one = |depth: u32| if depth > 0 { Ok(depth) } else { Err("depth is 0; it is 1 or more".to_owned()) };
-    let request = |size: &str| {
-        let bytes = parse_size(size).map_err(|error| format!("size: {error}"))?;
-        let fits = bytes > 0 && bytes.is_multiple_of(4096) && bytes <= capacity;
-        if fits { Ok(bytes) } else { Err(format!("size is {size}; it is a multiple of 4KiB up to the capacity")) }
-    };
     let taken = |value: Option<toml::Value>, name: &str| {
         value.ok_or_else(|| format!("{name} is missing; every experiment has source and measured"))
     };
@@ -330,34 +324,7 @@ fn experiment(
     let measured = taken(table.remove("measured"), "measured")?;
     let fit: Vec<String> =
         table.remove("fit").map_or(Ok(Vec::new()), toml::Value::try_into).map_err(|error| one_line(&error))?;
-    let work = match table.try_into().map_err(|error| one_line(&error))? {
-        WorkTable::Closed { op, order, size, depth, beside_writes, used, overwrites } => {
-            let (size, depth) = (request(size.as_deref().unwrap_or("4KiB"))?, at_least_one(depth)?);
-            if !(beside_writes >= 0.0 && overwrites >= 0.0 && beside_writes.is_finite() && overwrites.is_finite()) {
-                return Err("beside_writes and overwrites are not below 0".to_owned());
-            }
-            let op = match op {
-                Op::Read => HostOp::Read,
-                Op::Write => HostOp::Write,
-            };
-            let used = used.map_or(Ok(capacity), |used| part_of(&used, capacity))?;
-            Work::Closed { op, order, size, depth, beside: beside_writes, used, overwrites }
-        }
-        WorkTable::Offered { writes_per_second } => {
-            Work::Offered { writes_per_second: above_zero("writes_per_second", writes_per_second)? }
-        }
-        WorkTable::Amplification { used, window_end, window } => {
-            let (used, window) = (part_of(&used, capacity)?, above_zero("window", window)?);
-            if window_end.is_some_and(|end| end.is_nan() || end < window) {
-                return Err(format!("window_end is less than the window, {window}"));
-            }
-            Work::Amplification { used, window_end, window }
-        }
-        WorkTable::Transient { used, depth } => {
-            Work::Transient { used: part_of(&used, capacity)?, depth: at_least_one(depth)? }
-        }
-        WorkTable::Fill { size, depth } => Work::Fill { size: request(&size)?, depth: at_least_one(depth)? },
-    };
+    let work = work(table, capacity)?;
     if !sources.contains_key(&source) {
         let hint = did_you_mean(&source, sources.keys().map(String::as_str));
         return Err(format!("no [source.{source}]{hint}; say there who measured this"));
@@ -375,6 +342,61 @@ fn experiment(
     let experiment = Experiment { work, source, measured, fit, line };
     agrees_with_itself(&experiment)?;
     Ok(experiment)
+}
+
+/// What was done, of a table without what every experiment has.
+fn work(table: toml::Table, capacity: u64) -> Result<Work, String> {
+    let above_zero = |name: &str, value: f64| {
+        if value.is_finite() && value > 0.0 { Ok(value) } else { Err(format!("{name} is {value}; it is above 0")) }
+    };
+    let at_least_one = |depth: u32| match depth {
+        1..=MOST_DEPTH => Ok(depth),
+        _ => Err(format!("depth is {depth}; it is 1 or more, up to {MOST_DEPTH}")),
+    };
+    let a_second = |name: &str, rate: f64| match rate {
+        1.0..=MOST_RATE => Ok(rate),
+        _ => Err(format!("{name} is {rate}; it is 1 or more a second, up to {MOST_RATE}")),
+    };
+    let times = |name: &str, times: f64| match times {
+        0.0..=MOST_TIMES => Ok(times),
+        _ => Err(format!("{name} is {times}; it is from 0 to {MOST_TIMES} times what is used")),
+    };
+    let request = |size: &str| {
+        let bytes = parse_size(size).map_err(|error| format!("size: {error}"))?;
+        let fits = bytes > 0 && bytes.is_multiple_of(4096) && bytes <= capacity;
+        if fits { Ok(bytes) } else { Err(format!("size is {size}; it is a multiple of 4KiB up to the capacity")) }
+    };
+    let work = match table.try_into().map_err(|error| one_line(&error))? {
+        WorkTable::Closed { op, order, size, depth, beside_writes, used, overwrites } => {
+            let (size, depth) = (request(size.as_deref().unwrap_or("4KiB"))?, at_least_one(depth)?);
+            let overwrites = times("overwrites", overwrites)?;
+            if beside_writes != 0.0 {
+                a_second("beside_writes", beside_writes)?;
+            }
+            let op = match op {
+                Op::Read => HostOp::Read,
+                Op::Write => HostOp::Write,
+            };
+            let used = used.map_or(Ok(capacity), |used| part_of(&used, capacity))?;
+            Work::Closed { op, order, size, depth, beside: beside_writes, used, overwrites }
+        }
+        WorkTable::Offered { writes_per_second } => {
+            Work::Offered { writes_per_second: a_second("writes_per_second", writes_per_second)? }
+        }
+        WorkTable::Amplification { used, window_end, window } => {
+            let (used, window) = (part_of(&used, capacity)?, times("window", above_zero("window", window)?)?);
+            window_end.map(|end| times("window_end", end)).transpose()?;
+            if window_end.is_some_and(|end| end.is_nan() || end < window) {
+                return Err(format!("window_end is less than the window, {window}"));
+            }
+            Work::Amplification { used, window_end, window }
+        }
+        WorkTable::Transient { used, depth } => {
+            Work::Transient { used: part_of(&used, capacity)?, depth: at_least_one(depth)? }
+        }
+        WorkTable::Fill { size, depth } => Work::Fill { size: request(&size)?, depth: at_least_one(depth)? },
+    };
+    Ok(work)
 }
 
 /// What a library says of a mistake, on one line.
@@ -409,13 +431,17 @@ fn part_of(used: &str, capacity: u64) -> Result<u64, String> {
     Ok(bytes)
 }
 
+/// Most requests at a time, most a second, and most times that something is written.
+const MOST_DEPTH: u32 = 65_536;
+const MOST_RATE: f64 = 1e8;
+const MOST_TIMES: f64 = 1000.0;
 /// Writes that take longer than this in the mean queue, ns.
 const QUEUED: f64 = 1e6;
 /// How far requests a second times their mean latency may be from their number.
 const LITTLE: f64 = 0.10;
 
 /// Laws that hold on every drive.
-fn agrees_with_itself(experiment: &Experiment) -> Result<(), String> {
+pub(crate) fn agrees_with_itself(experiment: &Experiment) -> Result<(), String> {
     let value = |name: &str| experiment.measured.get(name).copied();
     for prefix in ["", "read.", "write."] {
         let order = ["min", "p50", "p99", "p999", "p99999"].map(|name| format!("{prefix}{name}"));

@@ -119,12 +119,17 @@ impl Subject {
     /// Names everything that its figures depend on.
     pub fn identity(&self) -> String {
         let pairs = self.config.resolved.iter().map(|(key, value)| format!("{key}={value}"));
-        pairs.collect::<Vec<_>>().join(" ")
+        let (version, scale, own) = (env!("CARGO_PKG_VERSION"), self.scale, self.own_writes);
+        format!("{version} 1/{scale} {own} {}", pairs.collect::<Vec<_>>().join(" "))
     }
 
     /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
     /// latency.
     pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)]) -> Vec<Outcome> {
+        let too_small = experiments.iter().find_map(|(one, _)| self.is_large_enough(one).err());
+        if let Some(problem) = too_small {
+            return experiments.iter().map(|_| Err(problem.clone())).collect();
+        }
         let begins: BTreeSet<Begins> = experiments.iter().filter_map(|(one, _)| self.begins(one)).collect();
         let missing: Vec<Begins> = begins.into_iter().filter(|begins| !self.states.contains_key(begins)).collect();
         let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins))).collect();
@@ -153,6 +158,26 @@ impl Subject {
             Work::Transient { used, .. } => Some((self.scaled(used), 0)),
             Work::Fill { .. } => None,
         }
+    }
+
+    /// Whether a drive as small as this can do an experiment.
+    fn is_large_enough(&self, experiment: &Experiment) -> Result<(), String> {
+        let (used, request) = match experiment.work {
+            Work::Closed { used, size, .. } => (self.scaled(used), size),
+            Work::Offered { .. } => (self.bytes(), SMALL),
+            Work::Amplification { used, .. } | Work::Transient { used, .. } => (self.scaled(used), SMALL),
+            Work::Fill { size, .. } => (self.bytes(), size),
+        };
+        // A window of a fill or transient has a request or more.
+        let least = request * if matches!(experiment.work, Work::Closed { .. }) { 1 } else { FILL as u64 };
+        if used >= least {
+            return Ok(());
+        }
+        Err(format!(
+            "\"{}\" uses {used} bytes of a drive that is {} times smaller, and needs {least}: give a smaller --scale",
+            experiment.title(),
+            self.scale
+        ))
     }
 
     fn run(&self, experiment: &Experiment, host_ns: Nanos) -> Outcome {
@@ -199,7 +224,7 @@ impl Subject {
             Work::Transient { used, depth } => {
                 let within = self.scaled(used);
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
-                let requests = (within as f64 / SMALL as f64 / TRANSIENT.0) as u64;
+                let requests = ((within as f64 / SMALL as f64 / TRANSIENT.0) as u64).max(1);
                 let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
                     host::windows(drive, client, requests, TRANSIENT.1, seed)
                 })?;

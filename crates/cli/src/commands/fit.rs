@@ -82,16 +82,16 @@ fn figures<'a>(
     measured: &'a MeasuredDrive,
     fitted: &'a Fitted,
 ) -> impl Iterator<Item = (&'a Experiment, &'static str, f64, Option<f64>, &'static str)> {
-    measured.experiments.iter().zip(&fitted.outcomes).flat_map(|(experiment, outcome)| {
+    measured.experiments.iter().zip(&fitted.outcomes).flat_map(move |(experiment, outcome)| {
         experiment.measured.iter().map(move |(name, value)| {
             let found = outcome.as_ref().ok().and_then(|found| found.get(name)).copied();
-            (experiment, *name, *value, found, verdict(experiment, name, *value, found))
+            (experiment, *name, *value, found, verdict(fitted, experiment, name, *value, found))
         })
     })
 }
 
-fn verdict(experiment: &Experiment, name: &str, value: f64, found: Option<f64>) -> &'static str {
-    match (experiment.fit.contains(name), experiment.band(name), found) {
+fn verdict(fitted: &Fitted, experiment: &Experiment, name: &str, value: f64, found: Option<f64>) -> &'static str {
+    match (fitted.has(experiment, name), experiment.band(name), found) {
         (true, ..) => "fitted",
         (_, _, None) => "not found",
         (_, None, _) => "",
@@ -164,7 +164,8 @@ fn stack_text(arguments: &FitArguments, measured: &MeasuredDrive, fitted: &Fitte
     let _ = writeln!(text, "extends = {}\n", toml_text(&arguments.from));
     let _ = writeln!(text, "# Fitted by `nandarium fit` on a drive {scale} times smaller.");
     let given = arguments.set.iter().filter_map(|text| text.split_once('='));
-    let fixed = [("drive.capacity", format!("{}B", measured.capacity))];
+    // A whole number of pages, whatever their size.
+    let fixed = [("drive.capacity", format!("{}MiB", measured.capacity >> 20))];
     let fixed = fixed.iter().map(|(key, value)| (*key, value.as_str())).chain(given);
     let fitted = fitted.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let mut groups: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
@@ -189,21 +190,25 @@ fn toml_text(text: &str) -> String {
 /// Tells how far a fit is, and keeps what it has found beside its result.
 struct Progress {
     work: Option<watch::Work>,
-    folder: Option<PathBuf>,
+    file: Option<PathBuf>,
     kept: BTreeMap<String, BTreeMap<String, f64>>,
     tries: u32,
 }
 
 impl Progress {
     fn new(arguments: &FitArguments) -> Self {
-        let beside = arguments.out.as_ref().map(|out| out.with_extension("fitting.json"));
+        let beside = arguments.out.as_ref().map(|out| {
+            let mut name = out.clone().into_os_string();
+            name.push(".fitting");
+            PathBuf::from(name)
+        });
         let text = beside.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
         let kept = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        Self { work: (!arguments.quiet).then(watch::Work::new), folder: beside, kept, tries: 0 }
+        Self { work: (!arguments.quiet).then(watch::Work::new), file: beside, kept, tries: 0 }
     }
 
     fn interrupted(&self) -> Failure {
-        let goes_on = self.folder.as_ref().map_or_else(
+        let goes_on = self.file.as_ref().map_or_else(
             || "nothing was kept, as there is no --out FILE".to_owned(),
             |path| format!("what was found is kept in {}, and the same command goes on from there", path.display()),
         );
@@ -211,7 +216,7 @@ impl Progress {
     }
 
     fn forget(&self) {
-        if let Some(path) = &self.folder {
+        if let Some(path) = &self.file {
             // It may never have been written.
             let _ = std::fs::remove_file(path);
         }
@@ -236,7 +241,7 @@ impl Watch for Progress {
     }
 
     fn keep(&mut self, name: &str, found: &Modelled) {
-        let Some(path) = &self.folder else { return };
+        let Some(path) = &self.file else { return };
         self.kept.insert(name.to_owned(), found.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
         // A fit that cannot be kept begins anew, which is no reason to end this one.
         let _ = std::fs::write(path, json!(self.kept).to_string());

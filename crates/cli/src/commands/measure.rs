@@ -71,7 +71,14 @@ impl Target {
             return Ok(Self { engine: vec!["--ioengine=nbd".into(), format!("--uri={target}")], size });
         }
         let path = PathBuf::from(target);
-        let size = given.map_or_else(|| size_of_file(&path), Ok)?;
+        let all = size_of_file(&path)?;
+        let size = given.unwrap_or(all);
+        if size > all {
+            return Err(Failure::usage(format!(
+                "--size: {target} has {}, and a file is not made larger to be measured",
+                exact_size(all)
+            )));
+        }
         // A colon would end the name.
         let name = target.replace(':', "\\:");
         let engine = vec!["--ioengine=libaio".into(), "--direct=1".into(), format!("--filename={name}")];
@@ -82,6 +89,9 @@ impl Target {
 fn size_of_file(path: &Path) -> Result<u64, Failure> {
     use std::io::{Seek, SeekFrom};
     let mut file = std::fs::File::open(path).map_err(|error| Failure::file(path, "opened", &error))?;
+    if file.metadata().is_ok_and(|about| about.is_dir()) {
+        return Err(Failure::usage(format!("{} is a folder: name a file or a block device", path.display())));
+    }
     file.seek(SeekFrom::End(0)).map_err(|error| Failure::file(path, "read", &error))
 }
 
@@ -97,11 +107,17 @@ fn size_of_export(uri: &str) -> Result<u64, Failure> {
 }
 
 /// Runs fio on one experiment. What it prints is its JSON.
-fn run(arguments: &MeasureArguments, target: &Target, (kind, size, depth, _): &Plan) -> Result<String, Failure> {
+fn run(arguments: &MeasureArguments, target: &Target, plan: &Plan) -> Result<String, Failure> {
+    let (kind, size, depth, writes) = plan;
     let is_fill = *kind == "write" && *size == "1m";
     let mut command = Command::new("fio");
     command.args(["--name=measure", "--output-format=json", "--lat_percentiles=1", "--thread", "--randrepeat=1"]);
     command.args(&target.engine);
+    // fio makes a file that is missing or too short, whatever it is to do with it.
+    command.arg("--allow_file_create=0");
+    if !writes {
+        command.arg("--readonly");
+    }
     command.args([format!("--rw={kind}"), format!("--bs={size}"), format!("--iodepth={depth}")]);
     command.arg(format!("--size={}", target.size / 4096 * 4096));
     if !is_fill {
@@ -133,7 +149,8 @@ fn run(arguments: &MeasureArguments, target: &Target, (kind, size, depth, _): &P
             // It may have ended at this very moment.
             let _ = child.kill();
             let _ = child.wait();
-            let message = if is_stopped { "interrupted: nothing was written" } else { "fio does not end by itself" };
+            let message =
+                if is_stopped { "interrupted: what was measured is lost" } else { "fio does not end by itself" };
             return Err(Failure { code: INTERRUPTED, message: message.to_owned() });
         }
         std::thread::sleep(Duration::from_millis(20));

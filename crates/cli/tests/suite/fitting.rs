@@ -24,7 +24,7 @@ fn a_fitted_drive_is_a_stack_that_runs() {
     assert!(fitted.out.contains("fitted") && fitted.out.contains("1 figure was fitted"), "{}", fitted.out);
     let stack = std::fs::read_to_string(&out).unwrap();
     assert!(stack.contains("extends = \"page\"") && stack.contains("read_time = "), "{stack}");
-    assert!(!folder.path().join("small-like.fitting.json").exists(), "what is kept is for fits that are stopped");
+    assert!(!folder.path().join("small-like.toml.fitting").exists(), "what is kept is for fits that are stopped");
     let run = said(nandarium(&["run", "--drive", text(&out), "--workload", "uniform-read", "--requests", "100", "-q"]));
     assert_eq!(run.code, 0, "{}", run.err);
 }
@@ -71,6 +71,13 @@ fn a_file_is_measured_and_what_was_measured_is_read() {
     assert_eq!(std::fs::read(&image).unwrap(), vec![7; 16 << 20]);
     let checked = said(nandarium(&["fit", text(&out), "--from", "no-such-stack", "-q"]));
     assert!(checked.code == 2 && checked.err.contains("no-such-stack"), "{}", checked.err);
+    let larger = ["measure", "--target", text(&image), "--size", "32MiB", "--out", text(&out), "-q"];
+    let larger = said(nandarium(&larger));
+    assert!(larger.code == 2 && larger.err.contains("not made larger"), "{}", larger.err);
+    assert_eq!(std::fs::read(&image).unwrap(), vec![7; 16 << 20], "a shorter file stays as it is");
+    let absent = folder.path().join("absent.img");
+    let made = said(nandarium(&["measure", "--target", text(&absent), "--size", "1MiB", "--out", text(&out), "-q"]));
+    assert!(made.code != 0 && !absent.exists(), "{}", made.err);
     let missing = said(nandarium(&["measure", "--target", "/no/such/disk", "--out", text(&out), "-q"]));
     assert!(missing.code != 0 && missing.err.contains("/no/such/disk"), "{}", missing.err);
 }
