@@ -201,7 +201,7 @@ fn run_session(
 /// may serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
 ///
 /// # Errors
-/// What [`run`] would say before it does anything.
+/// What [`run()`] would say before it does anything.
 pub fn check(config: Config, workload: &str) -> Result<Option<String>, SessionError> {
     if is_trace(workload) {
         let plan = DrivePlan::new(config)?;
