@@ -52,7 +52,7 @@ const AMPLIFICATION: Option<f64> = Some(0.02);
 
 /// Every figure. Latencies are those of the requests the experiment is about; with `read.` or `write.` in front, of one
 /// kind among them.
-pub const FIGURES: [Figure; 34] = [
+pub const FIGURES: [Figure; 31] = [
     figure("iops", Unit::PerSecond, RATE, "requests a second"),
     figure("rate", Unit::BytesPerSecond, RATE, "bytes a second"),
     figure("min", Unit::Time, None, "shortest latency"),
@@ -84,9 +84,6 @@ pub const FIGURES: [Figure; 34] = [
     figure("phase2.until", Unit::Size, CLIFF, "bytes written when that ends"),
     figure("phase3.rate", Unit::BytesPerSecond, BY_EYE, "bytes a second behind the second cliff"),
     figure("whole.rate", Unit::BytesPerSecond, BY_EYE, "mean over the whole drive"),
-    figure("media.rate", Unit::BytesPerSecond, RATE, "bytes a second that go to flash"),
-    figure("read.iops", Unit::PerSecond, RATE, "reads a second"),
-    figure("write.iops", Unit::PerSecond, RATE, "writes a second"),
 ];
 
 /// The figure of that name.

@@ -51,16 +51,16 @@ pub struct Fitted {
     pub settings: Vec<(String, String)>,
     /// What every experiment gives then, in the order of the file.
     pub outcomes: Vec<Outcome>,
-    /// Figures that a parameter was fitted to: the line of the experiment, and the name.
+    /// Figures that a parameter was fitted to: the number of the experiment, and the name.
     figures: BTreeSet<(usize, &'static str)>,
     /// What a reader should know: parameters that could not be fitted or told apart.
     pub warnings: Vec<String>,
 }
 
 impl Fitted {
-    /// Whether a parameter was fitted to this figure.
-    pub fn has(&self, experiment: &Experiment, name: &str) -> bool {
-        self.figures.iter().any(|(line, figure)| *line == experiment.line && *figure == name)
+    /// Whether a parameter was fitted to this figure of an experiment, by its number from 0.
+    pub fn has(&self, number: usize, name: &'static str) -> bool {
+        self.figures.contains(&(number, name))
     }
 }
 
@@ -105,14 +105,8 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> R
     fitting.tell_apart(watch)?;
     let numbers: Vec<usize> = (0..all.len()).collect();
     let outcomes = run(&mut fitting.subject, measured, &numbers, watch)?;
-    fitting.note_what_is_left(&outcomes);
-    let figures: BTreeSet<_> = fitting.told().iter().map(|(number, name, _)| (all[*number].line, *name)).collect();
-    for experiment in all {
-        for name in experiment.fit.iter().filter(|name| !figures.contains(&(experiment.line, **name))) {
-            let title = experiment.title();
-            fitting.warnings.push(format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted"));
-        }
-    }
+    let figures: BTreeSet<_> = fitting.told().iter().map(|(number, name, _)| (*number, *name)).collect();
+    fitting.note_what_is_left(&figures, &outcomes);
     Ok(Fitted { settings: fitting.settings(), outcomes, figures, warnings: fitting.warnings })
 }
 
@@ -120,7 +114,7 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> R
 struct Fitting<'a> {
     measured: &'a MeasuredDrive,
     subject: Subject,
-    /// Parameters that were fitted, by their place in the table.
+    /// Parameters that were fitted, by their keys.
     found: BTreeMap<&'static str, f64>,
     warnings: Vec<String>,
 }
@@ -266,20 +260,23 @@ impl Fitting<'_> {
         Ok(())
     }
 
-    /// Fitted figures that are not right all the same: something the stack does not have, or that contradicts others.
-    fn note_what_is_left(&mut self, outcomes: &[Outcome]) {
-        for (experiment, outcome) in self.measured.experiments.iter().zip(outcomes) {
-            let Ok(found) = outcome else { continue };
-            let fitted = self.told();
-            let number = |told: &Told| std::ptr::eq(&raw const self.measured.experiments[told.0], experiment);
-            for name in fitted.iter().filter(|told| number(told)).map(|told| &told.1) {
-                let (Some(found), Some(measured)) = (found.get(name), experiment.measured.get(name)) else { continue };
-                let error = found / measured - 1.0;
+    /// Figures that no parameter was fitted to although they were meant for it, and fitted ones that are not right all
+    /// the same: something the stack does not have, or that contradicts others.
+    fn note_what_is_left(&mut self, fitted: &BTreeSet<(usize, &'static str)>, outcomes: &[Outcome]) {
+        for (number, (experiment, outcome)) in self.measured.experiments.iter().zip(outcomes).enumerate() {
+            let title = experiment.title();
+            for name in &experiment.fit {
+                if !fitted.contains(&(number, *name)) {
+                    let warning = format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted");
+                    self.warnings.push(warning);
+                    continue;
+                }
+                let Some(found) = outcome.as_ref().ok().and_then(|found| found.get(name)) else { continue };
+                let error = found / experiment.measured[name] - 1.0;
                 if error.abs() > experiment.band(name).unwrap_or(0.1) {
                     self.warnings.push(format!(
-                        "{name} of \"{}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
+                        "{name} of \"{title}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
                          stack has nothing that explains it",
-                        experiment.title(),
                         error * 100.0
                     ));
                 }

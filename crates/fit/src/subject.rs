@@ -126,10 +126,6 @@ impl Subject {
     /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
     /// latency.
     pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)]) -> Vec<Outcome> {
-        let too_small = experiments.iter().find_map(|(one, _)| self.is_large_enough(one).err());
-        if let Some(problem) = too_small {
-            return experiments.iter().map(|_| Err(problem.clone())).collect();
-        }
         let begins: BTreeSet<Begins> = experiments.iter().filter_map(|(one, _)| self.begins(one)).collect();
         let missing: Vec<Begins> = begins.into_iter().filter(|begins| !self.states.contains_key(begins)).collect();
         let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins))).collect();
@@ -174,13 +170,13 @@ impl Subject {
             return Ok(());
         }
         Err(format!(
-            "\"{}\" uses {used} bytes of a drive that is {} times smaller, and needs {least}: give a smaller --scale",
-            experiment.title(),
+            "it uses {used} bytes of a drive that is {} times smaller, and needs {least}: give a smaller --scale",
             self.scale
         ))
     }
 
     fn run(&self, experiment: &Experiment, host_ns: Nanos) -> Outcome {
+        self.is_large_enough(experiment)?;
         match experiment.work {
             Work::Closed { op, order, size, depth, beside, used, .. } => {
                 let used = self.scaled(used);
@@ -224,7 +220,7 @@ impl Subject {
             Work::Transient { used, depth } => {
                 let within = self.scaled(used);
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
-                let requests = ((within as f64 / SMALL as f64 / TRANSIENT.0) as u64).max(1);
+                let requests = (within as f64 / SMALL as f64 / TRANSIENT.0) as u64;
                 let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
                     host::windows(drive, client, requests, TRANSIENT.1, seed)
                 })?;
@@ -236,8 +232,8 @@ impl Subject {
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Sequential, size, within };
                 let requests = within / size / FILL as u64;
                 let times =
-                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests.max(1), FILL, seed))?;
-                let step = requests.max(1) * size;
+                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests, FILL, seed))?;
+                let step = requests * size;
                 let rates: Vec<f64> = times.iter().map(|time| step as f64 * 1e9 / *time as f64).collect();
                 Ok(phases(&rates, (step * self.scale) as f64, &experiment.measured))
             }
@@ -353,11 +349,17 @@ fn smaller(config: &Config, capacity: u64, scale: u64) -> Vec<Setting> {
 
 /// Whether a key says only how long something takes: states do not depend on it.
 fn is_about_time(key: &str) -> bool {
-    ["flash.read_time", "flash.program_time", "flash.slc_program_time", "flash.erase_time", "flash.bus_bandwidth"]
-        .contains(&key)
-        || key.starts_with("host.")
-        || key.starts_with("controller.")
-        || ["flash.page_read_times", "flash.suspend_step", "flash.program_memory"].contains(&key)
+    const TIMES: [&str; 8] = [
+        "flash.read_time",
+        "flash.page_read_times",
+        "flash.program_time",
+        "flash.slc_program_time",
+        "flash.erase_time",
+        "flash.bus_bandwidth",
+        "flash.suspend_step",
+        "flash.program_memory",
+    ];
+    TIMES.contains(&key) || key.starts_with("host.") || key.starts_with("controller.")
 }
 
 fn writers(per_second: f64, reads: f64, within: u64) -> Option<Client> {

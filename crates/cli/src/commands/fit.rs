@@ -82,16 +82,16 @@ fn figures<'a>(
     measured: &'a MeasuredDrive,
     fitted: &'a Fitted,
 ) -> impl Iterator<Item = (&'a Experiment, &'static str, f64, Option<f64>, &'static str)> {
-    measured.experiments.iter().zip(&fitted.outcomes).flat_map(move |(experiment, outcome)| {
+    measured.experiments.iter().zip(&fitted.outcomes).enumerate().flat_map(move |(number, (experiment, outcome))| {
         experiment.measured.iter().map(move |(name, value)| {
             let found = outcome.as_ref().ok().and_then(|found| found.get(name)).copied();
-            (experiment, *name, *value, found, verdict(fitted, experiment, name, *value, found))
+            (experiment, *name, *value, found, verdict(fitted.has(number, name), experiment, name, *value, found))
         })
     })
 }
 
-fn verdict(fitted: &Fitted, experiment: &Experiment, name: &str, value: f64, found: Option<f64>) -> &'static str {
-    match (fitted.has(experiment, name), experiment.band(name), found) {
+fn verdict(is_fitted: bool, experiment: &Experiment, name: &str, value: f64, found: Option<f64>) -> &'static str {
+    match (is_fitted, experiment.band(name), found) {
         (true, ..) => "fitted",
         (_, _, None) => "not found",
         (_, None, _) => "",

@@ -1,8 +1,11 @@
 //! `nandarium measure`: what fitting needs to know of a drive, measured with fio.
 
+use super::block_target::{self, Access};
+use super::probe::nbd::Client;
 use crate::arguments::MeasureArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::{output, watch};
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -66,12 +69,13 @@ impl Target {
         let target = arguments.target.as_str();
         let given = arguments.size.as_deref().map(parse_size).transpose();
         let given = given.map_err(|error| Failure::usage(format!("--size: {error}")))?;
-        if target.starts_with("nbd://") || target.starts_with("nbd+unix://") {
+        if Client::is_uri(target) {
             let size = given.map_or_else(|| size_of_export(target), Ok)?;
             return Ok(Self { engine: vec!["--ioengine=nbd".into(), format!("--uri={target}")], size });
         }
         let path = PathBuf::from(target);
-        let all = size_of_file(&path)?;
+        let access = if arguments.destroy_data { Access::Write } else { Access::Read };
+        let all = size_of_file(&path, access)?;
         let size = given.unwrap_or(all);
         if size > all {
             return Err(Failure::usage(format!(
@@ -86,24 +90,14 @@ impl Target {
     }
 }
 
-fn size_of_file(path: &Path) -> Result<u64, Failure> {
-    use std::io::{Seek, SeekFrom};
-    let mut file = std::fs::File::open(path).map_err(|error| Failure::file(path, "opened", &error))?;
-    if file.metadata().is_ok_and(|about| about.is_dir()) {
-        return Err(Failure::usage(format!("{} is a folder: name a file or a block device", path.display())));
-    }
-    file.seek(SeekFrom::End(0)).map_err(|error| Failure::file(path, "read", &error))
+fn size_of_file(path: &Path, access: Access) -> Result<u64, Failure> {
+    let mut file = block_target::open(path, access)?;
+    file.seek(SeekFrom::End(0)).map_err(|error| Failure::file(path, "measured", &error))
 }
 
 fn size_of_export(uri: &str) -> Result<u64, Failure> {
-    let ask = Command::new("nbdinfo").args(["--size", uri]).output();
-    let size = ask.ok().filter(|done| done.status.success()).and_then(|done| String::from_utf8(done.stdout).ok());
-    size.and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
-        Failure::usage(format!(
-            "{uri} does not tell its size (nbdinfo --size, of the package libnbd-bin): is a server there? Or give \
-             --size"
-        ))
-    })
+    let client = Client::connect(uri).map_err(|error| Failure::failed(format!("{uri}: {error}")))?;
+    Ok(client.bytes())
 }
 
 /// Runs fio on one experiment. What it prints is its JSON.
@@ -129,7 +123,7 @@ fn run(arguments: &MeasureArguments, target: &Target, plan: &Plan) -> Result<Str
     })?;
     let limit = Duration::from_secs(if is_fill { 86400 } else { arguments.seconds + SLACK });
     let begin = std::time::Instant::now();
-    // It prints less than a pipe holds only where nothing goes wrong, so both are read as it runs.
+    // Both are read as it runs: it would wait for ever behind a pipe that is full.
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let read = |from: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
@@ -149,9 +143,11 @@ fn run(arguments: &MeasureArguments, target: &Target, plan: &Plan) -> Result<Str
             // It may have ended at this very moment.
             let _ = child.kill();
             let _ = child.wait();
-            let message =
-                if is_stopped { "interrupted: what was measured is lost" } else { "fio does not end by itself" };
-            return Err(Failure { code: INTERRUPTED, message: message.to_owned() });
+            if is_stopped {
+                let message = "interrupted: what was measured is lost".to_owned();
+                return Err(Failure { code: INTERRUPTED, message });
+            }
+            return Err(Failure::failed(format!("fio did not end within {} s", limit.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(20));
     };

@@ -29,6 +29,26 @@ fn a_fitted_drive_is_a_stack_that_runs() {
     assert_eq!(run.code, 0, "{}", run.err);
 }
 
+/// Every job of fio's was told as fitted, as none of them has a line in a file.
+#[test]
+fn of_several_jobs_of_fio_only_those_are_told_as_fitted_that_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |depth: u32| {
+        let mean = 120_000 * depth;
+        format!(
+            "{{\"job options\": {{\"rw\": \"randread\", \"bs\": \"4k\", \"iodepth\": \"{depth}\"}}, \"read\": \
+             {{\"total_ios\": 9, \"iops\": 8333, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
+        )
+    };
+    let output = format!("{{\"fio version\": \"fio-3\", \"jobs\": [{}, {}]}}", job(1), job(4));
+    std::fs::write(folder.path().join("a.json"), output).unwrap();
+    let arguments = ["fit", text(folder.path()), "--capacity", "256MiB", "-q"];
+    let fitted = said(nandarium(&[&arguments[..], &BEGIN[..]].concat()));
+    assert_eq!(fitted.code, 0, "{}", fitted.err);
+    let means: Vec<&str> = fitted.out.lines().filter(|line| line.trim_start().starts_with("mean")).collect();
+    assert_eq!(means.iter().map(|line| line.contains("fitted")).collect::<Vec<_>>(), [true, false], "{}", fitted.out);
+}
+
 #[test]
 fn fit_says_what_is_wrong_and_what_there_is() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! `nandarium probe superpage`: what a drive's superpage is, found from outside.
 
-mod nbd;
+pub mod nbd;
 mod target;
 
 use super::results::pretty;
