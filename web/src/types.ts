@@ -111,6 +111,22 @@ export interface Result {
   config_unused?: string[];
   provenance?: Provenance | null;
   recorded_latency_ns?: Partial<Record<Op, RecordedLatency | null>> | null;
+  /** How long the drive lives, where `compare --life` was asked and can tell. */
+  life?: Life | null;
+}
+
+export interface Estimate {
+  earliest: Num;
+  estimate: Num;
+  latest: Num;
+}
+
+/** What a comparison shows of `nandarium.life/1`. */
+export interface Life {
+  tbw: Estimate;
+  dwpd: Estimate;
+  years: Estimate | null;
+  cost: { price: Num; per_gb: Num; per_tb_written: Estimate } | null;
 }
 
 /** A result with its place in the document, which names it in `data-run` and picks its colour. */

@@ -6,7 +6,7 @@ mod serving;
 mod sweeping;
 
 pub use fitting::{FitArguments, MeasureArguments};
-pub use living::{LifeArguments, LifeQuestion};
+pub use living::{LifeArguments, LifeQuestion, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
     ServerArguments,
@@ -124,6 +124,12 @@ pub struct RunArguments {
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Which of two drives for a trace, with lives and prices:
+
+    nandarium compare --drive micron-7450-max-like --drive sk-hynix-pe8110-like --workload trace.csv \\
+        --life --per-day 500GB --price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140 --out out/which"
+)]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first.
@@ -132,6 +138,9 @@ pub struct CompareArguments {
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Vec<String>,
+    /// How long each lives, and what that costs.
+    #[command(flatten)]
+    pub lives: LivesArguments,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,

@@ -31,7 +31,10 @@ pub fn explanation(name: &str) -> Result<String, String> {
 pub fn text(results: &[RunResult]) -> String {
     match results {
         [result] => table::result(result),
-        several => table::comparison(several, &results::without_effect(several)),
+        several => {
+            let several: Vec<&RunResult> = several.iter().collect();
+            table::comparison(&several, &[], &results::without_effect(&several))
+        }
     }
 }
 
@@ -96,20 +99,21 @@ pub fn failed(error: SessionError) -> String {
 
 /// Exit code and message of a session that ended before its workload did; `None`: it did not.
 pub fn ended_early(result: &RunResult) -> Option<(u8, String)> {
-    let Failure { code, message } = results::verdict(std::slice::from_ref(result)).err()?;
+    let Failure { code, message } = results::verdict(&[result]).err()?;
     Some((code, message))
 }
 
 /// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with
-/// settings laid under those that were given.
+/// settings laid under those that were given; `price`: that of the drive.
 ///
 /// # Errors
 /// The configuration or the question cannot be used.
 pub fn life_plan(
     load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>,
     question: &LifeQuestion,
+    price: Option<f64>,
 ) -> Result<LifePlan, String> {
-    LifePlan::new(|under| Ok(load(under)?), question).map_err(|failure| failure.message)
+    LifePlan::new(|under| Ok(load(under)?), question, price).map_err(|failure| failure.message)
 }
 
 /// The life of a drive of such a plan that ran.

@@ -39,8 +39,8 @@ pub fn life(
         under.extend(settings.iter().cloned());
         Config::from_text_with(name, text, &under)
     };
-    let plan =
-        cli::life_plan(load, &LifeQuestion { per_day, warranty, price_per_gb, price }).map_err(ConfigError::new_err)?;
+    let question = LifeQuestion { per_day, warranty, price_per_gb };
+    let plan = cli::life_plan(load, &question, price).map_err(ConfigError::new_err)?;
     let asked = Asked { workload, requests, snapshots, progress, stop: None };
     let (result, window) = asked.session(py, plan.config.clone(), Prepared::run_wear)?;
     early(py, &result)?;

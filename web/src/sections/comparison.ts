@@ -41,7 +41,22 @@ const ROWS: readonly Row[] = [
   { label: "Flash programs", format: count, better: "lower", path: ["flash", "programs", "total"] },
   { label: "Erases", format: count, better: "lower", path: ["flash", "erases", "total"] },
   { label: "Most-erased block", format: count, better: "lower", path: ["wear", "max"] },
+  { label: "TB written until worn out", format: plain, better: "higher", path: ["life", "tbw", "estimate"], cell: interval("tbw") },
+  { label: "Drive writes a day", format: plain, better: "higher", path: ["life", "dwpd", "estimate"], cell: interval("dwpd") },
+  { label: "Years until worn out", format: plain, better: "higher", path: ["life", "years", "estimate"], cell: interval("years") },
+  { label: "Price", format: plain, better: "lower", path: ["life", "cost", "price"] },
+  { label: "Price of a GB", format: plain, better: "lower", path: ["life", "cost", "per_gb"] },
+  { label: "Price of a TB written", format: plain, better: "lower", path: ["life", "cost", "per_tb_written", "estimate"] },
 ];
+
+/** An estimate of a life with its interval. */
+function interval(key: string): (run: Run) => HTMLElement {
+  return (run) => {
+    const [earliest, latest] = [lookup(run, ["life", key, "earliest"]), lookup(run, ["life", key, "latest"])];
+    const range = earliest !== null && latest !== null ? ` (${plain(earliest)} to ${plain(latest)})` : "";
+    return h("span", {}, metric(run, ["life", key, "estimate"], plain), range);
+  };
+}
 
 export function comparison(runs: readonly Run[]): HTMLElement {
   const [first] = runs;

@@ -24,13 +24,16 @@ pub struct LifeArguments {
     /// What is asked besides the run.
     #[command(flatten)]
     pub question: LifeQuestion,
+    /// Price of the drive.
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub price: Option<f64>,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
 }
 
-/// What is asked of a life besides its run.
-#[derive(Debug, Args)]
+/// What is asked of a life besides its run and the price of the drive.
+#[derive(Clone, Debug, Args)]
 pub struct LifeQuestion {
     /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a
     /// closed loop.
@@ -42,7 +45,26 @@ pub struct LifeQuestion {
     /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price")]
     pub price_per_gb: Option<f64>,
-    /// Price of the drive.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub price: Option<f64>,
+}
+
+impl LifeQuestion {
+    /// Whether anything but a default was given.
+    pub fn is_asked(&self) -> bool {
+        self.per_day.is_some() || self.price_per_gb.is_some()
+    }
+}
+
+/// What `compare` is asked about lives.
+#[derive(Debug, Args)]
+pub struct LivesArguments {
+    /// How long each drive lives as well, as `nandarium life` tells it: each is brought to steady state first, unless
+    /// drive.precondition is set.
+    #[arg(long)]
+    pub life: bool,
+    /// As those of `life`.
+    #[command(flatten)]
+    pub question: LifeQuestion,
+    /// Price of one of the drives, for example page=190; once for each that has one.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub price: Vec<String>,
 }

@@ -1,22 +1,72 @@
 //! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
 
+use super::life::plan::LifePlan;
 use super::results;
-use crate::arguments::CompareArguments;
+use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
 use crate::failure::{Failure, USAGE};
+use crate::watch::Session;
 use crate::{memory, output, provenance, settings, table, watch};
-use metrics::{Provenance, RunResult};
+use metrics::{LifeReport, Provenance, RunResult};
 use rayon::prelude::*;
 use serde_json::Value;
 use simulator::session::Prepared;
+use std::collections::BTreeMap;
+use units::quantity;
 
 /// A stack of the comparison.
 struct Member {
     name: String,
     prepared: Prepared,
     provenance: Provenance,
+    /// Where its life is asked for.
+    plan: Option<LifePlan>,
+}
+
+/// A stack that ran, its life where one was asked for and can be told, and what is to be said of it.
+struct Compared {
+    result: RunResult,
+    life: Option<LifeReport>,
+    note: Option<String>,
 }
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
+    let shared = &arguments.session;
+    let members = members(arguments)?;
+    results::prepare(shared.out.as_deref(), shared.quiet)?;
+    watch::catch_interrupts();
+    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
+    let outcomes: Vec<Result<Compared, Failure>> = members
+        .into_par_iter()
+        .map(|member| {
+            let mut watcher = stage.watcher(&member.name);
+            let name = member.name.clone();
+            member.run(shared, &mut watcher).map_err(|failure| named(&name, failure))
+        })
+        .collect();
+    let finished = outcomes.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+    let ran: Vec<&RunResult> = finished.iter().map(|one| &one.result).collect();
+    let own = finished.iter().filter_map(|one| one.note.clone());
+    let notes: Vec<String> = results::without_effect(&ran).into_iter().chain(own).collect();
+    let documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
+    if shared.json {
+        output::print(&results::pretty(&results::together(&documents, &notes)))?;
+    } else {
+        let lives: Vec<Option<LifeReport>> = finished.iter().map(|one| one.life.clone()).collect();
+        output::print(&table::comparison(&ran, &lives, &notes))?;
+    }
+    if let Some(folder) = &shared.out {
+        for (index, (one, document)) in finished.iter().zip(&documents).enumerate() {
+            results::write(&folder.join(results::folder_name(index, &one.result.stack)), document)?;
+        }
+        output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
+        results::write_page(&folder.join("report.html"), &documents)?;
+        results::tell(folder, shared.quiet);
+    }
+    results::verdict(&ran)
+}
+
+/// The stacks, checked before anything runs.
+fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
     let shared = &arguments.session;
     let stacks: Vec<&String> = arguments.stacks.iter().chain(&arguments.drive).collect();
     if shared.workload == "-" && stacks.len() > 1 {
@@ -24,45 +74,93 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
         ));
     }
-    let load = |stack: &String| {
+    let prices = prices(&arguments.lives, &stacks)?;
+    let load = |stack: &&String| {
         let config = settings::load(stack, shared)?;
         let name = config.name.clone();
+        let plan = arguments.lives.life.then(|| {
+            let load = |under| settings::load_with(stack, shared, under);
+            let plan = LifePlan::new(load, &arguments.lives.question, prices.get(stack.as_str()).copied())?;
+            plan.check_workload(&shared.workload)?;
+            Ok::<_, Failure>(plan)
+        });
+        let plan = plan.transpose().map_err(|failure| named(&name, failure))?;
+        let config = plan.as_ref().map_or(config, |plan| plan.config.clone());
         let prepared = Prepared::new(config, &shared.workload).map_err(|error| named(&name, error.into()))?;
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
-        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, prepared })
+        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, prepared, plan })
     };
-    let all: Result<Vec<Member>, Failure> = stacks.into_iter().map(load).collect();
-    results::prepare(shared.out.as_deref(), shared.quiet)?;
-    watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
-    let outcomes: Vec<Result<RunResult, Failure>> = all?
-        .into_par_iter()
-        .map(|Member { name, prepared, provenance }| {
-            let mut watcher = stage.watcher(&name);
-            let with = |result| RunResult { provenance: Some(provenance), ..result };
-            prepared
-                .run(settings::snapshots_of(shared).as_ref(), &mut watcher)
-                .map(with)
-                .map_err(|error| named(&name, error.into()))
-        })
-        .collect();
-    let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;
-    let notes = results::without_effect(&finished);
-    let documents: Vec<Value> = finished.iter().map(RunResult::to_json).collect();
-    if shared.json {
-        output::print(&results::pretty(&results::together(&documents, &notes)))?;
-    } else {
-        output::print(&table::comparison(&finished, &notes))?;
+    stacks.iter().map(load).collect()
+}
+
+/// Prices by stack.
+fn prices<'a>(lives: &'a LivesArguments, stacks: &[&String]) -> Result<BTreeMap<&'a str, f64>, Failure> {
+    if !lives.life && (!lives.price.is_empty() || lives.question.is_asked()) {
+        return Err(Failure::usage("--per-day, --price and --price-per-gb are about lives: give --life as well"));
     }
-    if let Some(folder) = &shared.out {
-        for (index, (result, document)) in finished.iter().zip(&documents).enumerate() {
-            results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
+    let mut prices = BTreeMap::new();
+    for text in &lives.price {
+        // Names have `=` in them where a key is changed.
+        let parts = text.rsplit_once('=').and_then(|(name, number)| Some((name, number.parse::<f64>().ok()?)));
+        let Some((name, price)) = parts else {
+            return Err(Failure::usage(format!("--price {text}: write NAME=NUMBER, such as {}=190", stacks[0])));
+        };
+        if !stacks.iter().any(|stack| *stack == name) {
+            let names: Vec<&str> = stacks.iter().map(|stack| stack.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "--price {text}: `{name}` is not compared; compared are {}",
+                names.join(", ")
+            )));
         }
-        output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
-        results::write_page(&folder.join("report.html"), &documents)?;
-        results::tell(folder, shared.quiet);
+        if prices.insert(name, price).is_some() {
+            return Err(Failure::usage(format!("--price {text}: `{name}` has a price already; give one")));
+        }
     }
-    results::verdict(&finished)
+    Ok(prices)
+}
+
+impl Member {
+    fn run(self, shared: &SessionArguments, watcher: &mut Session<'_>) -> Result<Compared, Failure> {
+        let snapshots = settings::snapshots_of(shared);
+        let with = |result| RunResult { provenance: Some(self.provenance), ..result };
+        let Some(plan) = self.plan else {
+            let result = with(self.prepared.run(snapshots.as_ref(), watcher)?);
+            return Ok(Compared { result, life: None, note: None });
+        };
+        let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
+        let result = with(result);
+        let (life, note) = match plan.report(result.clone(), window) {
+            Ok(life) => {
+                let note = (is_smaller(&result) && life.price().is_some()).then(|| {
+                    format!(
+                        "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
+                         large. Drive writes a day do not depend on it.",
+                        self.name,
+                        quantity::format_size(life.window.capacity_bytes)
+                    )
+                });
+                (Some(life), note)
+            }
+            Err(failure) => (None, Some(format!("No life of {}: {}", self.name, failure.message))),
+        };
+        Ok(Compared { result, life, note })
+    }
+}
+
+impl Compared {
+    /// The result, with `life` in it where that was asked for.
+    fn to_json(&self, with_life: bool) -> Value {
+        let mut document = self.result.to_json();
+        if with_life {
+            document["life"] = self.life.as_ref().map_or(Value::Null, LifeReport::to_json);
+        }
+        document
+    }
+}
+
+/// Whether a drive has another capacity than its file says.
+fn is_smaller(result: &RunResult) -> bool {
+    result.given.iter().any(|key| key == "drive.capacity")
 }
 
 fn named(stack: &str, failure: Failure) -> Failure {

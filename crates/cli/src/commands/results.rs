@@ -22,7 +22,7 @@ pub fn together(documents: &[Value], notes: &[String]) -> Value {
 }
 
 /// What the results of a comparison say only together: keys that made no difference.
-pub fn without_effect(results: &[RunResult]) -> Vec<String> {
+pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
     let Some((first, others)) = results.split_first() else { return Vec::new() };
     let same = others.iter().filter(|other| other.hash == first.hash);
     let told = same.map(|other| {
@@ -171,7 +171,7 @@ fn series(document: &Value) -> String {
 }
 
 /// The exit code of runs that ended before their workload did.
-pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
+pub fn verdict(results: &[&RunResult]) -> Result<(), Failure> {
     let ended = |status: Status| results.iter().find(|result| result.status == status);
     if ended(Status::Interrupted).is_some() {
         return Err(Failure {

@@ -40,7 +40,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
         results::tell(folder, shared.quiet);
     }
-    results::verdict(std::slice::from_ref(&result))?;
+    results::verdict(&[&result])?;
     again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))
 }
 

@@ -2,13 +2,14 @@
 
 use super::grid::Grid;
 use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, size, time};
+use super::life::digits;
 use super::run::wrapped;
-use metrics::RunResult;
+use metrics::{LifeReport, RunResult};
 use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
-/// Takes a number out of a result.
-type Value = Box<dyn Fn(&RunResult) -> Option<f64>>;
+/// Takes a number out of what ran.
+type Value = Box<dyn Fn(&RunResult, Option<&LifeReport>) -> Option<f64>>;
 
 /// One line of the comparison: a value of each result, and how it is written.
 struct Line {
@@ -22,11 +23,17 @@ fn line(
     show: fn(f64) -> String,
     value: impl Fn(&RunResult) -> Option<f64> + 'static,
 ) -> Line {
-    Line { label: label.into(), value: Box::new(value), show }
+    Line { label: label.into(), value: Box::new(move |result, _| value(result)), show }
 }
 
-/// A comparison as text; `notes`: what is to be said of all together.
-pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
+/// A line of a life.
+fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
+    Line { label: label.to_owned(), value: Box::new(move |_, life| life.and_then(&value)), show: digits }
+}
+
+/// A comparison as text. `lives`: how long each drive lives, or none at all; `notes`: what is to be said of all
+/// together.
+pub fn comparison(results: &[&RunResult], lives: &[Option<LifeReport>], notes: &[String]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let arrivals = match first.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
@@ -42,7 +49,9 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
     }
     grid.row(head);
     for line in lines() {
-        let values: Vec<Option<f64>> = results.iter().map(|result| (line.value)(result)).collect();
+        let life = |index: usize| lives.get(index).and_then(Option::as_ref);
+        let values: Vec<Option<f64>> =
+            results.iter().enumerate().map(|(index, result)| (line.value)(result, life(index))).collect();
         if values.iter().all(|value| value.is_none_or(|value| value == 0.0)) {
             continue;
         }
@@ -76,7 +85,7 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
 }
 
 /// What was chosen, and why numbers may mislead or be the same. Everything else is told by each run alone.
-fn cautions(results: &[RunResult]) -> String {
+fn cautions(results: &[&RunResult]) -> String {
     let is_told = |note: &&String| metrics::is_caution(note) || note.contains(" has no effect here because ");
     // What is true of several stacks is said once.
     let mut told: Vec<(&String, Vec<&str>)> = Vec::new();
@@ -156,5 +165,18 @@ fn lines() -> Vec<Line> {
         |result| Some(result.ram_bytes.iter().map(|(_, bytes)| *bytes as f64).sum()),
     ));
     lines.push(line("simulated", time, |result| Some(result.sim_ns as f64)));
+    lines.extend(life_lines());
     lines
+}
+
+fn life_lines() -> [Line; 7] {
+    [
+        lived("life: TB written (TBW)", |life| Some(life.tbw().estimate)),
+        lived("life: drive writes a day", |life| Some(life.dwpd().estimate)),
+        lived("life: years", |life| life.years().map(|years| years.estimate)),
+        lived("life: years at least", |life| life.years().map(|years| years.earliest)),
+        lived("price", LifeReport::price),
+        lived("price of a GB", LifeReport::price_per_gb),
+        lived("price of a TB written", |life| life.price_per_tb_written().map(|price| price.estimate)),
+    ]
 }

@@ -7,7 +7,7 @@ use metrics::{Basis, LifeReport, Range};
 use std::fmt::Write;
 
 /// Four significant digits of a number of any size.
-fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     let digits = if value <= 0.0 { 0 } else { (3 - value.log10().floor() as i64).clamp(0, 9) as usize };
     format!("{value:.digits$}")
 }

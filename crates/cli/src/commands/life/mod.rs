@@ -9,16 +9,13 @@ use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::{memory, output, provenance, settings, table, watch};
 use metrics::{RunResult, Status};
-use simulator::config::{PRECONDITION, Precondition};
-use simulator::session::{Prepared, SessionError};
+use simulator::session::Prepared;
 
 pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
-    let plan = LifePlan::new(|under| settings::load_with(&arguments.stack, shared, under), &arguments.question)?;
-    if shared.workload == "-" && PRECONDITION.read(&plan.config.values) == Precondition::Steady {
-        // Before standard input is waited for.
-        return Err(SessionError::SteadyNeedsFile.into());
-    }
+    let load = |under| settings::load_with(&arguments.stack, shared, under);
+    let plan = LifePlan::new(load, &arguments.question, arguments.price)?;
+    plan.check_workload(&shared.workload)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
@@ -28,7 +25,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let (result, window) = prepared.run_wear(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
     let result = RunResult { provenance: Some(provenance::of(&arguments.stack, &shared.workload)?), ..result };
     drop(watcher);
-    let ended = results::verdict(std::slice::from_ref(&result));
+    let ended = results::verdict(&[&result]);
     let is_interrupted = result.status == Status::Interrupted;
     let report = match plan.report(result, window) {
         Ok(report) => report,

@@ -4,6 +4,7 @@ use crate::arguments::LifeQuestion;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
 use simulator::config::{PRECONDITION, Precondition};
+use simulator::session::SessionError;
 use simulator::{Config, Setting};
 use units::{HostOp, quantity};
 
@@ -19,15 +20,16 @@ pub struct LifePlan {
 }
 
 impl LifePlan {
-    /// `load` makes the configuration, with settings laid under the given ones.
+    /// `load` makes the configuration, with settings laid under the given ones; `price`: that of the drive.
     ///
     /// # Errors
     /// The configuration or the question cannot be used, or the flash never wears out.
     pub fn new(
         load: impl Fn(Vec<Setting>) -> Result<Config, Failure>,
         question: &LifeQuestion,
+        price: Option<f64>,
     ) -> Result<Self, Failure> {
-        let terms = terms(question)?;
+        let terms = terms(question, price)?;
         let mut config = load(Vec::new())?;
         // The state of the drive before the run, unless something else is set.
         let key = PRECONDITION.key;
@@ -48,6 +50,17 @@ impl LifePlan {
         Ok(Self { config, endurance, terms })
     }
 
+    /// Refuses standard input where steady state needs the workload more than once, before it is waited for.
+    ///
+    /// # Errors
+    /// The workload is standard input, and the drive is to be in steady state.
+    pub fn check_workload(&self, workload: &str) -> Result<(), Failure> {
+        if workload == "-" && PRECONDITION.read(&self.config.values) == Precondition::Steady {
+            return Err(SessionError::SteadyNeedsFile.into());
+        }
+        Ok(())
+    }
+
     /// The life of a drive that ran: its result, and what was worn in it.
     ///
     /// # Errors
@@ -61,7 +74,7 @@ impl LifePlan {
     }
 }
 
-fn terms(question: &LifeQuestion) -> Result<LifeTerms, Failure> {
+fn terms(question: &LifeQuestion, price: Option<f64>) -> Result<LifeTerms, Failure> {
     let per_day = question.per_day.as_deref().map(quantity::parse_size).transpose();
     let per_day = per_day.map_err(|error| Failure::usage(format!("--per-day: {error}")))?;
     if per_day == Some(0) {
@@ -69,7 +82,7 @@ fn terms(question: &LifeQuestion) -> Result<LifeTerms, Failure> {
             "--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB",
         ));
     }
-    let price = match (question.price_per_gb, question.price) {
+    let price = match (question.price_per_gb, price) {
         (Some(price), _) => Some(("--price-per-gb", price, Price::PerFlashGb(price))),
         (None, Some(price)) => Some(("--price", price, Price::Drive(price))),
         (None, None) => None,
