@@ -124,12 +124,10 @@ pub struct RunArguments {
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Which of two drives for a trace, with lives and prices:
+#[command(after_help = "Which of two drives for a trace, with lives and prices:
 
     nandarium compare --drive micron-7450-max-like --drive sk-hynix-pe8110-like --workload trace.csv \\
-        --life --per-day 500GB --price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140 --out out/which"
-)]
+        --life --per-day 500GB --price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140 --out out/which")]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first.

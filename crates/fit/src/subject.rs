@@ -1,9 +1,5 @@
 //! The simulated drive that stands for a real one: as many dies, fewer and smaller blocks, in the states that
 //! experiments begin with.
-//!
-//! *Why smaller*: times come from dies, channels and the host, write amplification from shares. Neither knows how many
-//! blocks a die has or how long they are, once there are enough. An erase takes as much less time as a block is
-//! shorter. A test halves the drive.
 
 use crate::figure::{self, Figure};
 use crate::host::{self, Client, Pace};
@@ -38,11 +34,6 @@ const WRITTEN: f64 = 0.05;
 const TRANSIENT: (f64, usize) = (50.0, 200);
 /// Windows of a fill.
 const FILL: usize = 200;
-/// Sizes of drives are whole numbers of it.
-const MIB: u64 = 1 << 20;
-/// Blocks a die should have, and word lines a block.
-const BLOCKS: u64 = 1024;
-const WORD_LINES: u64 = 8;
 
 /// Shares of a latency distribution by the names of figures.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p99999", 0.99999)];
@@ -90,8 +81,8 @@ impl Subject {
         (capacity, own_writes): (u64, f64),
         scale: u64,
     ) -> Result<Self, String> {
-        let whole = Config::resolve(name.clone(), &settings).map_err(|error| error.to_string())?;
-        let smaller = smaller(&whole, capacity, scale);
+        let set = |key: &str, value: String| Setting::new(key, &value, "the size of the simulated drive");
+        let smaller = [set("drive.capacity", format!("{}MiB", capacity >> 20)), set("drive.scale", scale.to_string())];
         let all: Vec<Setting> = settings.iter().cloned().chain(smaller).collect();
         let config = Config::resolve(name.clone(), &all).map_err(|error| error.to_string())?;
         let plan = DrivePlan::new(config.clone()).map_err(|error| error.to_string())?;
@@ -321,30 +312,6 @@ impl Subject {
         };
         work(&mut drive, self.seed())
     }
-}
-
-/// Settings of a drive that is `scale` times smaller: with blocks as much shorter as is needed for [`BLOCKS`] of them a
-/// die, but not shorter than [`WORD_LINES`].
-fn smaller(config: &Config, capacity: u64, scale: u64) -> Vec<Setting> {
-    let values = &config.values;
-    let [pages, line, page] =
-        ["flash.pages_per_block", "flash.word_line_pages", "flash.page_size"].map(|key| values.whole(key).max(1));
-    let dies = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
-    let block = pages * page * values.whole("flash.planes_per_die");
-    let flash = capacity as f64 / scale as f64 * (1.0 + values.real("drive.over_provisioning"));
-    let blocks = (flash / (dies * block) as f64).max(1.0);
-    let wanted = (BLOCKS as f64 / blocks).ceil() as u64;
-    let lines = pages / line;
-    let shorter = (1..=lines)
-        .filter(|by| lines.is_multiple_of(*by) && lines / by >= WORD_LINES && *by <= wanted)
-        .max()
-        .unwrap_or(1);
-    let set = |key: &str, value: String| Setting::new(key, &value, "the size of the simulated drive");
-    vec![
-        set("drive.capacity", format!("{}B", capacity / scale / MIB * MIB)),
-        set("flash.pages_per_block", (pages / shorter).to_string()),
-        set("flash.erase_time", format!("{}ns", values.whole("flash.erase_time") / shorter)),
-    ]
 }
 
 /// Whether a key says only how long something takes: states do not depend on it.

@@ -94,9 +94,34 @@ impl LifeReport {
         Ok(Self { result, window, life, endurance, terms })
     }
 
+    /// Bytes of the drive for each byte of the one simulated, which may be smaller.
+    fn scale(&self) -> f64 {
+        self.window.scale.max(1) as f64
+    }
+
+    /// Bytes the host sees.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.window.capacity_bytes * self.window.scale.max(1)
+    }
+
+    /// Bytes of all flash, bad blocks included.
+    pub fn flash_bytes(&self) -> u64 {
+        self.window.flash_bytes * self.window.scale.max(1)
+    }
+
+    /// Bytes of the host until the drive is worn out.
+    fn bytes(&self) -> Range {
+        self.life.bytes.times(self.scale())
+    }
+
     /// Terabytes the host writes until the drive is worn out.
     pub fn tbw(&self) -> Range {
-        self.life.bytes.times(1.0 / TB)
+        self.bytes().times(1.0 / TB)
+    }
+
+    /// Terabytes more without a cause; nothing for the host's own pages.
+    pub fn gained_tb(&self, share: &Share) -> Option<f64> {
+        share.gained.map(|bytes| bytes * self.scale() / TB)
     }
 
     /// Times the drive can be written a day over the warranty.
@@ -120,25 +145,25 @@ impl LifeReport {
 
     /// Years of 365 days until the drive is worn out.
     pub fn years(&self) -> Option<Range> {
-        self.per_day().map(|(bytes, _)| self.life.bytes.times(1.0 / (bytes * YEAR_DAYS)))
+        self.per_day().map(|(bytes, _)| self.bytes().times(1.0 / (bytes * YEAR_DAYS)))
     }
 
     /// Terabytes more that perfectly even wear would give: no block dies before the end.
     pub fn uneven_tb(&self) -> f64 {
-        ((self.life.even_bytes - self.life.bytes.estimate) / TB).max(0.0)
+        ((self.life.even_bytes - self.life.bytes.estimate) * self.scale() / TB).max(0.0)
     }
 
     /// Price of the drive.
     pub fn price(&self) -> Option<f64> {
         self.terms.price.map(|price| match price {
-            Price::PerFlashGb(price) => price * self.window.flash_bytes as f64 / GB,
+            Price::PerFlashGb(price) => price * self.flash_bytes() as f64 / GB,
             Price::Drive(price) => price,
         })
     }
 
     /// Price for each decimal gigabyte the host sees.
     pub fn price_per_gb(&self) -> Option<f64> {
-        self.price().map(|price| price * GB / self.window.capacity_bytes as f64)
+        self.price().map(|price| price * GB / self.capacity_bytes() as f64)
     }
 
     /// Price for each terabyte written: the longer the life, the less.
@@ -220,8 +245,8 @@ impl LifeReport {
             "workload": result.workload,
             "status": result.status.name(),
             "config": result.config,
-            "capacity_bytes": self.window.capacity_bytes,
-            "flash_bytes": self.window.flash_bytes,
+            "capacity_bytes": self.capacity_bytes(),
+            "flash_bytes": self.flash_bytes(),
             "endurance": self.endurance,
             "window": {
                 "requests": result.requests(),
@@ -240,7 +265,7 @@ impl LifeReport {
             "waf": waf,
             "waf_bytes": result.waf_bytes(),
             "tbw": range(self.tbw()),
-            "tbw_even_wear": self.life.even_bytes / TB,
+            "tbw_even_wear": self.life.even_bytes * self.scale() / TB,
             "warranty_days": self.terms.warranty_days,
             "dwpd": range(self.dwpd()),
             "bytes_per_day": self.per_day().map(|(bytes, _)| bytes),
@@ -254,21 +279,20 @@ impl LifeReport {
 
     fn causes_json(&self) -> Value {
         let bytes_per_year = self.per_day().map(|(bytes, _)| bytes * YEAR_DAYS);
-        let gained = |bytes: Option<f64>| {
-            let years = bytes.zip(bytes_per_year).map(|(bytes, year)| bytes / year);
-            (bytes.map(|bytes| bytes / TB), years)
-        };
+        let years = |tb: Option<f64>| tb.zip(bytes_per_year).map(|(tb, year)| tb * TB / year);
         let one = |share: &Share| {
-            let (tb, years) = gained(share.gained);
+            let tb = self.gained_tb(share);
             (
                 share.cause.to_owned(),
-                json!({"pages": share.pages, "share": share.share, "tb_gained": tb, "years_gained": years}),
+                json!({"pages": share.pages, "share": share.share, "tb_gained": tb, "years_gained": years(tb)}),
             )
         };
         let mut causes: Map<String, Value> = self.life.causes.iter().map(one).collect();
-        let (tb, years) = gained(Some(self.uneven_tb() * TB));
-        causes
-            .insert("uneven".to_owned(), json!({"pages": null, "share": null, "tb_gained": tb, "years_gained": years}));
+        let tb = Some(self.uneven_tb());
+        causes.insert(
+            "uneven".to_owned(),
+            json!({"pages": null, "share": null, "tb_gained": tb, "years_gained": years(tb)}),
+        );
         Value::Object(causes)
     }
 

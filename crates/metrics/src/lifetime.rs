@@ -58,6 +58,8 @@ pub struct WearWindow {
     /// Time over which requests arrived at their own time, the mean distance after the last one included, ns; nothing
     /// in a closed loop.
     pub arrivals_ns: Option<f64>,
+    /// How many times larger the drive is that this stands for (`drive.scale`); 0 is 1.
+    pub scale: u64,
 }
 
 /// A step through a window.

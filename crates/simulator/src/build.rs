@@ -22,8 +22,10 @@ use zones::ZonePlan;
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
 pub struct DrivePlan {
-    /// The configuration; where chips act as one its values are those of a drive of such groups.
+    /// The configuration; its values are those of the drive made smaller, and of groups where chips act as one.
     pub config: Config,
+    /// How many times smaller the drive is than its keys say.
+    pub scale: u64,
     /// Chips that act as one.
     pub lockstep: Lockstep,
     /// How mapping units lie on flash.
@@ -93,6 +95,7 @@ impl DrivePlan {
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
     pub fn new(mut config: Config) -> Result<Self, ConfigError> {
+        let scale = crate::scale::apply(&mut config.values).map_err(together)?;
         let lockstep = Lockstep::apply(&mut config.values).map_err(together)?;
         let mapping = mapping_of(&config);
         let page = config.values.whole("flash.page_size");
@@ -128,6 +131,7 @@ impl DrivePlan {
         let geometry = geometry.map_err(|error| impossible(&error, capacity, page))?;
         let plan = Self {
             part: Self::part(&config, lockstep, units)?,
+            scale,
             lockstep,
             units,
             deaths: Self::read_deaths(&config, &geometry)?,

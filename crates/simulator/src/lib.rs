@@ -11,6 +11,7 @@ mod errors;
 mod oracle;
 mod remapped;
 pub mod run;
+mod scale;
 mod serial;
 pub mod session;
 mod spare;

@@ -134,9 +134,9 @@ impl Member {
                 let note = (is_smaller(&result) && life.price().is_some()).then(|| {
                     format!(
                         "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
-                         large. Drive writes a day do not depend on it.",
+                         large. drive.scale makes it smaller for the run alone.",
                         self.name,
-                        quantity::format_size(life.window.capacity_bytes)
+                        quantity::format_size(life.capacity_bytes())
                     )
                 });
                 (Some(life), note)

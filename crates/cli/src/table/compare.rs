@@ -1,8 +1,8 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, size, time};
 use super::life::digits;
+use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, size, time};
 use super::run::wrapped;
 use metrics::{LifeReport, RunResult};
 use std::fmt::Write;

@@ -58,8 +58,7 @@ pub fn life_causes(report: &LifeReport) -> Vec<Vec<String>> {
         let or_none = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), digits);
         vec![cause.to_owned(), part, or_none(tb), or_none(years)]
     };
-    let causes =
-        report.life.causes.iter().map(|one| row(one.cause, share(one.share), one.gained.map(|bytes| bytes / 1e12)));
+    let causes = report.life.causes.iter().map(|one| row(one.cause, share(one.share), report.gained_tb(one)));
     causes.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
 }
 
@@ -71,8 +70,8 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             "drive",
             format!(
                 "{} of flash for {}; blocks survive {} erases",
-                size(window.flash_bytes),
-                size(window.capacity_bytes),
+                size(report.flash_bytes()),
+                size(report.capacity_bytes()),
                 count(u64::from(report.endurance))
             ),
         ),

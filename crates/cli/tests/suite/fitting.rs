@@ -78,6 +78,34 @@ fn drives_are_listed_and_stand_wherever_a_stack_does() {
     assert!(wrong.code == 2 && wrong.err.contains("did you mean `micron-7450-max-like`"), "{}", wrong.err);
 }
 
+/// Which of two drives: rates, tails, years and money in one table, of whole drives although smaller ones ran.
+#[test]
+fn drives_are_compared_by_life_and_price() {
+    let drives = ["compare", "micron-7450-max-like", "micron-7450-max-like+drive.over_provisioning=60%"];
+    let small = ["--workload", "uniform-write", "--requests", "400000", "--set", "drive.scale=512", "-q", "--json"];
+    let asked = ["--life", "--per-day", "1TB", "--price", "micron-7450-max-like=190"];
+    let compared = said(nandarium(&[&drives[..], &small, &asked].concat()));
+    assert_eq!(compared.code, 0, "{}", compared.err);
+    let document: serde_json::Value = serde_json::from_str(&compared.out).unwrap();
+    let lives = [0, 1].map(|index| document["results"][index]["life"].clone());
+    let years = lives.each_ref().map(|life| life["years"]["estimate"].as_f64().unwrap());
+    assert!(years[1] > years[0] * 1.1, "spare flash lets a drive live longer: {years:?}");
+    let whole = lives[0]["capacity_bytes"].as_f64().unwrap();
+    assert!((whole / 800_166_076_416.0 - 1.0).abs() < 0.01, "the whole drive is told: {whole}");
+    let written = lives[0]["tbw"]["estimate"].as_f64().unwrap();
+    assert!((years[0] - written / 365.0).abs() < 1e-6, "a TB a day");
+    let price = lives[0]["cost"]["per_tb_written"]["estimate"].as_f64().unwrap();
+    assert!((price - 190.0 / written).abs() < 1e-9 && lives[1]["cost"].is_null());
+    for (asked, wanted) in [
+        (&["--per-day", "1TB"][..], "give --life as well"),
+        (&["--life", "--price", "samsung=3"], "`samsung` is not compared"),
+        (&["--life", "--price", "190"], "write NAME=NUMBER"),
+    ] {
+        let said = said(nandarium(&[&drives[..], &small, asked].concat()));
+        assert!(said.code == 2 && said.err.contains(wanted), "{asked:?}: {}", said.err);
+    }
+}
+
 #[test]
 fn a_file_is_measured_and_what_was_measured_is_read() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -511,7 +511,14 @@ pub fn all_keys() -> Vec<Parameter> {
         parameter.under(stripe::MAPPED)
     });
     let mappings = [vec![mapping], of_mappings.collect()].concat();
-    let own = [DRIVE.to_vec(), FLASH.to_vec(), crate::unit::parameters(), crate::errors::parameters()].concat();
+    let own = [
+        DRIVE.to_vec(),
+        vec![crate::scale::parameter()],
+        FLASH.to_vec(),
+        crate::unit::parameters(),
+        crate::errors::parameters(),
+    ]
+    .concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
     [own, buffers, stripes, mappings, remap::keys(), workloads].concat()
 }

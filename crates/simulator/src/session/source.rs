@@ -54,7 +54,7 @@ pub fn is_trace(name: &str) -> bool {
 /// # Errors
 /// It cannot be read, or holds something that the configuration refuses.
 pub(super) fn survey(name: &str, values: &Values) -> Result<Option<Survey>, SessionError> {
-    let options = || trace_options(values, values.whole("drive.capacity") / SECTOR_BYTES);
+    let options = || trace_options(values, crate::scale::capacity(values) / SECTOR_BYTES);
     if name == SAMPLE {
         return Ok(Some(Survey::take_reader(Box::new(Cursor::new(SAMPLE_BYTES)), SAMPLE_FILE, &options()?)?));
     }

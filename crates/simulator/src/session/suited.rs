@@ -98,7 +98,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
             quantity::format_size(span.next_multiple_of(1 << 20)),
         ));
     }
-    let capacity = config.values.whole("drive.capacity");
+    let capacity = crate::scale::capacity(&config.values);
     let touched = survey.touched_bytes();
     let fits = |plan: &DrivePlan, bytes: u64| bytes <= plan.host_sectors() * SECTOR_BYTES;
     let plan = DrivePlan::new(config.clone())?;
@@ -107,7 +107,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     }
     let is_in_proportion = span <= GROWS_TO || span / SPARSE <= touched;
     let wanted = if is_in_proportion { span } else { touched };
-    let may_grow = !config.given.contains("drive.capacity");
+    let may_grow = ["drive.capacity", "drive.scale"].iter().all(|key| !config.given.contains(key));
     let told = |bytes: u64| quantity::format_size(bytes.next_multiple_of(1 << 20));
     if fits(&plan, wanted) || !may_grow {
         chosen.push(format!(
