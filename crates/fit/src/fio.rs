@@ -5,6 +5,7 @@
 
 use crate::figure;
 use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work, agrees_with_itself};
+use crate::subject::turning_points;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use units::HostOp;
@@ -21,31 +22,101 @@ pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Resu
     let mut experiments = Vec::new();
     let mut version = String::new();
     for (file, text) in outputs {
-        // Warnings come before the document.
-        let document = text.find('{').map_or("", |begin| &text[begin..]);
-        let output: Value = serde_json::from_str(document)
-            .map_err(|error| format!("{file}: no JSON of fio ({error}); run fio with --output-format=json"))?;
-        let jobs = output["jobs"].as_array().ok_or_else(|| format!("{file}: it has no `jobs`, as fio's JSON has"))?;
+        let output = document(file, text)?;
         output["fio version"].as_str().unwrap_or_default().clone_into(&mut version);
-        for job in jobs {
-            let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
-            agrees_with_itself(&found).map_err(|problem| {
-                let name = job["jobname"].as_str().unwrap_or_default();
-                format!("{file}, job {name}: {problem}. Several clones are told together with --group_reporting")
-            })?;
-            experiments.push(found);
-        }
+        experiments.extend(closed(file, &output, capacity)?);
     }
     if experiments.is_empty() {
         return Err("no job of these is of the kinds read, write, randread or randwrite with requests that ended; \
                     mixed ones and trims are not used"
             .to_owned());
     }
+    Ok(from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments))
+}
+
+/// What is known of a drive from experiments with fio; some of their figures are marked for a fit.
+pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: Vec<Experiment>) -> MeasuredDrive {
     mark(&mut experiments);
-    let text = format!("{version}, {} of its outputs", outputs.len());
-    let sources = BTreeMap::from([(SOURCE.to_owned(), Source { text, host_ns: 0 })]);
+    let sources = BTreeMap::from([(SOURCE.to_owned(), Source { text: how.to_owned(), host_ns: 0 })]);
     let (own_writes, beyond) = (1.0, Vec::new());
-    Ok(MeasuredDrive { name: name.to_owned(), capacity, own_writes, beyond, sources, experiments })
+    MeasuredDrive { name: name.to_owned(), capacity, own_writes, beyond, sources, experiments }
+}
+
+/// The one experiment of an output of fio, of requests of one kind; `what` it is called in errors.
+///
+/// # Errors
+/// The text is no such output, or no request ended.
+pub fn closed_from_fio(what: &str, capacity: u64, text: &str) -> Result<Experiment, String> {
+    let found = closed(what, &document(what, text)?, capacity)?;
+    found.into_iter().next().ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))
+}
+
+/// The experiment of an output of fio whose second job is a client with one request at a time, reads and writes, beside
+/// a first job of random writes that arrive by themselves.
+///
+/// # Errors
+/// The text is no such output, or no request ended.
+pub fn offered_from_fio(what: &str, writes_per_second: f64, text: &str) -> Result<Experiment, String> {
+    let output = document(what, text)?;
+    let (writers, client) = (&output["jobs"][0], &output["jobs"][1]);
+    let mut measured = BTreeMap::new();
+    measured.extend(writers["write"]["iops"].as_f64().map(|iops| ("iops", iops)));
+    for (op, prefix) in [("read", "read."), ("write", "write.")] {
+        for (name, value) in latencies(&client[op]) {
+            let name = figure::find(&format!("{prefix}{name}")).map_err(|problem| format!("{what}: {problem}"))?.name;
+            measured.insert(name, value);
+        }
+    }
+    let has_client = measured.keys().any(|name| *name != "iops");
+    if !has_client || measured.values().any(|value| *value <= 0.0) {
+        return Err(format!("{what}: no request ended; give it more --seconds"));
+    }
+    Ok(of_fio(Work::Offered { writes_per_second }, measured))
+}
+
+/// The experiment of random writes at full speed, from a rate for each window of [`crate::WINDOWS`] in a drive write.
+pub fn transient(rates: &[f64], used: u64, depth: u32) -> Experiment {
+    of_fio(Work::Transient { used, depth }, turning_points(rates))
+}
+
+fn of_fio(work: Work, measured: BTreeMap<&'static str, f64>) -> Experiment {
+    Experiment { work, source: SOURCE.to_owned(), measured, fit: BTreeSet::new(), line: 0 }
+}
+
+fn document(file: &str, text: &str) -> Result<Value, String> {
+    // Warnings come before the document.
+    let document = text.find('{').map_or("", |begin| &text[begin..]);
+    serde_json::from_str(document)
+        .map_err(|error| format!("{file}: no JSON of fio ({error}); run fio with --output-format=json"))
+}
+
+/// The jobs of an output that are of one kind.
+fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<Experiment>, String> {
+    let jobs = output["jobs"].as_array().ok_or_else(|| format!("{file}: it has no `jobs`, as fio's JSON has"))?;
+    let mut experiments = Vec::new();
+    for job in jobs {
+        let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
+        agrees_with_itself(&found).map_err(|problem| {
+            let name = job["jobname"].as_str().unwrap_or_default();
+            format!("{file}, job {name}: {problem}. Several clones are told together with --group_reporting")
+        })?;
+        experiments.push(found);
+    }
+    Ok(experiments)
+}
+
+/// Latencies of the reads or writes of a job, by name, ns.
+fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
+    let latency = [&found["lat_ns"], &found["clat_ns"]];
+    let percentile = |share: &str| latency.iter().find_map(|latency| latency["percentile"][share].as_f64());
+    let figures = [
+        ("min", latency[0]["min"].as_f64()),
+        ("mean", latency[0]["mean"].as_f64()),
+        ("p50", percentile("50.000000")),
+        ("p99", percentile("99.000000")),
+        ("p999", percentile("99.900000")),
+    ];
+    figures.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// A job as an experiment, if it is of a kind that is used.
@@ -78,26 +149,18 @@ fn experiment(job: &Value, global: &Value, capacity: u64) -> Option<Experiment> 
     if found["total_ios"].as_u64()? == 0 || size == 0 || size > capacity || !size.is_multiple_of(4096) {
         return None;
     }
-    let latency = [&found["lat_ns"], &found["clat_ns"]];
-    let percentile = |share: &str| latency.iter().find_map(|latency| latency["percentile"][share].as_f64());
-    let figures = [
-        ("iops", found["iops"].as_f64()),
-        ("rate", found["bw_bytes"].as_f64()),
-        ("min", latency[0]["min"].as_f64()),
-        ("mean", latency[0]["mean"].as_f64()),
-        ("p50", percentile("50.000000")),
-        ("p99", percentile("99.000000")),
-        ("p999", percentile("99.900000")),
-    ];
-    let measured = figures
-        .into_iter()
-        .filter_map(|(name, value)| Some((figure::find(name).ok()?.name, value.filter(|value| *value > 0.0)?)));
+    let rates = [("iops", found["iops"].as_f64()), ("rate", found["bw_bytes"].as_f64())];
+    let rates = rates.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let measured = rates
+        .chain(latencies(found))
+        .filter_map(|(name, value)| Some((figure::find(name).ok()?.name, Some(value).filter(|value| *value > 0.0)?)));
     let work = Work::Closed { op, order, size, depth, beside: 0.0, used: capacity, overwrites: 0.0 };
-    Some(Experiment { work, source: SOURCE.to_owned(), measured: measured.collect(), fit: BTreeSet::new(), line: 0 })
+    Some(of_fio(work, measured.collect()))
 }
 
 /// Marks what a drive is fitted to: the latency of one request at a time, the rate of the deepest queue of random
-/// requests, and that of writes in order. All else is predicted.
+/// requests, that of writes in order and that in steady state, the tail of reads beside half of its writes. All else is
+/// predicted.
 fn mark(experiments: &mut [Experiment]) {
     let deepest = |op: HostOp| {
         let depths = experiments.iter().filter_map(|experiment| match experiment.work {
@@ -107,8 +170,23 @@ fn mark(experiments: &mut [Experiment]) {
         depths.max()
     };
     let most = [HostOp::Read, HostOp::Write].map(deepest);
+    let steady = experiments.iter().find_map(|experiment| experiment.measured.get("steady")).copied();
     for experiment in experiments {
-        let Work::Closed { op, order, depth, .. } = experiment.work else { continue };
+        let (op, order, depth) = match experiment.work {
+            Work::Closed { op, order, depth, .. } => (op, order, depth),
+            Work::Transient { .. } => {
+                experiment.fit.insert("steady");
+                continue;
+            }
+            Work::Offered { writes_per_second } => {
+                let share = writes_per_second / steady.unwrap_or(f64::INFINITY);
+                if (0.45..0.55).contains(&share) && experiment.measured.contains_key("read.p99") {
+                    experiment.fit.insert("read.p99");
+                }
+                continue;
+            }
+            Work::Amplification { .. } | Work::Fill { .. } => continue,
+        };
         let name = match (op, order) {
             (HostOp::Write, Order::Sequential) => "rate",
             (HostOp::Read, Order::Random) if depth == 1 => "mean",

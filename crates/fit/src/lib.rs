@@ -17,9 +17,9 @@ mod parameter;
 mod subject;
 
 pub use figure::{FIGURES, Figure, Unit, find as find_figure};
-pub use fio::from_fio;
+pub use fio::{closed_from_fio, from_experiments, from_fio, offered_from_fio, transient};
 pub use fitting::{FitError, Fitted, Watch, fit};
 pub use known::{KNOWN, KnownDrive};
 pub use measured::{Experiment, MeasuredDrive, MeasuredError, Order, Source, Work};
 pub use parameter::{PARAMETERS, Parameter};
-pub use subject::{Modelled, Outcome, Subject};
+pub use subject::{Modelled, Outcome, Subject, WINDOWS};

@@ -30,8 +30,9 @@ const WARM_UP: Nanos = 200_000_000;
 const REQUESTS: u64 = 30_000;
 /// Share of the used bytes that is written while a rate of writes is taken, at least.
 const WRITTEN: f64 = 0.05;
-/// Windows of a transient: a fiftieth of a drive write each, over four drive writes.
-const TRANSIENT: (f64, usize) = (50.0, 200);
+/// Windows of a drive write, of which each has a rate, and windows of a transient: four drive writes.
+pub const WINDOWS: f64 = 50.0;
+const TRANSIENT: usize = 200;
 /// Windows of a fill.
 const FILL: usize = 200;
 
@@ -211,9 +212,9 @@ impl Subject {
             Work::Transient { used, depth } => {
                 let within = self.scaled(used);
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
-                let requests = (within as f64 / SMALL as f64 / TRANSIENT.0) as u64;
+                let requests = (within as f64 / SMALL as f64 / WINDOWS) as u64;
                 let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::windows(drive, client, requests, TRANSIENT.1, seed)
+                    host::windows(drive, client, requests, TRANSIENT, seed)
                 })?;
                 let rates: Vec<f64> = times.iter().map(|time| requests as f64 * 1e9 / *time as f64).collect();
                 Ok(turning_points(&rates))
@@ -353,21 +354,22 @@ fn latencies(figures: &mut Modelled, prefix: &str, histogram: &Histogram, least:
     }
 }
 
-/// Where the rate of a transient turns. It is steady in the last drive write.
-fn turning_points(rates: &[f64]) -> Modelled {
+/// Where the rate of a transient turns: a rate for each window, two drive writes of them or more. It is steady in the
+/// last drive write.
+pub fn turning_points(rates: &[f64]) -> Modelled {
     let mean = |part: &[f64]| part.len() as f64 / part.iter().map(|rate| rate.recip()).sum::<f64>();
-    let per_drive_write = TRANSIENT.0 as usize;
+    let per_drive_write = WINDOWS as usize;
     let steady = mean(&rates[rates.len() - per_drive_write..]);
     let mut figures = Modelled::from([("steady", steady), ("plateau", mean(&rates[1..4]))]);
     let plateau = figures["plateau"];
-    let at = |window: usize| window as f64 / TRANSIENT.0;
+    let at = |window: usize| window as f64 / WINDOWS;
     if let Some(onset) = rates.iter().skip(1).position(|rate| *rate < 0.95 * plateau) {
         figures.insert("onset", at(onset + 1));
     }
     let lowest = rates.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
     if let Some((window, low)) = lowest {
         figures.insert("low", *low);
-        figures.insert("low_at", at(window) + 0.5 / TRANSIENT.0);
+        figures.insert("low_at", at(window) + 0.5 / WINDOWS);
     }
     figures
 }

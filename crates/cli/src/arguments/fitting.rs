@@ -72,6 +72,10 @@ pub struct MeasureArguments {
     /// Also measure writes: all data on the target is lost.
     #[arg(long)]
     pub destroy_data: bool,
+    /// Also bring the drive into steady state, by writing all of it four times over at random, and measure how its rate
+    /// gets there, and latencies beside a tenth to nine tenths of it. Takes hours on most drives; needs --destroy-data.
+    #[arg(long, requires = "destroy_data")]
+    pub steady: bool,
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,

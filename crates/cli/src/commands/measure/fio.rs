@@ -1,0 +1,183 @@
+//! fio, run on one experiment at a time.
+
+use super::Closed;
+use super::target::Target;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::watch;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use units::quantity::exact_size;
+
+/// How long fio may take to begin and end, beside its experiment, and for what goes through the whole drive.
+const SLACK: u64 = 60;
+const LONGEST: u64 = 7 * 86400;
+/// Requests that writers of a given rate have under way at most.
+const WRITERS: u32 = 256;
+/// Time between two entries of the log that a transient is taken from, ms.
+const LOG_MS: u64 = 50;
+
+/// fio on a target.
+pub struct Fio<'a> {
+    pub target: &'a Target,
+    /// Length of an experiment.
+    pub seconds: u64,
+}
+
+impl Fio<'_> {
+    /// What fio calls its version.
+    pub fn version(&self) -> Result<String, Failure> {
+        let output =
+            Command::new("fio").arg("--version").stdin(Stdio::null()).output().map_err(|error| absent(&error))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Requests of one kind, so many at a time. Its JSON.
+    pub fn closed(&self, closed: &Closed) -> Result<String, Failure> {
+        let mut command = self.command();
+        command.arg("--name=measure");
+        if !closed.writes {
+            command.arg("--readonly");
+        }
+        command.args([format!("--rw={}", closed.kind), format!("--bs={}", closed.size)]);
+        command.arg(format!("--iodepth={}", closed.depth));
+        if !closed.is_fill {
+            command.args(["--time_based".to_owned(), format!("--runtime={}", self.seconds)]);
+        }
+        self.run(command, if closed.is_fill { LONGEST } else { self.seconds + SLACK })
+    }
+
+    /// `bytes` of random writes at full speed: a rate for each window of [`fit::WINDOWS`] in a drive write.
+    pub fn transient(&self, depth: u32, bytes: u64) -> Result<Vec<f64>, Failure> {
+        let folder =
+            tempfile::tempdir().map_err(|error| Failure::failed(format!("a folder for fio's log: {error}")))?;
+        let log = folder.path().join("transient");
+        let mut command = self.command();
+        // Without the map a place may be written twice before another is written once, as at random.
+        command.args(["--name=measure", "--rw=randwrite", "--bs=4k", "--norandommap"]);
+        command.args([format!("--iodepth={depth}"), format!("--io_size={bytes}")]);
+        command.args([format!("--write_iops_log={}", log.display()), format!("--log_avg_msec={LOG_MS}")]);
+        self.run(command, LONGEST)?;
+        let path = log.with_file_name("transient_iops.1.log");
+        let text = std::fs::read_to_string(&path).map_err(|error| Failure::file(&path, "read", &error))?;
+        let window = self.target.size as f64 / 4096.0 / fit::WINDOWS;
+        let wanted = (bytes as f64 / self.target.size as f64 * fit::WINDOWS) as usize;
+        windows(&text, window, wanted).map_err(Failure::failed)
+    }
+
+    /// A client with one request at a time beside so many random writes a second. Its JSON.
+    pub fn offered(&self, writes_per_second: u64) -> Result<String, Failure> {
+        let mut command = self.command();
+        command.args(["--time_based".to_owned(), format!("--runtime={}", self.seconds), "--norandommap".to_owned()]);
+        command.args(["--bs=4k", "--name=writers", "--rw=randwrite", "--rate_process=poisson"]);
+        command.args([format!("--rate_iops={writes_per_second}"), format!("--iodepth={WRITERS}")]);
+        command.args(["--name=client", "--rw=randrw", "--rwmixread=50", "--iodepth=1"]);
+        self.run(command, self.seconds + SLACK)
+    }
+
+    /// fio with what all experiments have.
+    fn command(&self) -> Command {
+        let mut command = Command::new("fio");
+        command.args(["--output-format=json", "--name=global", "--lat_percentiles=1", "--thread", "--randrepeat=1"]);
+        command.args(&self.target.engine);
+        // fio makes a file that is missing or too short, whatever it is to do with it.
+        command.arg("--allow_file_create=0");
+        command.arg(format!("--size={}", self.target.size / 4096 * 4096));
+        command
+    }
+
+    /// Runs it. What it prints is its JSON.
+    fn run(&self, mut command: Command, limit: u64) -> Result<String, Failure> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| absent(&error))?;
+        let begin = Instant::now();
+        // Both are read as it runs: it would wait for ever behind a pipe that is full.
+        let out = child.stdout.take().map(collect);
+        let err = child.stderr.take().map(collect);
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(|error| Failure::failed(format!("fio: {error}")))? {
+                break status;
+            }
+            let is_stopped = watch::stop().load(Ordering::Relaxed);
+            if is_stopped || begin.elapsed() > Duration::from_secs(limit) {
+                // It may have ended at this very moment.
+                let _ = child.kill();
+                let _ = child.wait();
+                if is_stopped {
+                    return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned() });
+                }
+                return Err(Failure::failed(format!("fio did not end within {limit} s")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let [text, problem] = [out, err].map(|thread| thread.and_then(|thread| thread.join().ok()).unwrap_or_default());
+        if status.success() {
+            return Ok(text);
+        }
+        let first = problem.lines().chain(text.lines()).find(|line| !line.is_empty()).unwrap_or("no reason");
+        let size = exact_size(self.target.size);
+        Err(Failure::failed(format!("fio ended with {status} on {size}: {first}")))
+    }
+}
+
+fn absent(error: &std::io::Error) -> Failure {
+    Failure::failed(format!("fio cannot be run ({error}): install it (apt-get install fio), it does the measuring"))
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error is what there is.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Rates of windows of `requests` each, at most `most` of them, from a log of fio: a time in ms, and the requests a
+/// second until then.
+fn windows(log: &str, requests: f64, most: usize) -> Result<Vec<f64>, String> {
+    let mut rates = Vec::new();
+    let (mut before_ms, mut begin_ms, mut done) = (0.0, 0.0, 0.0);
+    for line in log.lines() {
+        let mut fields = line.split(',').map(|field| field.trim().parse::<f64>());
+        let (Some(Ok(at_ms)), Some(Ok(rate))) = (fields.next(), fields.next()) else {
+            return Err(format!("fio's log has `{line}`, no time and rate"));
+        };
+        let mut from_ms = before_ms;
+        // An entry may end several windows.
+        while done + rate * (at_ms - from_ms) / 1e3 >= requests && rates.len() < most {
+            let end_ms = from_ms + (requests - done) * 1e3 / rate;
+            rates.push(requests * 1e3 / (end_ms - begin_ms));
+            (begin_ms, from_ms, done) = (end_ms, end_ms, 0.0);
+        }
+        done += rate * (at_ms - from_ms) / 1e3;
+        before_ms = at_ms;
+    }
+    // Entries are rounded, and the last window may lack a little.
+    if rates.len() < most && done > requests / 2.0 {
+        rates.push(done * 1e3 / (before_ms - begin_ms));
+    }
+    if rates.len() + 1 < most {
+        return Err(format!("fio's log tells of {} windows, and {most} are needed", rates.len()));
+    }
+    Ok(rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_requests_come_out_of_a_log_by_time() {
+        // 100 requests in the first 100 ms, then half as fast.
+        let log = "100, 1000, 1, 4096, 0\n200, 500, 1, 4096, 0\n300, 500, 1, 4096, 0\n";
+        let rates = windows(log, 50.0, 4).unwrap();
+        for (rate, wanted) in rates.iter().zip([1000.0, 1000.0, 500.0, 500.0]) {
+            assert!((rate - wanted).abs() < 1e-6, "{rates:?}");
+        }
+        assert_eq!(rates.len(), 4);
+        assert!(windows(log, 50.0, 8).unwrap_err().contains("8 are needed"));
+        assert!(windows("nothing", 50.0, 1).unwrap_err().contains("nothing"));
+    }
+}
