@@ -24,7 +24,7 @@ pub struct Parameter {
 const NS: (f64, f64) = (1.0, 1e9);
 
 /// All of them, in the order in which they are fitted.
-pub const PARAMETERS: [Parameter; 9] = [
+pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "drive.over_provisioning",
         doc: "raw flash",
@@ -65,13 +65,18 @@ pub const PARAMETERS: [Parameter; 9] = [
     },
     Parameter {
         key: "controller.page_time",
-        doc: "time of the firmware, from the most requests a second",
+        doc: "time of the firmware, from the most reads a second",
         range: NS,
         known_with: None,
-        tells: |experiment, figure| match experiment.work {
-            Work::Closed { depth, order: Order::Random, .. } => (depth >= 32 && is_rate(figure)).then_some(-1.0),
-            _ => None,
-        },
+        tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Read)).then_some(-1.0),
+        tells_else: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
+    },
+    Parameter {
+        key: "controller.write_time",
+        doc: "time of the firmware for writes, from the most writes a second",
+        range: NS,
+        known_with: None,
+        tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
         tells_else: |_, _| None,
     },
     Parameter {
@@ -112,6 +117,11 @@ pub const PARAMETERS: [Parameter; 9] = [
 
 fn is_rate(figure: &str) -> bool {
     matches!(figure, "iops" | "rate")
+}
+
+/// As many random requests of a kind as a drive takes.
+fn is_most(experiment: &Experiment, wanted: HostOp) -> bool {
+    matches!(experiment.work, Work::Closed { op, depth, order: Order::Random, .. } if depth >= 32 && op == wanted)
 }
 
 /// Writes to a drive that was only filled, so many that its flash is the limit.

@@ -89,6 +89,11 @@ fn impossible(error: &GeometryError, capacity: u64, page: u64) -> ConfigError {
     together(format!("{error}; {remedy}"))
 }
 
+/// The first key if it is set, else the other.
+fn of_either(values: &Values, first: &'static str, other: &'static str) -> &'static str {
+    if values.get(first).is_some() { first } else { other }
+}
+
 impl DrivePlan {
     /// Checks that the values of a configuration fit together.
     ///
@@ -143,6 +148,11 @@ impl DrivePlan {
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
                 latency_ns: values.whole("host.latency"),
+                write_ns: config.values.whole(of_either(
+                    &config.values,
+                    "controller.write_time",
+                    "controller.page_time",
+                )),
                 command_ns: values.whole("controller.page_time"),
                 cores: values.whole("controller.cores") as u32,
                 idle_after_ns: values.whole("host.idle_after"),

@@ -31,7 +31,9 @@ pub struct HostOptions {
     pub link_bytes_per_second: u64,
     /// Time from the host to the drive, and again on the way back, ns.
     pub latency_ns: Nanos,
-    /// Time of the firmware for each page of a request, ns; 0: none.
+    /// Time of the firmware for each page of a write, ns; 0: none.
+    pub write_ns: Nanos,
+    /// The same for any other request.
     pub command_ns: Nanos,
     /// Cores that share that.
     pub cores: u32,

@@ -126,6 +126,8 @@ fn a_file_is_measured_and_what_was_measured_is_read() {
     let absent = folder.path().join("absent.img");
     let made = said(nandarium(&["measure", "--target", text(&absent), "--size", "1MiB", "--out", text(&out), "-q"]));
     assert!(made.code != 0 && !absent.exists(), "{}", made.err);
+    let unasked = said(nandarium(&["measure", "--target", text(&image), "--steady", "--out", text(&out)]));
+    assert!(unasked.code == 2 && unasked.err.contains("--destroy-data"), "{}", unasked.err);
     let missing = said(nandarium(&["measure", "--target", "/no/such/disk", "--out", text(&out), "-q"]));
     assert!(missing.code != 0 && missing.err.contains("/no/such/disk"), "{}", missing.err);
 }

@@ -196,6 +196,13 @@ const DRIVE: &[Parameter] = &[
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
+    Parameter::optional(
+        "controller.write_time",
+        Kind::Duration { max: HOUR },
+        "The same for each page of a write; if not set, controller.page_time.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "controller.cores",
         Kind::Count { min: 1, max: 1024 },

@@ -51,9 +51,16 @@ pub(super) struct Front {
     last: Nanos,
 }
 
+impl HostOptions {
+    /// Whether the firmware takes time.
+    fn has_firmware(&self) -> bool {
+        self.command_ns > 0 || self.write_ns > 0
+    }
+}
+
 impl Front {
     pub fn new(options: &HostOptions) -> Self {
-        let cores = if options.command_ns > 0 { options.cores.max(1) as usize } else { 0 };
+        let cores = if options.has_firmware() { options.cores.max(1) as usize } else { 0 };
         Self { inbound: Passage::default(), outbound: Passage::default(), cores: vec![0; cores], last: 0 }
     }
 }
@@ -63,7 +70,7 @@ impl<F: Clocked> Drive<F> {
     #[inline]
     pub(super) fn is_on_its_way(&mut self, id: u32, request: &Request) -> bool {
         let options = &self.options;
-        if options.link_bytes_per_second == 0 && options.latency_ns == 0 && options.command_ns == 0 {
+        if options.link_bytes_per_second == 0 && options.latency_ns == 0 && !options.has_firmware() {
             return false;
         }
         self.pass_in(id, request)
@@ -71,7 +78,7 @@ impl<F: Clocked> Drive<F> {
 
     #[inline(never)]
     fn pass_in(&mut self, id: u32, request: &Request) -> bool {
-        let HostOptions { link_bytes_per_second: rate, latency_ns, command_ns, .. } = self.options;
+        let HostOptions { link_bytes_per_second: rate, latency_ns, command_ns, write_ns, .. } = self.options;
         let now = self.flash.now();
         let mut at = now;
         if rate > 0 {
@@ -85,7 +92,7 @@ impl<F: Clocked> Drive<F> {
         if let Some(core) = self.front.cores.iter_mut().min() {
             self.slots[id as usize].queue_ns += core.saturating_sub(at);
             let pages = u64::from(request.sectors).div_ceil(1 << self.page_shift).max(1);
-            *core = at.max(*core) + pages * command_ns;
+            *core = at.max(*core) + pages * if request.op == HostOp::Write { write_ns } else { command_ns };
             at = self.front.last.max(*core);
             self.front.last = at;
         }

@@ -58,6 +58,21 @@ fn the_cores_of_the_controller_are_a_ceiling() {
     }
 }
 
+/// The firmware of a measured drive took 63,000 writes a second and 45,000 reads.
+#[test]
+fn the_firmware_may_take_another_time_for_writes() {
+    for (workload, time) in [("uniform-read", 50e-6), ("uniform-write", 30e-6)] {
+        let front = ["controller.page_time=50us", "controller.write_time=30us", "flash.program_time=10us"];
+        let mut drive = timed(&[&SMALL[..], &front].concat());
+        if workload == "uniform-read" {
+            fill(&mut drive);
+        }
+        let sheet = go(&mut drive, workload, 2_000, Loop::Closed { depth: 64 }, |_| {});
+        let rate = 2_000.0 / seconds(&sheet);
+        assert!(rate <= 1.001 / time && rate > 0.97 / time, "{workload}: {rate:.0} of {:.0} a second", 1.0 / time);
+    }
+}
+
 #[test]
 fn the_host_link_is_a_ceiling_in_each_direction() {
     for workload in ["sequential-read", "sequential-write"] {

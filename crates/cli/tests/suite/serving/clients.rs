@@ -248,3 +248,21 @@ fn the_server_keeps_up_with_one_that_only_copies() {
     }
     panic!("the best ratios are {best:?}");
 }
+
+#[test]
+fn a_served_drive_is_measured_into_its_steady_state() {
+    let small = ["--set", "drive.capacity=256MiB", "--set", "flash.pages_per_block=64", "-q"];
+    let serving = Serving::begin(&[&["serve"], &small[..]].concat());
+    let out = serving.path("measured.toml");
+    let (uri, file) = (serving.uri(), out.to_str().unwrap());
+    let measured = ["measure", "--target", &uri, "--destroy-data", "--steady", "--seconds", "1", "--out", file, "-q"];
+    let output = nandarium(&measured).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let drive = fit::MeasuredDrive::from_text(&fs::read_to_string(&out).unwrap(), file).unwrap();
+    let has = |title: &str, figure: &str| {
+        drive.experiments.iter().any(|one| one.title().contains(title) && one.measured.contains_key(figure))
+    };
+    assert!(has("at full speed", "steady") && has("offered", "read.p99") && has("writes, depth 32", "iops"));
+    let fitted: Vec<_> = drive.experiments.iter().flat_map(|one| &one.fit).collect();
+    assert!(fitted.contains(&&"steady") && fitted.contains(&&"read.p99"), "{fitted:?}");
+}
