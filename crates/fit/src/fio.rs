@@ -3,9 +3,9 @@
 //! *Simplified*: a job of one kind (`read`, `write`, `randread`, `randwrite`) is a closed loop at its depth, all its
 //! clones taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
 
+use crate::curve::turning_points;
 use crate::figure;
 use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work, agrees_with_itself};
-use crate::subject::turning_points;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use units::HostOp;

@@ -7,6 +7,7 @@
 //! fit             parameters of the stack, one after the other, from the figures that tell them
 //! ```
 
+mod curve;
 mod figure;
 mod fio;
 mod fitting;
@@ -16,10 +17,11 @@ mod measured;
 mod parameter;
 mod subject;
 
+pub use curve::WINDOWS;
 pub use figure::{FIGURES, Figure, Unit, find as find_figure};
 pub use fio::{closed_from_fio, from_experiments, from_fio, offered_from_fio, transient};
 pub use fitting::{FitError, Fitted, Watch, fit};
 pub use known::{KNOWN, KnownDrive};
 pub use measured::{Experiment, MeasuredDrive, MeasuredError, Order, Source, Work};
 pub use parameter::{PARAMETERS, Parameter};
-pub use subject::{Modelled, Outcome, Subject, WINDOWS};
+pub use subject::{Modelled, Outcome, Subject};

@@ -1,6 +1,7 @@
 //! The simulated drive that stands for a real one: as many dies, fewer and smaller blocks, in the states that
 //! experiments begin with.
 
+use crate::curve::{FILL, TRANSIENT, WINDOWS, phases, turning_points};
 use crate::figure::{self, Figure};
 use crate::host::{self, Client, Pace};
 use crate::measured::{Experiment, MeasuredDrive, Order, Work};
@@ -30,12 +31,6 @@ const WARM_UP: Nanos = 200_000_000;
 const REQUESTS: u64 = 30_000;
 /// Share of the used bytes that is written while a rate of writes is taken, at least.
 const WRITTEN: f64 = 0.05;
-/// Windows of a drive write, of which each has a rate, and windows of a transient: four drive writes.
-pub const WINDOWS: f64 = 50.0;
-const TRANSIENT: usize = 200;
-/// Windows of a fill.
-const FILL: usize = 200;
-
 /// Shares of a latency distribution by the names of figures.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p99999", 0.99999)];
 
@@ -227,7 +222,7 @@ impl Subject {
                     self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests, FILL, seed))?;
                 let step = requests * size;
                 let rates: Vec<f64> = times.iter().map(|time| step as f64 * 1e9 / *time as f64).collect();
-                Ok(phases(&rates, (step * self.scale) as f64, &experiment.measured))
+                Ok(phases(&rates, (step * self.scale) as f64))
             }
         }
     }
@@ -352,60 +347,6 @@ fn latencies(figures: &mut Modelled, prefix: &str, histogram: &Histogram, least:
             insert(name, value as f64);
         }
     }
-}
-
-/// Where the rate of a transient turns: a rate for each window, two drive writes of them or more. It is steady in the
-/// last drive write.
-pub fn turning_points(rates: &[f64]) -> Modelled {
-    let mean = |part: &[f64]| part.len() as f64 / part.iter().map(|rate| rate.recip()).sum::<f64>();
-    let per_drive_write = WINDOWS as usize;
-    let steady = mean(&rates[rates.len() - per_drive_write..]);
-    let mut figures = Modelled::from([("steady", steady), ("plateau", mean(&rates[1..4]))]);
-    let plateau = figures["plateau"];
-    let at = |window: usize| window as f64 / WINDOWS;
-    if let Some(onset) = rates.iter().skip(1).position(|rate| *rate < 0.95 * plateau) {
-        figures.insert("onset", at(onset + 1));
-    }
-    let lowest = rates.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-    if let Some((window, low)) = lowest {
-        figures.insert("low", *low);
-        figures.insert("low_at", at(window) + 0.5 / WINDOWS);
-    }
-    figures
-}
-
-/// The phases of a fill, in windows of `step` bytes. Where cliffs are is looked for between the phases that were
-/// measured; the rates are those away from them.
-fn phases(rates: &[f64], step: f64, measured: &BTreeMap<&'static str, f64>) -> Modelled {
-    let mean = |from: f64, to: f64| {
-        let first = ((from / step) as usize).min(rates.len() - 1);
-        let last = ((to / step).ceil() as usize).clamp(first + 1, rates.len());
-        (last - first) as f64 / rates[first..last].iter().map(|rate| rate.recip()).sum::<f64>()
-    };
-    let end = step * rates.len() as f64;
-    let mut figures = Modelled::from([("whole.rate", mean(0.0, end))]);
-    let marks = ["phase1.until", "phase2.until"].map(|name| measured.get(name).copied());
-    let mut from = 0.0;
-    let names = [("phase1.rate", "phase1.until"), ("phase2.rate", "phase2.until")];
-    for ((rate_name, until_name), mark) in names.into_iter().zip(marks) {
-        let Some(mark) = mark else {
-            figures.insert(rate_name, mean(from + 0.1 * (end - from), from + 0.8 * (end - from)));
-            return figures;
-        };
-        let rate = mean(from + 0.2 * (mark - from), from + 0.7 * (mark - from));
-        let behind = mean((mark * 1.3).min(end - step), (mark * 1.6).min(end));
-        figures.insert(rate_name, rate);
-        let threshold = (rate * behind).sqrt();
-        let begin = ((from + 0.2 * (mark - from)) / step) as usize;
-        if behind < 0.9 * rate
-            && let Some(window) = (begin..rates.len()).find(|window| rates[*window] < threshold)
-        {
-            figures.insert(until_name, step * window as f64);
-        }
-        from = mark;
-    }
-    figures.insert("phase3.rate", mean(from + 0.1 * (end - from), end));
-    figures
 }
 
 fn thousandths(times: f64) -> u64 {
