@@ -154,6 +154,10 @@ impl Fitting<'_> {
             }
             return Ok(());
         };
+        let told = &self.known(parameter, value, told, round, watch)?[..];
+        if told.is_empty() {
+            return Ok(());
+        }
         let (low, high) = parameter.range;
         let mut tried: Vec<(f64, f64)> = Vec::new();
         for _ in 0..TRIES {
@@ -188,6 +192,29 @@ impl Fitting<'_> {
         self.take(parameter, best.exp())
     }
 
+    /// Those of a parameter's figures that the simulated drive has. A drive without a cache has no cliff.
+    fn known(
+        &mut self,
+        parameter: &Parameter,
+        value: f64,
+        told: &[Told],
+        round: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Told>, FitError> {
+        watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
+        let found = figures(&mut self.subject, self.measured, told, watch)?;
+        let (known, missing): (Vec<_>, Vec<_>) = told.iter().zip(found).partition(|(_, found)| found.is_some());
+        for ((number, name, _), _) in missing.iter().filter(|_| round == 0) {
+            self.warnings.push(format!(
+                "the simulated drive has no {name} in \"{}\", and {} was not fitted to it: begin with a stack (--from) \
+                 that has, or take it out of `fit`",
+                self.measured.experiments[*number].title(),
+                parameter.key
+            ));
+        }
+        Ok(known.into_iter().map(|(told, _)| *told).collect())
+    }
+
     fn take(&mut self, parameter: &Parameter, value: f64) -> Result<(), FitError> {
         self.subject = self.with(parameter, value)?;
         Ok(())
@@ -212,10 +239,15 @@ impl Fitting<'_> {
         if parameter.value(self.subject.config()) == Some(value) {
             self.subject = subject; // with the states that were made for it
         }
-        let errors = told.iter().zip(&found).map(|((number, name, sign), found)| {
-            sign * (found / self.measured.experiments[*number].measured[name]).ln()
-        });
-        Ok(errors.sum::<f64>() / told.len() as f64)
+        let error = |((number, name, sign), found): (&Told, &Option<f64>)| {
+            let experiment = &self.measured.experiments[*number];
+            let found = found.ok_or_else(|| {
+                FitError::Unfit(format!("\"{}\": the simulated drive has no {name} any more", experiment.title()))
+            })?;
+            Ok(sign * (found / experiment.measured[name]).ln())
+        };
+        let errors: Vec<f64> = told.iter().zip(&found).map(error).collect::<Result<_, FitError>>()?;
+        Ok(errors.iter().sum::<f64>() / told.len() as f64)
     }
 
     /// Warns of parameters that change the fitted figures alike, or not at all.
@@ -229,7 +261,10 @@ impl Fitting<'_> {
             watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
             let mut subject = self.with(parameter, value)?;
             let after = figures(&mut subject, self.measured, &told, watch)?;
-            let change: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
+            let change = |(before, after): (&Option<f64>, &Option<f64>)| {
+                before.zip(*after).map_or(0.0, |(before, after)| (after / before).ln())
+            };
+            let change: Vec<f64> = before.iter().zip(&after).map(change).collect();
             if change.iter().all(|change| change.abs() < NO_EFFECT) {
                 self.warnings.push(format!(
                     "{} changes none of the fitted figures at its value: it may as well be another one",
@@ -290,13 +325,13 @@ impl Fitting<'_> {
     }
 }
 
-/// What the subject makes of these figures.
+/// What the subject makes of these figures; `None`: it has none of that name.
 fn figures(
     subject: &mut Subject,
     measured: &MeasuredDrive,
     told: &[Told],
     watch: &mut dyn Watch,
-) -> Result<Vec<f64>, FitError> {
+) -> Result<Vec<Option<f64>>, FitError> {
     let mut numbers: Vec<usize> = told.iter().map(|(number, ..)| *number).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -304,9 +339,9 @@ fn figures(
     let figure = |(number, name, _): &Told| {
         let place = numbers.iter().position(|one| one == number).expect("it was run");
         let experiment = &measured.experiments[*number];
-        let problem = |problem: &str| FitError::Unfit(format!("\"{}\": {problem}", experiment.title()));
-        let found = outcomes[place].as_ref().map_err(|text| problem(text))?;
-        found.get(name).copied().ok_or_else(|| problem(&format!("the simulated drive has no {name} to fit")))
+        let found = outcomes[place].as_ref();
+        let found = found.map_err(|text| FitError::Unfit(format!("\"{}\": {text}", experiment.title())))?;
+        Ok(found.get(name).copied())
     };
     told.iter().map(figure).collect()
 }
@@ -376,4 +411,38 @@ fn next_value(tried: &[(f64, f64)]) -> f64 {
 fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     product(a, b) / (product(a, a) * product(b, b)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that are tried until a rising error is about 0.
+    fn tries(error: impl Fn(f64) -> f64, start: f64) -> Vec<f64> {
+        let mut tried = vec![(start, error(start))];
+        while tried.len() < TRIES && tried[tried.len() - 1].1.abs() >= NEAR {
+            let next = next_value(&tried);
+            tried.push((next, error(next)));
+        }
+        tried.into_iter().map(|(value, _)| value).collect()
+    }
+
+    #[test]
+    fn a_search_ends_at_the_value_whatever_the_slope() {
+        for (slope, start) in [(1.0, 0.0), (1.0, 4.5), (0.3, 1.0), (2.5, 0.5), (2.5, 3.0)] {
+            let tried = tries(|value| slope * (value - 2.0), start);
+            let last = tried[tried.len() - 1];
+            assert!((last - 2.0).abs() < 0.02, "slope {slope} from {start}: {tried:?}");
+        }
+        // Flat until 1: something else is the limit there.
+        let tried = tries(|value| if value < 1.0 { -0.5 } else { 0.5 * (value - 2.0) }, 0.0);
+        assert!((tried[tried.len() - 1] - 2.0).abs() < 0.1, "{tried:?}");
+    }
+
+    #[test]
+    fn only_values_far_apart_tell_that_a_parameter_has_no_effect() {
+        assert!(!is_without_effect(&[(0.0, -0.5), (0.7, -0.5)]));
+        assert!(is_without_effect(&[(0.0, -0.5), (0.7, -0.5), (1.4, -0.5)]));
+        assert!(!is_without_effect(&[(0.0, -0.5), (0.7, -0.45), (1.4, -0.3)]));
+    }
 }

@@ -59,6 +59,9 @@ fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
             let all = KNOWN.map(|known| known.name).join(", ");
             return Err(Failure::usage(format!("{name} is no file and no measured drive{hint}; there are {all}")));
         }
+        if arguments.capacity.is_some() {
+            return Err(Failure::usage(format!("--capacity is for JSON of fio; {name} has a capacity of its own")));
+        }
         return MeasuredDrive::from_text(&text(path)?, name).map_err(Failure::usage);
     }
     let capacity = arguments.capacity.as_deref().ok_or_else(|| {

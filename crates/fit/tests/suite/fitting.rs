@@ -1,8 +1,9 @@
 //! A drive that this program simulates is measured, with noise, and its parameters are found again.
 
 use engine::random::Stream;
-use fit::{Experiment, MeasuredDrive, Subject, fit};
+use fit::{Experiment, FitError, MeasuredDrive, Modelled, Parameter, Subject, Watch, fit};
 use simulator::Setting;
+use std::collections::BTreeMap;
 
 const STACK: &str = "micron-7450-max-like";
 const SCALE: u64 = 256;
@@ -105,4 +106,76 @@ fn without_a_figure_to_fit_to_there_is_no_fit() {
     measured.experiments.iter_mut().for_each(|experiment| experiment.fit.clear());
     let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
     assert!(fit(start, &measured, &mut ()).unwrap_err().to_string().contains("fit = "));
+}
+
+/// A drive without a cache has no cliff that `ftl.slc.share` could be fitted to: the fit ended for want of it.
+#[test]
+fn a_figure_that_the_simulated_drive_lacks_is_left_out_with_a_warning() {
+    let text = r#"
+name = "a drive with a cache"
+capacity = "8GiB"
+[source.s]
+text = "this program"
+[[experiment]]
+kind = "closed"
+op = "read"
+depth = 1
+source = "s"
+fit = ["mean"]
+measured = { mean = "90us" }
+[[experiment]]
+kind = "fill"
+size = "128KiB"
+depth = 8
+source = "s"
+fit = ["phase2.rate"]
+measured = { "phase1.rate" = "2GB/s", "phase1.until" = "2GB", "phase2.rate" = "1GB/s" }
+"#;
+    let measured = MeasuredDrive::from_text(text, "test").unwrap();
+    let start = Subject::new("page", &[], &measured, 1).unwrap();
+    let fitted = fit(start, &measured, &mut ()).unwrap();
+    assert!(fitted.has(0, "mean") && !fitted.has(1, "phase2.rate"));
+    let told =
+        fitted.warnings.iter().any(|warning| warning.contains("has no phase2.rate") && warning.contains("--from"));
+    assert!(told, "{:?}", fitted.warnings);
+}
+
+/// What was found before a fit was stopped.
+#[derive(Default)]
+struct Kept {
+    found: BTreeMap<String, Modelled>,
+    /// Experiments after which it stops.
+    most: usize,
+    recalled: std::cell::Cell<usize>,
+}
+
+impl Watch for Kept {
+    fn tries(&mut self, _: &Parameter, _: &str) {}
+    fn is_stopped(&self) -> bool {
+        self.found.len() >= self.most
+    }
+    fn recall(&self, name: &str) -> Option<Modelled> {
+        let found = self.found.get(name).cloned();
+        self.recalled.set(self.recalled.get() + usize::from(found.is_some()));
+        found
+    }
+    fn keep(&mut self, name: &str, found: &Modelled) {
+        assert!(self.found.insert(name.to_owned(), found.clone()).is_none(), "it was done twice: {name}");
+    }
+}
+
+#[test]
+fn a_fit_that_was_stopped_goes_on_and_finds_the_same() {
+    let text = "name = \"a small one\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
+        kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"120us\" }\n";
+    let measured = MeasuredDrive::from_text(text, "test").unwrap();
+    let two_dies = ["flash.channels=2", "flash.dies_per_channel=1"].map(|text| Setting::from_argument(text).unwrap());
+    let start = || Subject::new("page", &two_dies, &measured, 1).unwrap();
+    let whole = fit(start(), &measured, &mut Kept { most: usize::MAX, ..Kept::default() }).unwrap();
+    let mut kept = Kept { most: 2, ..Kept::default() };
+    assert_eq!(fit(start(), &measured, &mut kept).unwrap_err(), FitError::Stopped);
+    kept.most = usize::MAX;
+    let again = fit(start(), &measured, &mut kept).unwrap();
+    assert_eq!((again.settings, again.outcomes), (whole.settings, whole.outcomes));
+    assert!(kept.recalled.get() >= 2, "nothing was recalled");
 }

@@ -194,11 +194,7 @@ mod tests {
         "samsung-pm883.2.mean",
         "samsung-pm883.4.iops",
         "samsung-pm883.4.mean",
-        "samsung-pm883.5.iops",
-        "samsung-pm883.5.mean",
-        "samsung-pm883.6.iops",
-        "samsung-pm883.6.mean",
-        "samsung-pm883.6.p99",
+        "samsung-pm883.5.p99",
     ];
 
     #[test]
