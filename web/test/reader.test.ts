@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { CAUSES, causeStyle } from "../src/causes";
-import type { Result } from "../src/types";
+import type { Life, Result } from "../src/types";
 import { Browser, MISSING, writePage, type Opened } from "./page";
 import { sample } from "./sample";
 
@@ -155,6 +155,27 @@ describe("a reader", { skip: MISSING }, () => {
       assert.equal(arrow, Math.abs(value - 1) < 0.011 ? 0 : Math.sign(value - 1), text);
     }
     await turned.close();
+  });
+
+  test("sees how long each drive of a comparison lives, and what that costs", async () => {
+    const life = (years: number, price: number): Life => ({
+      tbw: { earliest: years * 300, estimate: years * 365, latest: years * 400 },
+      dwpd: { earliest: 0.9, estimate: 1, latest: 1.1 },
+      years: { earliest: years * 0.8, estimate: years, latest: years * 1.1 },
+      cost: { price, per_gb: price / 800, per_tb_written: { earliest: 2, estimate: price / (years * 365), latest: 1 } },
+    });
+    const { page: shown } = await open([
+      { ...page(), life: life(5, 190) },
+      { ...dftl(), life: life(2, 140) },
+    ]);
+    const row = shown.locator("#compare-figures tbody tr").filter({ has: shown.locator("th", { hasText: /^Years until worn out$/ }) });
+    const cells = (await row.locator("td").allTextContents()).map((text) => text.replace(/\s+/g, " "));
+    assert.match(cells[0] ?? "", /^5.* \(4.* to 5\.5.*\)/);
+    assert.match(cells[1] ?? "", /×0\.40? ▼ worse$/);
+    await shown.close();
+    const { page: without } = await open([page(), dftl()]);
+    assert.equal(await without.locator("#compare-figures tbody th", { hasText: /^(Years|Price)/ }).count(), 0);
+    await without.close();
   });
 
   test("learns what a cause is by key, by touch and from a list", async () => {

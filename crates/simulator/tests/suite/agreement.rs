@@ -67,3 +67,46 @@ fn counting_agrees_with_another_simulator() {
     }
     assert!(worst.0 < 0.005, "{:.2} %: {}", worst.0 * 100.0, worst.1);
 }
+
+/// Measured drives lose 9 to 17 % of their rate of writes with 20 to 80 % of static data. Collection by the fewest valid
+/// pages does that by itself once a drive was overwritten at random, and gains where data lies as it was filled.
+#[test]
+fn static_data_costs_writes_once_it_lies_scattered() {
+    let amplification = |is_scattered: bool, of_data: f64| {
+        let settings = [
+            "engine.time=none",
+            "flash.channels=1",
+            "flash.dies_per_channel=1",
+            "drive.capacity=1GiB",
+            "drive.over_provisioning=17%",
+            "flash.pages_per_block=64",
+        ];
+        let plan = plan(&settings);
+        let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
+        let user = drive.sectors() / 8;
+        let overwrite = |drive: &mut simulator::Drive<CountedFlash>, times: u64, part: f64, seed: u64| {
+            let name = if part < 1.0 { "hot-cold" } else { "uniform-write" };
+            go(drive, name, times * user, Loop::Closed { depth: 1 }, |parameters| {
+                parameters.seed = seed;
+                if part < 1.0 {
+                    (parameters.hot_space, parameters.hot_traffic, parameters.read_share) =
+                        (Some(part), Some(1.0), Some(0.0));
+                }
+            });
+            Counters::total(&drive.flash().state().counters.programs)
+        };
+        go(&mut drive, "sequential-write", user * 4096 / (1 << 17), Loop::Closed { depth: 1 }, |_| {});
+        if is_scattered {
+            overwrite(&mut drive, 3, 1.0, 1);
+        }
+        let before = overwrite(&mut drive, 1, 1.0 - of_data, 2);
+        let after = overwrite(&mut drive, 1, 1.0 - of_data, 3);
+        (after - before) as f64 / user as f64
+    };
+    let plain = amplification(true, 0.0);
+    for (of_data, costs, gains) in [(0.2, 1.01, 0.9), (0.8, 1.1, 0.5)] {
+        let [scattered, in_order] = [true, false].map(|is_scattered| amplification(is_scattered, of_data) / plain);
+        assert!(scattered > costs && scattered < 1.2, "{of_data}: {scattered}");
+        assert!(in_order < gains, "{of_data}: {in_order}");
+    }
+}
