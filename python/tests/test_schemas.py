@@ -22,7 +22,7 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}}
+OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "samples/sqlite-git-ext4.csv.zst")
@@ -137,6 +137,10 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["life"]["bare, written"] = read(folder / "life/life.json")
     made["life"]["with a price"] = said("life", *worn, "--per-day", "1GB", "--price-per-gb", "0.1")
     made["life"]["no time"] = said("life", *worn, *sets({"engine.time": "none"}))
+
+    lived = ("compare", "page", "page+flash.endurance=9000", "--life", *worn)
+    made["comparison"]["with lives"] = said(*lived, "--per-day", "1GB", "--price", "page=100")
+    made["comparison"]["too short for a life"] = said("compare", "page", "--life", *sets({**TINY, "flash.endurance": 3000}), "--requests", "100", *alone)
 
     plan = folder / "plan.toml"
     plan.write_text(PLAN)

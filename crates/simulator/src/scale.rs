@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(small.geometry.dies(), whole.geometry.dies());
         let ratio = |a: f64, b: f64, of: f64| assert!((a / b / of - 1.0).abs() < 0.01, "{a} / {b} is not {of}");
         ratio(whole.host_sectors() as f64, small.host_sectors() as f64, 64.0);
-        ratio(whole.geometry.pages() as f64, small.geometry.pages() as f64, 64.0);
+        ratio(whole.geometry.pages().into(), small.geometry.pages().into(), 64.0);
         let erase = [&whole, &small].map(|plan| plan.config.values.whole(ERASE));
         let length = [&whole, &small].map(|plan| u64::from(plan.geometry.pages_per_block));
         assert!(length[1] < length[0] && erase[0] / erase[1] == length[0] / length[1], "{erase:?} {length:?}");

@@ -167,7 +167,8 @@ impl Watch for Kept {
 #[test]
 fn a_fit_that_was_stopped_goes_on_and_finds_the_same() {
     let text = "name = \"a small one\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
-        kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"120us\" }\n";
+        kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\n\
+        measured = { mean = \"120us\" }\n";
     let measured = MeasuredDrive::from_text(text, "test").unwrap();
     let two_dies = ["flash.channels=2", "flash.dies_per_channel=1"].map(|text| Setting::from_argument(text).unwrap());
     let start = || Subject::new("page", &two_dies, &measured, 1).unwrap();

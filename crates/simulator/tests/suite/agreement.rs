@@ -68,8 +68,8 @@ fn counting_agrees_with_another_simulator() {
     assert!(worst.0 < 0.005, "{:.2} %: {}", worst.0 * 100.0, worst.1);
 }
 
-/// Measured drives lose 9 to 17 % of their rate of writes with 20 to 80 % of static data. Collection by the fewest valid
-/// pages does that by itself once a drive was overwritten at random, and gains where data lies as it was filled.
+/// Measured drives lose 9 to 17 % of their rate of writes with 20 to 80 % of static data. Collection by the fewest
+/// valid pages does that by itself once a drive was overwritten at random, and gains where data lies as it was filled.
 #[test]
 fn static_data_costs_writes_once_it_lies_scattered() {
     let amplification = |is_scattered: bool, of_data: f64| {

@@ -27,7 +27,7 @@ pub struct Fio<'a> {
 
 impl Fio<'_> {
     /// What fio calls its version.
-    pub fn version(&self) -> Result<String, Failure> {
+    pub fn version() -> Result<String, Failure> {
         let output =
             Command::new("fio").arg("--version").stdin(Stdio::null()).output().map_err(|error| absent(&error))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

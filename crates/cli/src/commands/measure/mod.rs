@@ -94,15 +94,16 @@ pub fn execute(arguments: &MeasureArguments) -> Result<(), Failure> {
     let name = arguments.name.as_deref().unwrap_or(&arguments.target);
     let fio = Fio { target: &target, seconds: arguments.seconds };
     let steps: Vec<Step> = STEPS.into_iter().filter(|step| step.is_wanted(arguments)).collect();
+    let version = Fio::version()?;
     let mut found: Vec<Experiment> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         if !arguments.quiet {
             output::complain(&format!("{} of {}: {}", number + 1, steps.len(), step.title()));
         }
         let steady = found.iter().find_map(|one| one.measured.get("steady")).copied().unwrap_or(0.0);
-        let done = measure(&fio, *step, steady).map_err(|failure| kept(failure, &arguments.out, found.len()))?;
+        let done = measure(&fio, *step, steady).map_err(|failure| kept(&failure, &arguments.out, found.len()))?;
         found.extend(done);
-        let drive = fit::from_experiments(name, target.size, &fio.version()?, found.clone());
+        let drive = fit::from_experiments(name, target.size, &version, found.clone());
         output::write_file(&arguments.out, &drive.to_text())?;
     }
     if !arguments.quiet {
@@ -164,12 +165,12 @@ fn check_out(path: &Path) -> Result<(), Failure> {
 }
 
 /// A failure, with what was measured before it.
-fn kept(failure: Failure, out: &Path, experiments: usize) -> Failure {
+fn kept(failure: &Failure, out: &Path, experiments: usize) -> Failure {
     let file = out.display();
     let kept = match experiments {
         0 => "nothing was measured".to_owned(),
         _ => format!("{file} has what was measured before, {experiments} experiments"),
     };
     let separator = if failure.code == INTERRUPTED { ": " } else { "; " };
-    Failure { message: format!("{}{separator}{kept}", failure.message), ..failure }
+    Failure { code: failure.code, message: format!("{}{separator}{kept}", failure.message) }
 }
