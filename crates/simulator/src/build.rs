@@ -4,6 +4,7 @@ use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::errors;
+use crate::scale::Scale;
 use crate::state::Fill;
 use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
@@ -24,8 +25,8 @@ use zones::ZonePlan;
 pub struct DrivePlan {
     /// The configuration; its values are those of the drive made smaller, and of groups where chips act as one.
     pub config: Config,
-    /// How many times smaller the drive is than its keys say.
-    pub scale: u64,
+    /// How much smaller the drive is than its keys say.
+    pub scale: Scale,
     /// Chips that act as one.
     pub lockstep: Lockstep,
     /// How mapping units lie on flash.
@@ -100,7 +101,14 @@ impl DrivePlan {
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
     pub fn new(mut config: Config) -> Result<Self, ConfigError> {
-        let scale = crate::scale::apply(&mut config.values).map_err(together)?;
+        let whole = |whole| Self::new(whole).ok()?.spare().effective_share;
+        let scale = Scale::of(&config, whole);
+        crate::scale::apply(&mut config.values).map_err(together)?;
+        Self::of_values(config, scale).map_err(|error| scale.explained(error))
+    }
+
+    /// The plan of a configuration whose values were made smaller.
+    fn of_values(mut config: Config, scale: Scale) -> Result<Self, ConfigError> {
         let lockstep = Lockstep::apply(&mut config.values).map_err(together)?;
         let mapping = mapping_of(&config);
         let page = config.values.whole("flash.page_size");

@@ -1,10 +1,16 @@
 //! A drive many times smaller than its keys say, which answers much sooner.
 //!
-//! *Why that is no other drive*: times come from dies, channels and the host, write amplification from shares. Neither
-//! knows how many blocks a die has or how long they are, once there are enough. An erase takes as much less time as a
-//! block is shorter. A test of the crate that fits drives halves one.
+//! *Why that is no other drive*: times come from dies, channels and the host, write amplification from shares. Where
+//! pages are mapped one by one, neither knows how many blocks a die has or how long they are, once there are enough. An
+//! erase takes as much less time as a block is shorter. A test of the crate that fits drives halves one.
+//!
+//! Simplified: blocks that are open or kept erased do not become fewer, and are a larger share of a smaller drive. Where
+//! that takes more than [`MISSED`] of the effective spare flash, a note says so.
 
+use crate::Config;
+use crate::config::ConfigError;
 use layer::{Parameter, ParameterKind, Value, Values};
+use std::fmt::Write;
 use units::quantity::format_size;
 
 /// How many times smaller.
@@ -12,9 +18,14 @@ const SCALE: &str = "drive.scale";
 const CAPACITY: &str = "drive.capacity";
 const PAGES: &str = "flash.pages_per_block";
 const ERASE: &str = "flash.erase_time";
-/// Blocks a plane should have, and word lines a block.
+/// Blocks a plane should have, and word lines and mapped pages a block.
 const BLOCKS: u64 = 1024;
 const WORD_LINES: u64 = 8;
+const UNITS: u64 = 128;
+/// Share of the effective spare flash that may be missing untold.
+const MISSED: f64 = 0.05;
+/// Mappings of pages one by one, without caches.
+const MAPPINGS: [&str; 2] = ["page", "superpage"];
 /// Scaled capacities are whole numbers of it.
 const MIB: u64 = 1 << 20;
 
@@ -25,9 +36,74 @@ pub(crate) fn parameter() -> Parameter {
         ParameterKind::Count { min: 1, max: 1 << 16 },
         "1",
         "Makes the drive so many times smaller than the other keys say, with all its dies: fewer blocks and, where a \
-         plane would have less than 1,024, shorter ones. Buffers and caches keep their sizes. Lives and prices are \
-         told of the whole drive.",
+         plane would have less than 1,024, shorter ones. Buffers keep their sizes. Lives and prices are told of the \
+         whole drive. For ftl.kind = page and superpage: what other maps cost depends on the length of blocks and on \
+         caches. A trace keeps its addresses, and belongs on the whole drive.",
     )
+}
+
+/// How a drive was made smaller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// How many times; 1: not at all.
+    pub times: u64,
+    /// Share of the data that is effective spare flash on the whole drive.
+    whole: Option<f64>,
+}
+
+impl Scale {
+    /// How a configuration says so; `whole` tells the effective spare flash of a configuration.
+    pub(crate) fn of(config: &Config, whole: impl Fn(Config) -> Option<f64>) -> Self {
+        let times = of(&config.values);
+        if times == 1 {
+            return Self { times, whole: None };
+        }
+        let mut unscaled = config.clone();
+        unscaled.values.set(SCALE, Value::Whole(1));
+        Self { times, whole: whole(unscaled) }
+    }
+
+    /// An error of a drive that was made smaller.
+    pub(crate) fn explained(&self, error: ConfigError) -> ConfigError {
+        match error {
+            ConfigError::Together { problem } if self.times > 1 => ConfigError::Together {
+                problem: format!(
+                    "{problem}. The drive is {} times smaller than its keys say: lower {SCALE}",
+                    self.times
+                ),
+            },
+            other => other,
+        }
+    }
+
+    /// What a reader of a run should know: that another drive ran, and what it shows wrongly. `effective`: the share of
+    /// the data that is effective spare flash on the drive that ran.
+    pub(crate) fn note(&self, capacity: u64, effective: Option<f64>, is_trace: bool) -> Option<String> {
+        let times = self.times;
+        if times == 1 {
+            return None;
+        }
+        let (ran, whole) = (format_size(capacity), format_size(capacity.saturating_mul(times)));
+        let mut note = format!("{SCALE} = {times}: a drive of {ran} ran in place of one of about {whole}.");
+        if let (Some(effective), Some(whole)) = (effective, self.whole)
+            && effective < whole * (1.0 - MISSED)
+        {
+            let _ = write!(
+                note,
+                " Blocks in reserve are a larger share of it: collection has {:.1} % of the data to work with, and {:.1} \
+                 % on the whole drive. It writes more and stalls longer; lower {SCALE}.",
+                effective * 100.0,
+                whole * 100.0
+            );
+        }
+        if is_trace {
+            note.push_str(
+                " A trace keeps its addresses, which are a larger share of this drive: run it on the whole one \
+                 (drive.scale = 1).",
+            );
+        }
+        Some(note)
+    }
 }
 
 /// How many times smaller the drive is to be.
@@ -41,14 +117,23 @@ pub(crate) fn capacity(values: &Values) -> u64 {
     if scale == 1 { capacity } else { capacity / scale / MIB * MIB }
 }
 
-/// Makes the drive smaller, once, and says how many times.
+/// Makes the drive smaller, once.
 ///
 /// # Errors
-/// Nothing would be left of it.
-pub(crate) fn apply(values: &mut Values) -> Result<u64, String> {
+/// Nothing would be left of it, or its mapping depends on the length of blocks.
+pub(crate) fn apply(values: &mut Values) -> Result<(), String> {
     let scale = of(values);
     if scale == 1 {
-        return Ok(scale);
+        return Ok(());
+    }
+    let (mapping, stripes) = (values.name("ftl.kind"), values.name("stripe.kind"));
+    if !MAPPINGS.contains(&mapping) || stripes == zones::KIND {
+        let what =
+            if stripes == zones::KIND { format!("stripe.kind = {stripes}") } else { format!("ftl.kind = {mapping}") };
+        return Err(format!(
+            "{SCALE} = {scale} is for ftl.kind = page and superpage without zones: what {what} costs depends on the \
+             length of blocks and the size of caches; leave {SCALE} out, and set a smaller drive.capacity"
+        ));
     }
     let whole = values.whole(CAPACITY);
     let capacity = capacity(values);
@@ -66,21 +151,29 @@ pub(crate) fn apply(values: &mut Values) -> Result<u64, String> {
     let blocks = (flash / (dies * block) as f64).max(1.0);
     let wanted = (BLOCKS as f64 / blocks).ceil() as u64;
     let lines = pages / line;
-    let shorter = (1..=lines)
-        .filter(|by| lines.is_multiple_of(*by) && lines / by >= WORD_LINES && *by <= wanted)
-        .max()
-        .unwrap_or(1);
+    let of_line = line * units_of_page(values);
+    let least = WORD_LINES.max(UNITS.div_ceil(of_line));
+    let shorter =
+        (1..=lines).filter(|by| lines.is_multiple_of(*by) && lines / by >= least && *by <= wanted).max().unwrap_or(1);
     values.set(CAPACITY, Value::Whole(capacity));
     values.set(PAGES, Value::Whole(pages / shorter));
     values.set(ERASE, Value::Whole(values.whole(ERASE) / shorter));
     values.set(SCALE, Value::Whole(1));
-    Ok(scale)
+    Ok(())
+}
+
+/// Mapped pages to a page of all planes that are used as one.
+fn units_of_page(values: &Values) -> u64 {
+    let page = values.whole("flash.page_size");
+    let unit = values.get("ftl.unit").map_or(page, |_| values.whole("ftl.unit"));
+    let planes = if values.on("flash.planes_as_one") { values.whole("flash.planes_per_die") } else { 1 };
+    (page / unit.max(1)).max(1) * planes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, DrivePlan, Setting};
+    use crate::{DrivePlan, Setting};
 
     fn plan(settings: &[&str]) -> Result<DrivePlan, String> {
         let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -103,5 +196,22 @@ mod tests {
         assert_eq!(again.host_sectors(), small.host_sectors());
         let none = plan(&["drive.capacity=16MiB", "drive.scale=64"]).unwrap_err();
         assert!(none.contains("drive.scale = 64") && none.contains("16"), "{none}");
+        let note = |plan: &DrivePlan| plan.scale.note(1 << 30, plan.spare().effective_share, false);
+        assert_eq!(note(&whole), None);
+        assert!(note(&small).unwrap().contains("drive.scale = 64: a drive of 1GiB ran"));
+        let tiny = plan(&["drive.scale=512"]).unwrap();
+        assert!(note(&tiny).unwrap().contains("lower drive.scale"), "{:?}", note(&tiny));
+    }
+
+    /// A log-block mapping lived eight times as long on blocks of an eighth.
+    #[test]
+    fn what_depends_on_the_length_of_blocks_is_not_scaled() {
+        for setting in ["ftl.kind=bast", "ftl.kind=dftl", "stripe.kind=zones"] {
+            let settings = [setting, "drive.scale=16", "ftl.gc.superblocks=false"];
+            let refused = plan(&settings).unwrap_err();
+            assert!(refused.contains(setting.split('=').next_back().unwrap()), "{refused}");
+        }
+        let short = Config::load("page", &[Setting::from_argument("drive.scale=16").unwrap()]).unwrap();
+        assert!(DrivePlan::new(short).unwrap().geometry.pages_per_block >= UNITS as u32);
     }
 }

@@ -83,7 +83,10 @@ fn finish(
             the workload until write amplification stands still."
         ));
     }
-    chosen.extend(plan.spare().warning().filter(|_| writes));
+    let spare = plan.spare();
+    let is_generated = source.is_generated();
+    chosen.extend(plan.scale.note(plan.host_sectors() * SECTOR_BYTES, spare.effective_share, !is_generated));
+    chosen.extend(spare.warning().filter(|_| writes));
     Ok(Suited { plan, source, chosen })
 }
 

@@ -141,7 +141,7 @@ impl Recorder {
                 .map(|last| last as f64 * requests as f64 / (requests - 1) as f64),
             flash_bytes: u64::from(plan.geometry.blocks()) * block_bytes,
             block_bytes,
-            scale: plan.scale,
+            scale: plan.scale.times,
             live_bytes: if live_bytes > 0 { live_bytes } else { u64::from(plan.user_pages) * page_bytes },
         }
     }
