@@ -126,8 +126,8 @@ pub struct RunArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Which of two drives for a trace, with lives and prices:
 
-    nandarium compare --drive micron-7450-max-like --drive sk-hynix-pe8110-like --workload trace.csv \\
-        --life --per-day 500GB --price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140 --out out/which")]
+    nandarium compare micron-7450-max-like sk-hynix-pe8110-like --workload trace.csv --life --per-day 500GB \
+--price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140")]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first.

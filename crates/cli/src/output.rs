@@ -38,6 +38,17 @@ pub fn write_file(path: &Path, contents: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::file(path, "written", &error))
 }
 
+/// Whether a file can be written, before minutes or hours are spent on what it is to hold.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let was_there = path.exists();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::OpenOptions::new().append(true).create(true).open(path).map(drop))
+        .and_then(|()| if was_there { Ok(()) } else { std::fs::remove_file(path) })
+        .map_err(|error| Failure::file(path, "written", &error))
+}
+
 /// Writes a line to standard error; if even that is closed there is nobody left to tell.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");

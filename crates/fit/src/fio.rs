@@ -31,7 +31,15 @@ pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Resu
                     mixed ones and trims are not used"
             .to_owned());
     }
-    Ok(from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments))
+    let drive = from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments);
+    if drive.experiments.iter().all(|experiment| experiment.fit.is_empty()) {
+        return Err(
+            "no job of these tells a parameter: needed are randread or randwrite at depth 1 or at 32 and more, \
+                    or write (in order)"
+                .to_owned(),
+        );
+    }
+    Ok(drive)
 }
 
 /// What is known of a drive from experiments with fio; some of their figures are marked for a fit.
@@ -42,13 +50,24 @@ pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: V
     MeasuredDrive { name: name.to_owned(), capacity, own_writes, beyond, sources, experiments }
 }
 
-/// The one experiment of an output of fio, of requests of one kind; `what` it is called in errors.
+/// The one experiment of an output of fio, of requests of one kind on a drive that was overwritten at random so often
+/// before; `what` it is called in errors. Of one that ended within moments only the rate is taken: as many requests as
+/// it says were never under way.
 ///
 /// # Errors
 /// The text is no such output, or no request ended.
-pub fn closed_from_fio(what: &str, capacity: u64, text: &str) -> Result<Experiment, String> {
-    let found = closed(what, &document(what, text)?, capacity)?;
-    found.into_iter().next().ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))
+pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) -> Result<Experiment, String> {
+    let output = document(what, text)?;
+    let found = jobs(what, &output)?.iter().find_map(|job| experiment(job, &output["global options"], capacity));
+    let mut found = found.ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))?;
+    if agrees_with_itself(&found).is_err() {
+        found.measured.retain(|name, _| *name == "rate");
+    }
+    if let Work::Closed { overwrites, .. } = &mut found.work {
+        // As coarse as states are made.
+        *overwrites = (overwritten * 100.0).round() / 100.0;
+    }
+    Ok(found)
 }
 
 /// The experiment of an output of fio whose second job is a client with one request at a time, reads and writes, beside
@@ -90,11 +109,16 @@ fn document(file: &str, text: &str) -> Result<Value, String> {
         .map_err(|error| format!("{file}: no JSON of fio ({error}); run fio with --output-format=json"))
 }
 
+fn jobs<'a>(file: &str, output: &'a Value) -> Result<&'a Vec<Value>, String> {
+    output["jobs"].as_array().ok_or_else(|| {
+        format!("{file}: it has no `jobs`, as fio's JSON has; take it out of the folder if it is something else")
+    })
+}
+
 /// The jobs of an output that are of one kind.
 fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<Experiment>, String> {
-    let jobs = output["jobs"].as_array().ok_or_else(|| format!("{file}: it has no `jobs`, as fio's JSON has"))?;
     let mut experiments = Vec::new();
-    for job in jobs {
+    for job in jobs(file, output)? {
         let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
         agrees_with_itself(&found).map_err(|problem| {
             let name = job["jobname"].as_str().unwrap_or_default();
@@ -191,7 +215,7 @@ fn mark(experiments: &mut [Experiment]) {
             (HostOp::Write, Order::Sequential) => "rate",
             (HostOp::Read, Order::Random) if depth == 1 => "mean",
             (HostOp::Write, Order::Random) if depth == 1 => "p50",
-            (HostOp::Read, Order::Random) if depth >= 32 && Some(depth) == most[0] => "iops",
+            (_, Order::Random) if depth >= 32 && Some(depth) == most[op.index()] => "iops",
             _ => continue,
         };
         experiment.fit.extend(experiment.measured.keys().find(|measured| **measured == name));
@@ -221,6 +245,16 @@ mod tests {
         let again = MeasuredDrive::from_text(&drive.to_text(), "again").unwrap();
         assert_eq!(again.experiments[0].measured, experiment.measured);
         assert_eq!(again.experiments[0].work, experiment.work);
+    }
+
+    /// A fill of a small target ends before all its requests are under way: what had been measured was lost with it.
+    #[test]
+    fn of_a_run_that_ended_at_once_the_rate_is_taken() {
+        let short = OUTPUT.replace("320000.0", "120000.0").replace("\"numjobs\": \"4\"", "\"numjobs\": \"1\"");
+        assert!(from_fio("d", 1 << 30, &[("a.json".into(), short.clone())]).is_err());
+        let found = closed_from_fio("a fill", 1 << 30, 1.234, &short).unwrap();
+        assert_eq!(found.measured.keys().collect::<Vec<_>>(), [&"rate"]);
+        assert!(matches!(found.work, Work::Closed { overwrites, .. } if (overwrites - 1.23).abs() < 1e-9));
     }
 
     #[test]

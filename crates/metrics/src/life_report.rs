@@ -179,6 +179,7 @@ impl LifeReport {
     /// What a reader should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(self.endurance_note());
         let erases = self.window.mean();
         if erases < ERASES_FEW {
             notes.push(format!(
@@ -233,6 +234,18 @@ impl LifeReport {
         notes
     }
 
+    /// Where the number of erases comes from, unless it was given: lives are proportional to it.
+    pub fn endurance_note(&self) -> Option<String> {
+        let is_given = self.result.given.iter().any(|key| key == "flash.endurance");
+        (!is_given).then(|| {
+            format!(
+                "Blocks are taken to survive {} erases, as the stack or its part says: with twice as many a life is \
+                 twice as long (flash.endurance).",
+                self.endurance
+            )
+        })
+    }
+
     /// The JSON form.
     pub fn to_json(&self) -> Value {
         let result = &self.result;
@@ -247,6 +260,7 @@ impl LifeReport {
             "config": result.config,
             "capacity_bytes": self.capacity_bytes(),
             "flash_bytes": self.flash_bytes(),
+            "scale": self.window.scale.max(1),
             "endurance": self.endurance,
             "window": {
                 "requests": result.requests(),

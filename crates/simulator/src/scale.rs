@@ -4,8 +4,8 @@
 //! pages are mapped one by one, neither knows how many blocks a die has or how long they are, once there are enough. An
 //! erase takes as much less time as a block is shorter. A test of the crate that fits drives halves one.
 //!
-//! Simplified: blocks that are open or kept erased do not become fewer, and are a larger share of a smaller drive. Where
-//! that takes more than [`MISSED`] of the effective spare flash, a note says so.
+//! Simplified: blocks that are open or kept erased do not become fewer, and are a larger share of a smaller drive.
+//! Where that takes more than [`MISSED`] of the effective spare flash, a note says so.
 
 use crate::Config;
 use crate::config::ConfigError;

@@ -3,6 +3,9 @@
 use super::SessionArguments;
 use clap::Args;
 
+/// Length of a warranty where none is given.
+const WARRANTY: &str = "5y";
+
 /// Arguments of `life`.
 #[derive(Debug, Args)]
 #[command(
@@ -40,7 +43,7 @@ pub struct LifeQuestion {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub per_day: Option<String>,
     /// Years or days over which drive writes a day (DWPD) are reckoned.
-    #[arg(long, value_name = "TIME", default_value = "5y", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = WARRANTY, allow_hyphen_values = true)]
     pub warranty: String,
     /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price")]
@@ -50,7 +53,7 @@ pub struct LifeQuestion {
 impl LifeQuestion {
     /// Whether anything but a default was given.
     pub fn is_asked(&self) -> bool {
-        self.per_day.is_some() || self.price_per_gb.is_some()
+        self.per_day.is_some() || self.price_per_gb.is_some() || self.warranty != WARRANTY
     }
 }
 

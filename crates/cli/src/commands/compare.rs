@@ -26,7 +26,7 @@ struct Member {
 struct Compared {
     result: RunResult,
     life: Option<LifeReport>,
-    note: Option<String>,
+    notes: Vec<String>,
 }
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
@@ -45,8 +45,13 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<_>, Failure>>()?;
     let ran: Vec<&RunResult> = finished.iter().map(|one| &one.result).collect();
-    let own = finished.iter().filter_map(|one| one.note.clone());
-    let notes: Vec<String> = results::without_effect(&ran).into_iter().chain(own).collect();
+    let mut notes = results::without_effect(&ran);
+    for note in finished.iter().flat_map(|one| &one.notes) {
+        // What is true of several stacks is said once.
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     let documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
     if shared.json {
         output::print(&results::pretty(&results::together(&documents, &notes)))?;
@@ -96,7 +101,9 @@ fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
 /// Prices by stack.
 fn prices<'a>(lives: &'a LivesArguments, stacks: &[&String]) -> Result<BTreeMap<&'a str, f64>, Failure> {
     if !lives.life && (!lives.price.is_empty() || lives.question.is_asked()) {
-        return Err(Failure::usage("--per-day, --price and --price-per-gb are about lives: give --life as well"));
+        return Err(Failure::usage(
+            "--per-day, --warranty, --price and --price-per-gb are about lives: give --life as well",
+        ));
     }
     let mut prices = BTreeMap::new();
     for text in &lives.price {
@@ -125,11 +132,11 @@ impl Member {
         let with = |result| RunResult { provenance: Some(self.provenance), ..result };
         let Some(plan) = self.plan else {
             let result = with(self.prepared.run(snapshots.as_ref(), watcher)?);
-            return Ok(Compared { result, life: None, note: None });
+            return Ok(Compared { result, life: None, notes: Vec::new() });
         };
         let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
         let result = with(result);
-        let (life, note) = match plan.report(result.clone(), window) {
+        let (life, notes) = match plan.report(result.clone(), window) {
             Ok(life) => {
                 let note = (is_smaller(&result) && life.price().is_some()).then(|| {
                     format!(
@@ -139,11 +146,12 @@ impl Member {
                         quantity::format_size(life.capacity_bytes())
                     )
                 });
-                (Some(life), note)
+                let notes = life.endurance_note().into_iter().chain(note).collect();
+                (Some(life), notes)
             }
-            Err(failure) => (None, Some(format!("No life of {}: {}", self.name, failure.message))),
+            Err(failure) => (None, vec![format!("No life of {}: {}", self.name, failure.message)]),
         };
-        Ok(Compared { result, life, note })
+        Ok(Compared { result, life, notes })
     }
 }
 

@@ -16,6 +16,8 @@ use units::quantity::parse_size;
 
 /// Version of the JSON form.
 const SCHEMA: &str = "nandarium.fit/1";
+/// Keys that a fit sets by itself.
+const FIXED: [&str; 2] = ["drive.capacity", "drive.scale"];
 /// Bytes that a simulated drive should have.
 const SIMULATED: u64 = 12 << 30;
 
@@ -23,6 +25,15 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
     let measured = read(arguments)?;
     let scale = arguments.scale.unwrap_or_else(|| measured.capacity.div_ceil(SIMULATED).next_power_of_two());
     let settings = arguments.set.iter().map(|text| Setting::from_argument(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(setting) = settings.iter().find(|setting| FIXED.contains(&setting.key.as_str())) {
+        return Err(Failure::usage(format!(
+            "--set {}: a fit takes it from what was measured, and from --scale",
+            setting.key
+        )));
+    }
+    if let Some(out) = &arguments.out {
+        output::check_writable(out)?;
+    }
     let subject = Subject::new(&arguments.from, &settings, &measured, scale).map_err(Failure::usage)?;
     watch::catch_interrupts();
     let mut progress = Progress::new(arguments);
@@ -164,8 +175,12 @@ fn document(arguments: &FitArguments, measured: &MeasuredDrive, fitted: &Fitted,
 /// The fitted stack as a file.
 fn stack_text(arguments: &FitArguments, measured: &MeasuredDrive, fitted: &Fitted, scale: u64) -> String {
     let mut text = format!("description = {}\n", toml_text(&format!("fitted to {}", measured.name)));
-    let _ = writeln!(text, "extends = {}\n", toml_text(&arguments.from));
-    let _ = writeln!(text, "# Fitted by `nandarium fit` on a drive {scale} times smaller.");
+    // A file is found from anywhere, as the fitted one may be elsewhere.
+    let from = std::fs::canonicalize(&arguments.from).ok();
+    let from = from.map_or_else(|| arguments.from.clone(), |path| path.display().to_string());
+    let _ = writeln!(text, "extends = {}\n", toml_text(&from));
+    let smaller = if scale == 1 { String::new() } else { format!(" on a drive {scale} times smaller") };
+    let _ = writeln!(text, "# Fitted by `nandarium fit`{smaller}.");
     let given = arguments.set.iter().filter_map(|text| text.split_once('='));
     // A whole number of pages, whatever their size.
     let fixed = [("drive.capacity", format!("{}MiB", measured.capacity >> 20))];

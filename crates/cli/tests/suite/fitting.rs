@@ -58,6 +58,9 @@ fn fit_says_what_is_wrong_and_what_there_is() {
         (&["fit", text(&measured)][..], "which figures to fit to"),
         (&["fit", "micron-7450"], "did you mean `micron-7450-max`"),
         (&["fit", text(folder.path())], "--capacity"),
+        (&["fit", text(&measured), "--capacity", "1GiB"], "has a capacity of its own"),
+        (&["fit", text(&measured), "--set", "drive.scale=4"], "from --scale"),
+        (&["fit", "micron-7450-max", "--out", text(folder.path())], "could not be written"),
     ] {
         let said = said(nandarium(&[arguments, &BEGIN[..], &["-q"]].concat()));
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
@@ -96,8 +99,11 @@ fn drives_are_compared_by_life_and_price() {
     assert!((years[0] - written / 365.0).abs() < 1e-6, "a TB a day");
     let price = lives[0]["cost"]["per_tb_written"]["estimate"].as_f64().unwrap();
     assert!((price - 190.0 / written).abs() < 1e-9 && lives[1]["cost"].is_null());
+    let notes = document["notes"].to_string();
+    assert!(notes.matches("taken to survive 3000 erases").count() == 1, "{notes}");
     for (asked, wanted) in [
         (&["--per-day", "1TB"][..], "give --life as well"),
+        (&["--warranty", "3y"], "give --life as well"),
         (&["--life", "--price", "samsung=3"], "`samsung` is not compared"),
         (&["--life", "--price", "190"], "write NAME=NUMBER"),
     ] {
@@ -119,6 +125,13 @@ fn a_file_is_measured_and_what_was_measured_is_read() {
     assert_eq!(std::fs::read(&image).unwrap(), vec![7; 16 << 20]);
     let checked = said(nandarium(&["fit", text(&out), "--from", "no-such-stack", "-q"]));
     assert!(checked.code == 2 && checked.err.contains("no-such-stack"), "{}", checked.err);
+    let again = said(nandarium(&arguments));
+    assert!(again.code == 2 && again.err.contains("it is there already"), "{}", again.err);
+    // What is measured is never what is written: the file with the figures replaced its target.
+    let over = said(nandarium(&["measure", "--target", text(&image), "--out", text(&image), "-q"]));
+    assert!(over.code == 2 && over.err.contains("it is there already"), "{}", over.err);
+    assert_eq!(std::fs::read(&image).unwrap(), vec![7; 16 << 20]);
+    std::fs::remove_file(&out).unwrap();
     let larger = ["measure", "--target", text(&image), "--size", "32MiB", "--out", text(&out), "-q"];
     let larger = said(nandarium(&larger));
     assert!(larger.code == 2 && larger.err.contains("not made larger"), "{}", larger.err);

@@ -199,7 +199,7 @@ const DRIVE: &[Parameter] = &[
     Parameter::optional(
         "controller.write_time",
         Kind::Duration { max: HOUR },
-        "The same for each page of a write; if not set, controller.page_time.",
+        "Time of the drive's firmware for each page of a write; controller.page_time if not set.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),

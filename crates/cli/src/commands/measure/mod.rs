@@ -95,13 +95,14 @@ pub fn execute(arguments: &MeasureArguments) -> Result<(), Failure> {
     let fio = Fio { target: &target, seconds: arguments.seconds };
     let steps: Vec<Step> = STEPS.into_iter().filter(|step| step.is_wanted(arguments)).collect();
     let version = Fio::version()?;
-    let mut found: Vec<Experiment> = Vec::new();
+    let (mut found, mut overwritten) = (Vec::<Experiment>::new(), 0.0);
     for (number, step) in steps.iter().enumerate() {
         if !arguments.quiet {
             output::complain(&format!("{} of {}: {}", number + 1, steps.len(), step.title()));
         }
         let steady = found.iter().find_map(|one| one.measured.get("steady")).copied().unwrap_or(0.0);
-        let done = measure(&fio, *step, steady).map_err(|failure| kept(&failure, &arguments.out, found.len()))?;
+        let done = measure(&fio, *step, steady, &mut overwritten)
+            .map_err(|failure| kept(&failure, &arguments.out, found.len()))?;
         found.extend(done);
         let drive = fit::from_experiments(name, target.size, &version, found.clone());
         output::write_file(&arguments.out, &drive.to_text())?;
@@ -113,13 +114,18 @@ pub fn execute(arguments: &MeasureArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does one experiment.
-fn measure(fio: &Fio<'_>, step: Step, steady: f64) -> Result<Option<Experiment>, Failure> {
+/// Does one experiment. `overwritten`: times the drive was overwritten at random since it was filled.
+fn measure(fio: &Fio<'_>, step: Step, steady: f64, overwritten: &mut f64) -> Result<Option<Experiment>, Failure> {
     let size = fio.target.size;
     match step {
         Step::Closed(closed) => {
             let text = fio.closed(&closed)?;
-            fit::closed_from_fio(&step.title(), size, &text).map(Some).map_err(Failure::failed)
+            let done = fit::closed_from_fio(&step.title(), size, *overwritten, &text).map_err(Failure::failed)?;
+            if closed.kind == "randwrite" {
+                let bytes = done.measured.get("rate").copied().unwrap_or(0.0) * fio.seconds as f64;
+                *overwritten += bytes / size as f64;
+            }
+            Ok(Some(done))
         }
         Step::Transient => {
             fio.closed(&FILL)?;
@@ -153,15 +159,16 @@ fn check_size(arguments: &MeasureArguments, target: &Target) -> Result<(), Failu
     )))
 }
 
-/// Whether the file can be written, before hours are spent.
+/// Whether the file can be written, before hours are spent. One that is there is left alone: it may be the target, or
+/// have taken hours as well.
 fn check_out(path: &Path) -> Result<(), Failure> {
-    let was_there = path.exists();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::OpenOptions::new().append(true).create(true).open(path).map(drop))
-        .and_then(|()| if was_there { Ok(()) } else { std::fs::remove_file(path) })
-        .map_err(|error| Failure::file(path, "written", &error))
+    if path.exists() {
+        return Err(Failure::usage(format!(
+            "--out {}: it is there already, and a measurement takes long: give another name, or remove it",
+            path.display()
+        )));
+    }
+    output::check_writable(path)
 }
 
 /// A failure, with what was measured before it.
