@@ -90,8 +90,8 @@ impl Scale {
         {
             let _ = write!(
                 note,
-                " Blocks in reserve are a larger share of it: collection has {:.1} % of the data to work with, and {:.1} \
-                 % on the whole drive. It writes more and stalls longer; lower {SCALE}.",
+                " Blocks in reserve are a larger share of it: collection has {:.1} % of the data to work with, and \
+                 {:.1} % on the whole drive. It writes more and stalls longer; lower {SCALE}.",
                 effective * 100.0,
                 whole * 100.0
             );
