@@ -174,7 +174,7 @@ mod tests {
             assert!((rate - wanted).abs() < 1e-6, "{rates:?}");
         }
         assert_eq!(rates.len(), 4);
-        assert!(windows(log, 50.0, 5).unwrap_err().contains("5 are needed"));
+        assert!(windows(log, 50.0, 6).unwrap_err().contains("6 are needed"));
         assert!(windows("nothing", 50.0, 1).unwrap_err().contains("nothing"));
     }
 }
