@@ -17,7 +17,7 @@ use crate::store::{NONE, Slot, State, Store};
 use layer::{Answer, Outbox, PageOp, Slots};
 use nand::Flash;
 use std::collections::VecDeque;
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, Request};
 
 /// Pages that leave together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,13 +60,15 @@ pub(crate) struct WriteBack {
     queue: VecDeque<Item>,
     /// Blocks that read what they lack, until the layer below has all of their pages.
     locked: Vec<bool>,
+    /// How many these are: mostly none, and then the table need not be looked at.
+    locks: u32,
     readers: u32,
 }
 
 impl WriteBack {
     pub fn new(blocks: u32) -> Self {
         let locked = vec![false; blocks as usize];
-        Self { jobs: Slots::default(), slots: Vec::new(), queue: VecDeque::new(), locked, readers: 0 }
+        Self { jobs: Slots::default(), slots: Vec::new(), queue: VecDeque::new(), locked, locks: 0, readers: 0 }
     }
 
     /// Nothing is on its way.
@@ -76,7 +78,17 @@ impl WriteBack {
 
     /// Whether a block is being completed: nothing else may change its pages below.
     pub fn is_locked(&self, block: u32) -> bool {
-        self.locked[block as usize]
+        self.locks > 0 && self.locked[block as usize]
+    }
+
+    fn lock(&mut self, block: u32) {
+        self.locked[block as usize] = true;
+        self.locks += 1;
+    }
+
+    fn unlock(&mut self, block: u32) {
+        self.locked[block as usize] = false;
+        self.locks -= 1;
     }
 
     /// Everything was given to the layer below.
@@ -142,7 +154,32 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.enqueue(area, job, false);
             }
             Victim::Block { block, .. } if area == Area::Pages && P::KEEPS_READS => self.send_dirty_pages(flash, block),
-            Victim::Block { block, pad } => self.send_block(flash, area, block, pad),
+            Victim::Block { block, pad } => {
+                self.send_block(flash, area, block, pad);
+                self.hint_next(flash, area);
+            }
+        }
+    }
+
+    /// Brings what the layers below look up for the blocks that leave next: when the host wrote their pages is long
+    /// ago.
+    fn hint_next(&self, flash: &F, area: Area) {
+        let [next, after] = self.policy.look_ahead();
+        let shape = &self.store.shape;
+        let request = |logical: u32| Request {
+            arrival: 0,
+            first_sector: u64::from(logical) * u64::from(shape.sectors_per_page),
+            sectors: 0,
+            op: HostOp::Write,
+            fua: false,
+        };
+        for logical in next.into_iter().flat_map(|block| shape.pages_of(block)) {
+            if self.store.find(area, logical).is_some() {
+                self.below.hint_target(flash, &[request(logical)]);
+            }
+        }
+        if let Some(block) = after {
+            self.below.hint_map(flash, &[request(shape.pages_of(block).start)]);
         }
     }
 
@@ -317,9 +354,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             let next = job.next;
             let last = next == self.write_back.slots(number).len();
             if last {
-                let job = self.write_back.jobs.at(number);
-                if job.is_complete {
-                    self.write_back.locked[job.block as usize] = false;
+                let Job { is_complete, block, .. } = *self.write_back.jobs.at(number);
+                if is_complete {
+                    self.write_back.unlock(block);
                 }
                 self.write_back.queue.pop_front();
             }
@@ -355,7 +392,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     fn complete_block(&mut self, flash: &mut F, number: u32) {
         let full = self.store.shape.full_mask;
         let block = self.write_back.jobs.at(number).block;
-        self.write_back.locked[block as usize] = true;
+        self.write_back.lock(block);
         self.write_back.readers += 1;
         // One more than there are, so that the last to be asked for cannot end it early.
         self.write_back.jobs.at_mut(number).reading = 1;

@@ -158,17 +158,18 @@ impl Cache {
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripe that is committed next, and one that may be after it. Only stripes that are `idle` are taken.
-    pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, Option<u32>)> {
+    /// The delayed stripe that is committed next, and those that may be after it. Only one that is `idle` is taken;
+    /// whether others are is not looked up, as that is what takes long.
+    pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
         let Self { policy, order, links, lists, entries, costs, .. } = self;
         let slots = order.iter().flat_map(|list| links.oldest_first(&lists[*list as usize]));
         let candidates = slots.map(|slot| {
             let Entry { stripe, newer, .. } = *entries.at(slot);
             Candidate { stripe, newer: newer.count_ones(), reads: costs[newer.count_ones() as usize] }
         });
-        let mut candidates = candidates.filter(|candidate| idle(candidate.stripe));
-        let chosen = policy.choose(&mut candidates)?;
-        Some((chosen, candidates.next().map(|candidate| candidate.stripe)))
+        let mut candidates = candidates;
+        let chosen = policy.choose(&mut candidates.by_ref().filter(|candidate| idle(candidate.stripe)))?;
+        Some((chosen, std::array::from_fn(|_| candidates.next().map(|candidate| candidate.stripe))))
     }
 
     /// Takes a stripe out.

@@ -13,19 +13,29 @@ use units::{HostOp, Request, SECTOR_BYTES, members};
 const IDLE_COMMITS: usize = 4;
 
 impl<F: Flash> Striped<F> {
-    /// This stripe is the next to be committed: its pages are neighbours in the mapping below.
-    pub fn look_ahead(&self, flash: &F, stripe: u32) {
-        let per_page = u64::from(self.work.array.page_bytes) / SECTOR_BYTES;
-        let chips = self.work.array.layout.chips();
-        let [first, last] = [0, chips - 1].map(|chip| Request {
+    /// These stripes may be committed next, in this order: what is looked up for each is brought in the steps in which
+    /// one is found by the other. Its pages are neighbours in the mapping below.
+    pub fn look_ahead(&self, flash: &F, [next, after, later]: [Option<u32>; 3]) {
+        let Array { layout, page_bytes, below, .. } = &self.work.array;
+        let per_page = u64::from(*page_bytes) / SECTOR_BYTES;
+        let request = |stripe: u32, chip: u32| Request {
             arrival: 0,
-            first_sector: u64::from(stripe * chips + chip) * per_page,
+            first_sector: u64::from(stripe * layout.chips() + chip) * per_page,
             sectors: 0,
-            op: HostOp::Read,
+            op: HostOp::Write,
             fua: false,
-        });
-        self.work.array.below.hint_map(flash, &[first, last]);
-        self.work.jobs.prefetch(stripe);
+        };
+        if let Some(stripe) = next {
+            for chip in 0..layout.chips() {
+                below.hint_target(flash, &[request(stripe, chip)]);
+            }
+        }
+        if let Some(stripe) = after {
+            below.hint_map(flash, &[request(stripe, 0), request(stripe, layout.chips() - 1)]);
+        }
+        if let Some(stripe) = later {
+            self.work.jobs.prefetch(stripe);
+        }
     }
 
     /// What a power cut tore is mended before anything else: collection that began in an idle time would have a torn
@@ -162,7 +172,14 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
     }
 
     fn hint_map(&self, flash: &F, soon: &[Request]) {
-        self.work.array.translated(soon, |soon| self.work.array.below.hint_map(flash, soon));
+        let chips = u64::from(self.work.array.layout.chips());
+        let per_page = u64::from(self.work.array.page_bytes) / SECTOR_BYTES;
+        self.work.array.translated(soon, |soon| {
+            for request in soon {
+                self.work.jobs.prefetch((request.first_sector / per_page / chips) as u32);
+            }
+            self.work.array.below.hint_map(flash, soon);
+        });
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {

@@ -201,9 +201,7 @@ impl<F: Flash> Striped<F> {
             };
             self.waiting.begin_commit();
             self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
-            if let Some(after) = after {
-                self.look_ahead(flash, after);
-            }
+            self.look_ahead(flash, after);
             missing -= 1;
         }
     }

@@ -58,10 +58,16 @@ impl Policy for Groups {
     fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
         let mut order = self.list.oldest_first();
         let block = order.next()?;
-        if let Some(next) = order.next() {
-            store.prefetch(store.shape.pages_of(next).start);
+        if let Some(after) = order.nth(1) {
+            store.prefetch(store.shape.pages_of(after).start);
         }
         Some(Victim::Block { block, pad: false })
+    }
+
+    #[inline]
+    fn look_ahead(&self) -> [Option<u32>; 2] {
+        let mut order = self.list.oldest_first();
+        [order.next(), order.next()]
     }
 
     fn ram_bytes(&self) -> u64 {

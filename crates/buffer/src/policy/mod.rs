@@ -84,6 +84,12 @@ pub(crate) trait Policy: Sized + 'static {
     /// What leaves an area next; nothing when nothing is there.
     fn victim(&mut self, store: &Store, area: Area) -> Option<Victim>;
 
+    /// Logical blocks that may leave next and after that, as far as that is known without a search.
+    #[inline]
+    fn look_ahead(&self) -> [Option<u32>; 2] {
+        [None; 2]
+    }
+
     /// The area that gives up a page when one is put into `area`; another one only if both share their room.
     #[inline]
     fn giver(&self, area: Area) -> Area {

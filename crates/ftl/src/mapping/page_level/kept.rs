@@ -100,6 +100,12 @@ impl Kept {
         units::prefetch(&self.table, logical);
     }
 
+    /// The page with an old version, of a number that may be none.
+    #[inline]
+    pub fn find_soon(&self, logical: usize) -> Option<Ppn> {
+        self.table.get(logical)?.on_flash()
+    }
+
     /// The number of a write as it goes to flash.
     #[inline]
     pub fn mark(&self, logical: Lpn, sequence: u64) -> u64 {

@@ -413,6 +413,9 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
         prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), self.pages.blocks(), next);
+        if S::PINNED {
+            prefetch_blocks(flash, &self.geometry, |logical| self.kept.find_soon(logical), self.pages.blocks(), next);
+        }
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
