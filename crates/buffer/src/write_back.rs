@@ -156,7 +156,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             Victim::Block { block, .. } if area == Area::Pages && P::KEEPS_READS => self.send_dirty_pages(flash, block),
             Victim::Block { block, pad } => {
                 self.send_block(flash, area, block, pad);
-                self.hint_next(flash, area);
+                if P::LOOKS_AHEAD {
+                    self.hint_next(flash, area);
+                }
             }
         }
     }

@@ -27,6 +27,7 @@ pub(crate) struct Groups {
 impl Policy for Groups {
     const AREAS: &'static [Area] = &[Area::Blocks];
     const COMPLETES: bool = false;
+    const LOOKS_AHEAD: bool = true;
 
     fn blocks_bytes(values: &Values) -> u64 {
         values.whole("buffer.size")

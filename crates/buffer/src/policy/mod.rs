@@ -59,6 +59,8 @@ pub(crate) trait Policy: Sized + 'static {
     const COMPLETES: bool = true;
     /// Both areas share one room, and logical blocks may move from the one for pages to the other one.
     const SHARES_ROOM: bool = false;
+    /// It knows without a search what leaves next.
+    const LOOKS_AHEAD: bool = false;
 
     /// Bytes of the buffer that belong to the area for blocks.
     fn blocks_bytes(values: &Values) -> u64;
@@ -84,7 +86,7 @@ pub(crate) trait Policy: Sized + 'static {
     /// What leaves an area next; nothing when nothing is there.
     fn victim(&mut self, store: &Store, area: Area) -> Option<Victim>;
 
-    /// Logical blocks that may leave next and after that, as far as that is known without a search.
+    /// Logical blocks that may leave next and after that, of a policy that looks ahead.
     #[inline]
     fn look_ahead(&self) -> [Option<u32>; 2] {
         [None; 2]
