@@ -30,8 +30,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
 
 def texts(book: nbformat.NotebookNode) -> list[str]:
-    """What its cells print."""
-    return [output.text for cell in book.cells for output in cell.get("outputs", []) if "text" in output]
+    """What each cell prints, in one piece: a busy machine's kernel sends it in several."""
+    return ["".join(output.text for output in cell.get("outputs", []) if "text" in output) for cell in book.cells]
 
 
 if __name__ == "__main__":
