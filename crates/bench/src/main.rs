@@ -4,6 +4,7 @@
 //! before and after, and each row shows its ratio to the better of the two.
 
 mod rows;
+mod sizes;
 mod yardstick;
 
 use clap::Parser;
@@ -24,6 +25,10 @@ struct Arguments {
     /// Race the block device server of the program beside this one against `nbdkit memory`, by fio, instead.
     #[arg(long, conflicts_with_all = ["smoke", "only"])]
     serving: bool,
+    /// What a request costs on drives of 1 GiB to 8 TB instead, as far as they fit into memory (20 GB for the
+    /// largest).
+    #[arg(long, conflicts_with_all = ["smoke", "only", "serving"])]
+    sizes: bool,
     /// Folder for the figures as JSON.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -33,6 +38,9 @@ fn main() {
     let arguments = Arguments::parse();
     if arguments.serving {
         return race(arguments.out.as_deref());
+    }
+    if arguments.sizes {
+        return by_size(arguments.out.as_deref());
     }
     let scale = if arguments.smoke { Scale::Smoke } else { Scale::Full };
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
@@ -53,6 +61,21 @@ fn main() {
         let text = json!({"scale": format!("{scale:?}"), "only": arguments.only, "rows": lines,
             "yardsticks": references.as_ref().map(yardstick::References::to_json)});
         write(folder, "bench.json", &text);
+    }
+}
+
+/// The cost of a request by the size of the drive.
+fn by_size(out: Option<&Path>) {
+    let free = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = free.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let free = free.and_then(|kib| kib.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(1 << 21) << 10;
+    let costs = sizes::measure(free);
+    sizes::print(&costs);
+    if let Some(folder) = out {
+        write(folder, "sizes.json", &sizes::to_json(&costs));
+        if let Err(error) = sizes::draw(&costs, folder) {
+            eprintln!("{}: {error}", folder.display());
+        }
     }
 }
 

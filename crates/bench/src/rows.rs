@@ -44,8 +44,8 @@ impl Row {
     }
 }
 
-struct Measured {
-    per_second: f64,
+pub(crate) struct Measured {
+    pub per_second: f64,
     seconds: f64,
     commands_per_second: f64,
 }
@@ -56,7 +56,13 @@ fn commands<F: Clocked>(drive: &Drive<F>) -> u64 {
 }
 
 /// Runs a workload at a queue depth; depth 0: without time.
-fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, depth: u32, seed: u64) -> Measured {
+pub(crate) fn drive_it<F: Clocked>(
+    drive: &mut Drive<F>,
+    workload: &str,
+    requests: u64,
+    depth: u32,
+    seed: u64,
+) -> Measured {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(drive.sectors(), requests) };
     drive_with(drive, workload, &parameters, depth)
 }
@@ -93,7 +99,7 @@ fn plan(gib: f64) -> DrivePlan {
     plan_of("page", gib, &[])
 }
 
-fn plan_of(stack: &str, gib: f64, settings: &[String]) -> DrivePlan {
+pub(crate) fn plan_of(stack: &str, gib: f64, settings: &[String]) -> DrivePlan {
     let mut all = vec![format!("drive.capacity={}B", (gib * (1_u64 << 30) as f64) as u64)];
     all.extend_from_slice(settings);
     let all: Vec<Setting> =

@@ -71,16 +71,17 @@ fn together(problem: String) -> ConfigError {
 }
 
 /// Why there is no flash of such a shape, and what to change.
-fn impossible(error: &GeometryError, capacity: u64, page: u64) -> ConfigError {
+fn impossible(error: &GeometryError, capacity: u64, page: u64, units: Units) -> ConfigError {
     let remedy = match *error {
         // As much less as it is too much, and a little for what is rounded up to whole blocks.
         GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
             let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
             let lower = quantity::size_at_most(fitting, page).unwrap_or_default();
-            format!(
-                "lower drive.capacity from {} to \"{lower}\", or raise flash.page_size",
-                quantity::format_size(capacity)
-            )
+            // What is mapped is numbered: larger units are fewer.
+            let larger = page * value.div_ceil(limit).next_power_of_two();
+            let key = if larger <= u64::from(units.page_bytes) { "ftl.unit" } else { "flash.page_size" };
+            let [larger, whole] = [larger, capacity].map(quantity::format_size);
+            format!("set {key} = \"{larger}\", or lower drive.capacity from {whole} to \"{lower}\"")
         }
         GeometryError::TooLarge { field: GeometryError::DIES, .. } => {
             "lower flash.channels or flash.dies_per_channel".to_owned()
@@ -101,8 +102,7 @@ impl DrivePlan {
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
     pub fn new(mut config: Config) -> Result<Self, ConfigError> {
-        let whole = |whole| Self::new(whole).ok()?.spare().effective_share;
-        let scale = Scale::of(&config, whole);
+        let scale = Scale::of(&config, |whole| Self::new(whole).ok()?.spare().effective_share);
         crate::scale::apply(&mut config.values).map_err(together)?;
         Self::of_values(config, scale).map_err(|error| scale.explained(error))
     }
@@ -141,7 +141,7 @@ impl DrivePlan {
             None => Self::shape(&config, user_pages, stripes.as_ref(), units)?,
         };
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
-        let geometry = geometry.map_err(|error| impossible(&error, capacity, page))?;
+        let geometry = geometry.map_err(|error| impossible(&error, capacity, page, units))?;
         let plan = Self {
             part: Self::part(&config, lockstep, units)?,
             scale,

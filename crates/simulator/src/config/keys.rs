@@ -137,7 +137,7 @@ fn names_besides_zones() -> Vec<&'static str> {
 const DRIVE: &[Parameter] = &[
     Parameter::new(
         "drive.capacity",
-        Kind::Size { min: 1 << 12, max: 1 << 43 },
+        Kind::Size { min: 1 << 12, max: 1 << 46 },
         "8GiB",
         "Bytes the user sees; a whole number of flash pages.",
     ),

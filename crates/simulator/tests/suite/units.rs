@@ -261,3 +261,15 @@ fn what_units_do_not_go_with_is_refused_with_the_reason() {
         assert!(error.contains(wanted), "{texts:?}: {error}");
     }
 }
+
+/// What is mapped has a number of 31 bits: 16 TB in units of 4 KiB have too many, and the remedy is one.
+#[test]
+fn a_drive_with_too_many_units_is_told_which_are_large_enough() {
+    let plan = |settings: &[&str]| {
+        let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        DrivePlan::new(Config::load("solidigm-p5520-like", &settings).unwrap()).map_err(|error| error.to_string())
+    };
+    let refused = plan(&["drive.capacity=16TB"]).unwrap_err();
+    assert!(refused.contains("set ftl.unit = \"16KiB\""), "{refused}");
+    assert!(plan(&["drive.capacity=16TB", "ftl.unit=16KiB"]).unwrap().geometry.pages() > 1 << 29);
+}
