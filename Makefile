@@ -166,7 +166,7 @@ lint: web/dist/report.js ## clippy and the type checker
 bench: ## speed, with the hash of each result
 	$(CARGO) run --profile dist -p nandarium-bench
 
-bench-sizes: ## what a request costs on drives of 1 GiB to 8 TB
+bench-sizes: ## what a request costs on drives of 8 GiB to 8 TB
 	$(CARGO) run --profile dist -p nandarium-bench -- --sizes --out $(OUT)/sizes
 
 bench-serving: build ## the block device server against another, by fio

@@ -25,7 +25,7 @@ struct Arguments {
     /// Race the block device server of the program beside this one against `nbdkit memory`, by fio, instead.
     #[arg(long, conflicts_with_all = ["smoke", "only"])]
     serving: bool,
-    /// What a request costs on drives of 1 GiB to 8 TB instead, as far as they fit into memory (20 GB for the
+    /// What a request costs on drives of 8 GiB to 8 TB instead, as far as they fit into memory (20 GB for the
     /// largest).
     #[arg(long, conflicts_with_all = ["smoke", "only", "serving"])]
     sizes: bool,
