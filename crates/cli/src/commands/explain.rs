@@ -5,9 +5,11 @@ use super::list::{KINDS, items};
 use crate::arguments::{ExplainArguments, Listing};
 use crate::failure::Failure;
 use crate::output;
-use crate::table::Grid;
+use crate::table::{Grid, wrapped_at};
+use fit::{KNOWN, KnownDrive, MeasuredDrive, find_figure};
 use layer::Parameter;
 use simulator::config::{all_keys, did_you_mean, drives, parts, stacks};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use trace::formats::FORMATS;
 use trace::synthetic::{Aim, Calibration, find};
@@ -68,7 +70,31 @@ fn keys(name: &str) -> Option<String> {
 
 fn stack(name: &str) -> Option<String> {
     let stack = [stacks(), drives()].concat().into_iter().find(|stack| stack.name == name)?;
-    Some(format!("stack {name}\n  {}\n\n{}", stack.description(), indented(stack.text)))
+    let measured = KNOWN.iter().find(|known| known.stack == name).map(measured).unwrap_or_default();
+    Some(format!("stack {name}\n  {}\n\n{}{measured}", stack.description(), indented(stack.text)))
+}
+
+/// What a stack was fitted to, what it predicts beside that, and what its drive does that no model here does.
+fn measured(known: &KnownDrive) -> String {
+    let Ok(drive) = MeasuredDrive::from_text(known.text, known.name) else { return String::new() };
+    let mut text = format!("\n  fitted to {}:\n", drive.name);
+    let (mut others, mut used) = (0, BTreeSet::new());
+    for experiment in &drive.experiments {
+        others += experiment.measured.len() - experiment.fit.len();
+        for (name, value) in experiment.measured.iter().filter(|(name, _)| experiment.fit.contains(*name)) {
+            used.insert(experiment.source.as_str());
+            let value = find_figure(name).map(|figure| figure.spoken(*value)).unwrap_or_default();
+            let _ = writeln!(text, "    {name} = {value}, {}", experiment.title());
+        }
+    }
+    for source in used {
+        let _ = writeln!(text, "  {}", wrapped_at(&format!("source: {}", drive.sources[source].text), 4));
+    }
+    let _ = writeln!(text, "  predicted besides: {others} figures (`nandarium repro drives`, docs/validation.md)");
+    for sentence in &drive.beyond {
+        let _ = writeln!(text, "  {}", wrapped_at(&format!("not modelled: {sentence}"), 4));
+    }
+    text
 }
 
 fn part(name: &str) -> Option<String> {

@@ -73,6 +73,16 @@ fn fit_says_what_is_wrong_and_what_there_is() {
 fn drives_are_listed_and_stand_wherever_a_stack_does() {
     let listed = said(nandarium(&["list", "drives"]));
     assert!(listed.out.contains("micron-7450-max-like") && listed.out.contains("generic-qlc-client"), "{}", listed.out);
+    let explained = said(nandarium(&["explain", "micron-7450-max-like"])).out;
+    for told in [
+        "fitted to Micron 7450 MAX",
+        "waf = 1.888, 800 GB written at random",
+        "source: ",
+        "predicted besides: 71 figures",
+        "not modelled: ",
+    ] {
+        assert!(explained.contains(told), "{told}: {explained}");
+    }
     let small = ["--set", "drive.capacity=4GiB", "--set", "flash.pages_per_block=24", "--requests", "500", "-q"];
     let small = [&small[..], &["--workload", "zipf", "--set", "drive.precondition=none"]].concat();
     let drives = ["--drive", "micron-7450-max-like", "--drive", "sk-hynix-pe8110-like"];
