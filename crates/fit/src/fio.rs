@@ -51,8 +51,8 @@ pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: V
 }
 
 /// The one experiment of an output of fio, of requests of one kind on a drive that was overwritten at random so often
-/// before; `what` it is called in errors. Of one that ended within moments only the rate is taken: as many requests as
-/// it says were never under way.
+/// before; `what` it is called in errors. Where fewer requests were under way than it says, as the host was slower than
+/// the target or it ended within moments, rates or latencies are taken, whichever tells a parameter.
 ///
 /// # Errors
 /// The text is no such output, or no request ended.
@@ -61,7 +61,8 @@ pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) 
     let found = jobs(what, &output)?.iter().find_map(|job| experiment(job, &output["global options"], capacity));
     let mut found = found.ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))?;
     if agrees_with_itself(&found).is_err() {
-        found.measured.retain(|name, _| *name == "rate");
+        let is_in_order = matches!(found.work, Work::Closed { order: Order::Sequential, .. });
+        found.measured.retain(|name, _| if is_in_order { *name == "rate" } else { !matches!(*name, "iops" | "rate") });
     }
     if let Work::Closed { overwrites, .. } = &mut found.work {
         // As coarse as states are made.
@@ -247,13 +248,17 @@ mod tests {
         assert_eq!(again.experiments[0].work, experiment.work);
     }
 
-    /// A fill of a small target ends before all its requests are under way: what had been measured was lost with it.
+    /// A fill of a small target ends before all its requests are under way, and a host may be slower than a file in
+    /// memory: what had been measured was lost.
     #[test]
-    fn of_a_run_that_ended_at_once_the_rate_is_taken() {
+    fn of_a_run_with_too_few_requests_under_way_rates_or_latencies_are_taken() {
         let short = OUTPUT.replace("320000.0", "120000.0").replace("\"numjobs\": \"4\"", "\"numjobs\": \"1\"");
         assert!(from_fio("d", 1 << 30, &[("a.json".into(), short.clone())]).is_err());
-        let found = closed_from_fio("a fill", 1 << 30, 1.234, &short).unwrap();
+        let fill = short.replace("randread", "read");
+        let found = closed_from_fio("a fill", 1 << 30, 0.0, &fill).unwrap();
         assert_eq!(found.measured.keys().collect::<Vec<_>>(), [&"rate"]);
+        let found = closed_from_fio("reads", 1 << 30, 1.234, &short).unwrap();
+        assert!(found.measured.contains_key("mean") && !found.measured.contains_key("iops"));
         assert!(matches!(found.work, Work::Closed { overwrites, .. } if (overwrites - 1.23).abs() < 1e-9));
     }
 

@@ -77,11 +77,19 @@ impl Subject {
         (capacity, own_writes): (u64, f64),
         scale: u64,
     ) -> Result<Self, String> {
-        let set = |key: &str, value: String| Setting::new(key, &value, "the size of the simulated drive");
-        let smaller = [set("drive.capacity", format!("{}MiB", capacity >> 20)), set("drive.scale", scale.to_string())];
-        let all: Vec<Setting> = settings.iter().cloned().chain(smaller).collect();
-        let config = Config::resolve(name.clone(), &all).map_err(|error| error.to_string())?;
-        let plan = DrivePlan::new(config.clone()).map_err(|error| error.to_string())?;
+        let build = |capacity: u64, scale: u64| {
+            let set = |key: &str, value: String| Setting::new(key, &value, "the size of the simulated drive");
+            let smaller =
+                [set("drive.capacity", format!("{}MiB", capacity >> 20)), set("drive.scale", scale.to_string())];
+            let all: Vec<Setting> = settings.iter().cloned().chain(smaller).collect();
+            let config = Config::resolve(name.clone(), &all).map_err(|error| error.to_string())?;
+            let plan = DrivePlan::new(config.clone()).map_err(|error| error.to_string())?;
+            Ok::<_, String>((config, plan))
+        };
+        // A small drive is one of twice its size at half of that: only what is scaled has shorter blocks. Not all
+        // mappings can be.
+        let plain = || build(capacity, scale);
+        let (config, plan) = if scale == 1 { build(2 * capacity, 2).or_else(|_| plain())? } else { plain()? };
         Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states: BTreeMap::new() })
     }
 
