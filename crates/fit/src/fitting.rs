@@ -154,18 +154,24 @@ impl Fitting<'_> {
             }
             return Ok(());
         };
-        let told = &self.known(parameter, value, told, round, watch)?[..];
-        if told.is_empty() {
-            return Ok(());
-        }
+        let mut told = told.to_vec();
         let (low, high) = parameter.range;
         let mut tried: Vec<(f64, f64)> = Vec::new();
         for _ in 0..TRIES {
-            let error = match self.error(parameter, value, told, watch) {
+            let errors = match self.errors(parameter, value, &told, watch) {
                 // A value that makes no drive ends the search, where another one did.
                 Err(FitError::Unfit(_)) if !tried.is_empty() => break,
-                error => error?,
+                errors => errors?,
             };
+            if tried.is_empty() {
+                self.leave_out(parameter, &mut told, &errors, round);
+            }
+            // So does one that makes a drive without a figure that it had.
+            let known: Vec<f64> = errors.into_iter().flatten().collect();
+            if told.is_empty() || known.len() < told.len() {
+                break;
+            }
+            let error = known.iter().sum::<f64>() / known.len() as f64;
             tried.push((value.ln(), error));
             if error.abs() < NEAR {
                 break;
@@ -179,7 +185,7 @@ impl Fitting<'_> {
                     self.warnings.push(format!(
                         "{} has no effect on what tells it ({}) and keeps its value",
                         parameter.key,
-                        self.names(told)
+                        self.names(&told)
                     ));
                 }
                 return self.take(parameter, tried[0].0.exp());
@@ -192,18 +198,9 @@ impl Fitting<'_> {
         self.take(parameter, best.exp())
     }
 
-    /// Those of a parameter's figures that the simulated drive has. A drive without a cache has no cliff.
-    fn known(
-        &mut self,
-        parameter: &Parameter,
-        value: f64,
-        told: &[Told],
-        round: usize,
-        watch: &mut dyn Watch,
-    ) -> Result<Vec<Told>, FitError> {
-        watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
-        let found = figures(&mut self.subject, self.measured, told, watch)?;
-        let (known, missing): (Vec<_>, Vec<_>) = told.iter().zip(found).partition(|(_, found)| found.is_some());
+    /// Leaves out the figures that the simulated drive does not have. A drive without a cache has no cliff.
+    fn leave_out(&mut self, parameter: &Parameter, told: &mut Vec<Told>, errors: &[Option<f64>], round: usize) {
+        let (known, missing): (Vec<_>, Vec<_>) = told.drain(..).zip(errors).partition(|(_, error)| error.is_some());
         for ((number, name, _), _) in missing.iter().filter(|_| round == 0) {
             self.warnings.push(format!(
                 "the simulated drive has no {name} in \"{}\", and {} was not fitted to it: begin with a stack (--from) \
@@ -212,7 +209,7 @@ impl Fitting<'_> {
                 parameter.key
             ));
         }
-        Ok(known.into_iter().map(|(told, _)| *told).collect())
+        told.extend(known.into_iter().map(|(told, _)| told));
     }
 
     fn take(&mut self, parameter: &Parameter, value: f64) -> Result<(), FitError> {
@@ -225,14 +222,14 @@ impl Fitting<'_> {
         self.subject.with(&[Setting::new(&key, &text, "the fit")]).map_err(FitError::Unfit)
     }
 
-    /// How far the figures are off in the mean, as logarithms; positive: the parameter is too large.
-    fn error(
+    /// How far each figure is off, as logarithms; positive: the parameter is too large. `None`: the drive has none.
+    fn errors(
         &mut self,
         parameter: &Parameter,
         value: f64,
         told: &[Told],
         watch: &mut dyn Watch,
-    ) -> Result<f64, FitError> {
+    ) -> Result<Vec<Option<f64>>, FitError> {
         let mut subject = self.with(parameter, value)?;
         watch.tries(parameter, &parameter.written(subject.config(), value).1);
         let found = figures(&mut subject, self.measured, told, watch)?;
@@ -240,14 +237,9 @@ impl Fitting<'_> {
             self.subject = subject; // with the states that were made for it
         }
         let error = |((number, name, sign), found): (&Told, &Option<f64>)| {
-            let experiment = &self.measured.experiments[*number];
-            let found = found.ok_or_else(|| {
-                FitError::Unfit(format!("\"{}\": the simulated drive has no {name} any more", experiment.title()))
-            })?;
-            Ok(sign * (found / experiment.measured[name]).ln())
+            found.map(|found| sign * (found / self.measured.experiments[*number].measured[name]).ln())
         };
-        let errors: Vec<f64> = told.iter().zip(&found).map(error).collect::<Result<_, FitError>>()?;
-        Ok(errors.iter().sum::<f64>() / told.len() as f64)
+        Ok(told.iter().zip(&found).map(error).collect())
     }
 
     /// Warns of parameters that change the fitted figures alike, or not at all.
