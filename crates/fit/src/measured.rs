@@ -114,6 +114,8 @@ pub enum Work {
         window_end: Option<f64>,
         /// Length of the window, in times `used`.
         window: f64,
+        /// Exponent of the Zipf law of their places, which are scattered; 0: each place alike.
+        zipf: f64,
     },
     /// As many random writes of 4 KiB as the drive takes over the first `used` bytes, after a fill of them in order.
     Transient {
@@ -182,6 +184,8 @@ enum WorkTable {
         window_end: Option<f64>,
         #[serde(default = "tenth")]
         window: f64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        zipf: f64,
     },
     Transient {
         used: String,
@@ -291,8 +295,8 @@ fn table(experiment: &Experiment) -> toml::Table {
             overwrites,
         },
         Work::Offered { writes_per_second } => WorkTable::Offered { writes_per_second },
-        Work::Amplification { used, window_end, window } => {
-            WorkTable::Amplification { used: bytes(used), window_end, window }
+        Work::Amplification { used, window_end, window, zipf } => {
+            WorkTable::Amplification { used: bytes(used), window_end, window, zipf }
         }
         Work::Transient { used, depth } => WorkTable::Transient { used: bytes(used), depth },
         Work::Fill { size, depth } => WorkTable::Fill { size: bytes(size), depth },
@@ -383,13 +387,16 @@ fn work(table: toml::Table, capacity: u64) -> Result<Work, String> {
         WorkTable::Offered { writes_per_second } => {
             Work::Offered { writes_per_second: a_second("writes_per_second", writes_per_second)? }
         }
-        WorkTable::Amplification { used, window_end, window } => {
+        WorkTable::Amplification { used, window_end, window, zipf } => {
             let (used, window) = (part_of(&used, capacity)?, times("window", above_zero("window", window)?)?);
             window_end.map(|end| times("window_end", end)).transpose()?;
             if window_end.is_some_and(|end| end.is_nan() || end < window) {
                 return Err(format!("window_end is less than the window, {window}"));
             }
-            Work::Amplification { used, window_end, window }
+            if !(0.0..=ZIPF_MOST).contains(&zipf) {
+                return Err(format!("zipf is {zipf}; it is an exponent of 0 (each place alike) to {ZIPF_MOST}"));
+            }
+            Work::Amplification { used, window_end, window, zipf }
         }
         WorkTable::Transient { used, depth } => {
             Work::Transient { used: part_of(&used, capacity)?, depth: at_least_one(depth)? }
@@ -435,6 +442,7 @@ fn part_of(used: &str, capacity: u64) -> Result<u64, String> {
 const MOST_DEPTH: u32 = 65_536;
 const MOST_RATE: f64 = 1e8;
 const MOST_TIMES: f64 = 1000.0;
+const ZIPF_MOST: f64 = 10.0;
 /// Writes that take longer than this in the mean queue, ns.
 const QUEUED: f64 = 1e6;
 /// How far requests a second times their mean latency may be from their number.
@@ -488,9 +496,10 @@ impl Experiment {
                 format!("{} {order} {}s, depth {depth}{beside}{before}", kib(size), op.name())
             }
             Work::Offered { writes_per_second } => format!("{writes_per_second:.0} writes/s offered"),
-            Work::Amplification { used, window_end: None, .. } => format!("{} written at random, steady", gb(used)),
-            Work::Amplification { used, window_end: Some(end), .. } => {
-                format!("{} written at random, until {end} drive writes", gb(used))
+            Work::Amplification { used, window_end, zipf, .. } => {
+                let until = window_end.map_or_else(|| "steady".to_owned(), |end| format!("until {end} drive writes"));
+                let law = if zipf > 0.0 { format!(" by Zipf {zipf}") } else { String::new() };
+                format!("{} written at random{law}, {until}", gb(used))
             }
             Work::Transient { used, .. } => format!("{} written at random at full speed", gb(used)),
             Work::Fill { size, .. } => format!("erased drive filled in order by {}", kib(size)),

@@ -13,6 +13,7 @@ use simulator::config::{Config, Setting};
 use simulator::{BlockDevice, Completions, Drive, DrivePlan, DriveState, Fill, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Workload as _;
+use trace::synthetic::{Scatter, Zipf};
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 /// Bytes of the random writes that bring a drive into a state.
@@ -34,9 +35,9 @@ const WRITTEN: f64 = 0.05;
 /// Shares of a latency distribution by the names of figures.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p99999", 0.99999)];
 
-/// A state that experiments begin with: bytes filled in order, and times they were overwritten at random, in
-/// thousandths.
-type Begins = (u64, u64);
+/// A state that experiments begin with: bytes filled in order, times they were overwritten at random, in thousandths,
+/// and the exponent of the Zipf law of that, in thousandths.
+type Begins = (u64, u64, u64);
 
 /// A drive of a stack, smaller than it would be.
 #[derive(Debug)]
@@ -141,12 +142,13 @@ impl Subject {
     /// The state an experiment begins with; `None`: an erased drive.
     fn begins(&self, experiment: &Experiment) -> Option<Begins> {
         match experiment.work {
-            Work::Closed { used, overwrites, .. } => Some((self.scaled(used), thousandths(overwrites))),
-            Work::Offered { .. } => Some((self.bytes(), thousandths(BEFORE_OFFERED))),
-            Work::Amplification { used, window_end, window } => {
-                Some((self.scaled(used), thousandths(window_end.map_or(STEADY, |end| end - window))))
+            Work::Closed { used, overwrites, .. } => Some((self.scaled(used), thousandths(overwrites), 0)),
+            Work::Offered { .. } => Some((self.bytes(), thousandths(BEFORE_OFFERED), 0)),
+            Work::Amplification { used, window_end, window, zipf } => {
+                let before = window_end.map_or(STEADY, |end| end - window);
+                Some((self.scaled(used), thousandths(before), thousandths(zipf)))
             }
-            Work::Transient { used, .. } => Some((self.scaled(used), 0)),
+            Work::Transient { used, .. } => Some((self.scaled(used), 0, 0)),
             Work::Fill { .. } => None,
         }
     }
@@ -206,10 +208,10 @@ impl Subject {
                 latencies(&mut figures, "write.", &probe.writes, probe.least[1]);
                 Ok(figures)
             }
-            Work::Amplification { used, window_end, window } => {
+            Work::Amplification { window_end, window, .. } => {
                 let begins = self.begins(experiment).expect("it begins with a state");
                 let window = if window_end.is_some() { window } else { 1.0 };
-                let waf = self.amplification(self.scaled(used), begins, window)?;
+                let waf = self.amplification(begins, window)?;
                 Ok(Modelled::from([("waf", waf * self.own_writes)]))
             }
             Work::Transient { used, depth } => {
@@ -250,7 +252,8 @@ impl Subject {
     }
 
     /// Brings a drive without time into a state.
-    fn make(&self, (used, overwrites): Begins) -> Result<DriveState, String> {
+    fn make(&self, begins: Begins) -> Result<DriveState, String> {
+        let (used, overwrites, _) = begins;
         let mut drive = self.plan.assemble(CountedFlash::new(self.plan.fresh_state()));
         let sectors_per_page = self.plan.geometry.sectors_per_page();
         let mut fill = Fill::of(used / SECTOR_BYTES, sectors_per_page, 1.0);
@@ -263,32 +266,47 @@ impl Subject {
             }
             batch.iter().try_for_each(|request| serve(&mut drive, &mut completions, request))?;
         }
-        self.overwrite(&mut drive, used, overwrites as f64 / 1000.0, "before")?;
+        self.overwrite(&mut drive, begins, overwrites as f64 / 1000.0, "before")?;
         Ok(DriveState::of(&drive))
     }
 
-    /// Writes `times` as much as `used` bytes to random places among them, drawn by the stream called `when`.
-    fn overwrite(&self, drive: &mut Drive<CountedFlash>, used: u64, times: f64, when: &str) -> Result<u64, String> {
+    /// Writes `times` as much as a state uses to random places of that, drawn by the stream called `when`.
+    fn overwrite(
+        &self,
+        drive: &mut Drive<CountedFlash>,
+        (used, _, zipf): Begins,
+        times: f64,
+        when: &str,
+    ) -> Result<u64, String> {
         let mut stream = Stream::new(self.seed(), when);
         let (places, sectors) = (used / SMALL, (SMALL / SECTOR_BYTES) as u32);
         let writes = (places as f64 * times) as u64;
         let mut completions = Completions::default();
+        // The same places are popular whenever it is drawn.
+        let popular = (zipf > 0).then(|| {
+            let scatter = Scatter::new(places, &mut Stream::new(self.seed(), "popular"));
+            (Zipf::new(places, zipf as f64 / 1000.0), scatter)
+        });
         for _ in 0..writes {
-            let first_sector = stream.below(places) * u64::from(sectors);
+            let place = match &popular {
+                None => stream.below(places),
+                Some((law, scatter)) => scatter.place(law.draw(&mut stream)),
+            };
+            let first_sector = place * u64::from(sectors);
             let request = Request { arrival: 0, first_sector, sectors, op: HostOp::Write, fua: false };
             serve(drive, &mut completions, &request)?;
         }
         Ok(writes)
     }
 
-    /// Bytes programmed for each byte of random writes, over `window` times `used`.
-    fn amplification(&self, used: u64, begins: Begins, window: f64) -> Result<f64, String> {
+    /// Bytes programmed for each byte of random writes, over `window` times what the state uses.
+    fn amplification(&self, begins: Begins, window: f64) -> Result<f64, String> {
         let fresh = self.plan.fresh_state();
         let resumed = self.states[&begins].resume(&self.plan, fresh, CountedFlash::new);
         let mut drive: Drive<CountedFlash> = resumed.map_err(|error| error.to_string())?;
         let programs = |drive: &Drive<CountedFlash>| Counters::total(&drive.flash().state().counters.programs);
         let before = programs(&drive);
-        let writes = self.overwrite(&mut drive, used, window, "measured")?;
+        let writes = self.overwrite(&mut drive, begins, window, "measured")?;
         let bytes = (programs(&drive) - before) * u64::from(self.plan.geometry.page_bytes);
         Ok(bytes as f64 / (writes * SMALL) as f64)
     }

@@ -42,8 +42,11 @@ const DRAWINGS: [Drawing; 6] = [
         shape: Shape::Bars,
         caption: "After a fill in order. Steady, by the bytes that are written, or while it settles, by drive writes.",
         category: |experiment| match experiment.work {
-            Work::Amplification { used, window_end, .. } => {
-                Some(window_end.map_or_else(|| format!("{:.0} GB", used as f64 / 1e9), |end| format!("{end} dw")))
+            Work::Amplification { used, window_end, zipf, .. } => {
+                let law = if zipf > 0.0 { format!(" Zipf {zipf}") } else { String::new() };
+                let until =
+                    window_end.map_or_else(|| format!("{:.0} GB", used as f64 / 1e9), |end| format!("{end} dw"));
+                Some(until + &law)
             }
             _ => None,
         },

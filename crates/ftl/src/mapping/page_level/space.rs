@@ -18,6 +18,7 @@
 pub(super) mod admission;
 mod lane;
 mod lanes;
+mod superblocks;
 mod translation;
 
 use lane::{Failing, Frontier};
@@ -192,7 +193,7 @@ impl<S: Scheme> Space<S> {
 
     /// The same with a block that has `size` pages as it is used.
     pub fn open_smaller(&mut self, pages: &mut Pages, lane: usize, stream: Stream, size: u32) -> BlockId {
-        let block = self.lanes.pop(lane);
+        let block = self.lanes.pop(lane, stream);
         let opened = Frontier::open(&self.geometry, block, size);
         let closed = std::mem::replace(self.frontier_mut(lane, stream), opened);
         if let Some(closed) = closed.block {
@@ -535,7 +536,7 @@ impl<S: Scheme> Space<S> {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        self.lanes.iter().for_each(|lane| lane.save(writer));
+        self.lanes.save(writer);
         if S::DEMAND {
             self.translation.save(writer);
         }
@@ -543,9 +544,7 @@ impl<S: Scheme> Space<S> {
 
     /// Reads what [`Space::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        for lane in 0..self.lanes.len() {
-            self.lanes.at(lane).load(reader)?;
-        }
+        self.lanes.load(reader)?;
         if S::DEMAND { self.translation.load(reader, &self.lanes) } else { Ok(()) }
     }
 }

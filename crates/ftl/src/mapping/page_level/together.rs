@@ -59,7 +59,7 @@ impl Together {
     pub fn next<F: Flash, S: Scheme>(
         &mut self,
         flash: &F,
-        ground: &Ground<'_, S>,
+        ground: &mut Ground<'_, S>,
         lane: usize,
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
@@ -73,6 +73,7 @@ impl Together {
                 self.none_at = Some(closings);
                 return None;
             };
+            ground.space.lanes.superblock_chosen(number);
             self.chosen.push_back(Chosen { number, closings });
         }
         // One new choice at most: not one after the other, each of which gives this lane nothing.

@@ -88,6 +88,17 @@ impl FreeList {
         self.heap.pop().map(|Reverse((_, block))| BlockId(block))
     }
 
+    /// The first of those of the lowest rank; the first of all is taken unseen if its rank is 0.
+    pub fn take(&mut self, rank: impl Fn(BlockId) -> u8) -> Option<BlockId> {
+        let ranked = |Reverse((key, block)): &Reverse<(u32, u32)>| (rank(BlockId(*block)), *key, *block);
+        if self.heap.peek().is_none_or(|first| ranked(first).0 == 0) {
+            return self.pop();
+        }
+        let (_, _, best) = self.heap.iter().map(ranked).min()?;
+        self.heap.retain(|Reverse((_, block))| *block != best);
+        Some(BlockId(best))
+    }
+
     /// Key and number of each, in order.
     fn numbers(&self) -> Vec<u32> {
         let mut blocks: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();

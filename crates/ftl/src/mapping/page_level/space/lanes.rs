@@ -1,11 +1,14 @@
 //! The lanes of a drive: their free blocks, the order in which pages are striped over them, blocks that failed.
 
+use super::Stream;
 use super::lane::{Division, Failing, Lane};
+use super::superblocks::Superblocks;
 use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
 use crate::mapping::page_level::cursor::Cursor;
 use crate::mapping::page_level::pages::Pages;
 use crate::mapping::page_level::parameters::Settings;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{FlashState, LawBroken};
 use std::ops::{Index, Range};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
@@ -20,6 +23,8 @@ pub(in crate::mapping::page_level) struct Lanes {
     turn: usize,
     /// Free blocks are used least worn first.
     least_worn_first: bool,
+    /// Blocks of one number go to one stream, where they are collected as one.
+    superblocks: Option<Superblocks>,
     /// Erased blocks of each lane that the host does not get.
     pub(super) withheld: usize,
     /// Lanes without a free block.
@@ -48,7 +53,17 @@ impl Lanes {
             .map(|lane| Lane::new(division.blocks, lane, state.blocks(), settings.level_dynamic))
             .collect();
         let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
-        Self { geometry, all, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
+        Self {
+            geometry,
+            all,
+            order,
+            turn: 0,
+            least_worn_first: settings.level_dynamic,
+            superblocks: settings.superblocks.then(|| Superblocks::new(division.blocks)),
+            division,
+            withheld: 0,
+            empty,
+        }
     }
 
     #[inline]
@@ -191,13 +206,36 @@ impl Lanes {
         self.withheld
     }
 
-    /// A free block of a lane that has one.
+    /// A free block of a lane that has one, to be opened for a stream.
     #[inline]
-    pub(super) fn pop(&mut self, lane: usize) -> BlockId {
-        let free = &mut self.all[lane].free;
-        let block = free.pop().expect("room was checked before a block was opened");
+    pub(super) fn pop(&mut self, lane: usize, stream: Stream) -> BlockId {
+        let Lane { free, first, .. } = &mut self.all[lane];
+        let block = match &mut self.superblocks {
+            None => free.pop(),
+            Some(superblocks) => superblocks.take(free, *first, stream),
+        };
         self.empty += usize::from(free.is_empty());
-        block
+        block.expect("room was checked before a block was opened")
+    }
+
+    /// A superblock will be collected.
+    pub fn superblock_chosen(&mut self, number: u32) {
+        if let Some(superblocks) = &mut self.superblocks {
+            superblocks.chosen(number);
+        }
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        self.all.iter().for_each(|lane| lane.save(writer));
+        if let Some(superblocks) = &self.superblocks {
+            superblocks.save(writer);
+        }
+    }
+
+    /// Reads what [`Lanes::save`] wrote.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.all.iter_mut().try_for_each(|lane| lane.load(reader))?;
+        self.superblocks.as_mut().map_or(Ok(()), |superblocks| superblocks.load(reader))
     }
 
     /// A block's erase is issued.
