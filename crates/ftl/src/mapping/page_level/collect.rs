@@ -87,6 +87,9 @@ impl<S: Scheme> PageMap<S> {
             if cursor.copies_under_way() >= self.settings.window {
                 return Window::Full;
             }
+            if self.settings.paced && self.is_in_time(lane) {
+                return Window::Full;
+            }
             let victim = collection.victim;
             let Some(page) = collection.page(0) else {
                 if S::DEMAND && self.translation.next_update(flash, &mut self.pages, &mut self.space, lane) {
@@ -108,6 +111,25 @@ impl<S: Scheme> PageMap<S> {
             }
             self.space.lanes.cursor(lane).advance();
         }
+    }
+
+    /// A lane's collection may wait until the host has written more there.
+    #[inline]
+    fn is_in_time(&self, lane: usize) -> bool {
+        let lane = &self.space.lanes[lane];
+        lane.cursor.is_ahead(self.geometry.pages_per_block)
+            && lane.free() + lane.erasing() as usize > self.space.lanes.withheld()
+            && !self.starved
+            && self.homeless.is_empty()
+            && !self.collector.idle
+    }
+
+    /// The host wrote a page in this lane: its collection goes on.
+    #[inline]
+    pub(super) fn keep_pace<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
+        let lane = self.space.lanes.of(page);
+        self.space.lanes.cursor(lane).keeps_pace();
+        self.collect(flash, lane);
     }
 
     /// Moves one valid page. `false`: no room.

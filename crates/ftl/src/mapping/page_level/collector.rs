@@ -22,6 +22,9 @@ const FULL_PICKS: usize = 8;
 /// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
 /// evens out wear needs as many as the wear differs.
 const CIRCLES: u32 = 64;
+/// Blocks that a lane has to spare while its collection keeps pace with the host: the next one of the host, and one of
+/// the copies.
+const AHEAD: u32 = 2;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
@@ -34,6 +37,8 @@ pub(super) struct Collector {
     /// Planes collect one after the other.
     in_turn: bool,
     frontiers: Frontiers,
+    /// Copies keep pace with the host's writes.
+    paced: bool,
     /// Collection begins when a lane has this many erased (or being erased) blocks or fewer.
     free_blocks: u32,
     /// The same while the host is idle; 0: no background collection.
@@ -68,6 +73,7 @@ impl Collector {
             together: settings.superblocks.then(|| Together::new(lanes)),
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             frontiers: settings.frontiers,
+            paced: settings.paced,
             free_blocks: settings.free_blocks,
             background_free_blocks: settings.background_free_blocks,
             level_gap: settings.level_gap,
@@ -85,7 +91,9 @@ impl Collector {
         let shares = !S::DEMAND && self.frontiers == Frontiers::Shared && !space.lanes[lane].host_is_full();
         // Room that the host will need is made when it asks for it: until then nothing is due.
         let needed = if self.idle { 0 } else { (space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
-        background.max(self.free_blocks).max(needed)
+        // What is made in time is made beside what others are kept from.
+        let ahead = if self.paced && !self.idle { space.lanes.withheld() as u32 + AHEAD } else { 0 };
+        background.max(self.free_blocks).max(needed).max(ahead)
     }
 
     /// The block of a lane to be emptied next, if there is need and room for what it holds.

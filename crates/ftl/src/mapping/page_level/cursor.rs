@@ -12,6 +12,8 @@ pub(super) struct Collection {
     pub cause: Cause,
     pages: Vec<u32>,
     next: usize,
+    /// Pages that the host wrote in this lane since it began.
+    written: u32,
 }
 
 impl Collection {
@@ -19,6 +21,14 @@ impl Collection {
     #[inline(always)]
     pub fn page(&self, ahead: usize) -> Option<Ppn> {
         self.pages.get(self.next + ahead).copied().map(Ppn)
+    }
+
+    /// More of it is moved than goes with what the host has written, where emptying it gives room for the rest of
+    /// `pages_per_block` pages.
+    #[inline]
+    fn is_ahead(&self, pages_per_block: u32, moved: u64) -> bool {
+        let valid = self.pages.len() as u64;
+        moved * u64::from(pages_per_block).saturating_sub(valid) > u64::from(self.written) * valid
     }
 }
 
@@ -56,6 +66,21 @@ impl Cursor {
         self.in_flight
     }
 
+    /// More is moved than goes with what the host has written here.
+    #[inline]
+    pub fn is_ahead(&self, pages_per_block: u32) -> bool {
+        self.collection.as_ref().is_some_and(|collection| collection.is_ahead(pages_per_block, collection.next as u64))
+    }
+
+    /// Less is moved than goes with what the host has written here, by more than may be under way at once, and some is
+    /// under way.
+    #[inline]
+    pub fn is_behind(&self, pages_per_block: u32) -> bool {
+        // What is under way is not moved yet, and as much again may be.
+        let is_ahead = |collection: &Collection| collection.is_ahead(pages_per_block, collection.next as u64 + 1);
+        self.in_flight > 0 && self.collection.as_ref().is_some_and(|collection| !is_ahead(collection))
+    }
+
     /// A block is being emptied, or copies of one are under way.
     pub fn is_busy(&self) -> bool {
         self.in_flight > 0 || self.collection.is_some()
@@ -70,7 +95,7 @@ impl Cursor {
 
     /// `victim` is emptied from now on; these pages of it are valid.
     pub fn begin(&mut self, victim: BlockId, cause: Cause, pages: Vec<u32>) {
-        self.collection = Some(Collection { victim, cause, pages, next: 0 });
+        self.collection = Some(Collection { victim, cause, pages, next: 0, written: 0 });
     }
 
     /// The next page is dealt with.
@@ -78,6 +103,14 @@ impl Cursor {
     pub fn advance(&mut self) {
         if let Some(collection) = &mut self.collection {
             collection.next += 1;
+        }
+    }
+
+    /// The host wrote a page here.
+    #[inline]
+    pub fn keeps_pace(&mut self) {
+        if let Some(collection) = &mut self.collection {
+            collection.written += 1;
         }
     }
 
@@ -146,7 +179,8 @@ impl Cursor {
     /// `promised`: translation pages that its lane promises it.
     pub fn save(&self, writer: &mut SnapshotWriter, promised: u32) {
         let numbers = |collection: &Collection| {
-            let head = [collection.victim.0, collection.cause.index() as u32, collection.next as u32];
+            let head =
+                [collection.victim.0, collection.cause.index() as u32, collection.next as u32, collection.written];
             head.into_iter().chain(collection.pages.iter().copied()).collect()
         };
         let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
@@ -159,9 +193,10 @@ impl Cursor {
     pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
         let problem = "its promise is missing".to_owned();
         let collection = match reader.get_u32("lane.collection")?.as_slice() {
-            [victim, cause, next, pages @ ..] => {
+            [victim, cause, next, written, pages @ ..] => {
                 let cause = CAUSES[*cause as usize % CAUSES.len()];
-                Some(Collection { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
+                let (victim, next, written) = (BlockId(*victim), *next as usize, *written);
+                Some(Collection { victim, cause, pages: pages.to_vec(), next, written })
             }
             _ => None,
         };

@@ -75,6 +75,11 @@ pub(crate) struct PageMap<S> {
     collector: Collector,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
+    /// The last page was refused, or went to a later lane, because collection was behind the host: copies are under
+    /// way, and their end makes it possible.
+    outpaced: bool,
+    /// An operation was refused for that.
+    waits_for_pace: bool,
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
     translation: Translation<S>,
@@ -118,6 +123,7 @@ impl<S: Scheme> PageMap<S> {
         let geometry = context.geometry;
         let in_planes = context.stripes.is_none_or(|stripes| stripes.lanes_per_plane == 1);
         let mut settings = Settings::read::<S>(context.values, in_planes);
+        settings.paced &= context.stripes.is_none();
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
@@ -144,6 +150,8 @@ impl<S: Scheme> PageMap<S> {
             homeless: Homeless::new(geometry),
             collector,
             starved: false,
+            outpaced: false,
+            waits_for_pace: false,
             awaiting_programs: false,
             retired_blocks: 0,
             translation: Translation::new(S::new(shape, budget, context.values), shape, context, budget),
@@ -171,6 +179,9 @@ impl<S: Scheme> PageMap<S> {
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
+            if self.settings.paced {
+                self.keep_pace(flash, page);
+            }
         }
         if op.fua && flash.state().is_forgetful() {
             self.fill_up(flash);
@@ -274,6 +285,10 @@ impl<S: Scheme> PageMap<S> {
     /// worth collecting may still have programs under way, and their end is what to wait for.
     #[cold]
     fn starve<F: Flash>(&mut self, flash: &mut F) {
+        if self.outpaced {
+            self.waits_for_pace = true;
+            return;
+        }
         self.starved = true;
         self.hurry_erases(flash);
         if self.awaiting_programs || self.is_making_room(flash) {
@@ -304,6 +319,15 @@ impl<S: Scheme> PageMap<S> {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
+    }
+
+    /// A copy of a lane ended: whoever collection was behind of may try again.
+    #[inline]
+    fn let_host_go_on(&mut self, lane: usize, outbox: &mut Outbox) {
+        if self.waits_for_pace && !self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block) {
+            self.waits_for_pace = false;
+            outbox.push(Signal::Room);
+        }
     }
 
     fn announce_room<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
@@ -362,6 +386,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             Event::Notified { token, .. } => {
                 self.space.lanes.cursor(token as usize).ended();
                 self.collect(flash, token as usize);
+                self.let_host_go_on(token as usize, outbox);
                 if self.starved && !self.is_making_room(flash) {
                     self.announce_room(flash, outbox);
                 }

@@ -12,6 +12,19 @@ use units::quantity;
 /// The key of superblocks of all planes.
 pub const SUPERBLOCKS: &str = "ftl.gc.superblocks";
 
+/// How fast a victim is emptied.
+const PACES: Choices<bool> = Choices {
+    key: "ftl.gc.pace",
+    table: &[
+        ("eager", "as fast as copies in flight allow, once room is short", false),
+        (
+            "host",
+            "with what the host writes: it is empty when the host has written as much as it gives room for",
+            true,
+        ),
+    ],
+};
+
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
 
@@ -44,6 +57,8 @@ pub(super) struct Settings {
     /// Copies in flight for each plane.
     pub window: u32,
     pub copyback: bool,
+    /// Copies keep pace with the host's writes.
+    pub paced: bool,
     /// Blocks of one number in all planes are collected as one.
     pub superblocks: bool,
     pub level_dynamic: bool,
@@ -64,6 +79,7 @@ impl Settings {
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
             window: values.whole("ftl.gc.copies_in_flight") as u32,
             copyback: values.on("ftl.gc.copyback"),
+            paced: !S::DEMAND && PACES.read(values),
             superblocks,
             // Blocks of one number are opened at the same time where they are opened as they were erased.
             level_dynamic: values.on("ftl.wear.dynamic") && !superblocks,
@@ -211,6 +227,13 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
         ),
         Parameter::new(
+            PACES.key,
+            ParameterKind::Choice(|| PACES.named()),
+            "eager",
+            "How fast a collection copies while a plane has a free block for the host; one block more is kept free for \
+                host. The last free block is made as fast as can be.",
+        ),
+        Parameter::new(
             SUPERBLOCKS,
             ParameterKind::Switch,
             "false",
@@ -236,7 +259,7 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
     let mut parameters = common();
     // Translation pages have no home plane, and a plane filled with them could not keep its data. They make planes fill
     // unevenly as well: few superblocks would ever be closed in all of them.
-    parameters.retain(|parameter| ![PLACEMENTS.key, SUPERBLOCKS].contains(&parameter.key));
+    parameters.retain(|parameter| ![PLACEMENTS.key, SUPERBLOCKS, PACES.key].contains(&parameter.key));
     parameters.extend([
         Parameter::new(
             "ftl.map_cache",

@@ -33,6 +33,7 @@ impl<S: Scheme> PageMap<S> {
     /// A page in the next lane that has room.
     #[inline]
     fn page_in_turn<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Option<Ppn> {
+        self.outpaced = false;
         for _ in 0..self.space.lanes.width() {
             let lane = self.space.lanes.next();
             if let Some(page) = self.host_page_in(flash, lane, when_full) {
@@ -75,6 +76,10 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {
+        if self.settings.paced && self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block) {
+            self.outpaced = true;
+            return None;
+        }
         let page = self.space.host_page(lane);
         if page.is_some() { page } else { self.host_page_in_next(flash, lane, when_full) }
     }
