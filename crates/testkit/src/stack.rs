@@ -140,7 +140,7 @@ impl Stack {
         stack.group_chips(&shape, channels);
         stack.draw_units(&mut own.clone(), &shape, layers);
         stack.draw_errors(&mut own.clone());
-        stack.draw_superblocks(own.clone());
+        stack.draw_collection(own.clone());
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
         }
@@ -248,11 +248,14 @@ impl Stack {
         *self = before;
     }
 
-    /// Some drives collect superblocks, where their mapping has any.
-    fn draw_superblocks(&mut self, mut stream: Stream) {
+    /// Some drives collect superblocks, and some keep pace with the host, where their mapping can.
+    fn draw_collection(&mut self, mut stream: Stream) {
         stream.next_u64(); // the first one has drawn whether cells err
         if stream.chance(0.25) {
             self.set("ftl.gc.superblocks", true);
+        }
+        if stream.chance(0.3) {
+            self.set("ftl.gc.pace", "host");
         }
     }
 

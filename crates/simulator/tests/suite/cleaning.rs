@@ -3,7 +3,7 @@
 
 use crate::support::{go, go_from, plan, timed};
 use engine::random::Stream;
-use nand::CountedFlash;
+use nand::{CountedFlash, Flash as _, Time as _};
 use simulator::run::Loop;
 use simulator::{BlockDevice, Drive};
 use trace::{Workload, WorkloadError};
@@ -78,4 +78,65 @@ fn background_collection_takes_the_waiting_out_of_bursts() {
     let without = bursts("ftl.gc.background_free_blocks=0");
     let with = bursts("ftl.gc.background_free_blocks=8");
     assert!(with * 3 < without * 2, "p99 of a write {with} ns with, {without} ns without");
+}
+
+/// Writes that arrive by themselves, so many ns apart.
+struct Steady {
+    stream: Stream,
+    pages: u64,
+    made: u64,
+    gap: u64,
+}
+
+impl Workload for Steady {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        for _ in 0..limit {
+            let first_sector = self.stream.below(self.pages) * 8;
+            let arrival = self.made * self.gap;
+            batch.push(Request { arrival, first_sector, sectors: 8, op: HostOp::Write, fua: false });
+            self.made += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Mean and 99.9th percentile of writes, in ns, and seconds that all took: of writes `gap` ns apart, or as many as the
+/// drive takes.
+fn paced(pace: &str, gap: Option<u64>) -> (f64, u64, f64) {
+    let shape = [
+        "drive.capacity=512MiB",
+        "drive.over_provisioning=20%",
+        "flash.channels=2",
+        "flash.dies_per_channel=2",
+        "flash.page_size=16KiB",
+        "flash.pages_per_block=24",
+        "flash.word_line_pages=3",
+        "flash.program_time=1ms",
+        "ftl.unit=4KiB",
+        "ftl.gc.superblocks=true",
+        "ftl.gc.copies_in_flight=24",
+    ];
+    let mut drive = timed(&[&shape[..], &[pace]].concat());
+    go(&mut drive, "sequential-write", 4096, Loop::Closed { depth: 8 }, |_| {});
+    go(&mut drive, "uniform-write", 300_000, Loop::Closed { depth: 32 }, |_| {});
+    let start = drive.flash().now();
+    let pages = drive.sectors() / 8;
+    let mut source = Steady { stream: Stream::new(1, "steady"), pages, made: 0, gap: gap.unwrap_or(0) };
+    let arrivals = if gap.is_some() { Loop::Open { limit: 512 } } else { Loop::Closed { depth: 64 } };
+    let sheet = go_from(&mut drive, &mut source, 100_000, arrivals);
+    drive.top().check(drive.flash()).unwrap();
+    let writes = sheet.latency[WRITE].histogram();
+    (writes.mean(), writes.percentile(0.999), (drive.flash().now() - start) as f64 / 1e9)
+}
+
+#[test]
+fn collection_that_keeps_pace_takes_the_waiting_out_of_writes() {
+    let [eager, host] = ["ftl.gc.pace=eager", "ftl.gc.pace=host"].map(|pace| paced(pace, None));
+    assert!((host.2 / eager.2 - 1.0).abs() < 0.05, "it takes {} s, and eager {}", host.2, eager.2);
+    assert!((host.1 as f64) < 2.2 * host.0, "at full speed all wait alike: mean {} ns, p99.9 {} ns", host.0, host.1);
+    assert!((eager.1 as f64) > 3.0 * eager.0, "mean {} ns, p99.9 {} ns", eager.0, eager.1);
+    // Seven tenths of that.
+    let gap = (host.2 * 1e9 / 100_000.0 / 0.7) as u64;
+    let [eager, host] = ["ftl.gc.pace=eager", "ftl.gc.pace=host"].map(|pace| paced(pace, Some(gap)));
+    assert!(host.1 * 20 < eager.1, "p99.9 of a write below the knee: {} ns, and eager {} ns", host.1, eager.1);
 }

@@ -242,6 +242,36 @@ fn dies_that_collect_superblocks_amplify_writes_as_one_plane_of_them() {
     assert!(worst(&apart) > 0.05, "dies that collect by themselves differ after a fill: {apart:?}, {one:?}");
 }
 
+/// Each lane opens blocks for copies at its own time: unless those of one number go to one stream in all lanes, what
+/// survived collection in some is beside what the host wrote in others.
+#[test]
+fn superblocks_keep_hot_data_from_cold() {
+    let waf = |texts: &[&str]| {
+        let settings = [
+            "engine.time=none",
+            "flash.channels=4",
+            "flash.dies_per_channel=4",
+            "flash.page_size=4KiB",
+            "flash.pages_per_block=64",
+            "drive.capacity=1600MiB",
+            "drive.over_provisioning=20%",
+        ];
+        let settings: Vec<String> = settings.iter().chain(texts).map(|text| (*text).to_owned()).collect();
+        let mut drive = counted(&settings);
+        let user = drive.sectors() / 8;
+        write_pages(&mut drive, "sequential-write", user, 1);
+        write_pages(&mut drive, "hot-cold", 6 * user, 2);
+        let found = write_pages(&mut drive, "hot-cold", 2 * user, 3);
+        drive.top().check(drive.flash()).unwrap();
+        found
+    };
+    let blocks = waf(&[]);
+    let superblocks = waf(&["ftl.gc.superblocks=true"]);
+    let mixed = waf(&["ftl.gc.superblocks=true", "ftl.gc.frontier=shared"]);
+    assert!(superblocks < 1.02 * blocks, "{superblocks} by superblocks, {blocks} by blocks");
+    assert!(mixed > 1.05 * superblocks, "{mixed} in one stream, {superblocks} in two");
+}
+
 #[test]
 fn what_units_do_not_go_with_is_refused_with_the_reason() {
     for (texts, wanted) in [

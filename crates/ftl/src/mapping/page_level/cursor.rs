@@ -66,10 +66,12 @@ impl Cursor {
         self.in_flight
     }
 
-    /// More is moved than goes with what the host has written here.
+    /// More is moved than goes with what the host has written here, in groups of `group` pages: what lies on one page
+    /// of flash is read as one where it is asked for at once.
     #[inline]
-    pub fn is_ahead(&self, pages_per_block: u32) -> bool {
-        self.collection.as_ref().is_some_and(|collection| collection.is_ahead(pages_per_block, collection.next as u64))
+    pub fn is_ahead(&self, pages_per_block: u32, group: u32) -> bool {
+        let moved = |collection: &Collection| collection.next as u64 / u64::from(group) * u64::from(group);
+        self.collection.as_ref().is_some_and(|collection| collection.is_ahead(pages_per_block, moved(collection)))
     }
 
     /// Less is moved than goes with what the host has written here, by more than may be under way at once, and some is

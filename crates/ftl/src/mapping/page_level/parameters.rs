@@ -17,11 +17,7 @@ const PACES: Choices<bool> = Choices {
     key: "ftl.gc.pace",
     table: &[
         ("eager", "as fast as copies in flight allow, once room is short", false),
-        (
-            "host",
-            "with what the host writes: it is empty when the host has written as much as it gives room for",
-            true,
-        ),
+        ("host", "with what the host writes: it is empty when the host has written as much as it gives room for", true),
     ],
 };
 
