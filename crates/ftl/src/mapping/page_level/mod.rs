@@ -373,9 +373,13 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. }
-            | Event::DieLost { .. }
-            | Event::Notified { token: TRANSLATION_TOKEN | pad::PAD_TOKEN, .. } => {}
+            // Copies of its lanes may never end.
+            Event::DieLost { .. } => {
+                if std::mem::take(&mut self.waits_for_pace) {
+                    outbox.push(Signal::Room);
+                }
+            }
+            Event::Timer { .. } | Event::Notified { token: TRANSLATION_TOKEN | pad::PAD_TOKEN, .. } => {}
             Event::RefreshDue { block } => {
                 self.collector.due.note(block);
                 self.collect(flash, self.space.lanes.of_block(block));

@@ -21,6 +21,7 @@ impl<S: Scheme> PageMap<S> {
     /// A page for the host, without touching anything if there is none.
     #[inline]
     pub(super) fn host_page<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
+        self.outpaced = false;
         if S::OWN_BLOCKS {
             return self.own_page(flash, logical);
         }
@@ -33,7 +34,6 @@ impl<S: Scheme> PageMap<S> {
     /// A page in the next lane that has room.
     #[inline]
     fn page_in_turn<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Option<Ppn> {
-        self.outpaced = false;
         for _ in 0..self.space.lanes.width() {
             let lane = self.space.lanes.next();
             if let Some(page) = self.host_page_in(flash, lane, when_full) {
@@ -120,6 +120,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page for a record that an operation of the host makes necessary.
     pub(super) fn record_page<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Option<Ppn> {
+        self.outpaced = false;
         if self.space.lanes.are_segments() {
             let roomiest = self.space.roomiest(&self.pages)?;
             return self.host_page_in(flash, roomiest, when_full);
