@@ -1,7 +1,7 @@
 //! Figures beside those of other simulators on the same ground, as they were measured once.
 //!
 //! Write amplification: sssl-ftlsim (Desnoyers, commit 48294f5), 8,192 blocks of 64 pages for the user, random 4 KiB
-//! writes until settled. Times: MQSim (Tavakkol and others, FAST 2018; commit 7ec40e3), 8 channels of 4 dies of one
+//! writes until settled. Times: `MQSim` (Tavakkol and others, FAST 2018; commit 7ec40e3), 8 channels of 4 dies of one
 //! plane, pages of 4 KiB that stay on the die their number names, 333 MB/s, a map in memory and no cache.
 
 use crate::support::{go, plan, timed};
