@@ -393,8 +393,10 @@ fn work(table: toml::Table, capacity: u64) -> Result<Work, String> {
             if window_end.is_some_and(|end| end.is_nan() || end < window) {
                 return Err(format!("window_end is less than the window, {window}"));
             }
-            if !(0.0..=ZIPF_MOST).contains(&zipf) {
-                return Err(format!("zipf is {zipf}; it is an exponent of 0 (each place alike) to {ZIPF_MOST}"));
+            if zipf != 0.0 && !(ZIPF_LEAST..=ZIPF_MOST).contains(&zipf) {
+                return Err(format!(
+                    "zipf is {zipf}; it is 0 (each place alike) or an exponent of {ZIPF_LEAST} to {ZIPF_MOST}"
+                ));
             }
             Work::Amplification { used, window_end, window, zipf }
         }
@@ -442,6 +444,8 @@ fn part_of(used: &str, capacity: u64) -> Result<u64, String> {
 const MOST_DEPTH: u32 = 65_536;
 const MOST_RATE: f64 = 1e8;
 const MOST_TIMES: f64 = 1000.0;
+/// States are told apart by thousandths.
+const ZIPF_LEAST: f64 = 0.001;
 const ZIPF_MOST: f64 = 10.0;
 /// Writes that take longer than this in the mean queue, ns.
 const QUEUED: f64 = 1e6;

@@ -254,7 +254,7 @@ impl Stack {
         if stream.chance(0.25) {
             self.set("ftl.gc.superblocks", true);
         }
-        if stream.chance(0.3) {
+        if stream.chance(0.3) && self.get("stripe.kind") == "none" {
             self.set("ftl.gc.pace", "host");
         }
     }

@@ -28,8 +28,8 @@ mod tpm;
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
 use nand::{Flash, FlashState, Owner};
-pub use page_level::SUPERBLOCKS;
 pub use page_level::refresh::limits as refresh_limits;
+pub use page_level::{PACE, SUPERBLOCKS};
 pub use superpage::Lockstep;
 use units::Geometry;
 

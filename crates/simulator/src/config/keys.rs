@@ -128,6 +128,8 @@ const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besid
     .otherwise("segments have spare blocks of their own, zones.spare_blocks");
 const NOT_ZONED: Condition =
     Condition::one_of(SHARES_SPACE.key, |_| names_besides_zones()).otherwise("segments are parts of a plane");
+const NOT_STRIPED: Condition =
+    Condition::one_of(SHARES_SPACE.key, |_| vec!["none"]).otherwise("collection below stripes has turns of its own");
 
 /// Stripes without segments.
 fn names_besides_zones() -> Vec<&'static str> {
@@ -512,10 +514,10 @@ pub fn all_keys() -> Vec<Parameter> {
         Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
     let stripes = [stripe::parameters(), zones::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
-    let of_mappings = mapping::parameters().into_iter().map(|parameter| {
-        let of_planes = parameter.key == mapping::SUPERBLOCKS;
-        let parameter = if of_planes { parameter.only(NOT_ZONED) } else { parameter };
-        parameter.under(stripe::MAPPED)
+    let of_mappings = mapping::parameters().into_iter().map(|parameter| match parameter.key {
+        mapping::SUPERBLOCKS => parameter.only(NOT_ZONED).under(stripe::MAPPED),
+        mapping::PACE => parameter.only(NOT_STRIPED),
+        _ => parameter.under(stripe::MAPPED),
     });
     let mappings = [vec![mapping], of_mappings.collect()].concat();
     let own = [

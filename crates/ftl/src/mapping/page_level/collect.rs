@@ -117,7 +117,7 @@ impl<S: Scheme> PageMap<S> {
     #[inline]
     fn is_in_time(&self, lane: usize) -> bool {
         let lane = &self.space.lanes[lane];
-        lane.cursor.is_ahead(self.geometry.pages_per_block, self.settings.window)
+        lane.cursor.is_ahead(self.geometry.pages_per_block, self.settings.group(self.geometry.pages_per_block))
             && lane.free() + lane.erasing() as usize > self.space.lanes.withheld()
             && !self.starved
             && self.homeless.is_empty()

@@ -2,7 +2,7 @@
 
 use super::fail::Homeless;
 use super::pages::Pages;
-use super::parameters::{Frontiers, Settings};
+use super::parameters::{Frontiers, Settings, ahead};
 use super::refresh::Due;
 use super::scheme::Scheme;
 use super::slc::SlcCache;
@@ -22,9 +22,6 @@ const FULL_PICKS: usize = 8;
 /// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
 /// evens out wear needs as many as the wear differs.
 const CIRCLES: u32 = 64;
-/// Blocks that a lane has to spare while its collection keeps pace with the host: the next one of the host, and one of
-/// the copies.
-const AHEAD: u32 = 2;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
@@ -92,7 +89,7 @@ impl Collector {
         // Room that the host will need is made when it asks for it: until then nothing is due.
         let needed = if self.idle { 0 } else { (space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
         // What is made in time is made beside what others are kept from.
-        let ahead = if self.paced && !self.idle { space.lanes.withheld() as u32 + AHEAD } else { 0 };
+        let ahead = ahead(self.paced && !self.idle, space.lanes.withheld() as u32);
         background.max(self.free_blocks).max(needed).max(ahead)
     }
 

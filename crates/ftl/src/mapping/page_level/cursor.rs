@@ -23,12 +23,13 @@ impl Collection {
         self.pages.get(self.next + ahead).copied().map(Ppn)
     }
 
-    /// More of it is moved than goes with what the host has written, where emptying it gives room for the rest of
-    /// `pages_per_block` pages.
+    /// Of so many pages moved, how many are more than go with what the host has written, where emptying it gives room
+    /// for the rest of `pages_per_block` pages: below zero if it is behind. `None`: it is not for room.
     #[inline]
-    fn is_ahead(&self, pages_per_block: u32, moved: u64) -> bool {
-        let valid = self.pages.len() as u64;
-        moved * u64::from(pages_per_block).saturating_sub(valid) > u64::from(self.written) * valid
+    fn lead(&self, pages_per_block: u32, moved: usize) -> Option<i64> {
+        let (valid, pages) = (self.pages.len() as i64, i64::from(pages_per_block));
+        let is_for_room = matches!(self.cause, Cause::Gc | Cause::Fold) && valid < pages;
+        is_for_room.then(|| moved as i64 * (pages - valid) - i64::from(self.written) * valid)
     }
 }
 
@@ -66,21 +67,19 @@ impl Cursor {
         self.in_flight
     }
 
-    /// More is moved than goes with what the host has written here, in groups of `group` pages: what lies on one page
-    /// of flash is read as one where it is asked for at once.
+    /// More is moved than goes with what the host has written here, in groups of `group` pages.
     #[inline]
     pub fn is_ahead(&self, pages_per_block: u32, group: u32) -> bool {
-        let moved = |collection: &Collection| collection.next as u64 / u64::from(group) * u64::from(group);
-        self.collection.as_ref().is_some_and(|collection| collection.is_ahead(pages_per_block, moved(collection)))
+        let group = group as usize;
+        let lead = |collection: &Collection| collection.lead(pages_per_block, collection.next / group * group);
+        self.collection.as_ref().and_then(lead).is_some_and(|lead| lead > 0)
     }
 
-    /// Less is moved than goes with what the host has written here, by more than may be under way at once, and some is
-    /// under way.
+    /// Copies are under way, and with the next one there would be no more than go with what the host has written here.
     #[inline]
     pub fn is_behind(&self, pages_per_block: u32) -> bool {
-        // What is under way is not moved yet, and as much again may be.
-        let is_ahead = |collection: &Collection| collection.is_ahead(pages_per_block, collection.next as u64 + 1);
-        self.in_flight > 0 && self.collection.as_ref().is_some_and(|collection| !is_ahead(collection))
+        let lead = |collection: &Collection| collection.lead(pages_per_block, collection.next + 1);
+        self.in_flight > 0 && self.collection.as_ref().and_then(lead).is_some_and(|lead| lead <= 0)
     }
 
     /// A block is being emptied, or copies of one are under way.
@@ -208,5 +207,44 @@ impl Cursor {
         };
         let (updates, moved_full) = (updates.iter().copied().map(Tpn).collect(), *moved_full == 1);
         Ok((Self { collection, updates, moved_full, ..Self::default() }, *promised))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_go_with_what_the_host_writes() {
+        let mut cursor = Cursor::default();
+        cursor.begin(BlockId(7), Cause::Gc, (0..30).collect());
+        let mut moved = Vec::new();
+        for _ in 0..9 {
+            while !cursor.is_ahead(40, 1) {
+                cursor.advance();
+            }
+            moved.push(cursor.collection().map_or(0, |collection| collection.next));
+            cursor.keeps_pace();
+        }
+        // 30 pages make room for ten: three with each, and the first one at once.
+        assert_eq!(moved, [1, 4, 7, 10, 13, 16, 19, 22, 25]);
+        cursor.in_flight = 1;
+        assert!(cursor.is_behind(40), "the copies that go with the last page have not begun");
+        (0..3).for_each(|_| cursor.advance());
+        assert!(!cursor.is_behind(40));
+        cursor.keeps_pace();
+        cursor.ended();
+        assert!(!cursor.is_behind(40), "no copy is under way whose end could be heard");
+    }
+
+    #[test]
+    fn what_gives_no_room_keeps_nobody_waiting() {
+        for (cause, valid) in [(Cause::Gc, 40), (Cause::Wear, 30), (Cause::Refresh, 30)] {
+            let mut cursor = Cursor::default();
+            cursor.begin(BlockId(7), cause, (0..valid).collect());
+            cursor.in_flight = 1;
+            (0..20).for_each(|_| cursor.keeps_pace());
+            assert!(!cursor.is_behind(40) && !cursor.is_ahead(40, 1), "{cause:?}, {valid} pages");
+        }
     }
 }

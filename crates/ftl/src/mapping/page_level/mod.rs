@@ -49,8 +49,8 @@ use nand::{
     Read,
 };
 use pages::Pages;
-pub use parameters::SUPERBLOCKS;
 use parameters::Settings;
+pub use parameters::{PACE, SUPERBLOCKS};
 pub(super) use parameters::{common, demand, reserve_blocks};
 use scheme::Scheme;
 use slc::SlcCache;
@@ -123,7 +123,7 @@ impl<S: Scheme> PageMap<S> {
         let geometry = context.geometry;
         let in_planes = context.stripes.is_none_or(|stripes| stripes.lanes_per_plane == 1);
         let mut settings = Settings::read::<S>(context.values, in_planes);
-        settings.paced &= context.stripes.is_none();
+        settings.paced &= context.stripes.is_none(); // as the condition of the key says
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }

@@ -12,9 +12,12 @@ use units::quantity;
 /// The key of superblocks of all planes.
 pub const SUPERBLOCKS: &str = "ftl.gc.superblocks";
 
+/// The key of how fast a victim is emptied.
+pub const PACE: &str = "ftl.gc.pace";
+
 /// How fast a victim is emptied.
 const PACES: Choices<bool> = Choices {
-    key: "ftl.gc.pace",
+    key: PACE,
     table: &[
         ("eager", "as fast as copies in flight allow, once room is short", false),
         ("host", "with what the host writes: it is empty when the host has written as much as it gives room for", true),
@@ -82,7 +85,20 @@ impl Settings {
             level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
     }
+
+    /// Copies that are asked for at once where collection keeps pace: what lies on one page of flash is read as one.
+    #[inline]
+    pub fn group(&self, pages_per_block: u32) -> u32 {
+        self.window.min(pages_per_block / GROUPS_OF_BLOCK).max(1)
+    }
 }
+
+/// Blocks that a plane has to spare while its collection keeps pace with the host: the next one of the host, and one of
+/// the copies.
+const AHEAD: u32 = 2;
+
+/// Copies go in groups of a quarter of a block at most where they keep pace.
+const GROUPS_OF_BLOCK: u32 = 4;
 
 /// Blocks of a plane without user data that collection cannot do without: those kept for it, one open
 /// for the host, one for copies, one for translation pages.
@@ -100,9 +116,16 @@ pub(super) const fn kept<S: Scheme>() -> u32 {
     if S::DEMAND { 2 } else { 1 }
 }
 
-/// Blocks of a plane that `ftl.gc.free_blocks` keeps erased beyond [`kept`].
+/// Erased blocks of a plane at which collection begins to keep pace, where `withheld` are kept for it.
+#[inline]
+pub(super) fn ahead(paced: bool, withheld: u32) -> u32 {
+    if paced { withheld + AHEAD } else { 0 }
+}
+
+/// Blocks of a plane that collection keeps erased beyond [`kept`].
 pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
-    Settings::read::<S>(values, true).free_blocks.saturating_sub(kept::<S>())
+    let settings = Settings::read::<S>(values, true);
+    settings.free_blocks.max(ahead(settings.paced, kept::<S>())).saturating_sub(kept::<S>())
 }
 
 /// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
@@ -226,8 +249,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             PACES.key,
             ParameterKind::Choice(|| PACES.named()),
             "eager",
-            "How fast a collection copies while a plane has a free block for the host; one block more is kept free for \
-                host. The last free block is made as fast as can be.",
+            "How fast a collection copies while its plane has an erased block to spare, and the host is not idle. host \
+                keeps three blocks of a plane erased or more, and may make writes wait where pages have a home plane.",
         ),
         Parameter::new(
             SUPERBLOCKS,

@@ -12,7 +12,7 @@ use units::BlockId;
 /// What each superblock was opened for.
 #[derive(Debug)]
 pub(super) struct Superblocks {
-    /// By number; nothing: no lane opened it since it was chosen to be collected.
+    /// By number; nothing: no lane has opened it since it was chosen to be collected, or since power came back.
     streams: Vec<Option<Stream>>,
 }
 
@@ -63,5 +63,30 @@ impl Superblocks {
                 Err(SnapshotError::Unfit { section: "superblocks.streams", problem })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lane_opens_the_same_superblock_for_a_stream() {
+        let (mut superblocks, mut lanes) = (Superblocks::new(4), [FreeList::default(), FreeList::default()]);
+        for (lane, free) in lanes.iter_mut().enumerate() {
+            (0..4).for_each(|number| free.push(BlockId(lane as u32 * 4 + number), 0, false));
+        }
+        let mut take = |superblocks: &mut Superblocks, lane: usize, stream: Stream| {
+            let block = superblocks.take(&mut lanes[lane], BlockId(lane as u32 * 4), stream);
+            block.map(|block| block.0 - lane as u32 * 4)
+        };
+        let lead = [Stream::Host, Stream::Copies, Stream::Host].map(|stream| take(&mut superblocks, 0, stream));
+        assert_eq!(lead, [Some(0), Some(1), Some(2)]);
+        let follow = [Stream::Host, Stream::Host, Stream::Copies].map(|stream| take(&mut superblocks, 1, stream));
+        assert_eq!(follow, [Some(0), Some(2), Some(1)]);
+        superblocks.chosen(3);
+        assert_eq!(take(&mut superblocks, 1, Stream::Copies), Some(3));
+        assert_eq!(take(&mut superblocks, 0, Stream::Host), Some(3), "there is no other");
+        assert_eq!(take(&mut superblocks, 0, Stream::Host), None);
     }
 }
