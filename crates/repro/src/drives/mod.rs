@@ -200,8 +200,8 @@ mod tests {
         "samsung-pm883.5.p99",
     ];
 
-    /// Within how many per cent half of a drive's figures are that were not fitted, judged or not, at the smallest size.
-    /// One that grows is a loss of accuracy that no verdict may show.
+    /// Within how many per cent half of a drive's figures are, at the smallest size: those that were not fitted, judged
+    /// or not. One that grows is a loss of accuracy that no verdict may show.
     const HALF_WITHIN: [&str; 8] = [
         "micron-7450-max 8 %",
         "sk-hynix-pe8110 23 %",
