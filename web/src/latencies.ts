@@ -8,6 +8,11 @@ export function isCounted(run: Run): boolean {
   return run.result.config?.["engine.time"] === "none";
 }
 
+/** Such a run did not record what its requests waited for. */
+export function tellsNoCauses(run: Run): boolean {
+  return run.result.config?.["engine.causes"] === "false";
+}
+
 const ZERO: Record<Op, string> = {
   read: "0 ns: these reads touched no flash, for example because their pages were never written.",
   write: "0 ns: these writes were answered from memory and waited for no flash.",

@@ -280,6 +280,23 @@ describe("a reader", { skip: MISSING }, () => {
     await both.close();
   });
 
+  test("is told that a run recorded no causes", async () => {
+    const result = page();
+    const none = { direct: null, root: null, service_ns: null };
+    const untold = {
+      ...result,
+      config: { ...result.config, "engine.causes": "false" },
+      waiting: null,
+      waiting_root: null,
+      service_ns: null,
+      waiting_by_op: { read: none, write: none, trim: none, flush: none },
+    };
+    const { page: shown } = await open([untold as unknown as typeof result]);
+    assert.match((await shown.locator("#run-0-why, #why").first().textContent()) ?? "", /did not record what requests wait for/);
+    assert.ok(!/waited/.test((await shown.locator("#run-0-figures, #figures").first().textContent()) ?? ""), "nor that they waited for nothing");
+    await shown.close();
+  });
+
   test("reads what a comparison says before its tables", async () => {
     const { page: shown } = await open([page(), dftl(), page()]);
     const told = await shown.locator("#report > .advice").allTextContents();

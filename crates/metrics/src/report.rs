@@ -11,6 +11,9 @@ use units::{CAUSES, DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 /// Version of the JSON form.
 pub const SCHEMA: &str = "nandarium.result/1";
 
+/// The key of whether a run records what requests wait for.
+pub const CAUSES_KEY: &str = "engine.causes";
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
@@ -144,6 +147,11 @@ impl RunResult {
         (self.sim_ns > 0).then(|| self.host[op.index()].bytes as f64 * 1e9 / self.sim_ns as f64)
     }
 
+    /// Whether it was recorded what requests waited for.
+    pub fn has_causes(&self) -> bool {
+        self.sim_ns > 0 && self.config.get(CAUSES_KEY).is_none_or(|value| value == "true")
+    }
+
     fn reads_and_writes(&self) -> LatencyRecorder {
         let mut both = self.latency[HostOp::Read.index()].clone();
         both.merge(&self.latency[HostOp::Write.index()]);
@@ -153,7 +161,7 @@ impl RunResult {
     /// The JSON form.
     pub fn to_json(&self) -> Value {
         let both = self.reads_and_writes();
-        let by_op = |name: HostOp| waits_of(&self.latency[name.index()], self.sim_ns > 0);
+        let by_op = |name: HostOp| waits_of(&self.latency[name.index()], self.has_causes());
         let mut host = Map::new();
         let mut latency = Map::new();
         for op in HostOp::ALL {
@@ -164,7 +172,7 @@ impl RunResult {
             );
             latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
         }
-        let both = waits_of(&both, self.sim_ns > 0);
+        let both = waits_of(&both, self.has_causes());
         let ram_bytes = self.ram_bytes.iter().map(|(name, bytes)| (name.clone(), json!(bytes)));
         json!({
             "schema": SCHEMA,
@@ -352,8 +360,8 @@ fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     })
 }
 
-fn waits_of(recorder: &LatencyRecorder, is_timed: bool) -> Value {
-    if !is_measured(recorder, is_timed) {
+fn waits_of(recorder: &LatencyRecorder, has_causes: bool) -> Value {
+    if !is_measured(recorder, has_causes) {
         return json!({"direct": null, "root": null, "service_ns": null});
     }
     let tails: [(&str, Tail); 3] =

@@ -170,6 +170,8 @@ pub struct CommandOptions {
     pub read_in_flight: bool,
     /// Where command and address cycles go.
     pub command_cycles: CommandCycles,
+    /// What the commands of operations wait for is told with the operations.
+    pub tells_waits: bool,
     /// Pages that the controller's memory holds on their way into cells, where several are programmed together.
     pub gather_pages: u32,
     /// A power cut takes what that memory holds.
@@ -192,6 +194,7 @@ impl Default for CommandOptions {
             uninterrupted: false,
             read_in_flight: false,
             command_cycles: CommandCycles::Die,
+            tells_waits: true,
             gather_pages: 0,
             gather_forgets: false,
         }

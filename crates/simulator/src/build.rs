@@ -230,8 +230,7 @@ impl DrivePlan {
             };
             return Err(together(format!(
                 "too little spare flash: {user_pages} {pages} and {reserve} reserved blocks in each of {planes} planes \
-                 need {needed} flash pages, \
-                 drive.over_provisioning gives {}; {remedy}{logs}",
+                 need {needed} flash pages, drive.over_provisioning gives {}; {remedy}{logs}",
                 blocks * per_plane,
             )));
         }
@@ -297,6 +296,7 @@ impl DrivePlan {
             suspend_limit: values.whole("flash.suspend_limit") as u8,
             read_in_flight: values.on("flash.read_in_flight"),
             command_cycles: keys::COMMAND_CYCLES.read(values),
+            tells_waits: values.on(metrics::CAUSES_KEY),
             gather_pages: units.gather_units,
             gather_forgets: units.forgets(values),
         }

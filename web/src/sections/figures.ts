@@ -1,7 +1,7 @@
 import { blamed, blamedFor, slowest, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, plain, rate } from "../format";
-import { isCounted, latencyMetric, tailKey } from "../latencies";
+import { isCounted, latencyMetric, tailKey, tellsNoCauses } from "../latencies";
 import { causeChip } from "../parts/cause";
 import type { Num, Run } from "../types";
 
@@ -82,7 +82,7 @@ function verdicts(run: Run): Child[] {
 
 function tail(run: Run, op: "read" | "write"): Child {
   const latency = run.result.latency_ns[op];
-  if (!latency || latency.count === 0) return null;
+  if (!latency || latency.count === 0 || isCounted(run) || tellsNoCauses(run)) return null;
   const { slice, name, requests } = slowest(run, op);
   const root = blamedFor(run, { scope: op, blame: "root" }, slice);
   const direct = blamedFor(run, { scope: op, blame: "direct" }, slice);

@@ -2,7 +2,7 @@ import { requestsIn, service, servicePath, SLICES, slicesOf, waiting, waitingPat
 import { causesIn, sum, type Share } from "../causes";
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { time } from "../format";
-import { isCounted } from "../latencies";
+import { isCounted, tellsNoCauses } from "../latencies";
 import { causeChip, causeLegend, causeMeanings } from "../parts/cause";
 import { stackedBars, type Bar } from "../parts/stacked";
 import { table } from "../parts/table";
@@ -81,9 +81,10 @@ function allCauses(runs: readonly Run[]): string[] {
 }
 
 function drawing(runs: readonly Run[], choice: Choice): HTMLElement[] {
-  const shown = runs.filter((run) => requestsIn(run, choice.scope) > 0);
+  const shown = runs.filter((run) => requestsIn(run, choice.scope) > 0 && !tellsNoCauses(run));
   if (shown.length === 0) {
     if (runs.every(isCounted)) return [empty("No time passes in these runs (engine.time = none): nothing waits.")];
+    if (runs.every(tellsNoCauses)) return [empty("These runs did not record what requests wait for (engine.causes = false).")];
     return [empty(choice.scope === "both" ? "No reads or writes in this result." : `No ${choice.scope}s in this result.`)];
   }
   const several = runs.length > 1;

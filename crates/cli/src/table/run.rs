@@ -109,7 +109,7 @@ fn waiting(result: &RunResult) -> String {
     let mut text = String::new();
     for op in [HostOp::Read, HostOp::Write] {
         let recorder = &result.latency[op.index()];
-        if recorder.histogram().count() == 0 {
+        if recorder.histogram().count() == 0 || !result.has_causes() {
             continue;
         }
         // Of fewer the slowest 1 % are a few requests, which say nothing.

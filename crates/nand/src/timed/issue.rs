@@ -29,9 +29,12 @@ impl TimedFlash {
         let command = CommandId { slot: id, generation };
         match completion {
             Some(Completion::Join(join)) => {
-                place.flags |= flag::JOIN | flag::TRACED;
+                place.flags |= flag::JOIN;
                 place.completion = join.0;
-                self.traces[id as usize].begin(self.now);
+                if self.options.tells_waits {
+                    place.flags |= flag::TRACED;
+                    self.traces[id as usize].begin(self.now);
+                }
                 self.joins.add(join.0, command);
             }
             Some(Completion::Notify(token)) => {

@@ -49,3 +49,23 @@ fn no_request_of_any_stack_waits_longer_than_it_takes() {
         }
     }
 }
+
+#[test]
+fn without_causes_the_same_is_simulated_and_none_is_told() {
+    let result = |causes: &str| {
+        let settings: Vec<&str> = SETTINGS.iter().chain(size("dftl")).copied().chain([causes]).collect();
+        let settings: Vec<Setting> = settings.into_iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let options = SessionOptions { workload: "mixed".to_owned(), snapshots: None };
+        run(Config::load("dftl", &settings).unwrap(), &options, &mut ()).unwrap()
+    };
+    let [with, without] = ["engine.causes=true", "engine.causes=false"].map(result);
+    assert_eq!(with.hash, without.hash);
+    let (with, without) = (with.to_json(), without.to_json());
+    for key in ["latency_ns", "flash", "wear"] {
+        assert_eq!(with[key], without[key], "{key}");
+    }
+    for key in ["waiting", "waiting_root", "service_ns"] {
+        assert!(with[key]["p99"].is_object() || with[key]["p99"].is_number(), "{key}: {}", with[key]);
+        assert!(without[key].is_null(), "{key}: {}", without[key]);
+    }
+}
