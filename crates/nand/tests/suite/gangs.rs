@@ -17,6 +17,7 @@ const MULTI: CommandOptions = CommandOptions {
     uninterrupted: false,
     read_in_flight: false,
     command_cycles: nand::CommandCycles::Die,
+    tells_waits: true,
     gather_pages: 0,
     gather_forgets: false,
 };
