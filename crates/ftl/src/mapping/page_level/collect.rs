@@ -114,7 +114,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// A lane's collection may wait until the host has written more there.
-    #[inline]
+    #[inline(never)]
     fn is_in_time(&self, lane: usize) -> bool {
         let lane = &self.space.lanes[lane];
         lane.cursor.is_ahead(self.geometry.pages_per_block, self.settings.group(self.geometry.pages_per_block))
@@ -125,7 +125,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// The host wrote a page in this lane: its collection goes on.
-    #[inline]
+    #[inline(never)] // most drives have none of this in their way
     pub(super) fn keep_pace<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
         let lane = self.space.lanes.of(page);
         self.space.lanes.cursor(lane).keeps_pace();

@@ -76,12 +76,19 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {
-        if self.settings.paced && self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block) {
-            self.outpaced = true;
+        if self.settings.paced && self.is_outpaced(lane) {
             return None;
         }
         let page = self.space.host_page(lane);
         if page.is_some() { page } else { self.host_page_in_next(flash, lane, when_full) }
+    }
+
+    /// The collection of a lane is behind the host, whose page waits until it is not.
+    #[inline(never)]
+    fn is_outpaced(&mut self, lane: usize) -> bool {
+        let is_behind = self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block);
+        self.outpaced |= is_behind;
+        is_behind
     }
 
     /// As [`PageMap::host_page_in`] when the open block is full. What is withheld stays for
