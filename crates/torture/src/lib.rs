@@ -1,0 +1,21 @@
+//! Power loss under a program: what it asks of a drive is recorded once, and what the drive may hold after a cut at any
+//! moment is drawn from that and checked, again and again.
+//!
+//! ```text
+//! program -> Recorder -> drive          Recording -> States::draw -> CrashState -> CutDisk -> check
+//!            (once)                     (what was asked for, and answered, in order)   (thousands of times)
+//! ```
+//! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
+//! they were asked for. Simplified: of a request that was refused nothing is on the drive.
+//!
+//! Protects: a state holds all that was promised to last, and of the rest only what was asked for before the cut.
+
+mod cut_disk;
+mod explore;
+mod recording;
+mod states;
+
+pub use cut_disk::CutDisk;
+pub use explore::{Exploration, Found, Limits, Verdict, explore};
+pub use recording::{Recorded, Recorder, Recording, Step};
+pub use states::{CrashState, Fate, Guarantee, States};

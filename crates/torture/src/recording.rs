@@ -1,0 +1,163 @@
+//! What a program asked of a drive, with contents, in order.
+
+use nbd::ErrorNumber;
+use serve::{Answer, Answers, Control, Order, OrderKind, Target};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// A request that changes what a drive holds, or lets it last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// What was asked for.
+    pub order: Order,
+    /// The bytes of a write.
+    pub payload: Box<[u8]>,
+}
+
+/// Something that happened, by the number of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It was asked for.
+    Asked(usize),
+    /// It was done, as far as the program knows.
+    Answered(usize),
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// What the drive held when it began.
+    pub before: Vec<u8>,
+    /// Requests in the order in which they were asked for.
+    pub requests: Vec<Recorded>,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// Lines that the program said, each with the steps that had happened when it was heard: it may have been said
+    /// earlier, and never later.
+    pub said: Vec<(usize, String)>,
+}
+
+impl Recording {
+    /// Lines that were heard before a step.
+    pub fn said_by(&self, step: usize) -> impl Iterator<Item = &str> {
+        self.said.iter().take_while(move |(at, _)| *at <= step).map(|(_, line)| line.as_str())
+    }
+}
+
+/// Records what goes to a target. Reads go through and leave no trace.
+pub struct Recorder<T> {
+    target: T,
+    recording: Recording,
+    /// Numbers of requests under way, by their tags.
+    under_way: Vec<Option<usize>>,
+    /// How many steps there are, for whoever listens to the program meanwhile.
+    count: Arc<AtomicUsize>,
+}
+
+impl<T: Target> Recorder<T> {
+    /// Records from now on what `target` is asked for, which holds `before`.
+    pub fn new(target: T, before: Vec<u8>) -> Self {
+        Self {
+            target,
+            recording: Recording { before, ..Recording::default() },
+            under_way: Vec::new(),
+            count: Arc::default(),
+        }
+    }
+
+    /// How many steps were recorded so far, kept up to date.
+    pub fn count(&self) -> Arc<AtomicUsize> {
+        self.count.clone()
+    }
+
+    fn step(&mut self, step: Step) {
+        self.recording.steps.push(step);
+        self.count.store(self.recording.steps.len(), Ordering::Release);
+    }
+
+    /// Asks for something and waits for it, for a program that is a function; `payload` as in [`Target::submit`].
+    ///
+    /// # Errors
+    /// The target refuses.
+    pub fn ask(&mut self, order: &Order, payload: &[u8]) -> Result<Vec<u8>, ErrorNumber> {
+        let mut answers = Answers::default();
+        self.submit(0, order, payload);
+        while answers.all.is_empty() {
+            self.poll(&mut answers);
+        }
+        answers.all[0].result.map(|at| answers.bytes.split_off(at))
+    }
+
+    /// Writes whole sectors.
+    ///
+    /// # Errors
+    /// The target refuses.
+    pub fn write(&mut self, offset: u64, bytes: &[u8], fua: bool) -> Result<(), ErrorNumber> {
+        let order = Order { kind: OrderKind::Write, offset, length: bytes.len() as u32, fua };
+        self.ask(&order, bytes).map(drop)
+    }
+
+    /// Lets what was written last.
+    ///
+    /// # Errors
+    /// The target refuses.
+    pub fn flush(&mut self) -> Result<(), ErrorNumber> {
+        self.ask(&Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]).map(drop)
+    }
+
+    /// The program says something, such as what it has promised to keep.
+    pub fn say(&mut self, line: &str) {
+        self.recording.said.push((self.recording.steps.len(), line.to_owned()));
+    }
+
+    /// What was recorded, and the target.
+    pub fn finish(self) -> (Recording, T) {
+        (self.recording, self.target)
+    }
+}
+
+impl<T: Target> Target for Recorder<T> {
+    fn bytes(&self) -> u64 {
+        self.target.bytes()
+    }
+
+    fn preferred_bytes(&self) -> u32 {
+        self.target.preferred_bytes()
+    }
+
+    fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
+        if order.kind != OrderKind::Read {
+            let number = self.recording.requests.len();
+            let payload = if order.kind == OrderKind::Write { payload.into() } else { Box::default() };
+            self.recording.requests.push(Recorded { order: *order, payload });
+            self.step(Step::Asked(number));
+            if self.under_way.len() <= tag as usize {
+                self.under_way.resize(tag as usize + 1, None);
+            }
+            self.under_way[tag as usize] = Some(number);
+        }
+        self.target.submit(tag, order, payload);
+    }
+
+    fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
+        let known = answers.all.len();
+        let again = self.target.poll(answers);
+        for Answer { tag, result } in &answers.all[known..] {
+            let number = self.under_way.get_mut(*tag as usize).and_then(Option::take);
+            let is_done: Result<usize, ErrorNumber> = *result;
+            if let (Some(number), Ok(_)) = (number, is_done) {
+                self.step(Step::Answered(number));
+            }
+        }
+        again
+    }
+
+    fn control(&mut self, command: &str) -> Control {
+        self.target.control(command)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.target.close()
+    }
+}

@@ -1,0 +1,135 @@
+//! A write-ahead log with bugs that are found, and without, of which nothing is.
+#![allow(missing_docs)]
+
+use engine::random::Stream;
+use serve::Target;
+use std::ops::ControlFlow;
+use torture::{CutDisk, Exploration, Fate, Guarantee, Limits, Recorder, Recording, States, Verdict, explore};
+
+const DISK: usize = 1 << 20;
+const SECTOR: u64 = 512;
+/// Sectors of a record: its number, its length, a checksum, and contents.
+const SECTORS: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    None,
+    /// Records are acknowledged without a flush.
+    NoFlush,
+    /// They are acknowledged before the flush ends.
+    AcknowledgedEarly,
+    /// The checksum is of the header alone, so that a torn record is taken for a whole one.
+    TornRecord,
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn record(number: u64, bug: Bug) -> Vec<u8> {
+    let mut stream = Stream::new(7, &format!("record {number}"));
+    let mut bytes = vec![0; SECTORS * SECTOR as usize];
+    bytes[16..].iter_mut().for_each(|byte| *byte = stream.next_u64() as u8);
+    bytes[8..16].copy_from_slice(&(number + 1).to_le_bytes());
+    let covered = if bug == Bug::TornRecord { 8..16 } else { 8..bytes.len() };
+    let checksum = sum(&bytes[covered]);
+    bytes[..8].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+fn run(records: u64, bug: Bug) -> Recording {
+    let before = vec![0; DISK];
+    let mut disk = Recorder::new(CutDisk::new(&before, &[], &[]), before.clone());
+    for number in 0..records {
+        disk.write(number * SECTORS as u64 * SECTOR, &record(number, bug), false).unwrap();
+        if bug == Bug::AcknowledgedEarly {
+            disk.say(&number.to_string());
+        }
+        if bug != Bug::NoFlush {
+            disk.flush().unwrap();
+        }
+        if bug != Bug::AcknowledgedEarly {
+            disk.say(&number.to_string());
+        }
+    }
+    disk.finish().0
+}
+
+/// Records that recovery finds: up to the first that is none.
+fn recover(disk: &CutDisk<'_>, bug: Bug) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    loop {
+        let mut bytes = vec![0; SECTORS * SECTOR as usize];
+        disk.read(found.len() as u64 * SECTORS as u64 * SECTOR, &mut bytes);
+        let covered = if bug == Bug::TornRecord { 8..16 } else { 8..bytes.len() };
+        let is_next = bytes[8..16] == (found.len() as u64 + 1).to_le_bytes();
+        if !is_next || bytes[..8] != sum(&bytes[covered]).to_le_bytes() {
+            return found;
+        }
+        found.push(bytes);
+    }
+}
+
+fn torture(bug: Bug, guarantee: Guarantee, first: u64, count: u64) -> Exploration {
+    let recording = run(40, bug);
+    let states = States::new(&recording, guarantee);
+    let limits = Limits { seed: 1, first, states: count, smaller: 200 };
+    explore(&recording, &states, limits, &mut |_| ControlFlow::Continue(()), &mut |disk, state| {
+        let found = recover(disk, bug);
+        let promised = recording.said_by(state.step).count();
+        if found.len() < promised {
+            return Verdict::Fails(format!("{promised} records were acknowledged, and {} are there", found.len()));
+        }
+        let wrong = found.iter().enumerate().find(|(number, bytes)| **bytes != record(*number as u64, bug));
+        wrong.map_or(Verdict::Holds, |(number, _)| Verdict::Fails(format!("record {number} is not what was written")))
+    })
+}
+
+#[test]
+fn a_correct_log_survives_ten_thousand_states() {
+    for (_, _, guarantee) in Guarantee::TABLE {
+        let exploration = torture(Bug::None, guarantee, 0, 10_000);
+        assert_eq!(exploration.found, None, "{guarantee:?}");
+        assert!(exploration.states == 10_000 && exploration.checked > 100, "{exploration:?}");
+    }
+}
+
+#[test]
+fn each_bug_is_found_and_made_as_small_as_it_is() {
+    for bug in [Bug::NoFlush, Bug::AcknowledgedEarly, Bug::TornRecord] {
+        let found = torture(bug, Guarantee::AnyOrder, 0, 1000).found.unwrap_or_else(|| panic!("{bug:?} was not found"));
+        let missing = found.smallest.fates.iter().filter(|(_, fate)| *fate != Fate::Kept).count();
+        assert_eq!(missing, 1, "{bug:?}: one request is enough: {found:?}");
+        let again = torture(bug, Guarantee::AnyOrder, found.number, 1);
+        assert_eq!(again.found, Some(found), "its number finds it again");
+    }
+}
+
+/// What was flushed, or written with FUA, is in every state; what was not asked for yet in none.
+#[test]
+fn states_hold_what_was_promised_and_nothing_from_later() {
+    let before = vec![0; DISK];
+    let mut disk = Recorder::new(CutDisk::new(&before, &[], &[]), before.clone());
+    let write = |disk: &mut Recorder<CutDisk<'_>>, at: u64, fua: bool| disk.write(at * SECTOR, &[at as u8; 512], fua);
+    write(&mut disk, 1, false).unwrap();
+    write(&mut disk, 2, true).unwrap();
+    disk.flush().unwrap();
+    write(&mut disk, 3, false).unwrap();
+    assert_eq!(disk.bytes(), DISK as u64);
+    let (recording, _) = disk.finish();
+    let states = States::new(&recording, Guarantee::AnyOrder);
+    let mut seen = [[false; 2]; 3];
+    for number in 0..2000 {
+        let state = states.draw(3, number);
+        let bytes = states.contents(&state);
+        let there = [0, 1, 2].map(|at| bytes[at * 512] == at as u8 + 1);
+        // Steps: each of the four is asked for and answered in turn.
+        let must = [state.step >= 6, state.step >= 4, false];
+        let may = [state.step >= 1, state.step >= 3, state.step >= 7];
+        for at in 0..3 {
+            assert!((!must[at] || there[at]) && (may[at] || !there[at]), "{state:?}: {there:?}");
+            seen[at][usize::from(there[at])] = true;
+        }
+    }
+    assert_eq!(seen, [[true; 2]; 3], "each is lost in some state and there in another");
+}
