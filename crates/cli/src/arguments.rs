@@ -4,6 +4,7 @@ mod fitting;
 mod living;
 mod serving;
 mod sweeping;
+mod torturing;
 
 pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion, LivesArguments};
@@ -12,6 +13,7 @@ pub use serving::{
     ServerArguments,
 };
 pub use sweeping::SweepArguments;
+pub use torturing::TortureArguments;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -62,6 +64,8 @@ pub enum Command {
     Serve(ServeArguments),
     /// Ask a server for wear and counters, cut its power, let something fail.
     Ctl(CtlArguments),
+    /// Record what a program asks of a drive, cut its power ten thousand ways, and check what is left.
+    Torture(TortureArguments),
     /// A driver that remaps small random writes into superpages, over a file or block device.
     #[command(subcommand)]
     Hard(HardCommand),

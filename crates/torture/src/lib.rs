@@ -17,5 +17,5 @@ mod states;
 
 pub use cut_disk::CutDisk;
 pub use explore::{Exploration, Found, Limits, Verdict, explore};
-pub use recording::{Recorded, Recorder, Recording, Step};
+pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use states::{CrashState, Fate, Guarantee, States};

@@ -45,6 +45,19 @@ impl Recording {
     }
 }
 
+/// Asks a target for something and waits for it, while nobody else does; `payload` as in [`Target::submit`].
+///
+/// # Errors
+/// The target refuses.
+pub fn ask(target: &mut dyn Target, order: &Order, payload: &[u8]) -> Result<Vec<u8>, ErrorNumber> {
+    let mut answers = Answers::default();
+    target.submit(0, order, payload);
+    while answers.all.is_empty() {
+        target.poll(&mut answers);
+    }
+    answers.all[0].result.map(|at| answers.bytes.split_off(at))
+}
+
 /// Records what goes to a target. Reads go through and leave no trace.
 pub struct Recorder<T> {
     target: T,
@@ -76,26 +89,13 @@ impl<T: Target> Recorder<T> {
         self.count.store(self.recording.steps.len(), Ordering::Release);
     }
 
-    /// Asks for something and waits for it, for a program that is a function; `payload` as in [`Target::submit`].
-    ///
-    /// # Errors
-    /// The target refuses.
-    pub fn ask(&mut self, order: &Order, payload: &[u8]) -> Result<Vec<u8>, ErrorNumber> {
-        let mut answers = Answers::default();
-        self.submit(0, order, payload);
-        while answers.all.is_empty() {
-            self.poll(&mut answers);
-        }
-        answers.all[0].result.map(|at| answers.bytes.split_off(at))
-    }
-
     /// Writes whole sectors.
     ///
     /// # Errors
     /// The target refuses.
     pub fn write(&mut self, offset: u64, bytes: &[u8], fua: bool) -> Result<(), ErrorNumber> {
         let order = Order { kind: OrderKind::Write, offset, length: bytes.len() as u32, fua };
-        self.ask(&order, bytes).map(drop)
+        ask(self, &order, bytes).map(drop)
     }
 
     /// Lets what was written last.
@@ -103,7 +103,7 @@ impl<T: Target> Recorder<T> {
     /// # Errors
     /// The target refuses.
     pub fn flush(&mut self) -> Result<(), ErrorNumber> {
-        self.ask(&Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]).map(drop)
+        ask(self, &Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]).map(drop)
     }
 
     /// The program says something, such as what it has promised to keep.

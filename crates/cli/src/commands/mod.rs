@@ -19,6 +19,7 @@ pub mod results;
 mod run;
 mod serve;
 pub mod sweep;
+mod torture;
 pub mod trace;
 
 use crate::arguments::Command;
@@ -43,6 +44,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Probe(command) => probe::execute(command),
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Ctl(arguments) => ctl::execute(arguments),
+        Command::Torture(arguments) => torture::execute(arguments),
         Command::Hard(command) => hard::execute(command),
         Command::Life(arguments) => life::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),

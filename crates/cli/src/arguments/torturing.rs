@@ -1,0 +1,63 @@
+//! Arguments of `torture`.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use std::path::PathBuf;
+use torture::Guarantee;
+
+/// Arguments of `torture`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Commands are run by `sh -c` and find the drive under NANDARIUM_URI and NANDARIUM_SOCKET (NBD). \
+Lines that the workload prints, such as what it promised to keep, are given to the check that comes after them, in the \
+file NANDARIUM_SAID; NANDARIUM_IMAGE is the drive as a file, where --image asks for it. A check that ends with 0 is \
+content; with another code the drive has lost what the program relies on, and the last line it printed says what.
+
+    nandarium torture --workload './log append' --check './log verify' --states 10000"
+)]
+pub struct TortureArguments {
+    /// Fills the drive before anything is recorded; it ends with a flush.
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Runs once, and is recorded.
+    #[arg(long, value_name = "COMMAND")]
+    pub workload: String,
+    /// Runs for each state that power cuts may leave.
+    #[arg(long, value_name = "COMMAND")]
+    pub check: String,
+    /// The drive that is served: a built-in stack or drive, or a TOML file.
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
+    pub stack: String,
+    /// Change a key, for example --set drive.capacity=64MiB; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// What the drive promises of writes that need not last yet.
+    #[arg(long, value_name = "NAME", default_value = "any-order",
+        value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
+    pub guarantee: String,
+    /// States that are drawn.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub states: u64,
+    /// What draws them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Check the state with this number alone. The workload runs again: if it asks for other things, or in another
+    /// order, it is another state.
+    #[arg(long, value_name = "N")]
+    pub replay: Option<u64>,
+    /// Seconds after which a command is ended: a check then counts as failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub time_limit: u64,
+    /// Give each check the drive as a file as well.
+    #[arg(long)]
+    pub image: bool,
+    /// Write torture.json, and what the drive held before and after the smallest failure, into this folder.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
