@@ -165,6 +165,12 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     )
     made["fit"]["small"] = said("fit", str(measured), "--from", "page", *sets({"flash.channels": 2, "flash.dies_per_channel": 1}), "--scale", "1", "--quiet")
 
+    fio = 'fio --name=t --ioengine=nbd --uri="$NANDARIUM_URI" --rw=randwrite --bs=4k --size=256k --fsync=8 --output=/dev/null'
+    tortured = ("torture", *sets({**TINY, "drive.precondition": "none"}), "--workload", fio, "--states", "20", "--quiet")
+    made["torture"]["holds"] = said(*tortured, "--check", "true", "--out", str(folder / "torture"))
+    made["torture"]["holds, written"] = read(folder / "torture/torture.json")
+    made["torture"]["fails"] = said(*tortured, "--check", "echo lost; exit 1", code=DAMAGED)
+
     made["list"] = {what: said("list", *what.split()) for what in ("", "keys", "parts")}
     made["code"] = {what: said("code", *what.split()) for what in CODES}
     made["probe"]["stack"] = said("probe", "superpage", "page", "--bytes", "64KiB", *sets(TINY), "--quiet")

@@ -55,8 +55,8 @@ pub struct Exploration {
     pub found: Option<Found>,
 }
 
-/// Draws states of a recording and checks each whose bytes are new, until one fails. `look` is told how far it is and may
-/// end it.
+/// Draws states of a recording and checks each whose bytes are new, until one fails. `look` is told how far it is and
+/// may end it.
 pub fn explore(
     recording: &Recording,
     states: &States<'_>,
@@ -119,7 +119,9 @@ fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> 
                 return checks;
             }
             let mut smaller = found.smallest.clone();
-            part.iter().for_each(|at| smaller.fates[*at].1 = Fate::Kept);
+            for at in part {
+                smaller.fates[*at].1 = Fate::Kept;
+            }
             checks += 1;
             if let Verdict::Fails(why) = verdict(&smaller) {
                 (found.smallest, found.why, is_smaller) = (smaller, why, true);

@@ -164,11 +164,10 @@ impl<'a> States<'a> {
         for (number, span) in self.spans.iter().enumerate() {
             let own = fates.next_if(|(open, _)| *open == number).map(|(_, fate)| *fate);
             let kept = match own {
-                Some(Fate::Lost) => 0,
                 Some(Fate::Torn(sectors)) => sectors as usize,
                 Some(Fate::Kept) => usize::MAX,
                 None if span.lasts <= state.step => usize::MAX,
-                None => 0, // it was not asked for yet
+                Some(Fate::Lost) | None => 0, // lost, or not asked for yet
             };
             let payload = &self.recording.requests[number].payload;
             for (part, sector) in sectors(self.recording, number).enumerate().take(kept) {

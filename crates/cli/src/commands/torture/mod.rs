@@ -11,8 +11,10 @@ use drive::Drive;
 use serde_json::{Value, json};
 use serve::{Order, OrderKind, Pace, SimulatedDrive, Target};
 use simulator::{Config, DrivePlan, Setting};
-use std::fs;
+use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -26,6 +28,8 @@ use torture::{
 const SCHEMA: &str = "nandarium.torture/1";
 /// Checks that making a failure smaller may take.
 const SMALLER: u64 = 300;
+/// Bytes of a hole in a file at least.
+const HOLE: usize = 4096;
 /// Bytes that are read from the drive at once.
 const PIECE: usize = 1 << 20;
 
@@ -149,7 +153,7 @@ fn check(
     fs::write(&said, lines).map_err(|error| unwritten(&said, &error))?;
     let mut variables = vec![("NANDARIUM_SAID", said)];
     if arguments.image {
-        fs::write(&image, disk.to_bytes()).map_err(|error| unwritten(&image, &error))?;
+        write_image(&image, &disk.to_bytes())?;
         variables.push(("NANDARIUM_IMAGE", image));
     }
     let limit = Duration::from_secs(arguments.time_limit);
@@ -220,22 +224,19 @@ fn text(arguments: &TortureArguments, recording: &Recording, found: &Exploration
     let Some(Found { number, smallest, why, .. }) = &found.found else {
         return text + &format!("verdict   holds, as far as these go ({})\n", arguments.guarantee);
     };
-    text += &format!("verdict   FAILS in state {number}: {why}\n");
-    text += &format!("the cut   after {} of {} steps\n", smallest.step, recording.steps.len());
+    let _ = writeln!(text, "verdict   FAILS in state {number}: {why}");
+    let _ = writeln!(text, "the cut   after {} of {} steps", smallest.step, recording.steps.len());
     for (request, fate) in missing(smallest) {
         let order = recording.requests[*request].order;
         let what = match fate {
             Fate::Torn(sectors) => format!("torn, {sectors} of its {} sectors are there", order.length / 512),
             _ => "lost".to_owned(),
         };
-        text += &format!(
-            "missing   request {request}, a {} of {} bytes at byte {}: {what}\n",
-            kind(order.kind),
-            order.length,
-            order.offset
-        );
+        let (op, bytes, offset) = (kind(order.kind), order.length, order.offset);
+        let _ = writeln!(text, "missing   request {request}, a {op} of {bytes} bytes at byte {offset}: {what}");
     }
-    text + &format!("again     the same command with --replay {number}\n")
+    let _ = writeln!(text, "again     the same command with --replay {number}");
+    text
 }
 
 /// Writes the document, and what the drive held before and after the smallest failure.
@@ -252,9 +253,25 @@ fn write(
     };
     put("torture.json", format!("{document:#}\n").as_bytes())?;
     if let Some(found) = found {
-        put("before.img", &recording.before)?;
+        let image = |name: &str, bytes: &[u8]| write_image(&out.join(name), bytes);
+        image("before.img", &recording.before)?;
         let contents = states.contents(&found.smallest);
-        put("after.img", &CutDisk::new(&recording.before, states.touched(), &contents).to_bytes())?;
+        image("after.img", &CutDisk::new(&recording.before, states.touched(), &contents).to_bytes())?;
     }
     Ok(())
+}
+
+/// Writes a file with holes where a disk holds zeros.
+fn write_image(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let write = || {
+        let file = File::create(path)?;
+        file.set_len(bytes.len() as u64)?;
+        for (number, piece) in bytes.chunks(HOLE).enumerate() {
+            if piece.iter().any(|byte| *byte != 0) {
+                file.write_all_at(piece, (number * HOLE) as u64)?;
+            }
+        }
+        Ok(())
+    };
+    write().map_err(|error| Failure::file(path, "written", &error))
 }

@@ -5,6 +5,7 @@ mod faults;
 mod limits;
 mod remapped;
 mod room;
+mod torture;
 
 use crate::support::nandarium;
 use std::fs;

@@ -1,0 +1,60 @@
+//! A workload that is recorded once, and checked after cuts.
+
+use crate::support::nandarium;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const WORKLOAD: &str = "fio --name=t --ioengine=nbd --uri=\"$NANDARIUM_URI\" --rw=write --bs=4k --size=64k --fsync=4 \
+    --output=/dev/null && echo all of it";
+
+fn torture(more: &[&str]) -> (i32, String, String) {
+    let small = ["--set", "drive.capacity=64MiB", "--set", "flash.channels=1", "--set", "flash.pages_per_block=64"];
+    let output = nandarium(&[&["torture", "--quiet"], &small[..], more].concat()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost() {
+    // Sixteen writes with a flush after each four: what the workload said, it said at the end, after the last of them.
+    let sound = "test ! -s $NANDARIUM_SAID || nbdinfo --size \"$NANDARIUM_URI\" > /dev/null";
+    let (code, stdout, stderr) = torture(&["--workload", WORKLOAD, "--check", sound, "--states", "100"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("holds") && stdout.contains("100 drawn"), "{stdout}");
+    // The drive as a file: its first page is zeros where the first write is lost.
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let first = "test $(head -c 4096 $NANDARIUM_IMAGE | tr -d '\\0' | wc -c) -gt 0 || { echo it is gone; exit 1; }";
+    let options = ["--workload", WORKLOAD, "--check", first, "--image", "--json", "--out", out];
+    let (code, stdout, stderr) = torture(&options);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let failure = &document["failure"];
+    assert!(failure["why"].as_str().unwrap().starts_with("it is gone"), "{document:#}");
+    assert!(
+        failure["lost"].as_array().unwrap().len() <= 1,
+        "the first write alone, or none that was asked for: {document:#}"
+    );
+    for name in ["torture.json", "before.img", "after.img"] {
+        assert!(Path::new(out).join(name).is_file(), "{name}");
+    }
+    let number = failure["state"].to_string();
+    let (code, again, _) = torture(&[&options[..5], &["--json", "--replay", &number]].concat());
+    let again: serde_json::Value = serde_json::from_str(&again).unwrap();
+    assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
+}
+
+#[test]
+fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
+    let begun = Instant::now();
+    let hangs = ["--workload", WORKLOAD, "--check", "sleep 1000 & sleep 1000", "--time-limit", "1", "--states", "1"];
+    let (code, stdout, _) = torture(&hangs);
+    assert_eq!(code, 3, "{stdout}");
+    assert!(stdout.contains("has not ended within 1 s"), "{stdout}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "what it left in the background does not hold it up");
+    for (workload, wanted) in [("exit 4", "exit status: 4"), ("true", "has written nothing")] {
+        let (code, _, stderr) = torture(&["--workload", workload, "--check", "true"]);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains(wanted), "{stderr}");
+    }
+}
