@@ -56,13 +56,13 @@ pub struct Exploration {
 }
 
 /// Draws states of a recording and checks each whose bytes are new, until one fails. `look` is told how far it is and
-/// may end it.
+/// may end it, as a check does that gives no verdict.
 pub fn explore(
     recording: &Recording,
     states: &States<'_>,
     limits: Limits,
     look: &mut dyn FnMut(&Exploration) -> ControlFlow<()>,
-    check: &mut dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Verdict,
+    check: &mut dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Option<Verdict>,
 ) -> Exploration {
     let mut exploration = Exploration::default();
     let mut known = HashSet::new();
@@ -73,16 +73,21 @@ pub fn explore(
     };
     for number in limits.first..limits.first + limits.states {
         let state = states.draw(limits.seed, number);
-        exploration.states += 1;
         if known.insert((fingerprint(&states.contents(&state)), said(&state))) {
+            let Some(found) = verdict(&state) else { return exploration };
             exploration.checked += 1;
-            if let Verdict::Fails(why) = verdict(&state) {
-                let mut found = Found { number, drawn: state.clone(), smallest: state, why };
-                exploration.smaller = shrink(&mut found, limits.smaller, &mut verdict);
-                exploration.found = Some(found);
-                return exploration;
+            match found {
+                Verdict::Holds => {}
+                Verdict::Fails(why) => {
+                    exploration.states += 1;
+                    let mut found = Found { number, drawn: state.clone(), smallest: state, why };
+                    exploration.smaller = shrink(&mut found, limits.smaller, &mut verdict);
+                    exploration.found = Some(found);
+                    return exploration;
+                }
             }
         }
+        exploration.states += 1;
         if look(&exploration).is_break() {
             return exploration;
         }
@@ -102,7 +107,7 @@ fn fingerprint(bytes: &[u8]) -> [u64; 2] {
 
 /// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging). Returns the checks it
 /// took, which are `most` at most.
-fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> Verdict) -> u64 {
+fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> Option<Verdict>) -> u64 {
     let is_missing = |(_, fate): &(usize, Fate)| *fate != Fate::Kept;
     let missing = |state: &CrashState| -> Vec<usize> {
         let places = 0..state.fates.len();
@@ -123,9 +128,13 @@ fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> 
                 smaller.fates[*at].1 = Fate::Kept;
             }
             checks += 1;
-            if let Verdict::Fails(why) = verdict(&smaller) {
-                (found.smallest, found.why, is_smaller) = (smaller, why, true);
-                break;
+            match verdict(&smaller) {
+                None => return checks,
+                Some(Verdict::Holds) => {}
+                Some(Verdict::Fails(why)) => {
+                    (found.smallest, found.why, is_smaller) = (smaller, why, true);
+                    break;
+                }
             }
         }
         if is_smaller {

@@ -78,10 +78,12 @@ fn torture(bug: Bug, guarantee: Guarantee, first: u64, count: u64) -> Exploratio
         let found = recover(disk, bug);
         let promised = recording.said_by(state.step).count();
         if found.len() < promised {
-            return Verdict::Fails(format!("{promised} records were acknowledged, and {} are there", found.len()));
+            let why = format!("{promised} records were acknowledged, and {} are there", found.len());
+            return Some(Verdict::Fails(why));
         }
         let wrong = found.iter().enumerate().find(|(number, bytes)| **bytes != record(*number as u64, bug));
-        wrong.map_or(Verdict::Holds, |(number, _)| Verdict::Fails(format!("record {number} is not what was written")))
+        let fails = |(number, _)| Verdict::Fails(format!("record {number} is not what was written"));
+        Some(wrong.map_or(Verdict::Holds, fails))
     })
 }
 

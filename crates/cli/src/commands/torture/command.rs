@@ -16,6 +16,11 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// Runs a command beside a guard that reads what never comes. Its end is that of this program, however it ends: the guard
+/// then removes the folder and ends the command with all it has started.
+const GUARDED: &str = "exec 9<&0; (cat <&9; rm -rf \"$NANDARIUM_FOLDER\"; kill -9 0) > /dev/null 2>&1 & \
+    exec 9<&- < /dev/null; unset NANDARIUM_FOLDER; eval \"$1\"";
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -23,6 +28,8 @@ pub enum Ending {
     Well,
     /// Otherwise, in words.
     Badly(String),
+    /// The user wants this program to end.
+    Interrupted,
 }
 
 /// A command and where it finds the drive.
@@ -54,8 +61,11 @@ impl Job<'_> {
         };
         let mut server = Server::new(target, &options, None).map_err(Failure::failed)?;
         let mut command = Command::new("sh");
-        command.arg("-c").arg(self.text).process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
-        command.env("NANDARIUM_URI", server.uri()).env("NANDARIUM_SOCKET", &socket);
+        command.args(["-c", GUARDED, "sh", self.text]).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .env("NANDARIUM_FOLDER", self.folder)
+            .env("NANDARIUM_URI", server.uri())
+            .env("NANDARIUM_SOCKET", &socket);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let child = command.spawn();
         let child =
@@ -97,13 +107,13 @@ fn attend(mut child: Child, limit: Duration, mut hear: impl FnMut(String) + Send
                 break Ending::Badly(format!("it has not ended within {} s (--time-limit)", limit.as_secs()));
             }
             if watch::stop().load(Ordering::Relaxed) {
-                break Ending::Badly("it was interrupted".to_owned());
+                break Ending::Interrupted;
             }
             thread::sleep(LOOK.min(began.elapsed() / 8));
         };
         // What it left in the background holds the other end of its output.
         let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait();
+        let _ = child.wait(); // its input was open until now
         ended
     })
 }

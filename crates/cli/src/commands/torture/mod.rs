@@ -91,7 +91,11 @@ fn record(arguments: &TortureArguments, folder: &Path) -> Result<Recording, Fail
 }
 
 fn ended_well(arguments: &TortureArguments, option: &str, ending: Ending) -> Result<(), Failure> {
-    let Ending::Badly(why) = ending else { return Ok(()) };
+    let why = match ending {
+        Ending::Well => return Ok(()),
+        Ending::Interrupted => return Err(Failure { code: INTERRUPTED, message: String::new() }),
+        Ending::Badly(why) => why,
+    };
     let limit = arguments.time_limit;
     let remedy = "run it by hand against `nandarium serve`, or give it longer";
     Err(Failure::failed(format!("--{option} did not end well: {why}; {remedy} (--time-limit {limit})")))
@@ -130,23 +134,22 @@ fn check_all(
         },
         &mut |disk, state| {
             check(arguments, recording, disk, state, folder).unwrap_or_else(|failure| {
-                let why = failure.message.clone();
-                problem.get_or_insert(failure);
-                Verdict::Fails(why)
+                problem = Some(failure);
+                None
             })
         },
     );
     problem.map_or(Ok(exploration), Err)
 }
 
-/// Runs `--check` on a disk as a cut left it.
+/// Runs `--check` on a disk as a cut left it. Nothing: it was interrupted.
 fn check(
     arguments: &TortureArguments,
     recording: &Recording,
     disk: &mut CutDisk<'_>,
     state: &CrashState,
     folder: &Path,
-) -> Result<Verdict, Failure> {
+) -> Result<Option<Verdict>, Failure> {
     let [said, image] = ["said", "image"].map(|name| folder.join(name));
     let lines: String = recording.said_by(state.step).flat_map(|line| [line, "\n"]).collect();
     let unwritten = |path: &Path, error: &_| Failure::file(path, "written", error);
@@ -166,9 +169,10 @@ fn check(
     })?;
     let last = last.into_inner().expect("nobody panics with it");
     Ok(match ending {
-        Ending::Well => Verdict::Holds,
-        Ending::Badly(why) if last.is_empty() => Verdict::Fails(why),
-        Ending::Badly(why) => Verdict::Fails(format!("{} ({why})", last.trim())),
+        Ending::Interrupted => None,
+        Ending::Well => Some(Verdict::Holds),
+        Ending::Badly(why) if last.is_empty() => Some(Verdict::Fails(why)),
+        Ending::Badly(why) => Some(Verdict::Fails(format!("{} ({why})", last.trim()))),
     })
 }
 
@@ -222,7 +226,8 @@ fn text(arguments: &TortureArguments, recording: &Recording, found: &Exploration
         found.checked
     );
     let Some(Found { number, smallest, why, .. }) = &found.found else {
-        return text + &format!("verdict   holds, as far as these go ({})\n", arguments.guarantee);
+        let so_far = if watch::stop().load(Ordering::Relaxed) { ", and then it was interrupted" } else { "" };
+        return text + &format!("verdict   holds, as far as these go ({}){so_far}\n", arguments.guarantee);
     };
     let _ = writeln!(text, "verdict   FAILS in state {number}: {why}");
     let _ = writeln!(text, "the cut   after {} of {} steps", smallest.step, recording.steps.len());

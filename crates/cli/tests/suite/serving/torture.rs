@@ -58,3 +58,30 @@ fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
         assert!(stderr.contains(wanted), "{stderr}");
     }
 }
+
+#[test]
+fn a_killed_torture_leaves_no_process_and_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, told) = (folder.path().join("files"), folder.path().join("told"));
+    std::fs::create_dir(&files).unwrap();
+    let check = format!("echo $$ > {0}.part; mv {0}.part {0}; sleep 1000", told.display());
+    let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    program.args(["torture", "--quiet", "--set", "drive.capacity=64MiB", "--set", "flash.channels=1"]);
+    program.args(["--set", "flash.pages_per_block=64", "--workload", WORKLOAD, "--check", &check]);
+    let mut program = program.env("TMPDIR", &files).spawn().unwrap();
+    let soon = |is_so: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it does not come to that");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    soon(&|| told.is_file());
+    let check = std::fs::read_to_string(&told).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", check.trim()));
+    // Whoever adopts it may let it lie dead.
+    soon(&|| state().is_err() || state().is_ok_and(|state| state.contains(") Z ")));
+    soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
+}
