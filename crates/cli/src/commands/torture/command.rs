@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Runs a command beside a guard that reads what never comes. Its end is that of this program, however it ends: the guard
-/// then removes the folder and ends the command with all it has started.
+/// Runs a command beside a guard that reads what never comes. Its input ends with this program, however that ends: the
+/// guard then removes the folder and ends the command with all it has started.
 const GUARDED: &str = "exec 9<&0; (cat <&9; rm -rf \"$NANDARIUM_FOLDER\"; kill -9 0) > /dev/null 2>&1 & \
     exec 9<&- < /dev/null; unset NANDARIUM_FOLDER; eval \"$1\"";
 
