@@ -381,6 +381,33 @@ impl Drive {
         Ok(self.step_into(completions)? != Progress::Idle)
     }
 
+    /// Lets one event happen: a command begins, moves data, or ends. `false`: nothing will by itself.
+    ///
+    /// # Errors
+    /// Power is off.
+    pub fn step(&mut self, completions: &mut Completions) -> Result<bool, DriveError> {
+        let host = self.host()?;
+        if host.has_news() {
+            host.device().advance(completions);
+            return Ok(true);
+        }
+        completions.done.clear();
+        Ok(host.step())
+    }
+
+    /// The drive that this one would be, in memory, if power went now and came back. This one goes on as if nothing had
+    /// been. `seed` says what became of what was under way.
+    ///
+    /// # Errors
+    /// Power is off; or the layers cannot rebuild themselves.
+    pub fn after_cut(&self, seed: u64) -> Result<Self, DriveError> {
+        let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
+        let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
+        let mut other = Self::assemble(self.plan.clone(), left, None, false);
+        other.reopen()?;
+        Ok(other)
+    }
+
     /// Lets [`Drive::advance`] return at this moment, ns of [`Drive::now`].
     ///
     /// # Errors

@@ -96,7 +96,7 @@ pub fn explore(
 }
 
 /// 128 bits of a hash: two states of a run with the same are taken for one.
-fn fingerprint(bytes: &[u8]) -> [u64; 2] {
+pub(crate) fn fingerprint(bytes: &[u8]) -> [u64; 2] {
     [0_u8, 1].map(|salt| {
         let mut hasher = DefaultHasher::new();
         salt.hash(&mut hasher);

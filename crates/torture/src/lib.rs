@@ -4,6 +4,7 @@
 //! ```text
 //! program -> Recorder -> drive          Recording -> States::draw -> CrashState -> CutDisk -> check
 //!            (once)                     (what was asked for, and answered, in order)   (thousands of times)
+//!                                       simulated drive, at any of its events -> CutDisk -> check
 //! ```
 //! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
 //! they were asked for. Simplified: of a request that was refused nothing is on the drive.
@@ -13,9 +14,11 @@
 mod cut_disk;
 mod explore;
 mod recording;
+mod simulated;
 mod states;
 
 pub use cut_disk::CutDisk;
 pub use explore::{Exploration, Found, Limits, Verdict, explore};
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
+pub use simulated::explore_drive;
 pub use states::{CrashState, Fate, Guarantee, States};

@@ -1,10 +1,14 @@
 //! A write-ahead log with bugs that are found, and without, of which nothing is.
 #![allow(missing_docs)]
 
+use drive::Drive;
 use engine::random::Stream;
 use serve::Target;
 use std::ops::ControlFlow;
-use torture::{CutDisk, Exploration, Fate, Guarantee, Limits, Recorder, Recording, States, Verdict, explore};
+use torture::{
+    CrashState, CutDisk, Exploration, Fate, Guarantee, Limits, Recorder, Recording, States, Verdict, explore,
+    explore_drive,
+};
 
 const DISK: usize = 1 << 20;
 const SECTOR: u64 = 512;
@@ -70,21 +74,40 @@ fn recover(disk: &CutDisk<'_>, bug: Bug) -> Vec<Vec<u8>> {
     }
 }
 
+fn verdict(recording: &Recording, bug: Bug, disk: &CutDisk<'_>, state: &CrashState) -> Verdict {
+    let (found, promised) = (recover(disk, bug), recording.said_by(state.step).count());
+    if found.len() < promised {
+        return Verdict::Fails(format!("{promised} records were acknowledged, and {} are there", found.len()));
+    }
+    let wrong = found.iter().enumerate().find(|(number, bytes)| **bytes != record(*number as u64, bug));
+    wrong.map_or(Verdict::Holds, |(number, _)| Verdict::Fails(format!("record {number} is not what was written")))
+}
+
 fn torture(bug: Bug, guarantee: Guarantee, first: u64, count: u64) -> Exploration {
     let recording = run(40, bug);
     let states = States::new(&recording, guarantee);
     let limits = Limits { seed: 1, first, states: count, smaller: 200 };
     explore(&recording, &states, limits, &mut |_| ControlFlow::Continue(()), &mut |disk, state| {
-        let found = recover(disk, bug);
-        let promised = recording.said_by(state.step).count();
-        if found.len() < promised {
-            let why = format!("{promised} records were acknowledged, and {} are there", found.len());
-            return Some(Verdict::Fails(why));
-        }
-        let wrong = found.iter().enumerate().find(|(number, bytes)| **bytes != record(*number as u64, bug));
-        let fails = |(number, _)| Verdict::Fails(format!("record {number} is not what was written"));
-        Some(wrong.map_or(Verdict::Holds, fails))
+        Some(verdict(&recording, bug, disk, state))
     })
+}
+
+/// The same with cuts within a drive of a stack.
+fn torture_drive(bug: Bug, stack: &str, first: u64, count: u64) -> Exploration {
+    let small = [
+        "drive.capacity=32MiB",
+        "flash.channels=4",
+        "flash.dies_per_channel=1",
+        "flash.pages_per_block=32",
+        "drive.over_provisioning=200%",
+        "buffer.nonvolatile=false",
+    ];
+    let drive = Drive::new(stack, &small).unwrap();
+    let recording = run(40, bug);
+    let states = States::new(&recording, Guarantee::AnyOrder);
+    let limits = Limits { seed: 1, first, states: count, smaller: 0 };
+    let check = &mut |disk: &mut CutDisk<'_>, state: &CrashState| Some(verdict(&recording, bug, disk, state));
+    explore_drive(&recording, &states, drive, limits, &mut |_| ControlFlow::Continue(()), check).unwrap()
 }
 
 #[test]
@@ -105,6 +128,27 @@ fn each_bug_is_found_and_made_as_small_as_it_is() {
         let again = torture(bug, Guarantee::AnyOrder, found.number, 1);
         assert_eq!(again.found, Some(found), "its number finds it again");
     }
+}
+
+#[test]
+fn a_correct_log_survives_cuts_within_simulated_drives() {
+    for stack in ["page", "two-level", "bast", "dftl", "raid5-ppc"] {
+        let exploration = torture_drive(Bug::None, stack, 0, 400);
+        assert_eq!(exploration.found, None, "{stack}");
+        assert!(exploration.states == 400 && exploration.checked > 40, "{stack}: {exploration:?}");
+    }
+}
+
+/// Pages that a drive has in its own protected memory outlive a cut: only a volatile buffer shows what no flush means.
+#[test]
+fn a_volatile_buffer_shows_that_a_log_does_not_flush_and_a_protected_one_hides_it() {
+    let found = torture_drive(Bug::NoFlush, "two-level", 0, 400).found.expect("the buffer loses what was not flushed");
+    assert_eq!(
+        torture_drive(Bug::NoFlush, "two-level", found.number, 1).found,
+        Some(found),
+        "its number finds it again"
+    );
+    assert_eq!(torture_drive(Bug::NoFlush, "page", 0, 400).found, None);
 }
 
 /// What was flushed, or written with FUA, is in every state; what was not asked for yet in none.

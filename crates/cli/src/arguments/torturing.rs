@@ -35,6 +35,11 @@ pub struct TortureArguments {
     #[arg(long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
+    /// Where states come from: what a drive promises (--guarantee says what), or cuts within the simulated drive, after
+    /// which its own recovery has the word.
+    #[arg(long, value_name = "NAME", default_value = "promise",
+        value_parser = PossibleValuesParser::new(["promise", "drive"]))]
+    pub cuts: String,
     /// States that are drawn.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub states: u64,

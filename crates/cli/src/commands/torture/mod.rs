@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use torture::{
     CrashState, CutDisk, Exploration, Fate, Found, Guarantee, Limits, Recorder, Recording, States, Verdict, ask,
-    explore,
+    explore, explore_drive,
 };
 
 /// Version of the JSON form.
@@ -37,11 +37,13 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     results::prepare(arguments.out.as_deref(), arguments.quiet)?;
     watch::catch_interrupts();
     let folder = tempfile::tempdir().map_err(|error| Failure::failed(format!("no folder for files: {error}")))?;
-    let recording = record(arguments, folder.path())?;
+    let config = config(arguments)?;
+    let recording = record(arguments, &config, folder.path())?;
     let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == arguments.guarantee).map(|entry| entry.2);
     let states = States::new(&recording, guarantee.expect("its name was checked"));
     let began = Instant::now();
-    let exploration = check_all(arguments, &recording, &states, folder.path())?;
+    let drive = (arguments.cuts == "drive").then(|| Drive::from_config(config)).transpose()?;
+    let exploration = check_all(arguments, &recording, &states, drive, folder.path())?;
     let seconds = began.elapsed().as_secs_f64();
     let document = document(arguments, &recording, &exploration, seconds);
     if let Some(out) = &arguments.out {
@@ -62,13 +64,17 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     Err(Failure { code, message: String::new() })
 }
 
-/// Serves a drive to `--prepare`, and to `--workload` while it is recorded.
-fn record(arguments: &TortureArguments, folder: &Path) -> Result<Recording, Failure> {
+fn config(arguments: &TortureArguments) -> Result<Config, Failure> {
     let given: Result<Vec<_>, _> = arguments.set.iter().map(|text| Setting::from_argument(text)).collect();
     let own = Drive::own_settings().into_iter().map(|own| Setting { of_stack: true, ..own });
     let config = Config::load(&arguments.stack, &given?.into_iter().chain(own).collect::<Vec<_>>())?;
     memory::check(&DrivePlan::new(config.clone())?, true)?;
-    let mut drive = SimulatedDrive::new(Drive::from_config(config)?, Pace::Off);
+    Ok(config)
+}
+
+/// Serves a drive to `--prepare`, and to `--workload` while it is recorded.
+fn record(arguments: &TortureArguments, config: &Config, folder: &Path) -> Result<Recording, Failure> {
+    let mut drive = SimulatedDrive::new(Drive::from_config(config.clone())?, Pace::Off);
     let limit = Duration::from_secs(arguments.time_limit);
     let job = |option, text| Job { option, text, folder, variables: Vec::new(), limit };
     if let Some(prepare) = &arguments.prepare {
@@ -116,29 +122,29 @@ fn check_all(
     arguments: &TortureArguments,
     recording: &Recording,
     states: &States<'_>,
+    drive: Option<Drive>,
     folder: &Path,
 ) -> Result<Exploration, Failure> {
     let (first, count) = arguments.replay.map_or((0, arguments.states), |number| (number, 1));
     let limits = Limits { seed: arguments.seed, first, states: count, smaller: SMALLER };
     let mut problem = None;
     let work = (!arguments.quiet).then(watch::Work::new);
-    let exploration = explore(
-        recording,
-        states,
-        limits,
-        &mut |so_far| {
-            if let Some(work) = &work {
-                work.tell(|| format!("{} of {count} states, {} checked", so_far.states, so_far.checked));
-            }
-            if watch::stop().load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        },
-        &mut |disk, state| {
-            check(arguments, recording, disk, state, folder).unwrap_or_else(|failure| {
-                problem = Some(failure);
-                None
-            })
-        },
-    );
+    let mut look = |so_far: &Exploration| {
+        if let Some(work) = &work {
+            work.tell(|| format!("{} of {count} states, {} checked", so_far.states, so_far.checked));
+        }
+        if watch::stop().load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut check = |disk: &mut CutDisk<'_>, state: &CrashState| {
+        check(arguments, recording, disk, state, folder).unwrap_or_else(|failure| {
+            problem = Some(failure);
+            None
+        })
+    };
+    let exploration = match drive {
+        None => explore(recording, states, limits, &mut look, &mut check),
+        Some(drive) => explore_drive(recording, states, drive, limits, &mut look, &mut check)?,
+    };
     problem.map_or(Ok(exploration), Err)
 }
 
@@ -207,7 +213,8 @@ fn document(arguments: &TortureArguments, recording: &Recording, found: &Explora
             "lost": of(&failure.smallest), "lost_as_drawn": of(&failure.drawn)})
     });
     json!({
-        "schema": SCHEMA, "seed": arguments.seed, "guarantee": arguments.guarantee, "bytes": recording.before.len(),
+        "schema": SCHEMA, "seed": arguments.seed, "cuts": arguments.cuts, "guarantee": arguments.guarantee,
+        "bytes": recording.before.len(),
         "requests": recording.requests.len(), "flushes": flushes, "steps": recording.steps.len(),
         "lines_said": recording.said.len(), "states": found.states, "checked": found.checked,
         "checks_to_make_it_smaller": found.smaller, "seconds": seconds, "holds": found.found.is_none(),
@@ -227,7 +234,8 @@ fn text(arguments: &TortureArguments, recording: &Recording, found: &Exploration
     );
     let Some(Found { number, smallest, why, .. }) = &found.found else {
         let so_far = if watch::stop().load(Ordering::Relaxed) { ", and then it was interrupted" } else { "" };
-        return text + &format!("verdict   holds, as far as these go ({}){so_far}\n", arguments.guarantee);
+        let by = if arguments.cuts == "drive" { "cuts within the drive" } else { &arguments.guarantee };
+        return text + &format!("verdict   holds, as far as these go ({by}){so_far}\n");
     };
     let _ = writeln!(text, "verdict   FAILS in state {number}: {why}");
     let _ = writeln!(text, "the cut   after {} of {} steps", smallest.step, recording.steps.len());
