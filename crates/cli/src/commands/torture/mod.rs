@@ -167,7 +167,9 @@ fn check(
     }
     let limit = Duration::from_secs(arguments.time_limit);
     let last = Mutex::new(String::new());
-    let job = Job { option: "check", text: &arguments.check, folder, variables, limit };
+    // What it complains of is what it says: thousands of checks would fill a terminal.
+    let text = format!("exec 2>&1\n{}", arguments.check);
+    let job = Job { option: "check", text: &text, folder, variables, limit };
     let ending = job.run(disk, |line| {
         if !line.trim().is_empty() {
             *last.lock().expect("nobody panics with it") = line;

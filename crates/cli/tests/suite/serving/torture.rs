@@ -45,6 +45,24 @@ fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost(
 }
 
 #[test]
+fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
+    let page = include_str!("../../../../../docs/torture.md");
+    let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.py");
+    let run = |text: &str, states: &str| {
+        std::fs::write(&file, text).unwrap();
+        let command = |verb: &str| format!("/usr/bin/python3 {} {verb}", file.display());
+        torture(&["--workload", &command("append"), "--check", &command("verify"), "--states", states])
+    };
+    let (code, stdout, stderr) = run(example, "60");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (code, stdout, stderr) = run(&example.replace("drive.flush()", "pass"), "60");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("records were acknowledged, and") && stderr.is_empty(), "{stdout}{stderr}");
+}
+
+#[test]
 fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
     let begun = Instant::now();
     let hangs = ["--workload", WORKLOAD, "--check", "sleep 1000 & sleep 1000", "--time-limit", "1", "--states", "1"];
