@@ -2,7 +2,7 @@
 
 use crate::cut_disk::CutDisk;
 use crate::recording::Recording;
-use crate::states::{CrashState, Fate, States};
+use crate::states::{CrashState, Fate, Guarantee, States};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
@@ -81,7 +81,7 @@ pub fn explore(
                 Verdict::Fails(why) => {
                     exploration.states += 1;
                     let mut found = Found { number, drawn: state.clone(), smallest: state, why };
-                    exploration.smaller = shrink(&mut found, limits.smaller, &mut verdict);
+                    exploration.smaller = shrink(&mut found, states.guarantee(), limits.smaller, &mut verdict);
                     exploration.found = Some(found);
                     return exploration;
                 }
@@ -105,9 +105,14 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> [u64; 2] {
     })
 }
 
-/// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging). Returns the checks it
-/// took, which are `most` at most.
-fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> Option<Verdict>) -> u64 {
+/// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order holds,
+/// from the first on. Returns the checks it took, which are `most` at most.
+fn shrink(
+    found: &mut Found,
+    guarantee: Guarantee,
+    most: u64,
+    verdict: &mut dyn FnMut(&CrashState) -> Option<Verdict>,
+) -> u64 {
     let is_missing = |(_, fate): &(usize, Fate)| *fate != Fate::Kept;
     let missing = |state: &CrashState| -> Vec<usize> {
         let places = 0..state.fates.len();
@@ -119,7 +124,8 @@ fn shrink(found: &mut Found, most: u64, verdict: &mut dyn FnMut(&CrashState) -> 
         let places = missing(&found.smallest);
         let size = places.len().div_ceil(parts).max(1);
         let mut is_smaller = false;
-        for part in places.chunks(size) {
+        let tried = if guarantee == Guarantee::InOrder { 1 } else { usize::MAX };
+        for part in places.chunks(size).take(tried) {
             if checks == most {
                 return checks;
             }

@@ -103,6 +103,11 @@ impl<'a> States<'a> {
         Self { recording, guarantee, spans, edges, touched }
     }
 
+    /// What the drive promises.
+    pub fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+
     /// Sectors that some request changes, in order.
     pub fn touched(&self) -> &[u64] {
         &self.touched
@@ -118,21 +123,22 @@ impl<'a> States<'a> {
             stream.below(self.recording.steps.len() as u64 + 1) as usize
         };
         let open = self.open(step);
-        let mut fates: Vec<(usize, Fate)> = match stream.below(8) {
-            0 => open.iter().map(|number| (*number, Fate::Lost)).collect(),
-            1 => open.iter().map(|number| (*number, Fate::Kept)).collect(),
-            kind => {
-                let first_lost = stream.below(open.len() as u64 + 1) as usize;
-                let is_in_order = kind < 4 || self.guarantee == Guarantee::InOrder;
-                let share = [0.1, 0.5, 0.9][stream.below(3) as usize];
-                let is_kept =
-                    |at: usize, stream: &mut Stream| if is_in_order { at < first_lost } else { stream.chance(share) };
-                let fate = |kept: bool| if kept { Fate::Kept } else { Fate::Lost };
-                let all = open.iter().enumerate();
-                all.map(|(at, number)| (*number, fate(is_kept(at, &mut stream)))).collect()
-            }
+        // In order, all that came before something that lasts is there as well.
+        let first = if self.guarantee == Guarantee::InOrder { self.before_lasting(&open, step) } else { 0 };
+        let first_lost = first + stream.below((open.len() - first) as u64 + 1) as usize;
+        let share = [0.1, 0.5, 0.9][stream.below(3) as usize];
+        let kind = stream.below(8);
+        let mut is_kept = |at: usize| match kind {
+            0 => at < first,
+            1 => true,
+            2 | 3 => at < first_lost,
+            _ if self.guarantee == Guarantee::InOrder => at < first_lost,
+            _ => stream.chance(share),
         };
-        if !fates.is_empty() && stream.chance(0.25) {
+        let fate = |kept: bool| if kept { Fate::Kept } else { Fate::Lost };
+        let all = open.iter().enumerate();
+        let mut fates: Vec<(usize, Fate)> = all.map(|(at, number)| (*number, fate(is_kept(at)))).collect();
+        if fates.len() > first && stream.chance(0.25) {
             let lost = fates.iter().position(|(_, fate)| *fate == Fate::Lost);
             let at = match self.guarantee {
                 Guarantee::InOrder => lost.unwrap_or(fates.len() - 1),
@@ -144,6 +150,12 @@ impl<'a> States<'a> {
             }
         }
         CrashState { step, fates }
+    }
+
+    /// How many of these requests were asked for before the last one that must last at a step.
+    fn before_lasting(&self, open: &[usize], step: usize) -> usize {
+        let last = (0..self.spans.len()).rev().find(|number| self.spans[*number].lasts <= step);
+        open.partition_point(|number| last.is_some_and(|last| *number < last))
     }
 
     /// Requests that were asked for by a step and need not last then.

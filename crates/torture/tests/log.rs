@@ -179,3 +179,34 @@ fn states_hold_what_was_promised_and_nothing_from_later() {
     }
     assert_eq!(seen, [[true; 2]; 3], "each is lost in some state and there in another");
 }
+
+#[test]
+fn in_order_nothing_is_lost_before_what_lasts() {
+    let before = vec![0; DISK];
+    let mut disk = Recorder::new(CutDisk::new(&before, &[], &[]), before.clone());
+    for (at, fua) in [(1, false), (2, true), (3, false), (4, false)] {
+        disk.write(at * SECTOR, &[at as u8; 512], fua).unwrap();
+    }
+    let (recording, _) = disk.finish();
+    let lost_first = |guarantee: Guarantee| {
+        let states = States::new(&recording, guarantee);
+        let one = |number: u64| {
+            let bytes = states.contents(&states.draw(3, number));
+            [0, 1, 2, 3].map(|at| bytes[at * 512] == at as u8 + 1)
+        };
+        (0..2000)
+            .map(one)
+            .filter(|there| there.iter().skip_while(|is_there| **is_there).any(|is_there| *is_there))
+            .count()
+    };
+    assert_eq!(lost_first(Guarantee::InOrder), 0, "no state has a gap");
+    assert!(lost_first(Guarantee::AnyOrder) > 100);
+}
+
+#[test]
+fn in_order_the_smallest_failure_has_no_gap_either() {
+    let found = torture(Bug::NoFlush, Guarantee::InOrder, 0, 1000).found.expect("what is not flushed is lost");
+    let fates: Vec<Fate> = found.smallest.fates.iter().map(|(_, fate)| *fate).collect();
+    assert!(fates.is_sorted_by_key(|fate| *fate != Fate::Kept), "{fates:?}");
+    assert!(fates.iter().filter(|fate| **fate != Fate::Kept).count() <= 2, "one that was acknowledged: {fates:?}");
+}
