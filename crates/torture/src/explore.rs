@@ -40,6 +40,8 @@ pub struct Found {
     pub smallest: CrashState,
     /// What the check said of the smallest.
     pub why: String,
+    /// What the smallest holds in the sectors that some request changes.
+    pub contents: Vec<u8>,
 }
 
 /// What was found.
@@ -67,21 +69,21 @@ pub fn explore(
     let mut exploration = Exploration::default();
     let mut known = HashSet::new();
     let said = |state: &CrashState| recording.said_by(state.step).count();
-    let mut verdict = |state: &CrashState| {
-        let contents = states.contents(state);
-        check(&mut CutDisk::new(&recording.before, states.touched(), &contents), state)
+    let mut verdict = |state: &CrashState, contents: &[u8]| {
+        check(&mut CutDisk::new(&recording.before, states.touched(), contents), state)
     };
     for number in limits.first..limits.first + limits.states {
         let state = states.draw(limits.seed, number);
-        if known.insert((fingerprint(&states.contents(&state)), said(&state))) {
-            let Some(found) = verdict(&state) else { return exploration };
+        let contents = states.contents(&state);
+        if known.insert((fingerprint(&contents), said(&state))) {
+            let Some(found) = verdict(&state, &contents) else { return exploration };
             exploration.checked += 1;
             match found {
                 Verdict::Holds => {}
                 Verdict::Fails(why) => {
                     exploration.states += 1;
-                    let mut found = Found { number, drawn: state.clone(), smallest: state, why };
-                    exploration.smaller = shrink(&mut found, states.guarantee(), limits.smaller, &mut verdict);
+                    let mut found = Found { number, drawn: state.clone(), smallest: state, why, contents };
+                    exploration.smaller = shrink(&mut found, states, limits.smaller, &mut verdict);
                     exploration.found = Some(found);
                     return exploration;
                 }
@@ -109,9 +111,9 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> [u64; 2] {
 /// from the first on. Returns the checks it took, which are `most` at most.
 fn shrink(
     found: &mut Found,
-    guarantee: Guarantee,
+    states: &States<'_>,
     most: u64,
-    verdict: &mut dyn FnMut(&CrashState) -> Option<Verdict>,
+    verdict: &mut dyn FnMut(&CrashState, &[u8]) -> Option<Verdict>,
 ) -> u64 {
     let is_missing = |(_, fate): &(usize, Fate)| *fate != Fate::Kept;
     let missing = |state: &CrashState| -> Vec<usize> {
@@ -124,7 +126,7 @@ fn shrink(
         let places = missing(&found.smallest);
         let size = places.len().div_ceil(parts).max(1);
         let mut is_smaller = false;
-        let tried = if guarantee == Guarantee::InOrder { 1 } else { usize::MAX };
+        let tried = if states.guarantee() == Guarantee::InOrder { 1 } else { usize::MAX };
         for part in places.chunks(size).take(tried) {
             if checks == most {
                 return checks;
@@ -134,11 +136,12 @@ fn shrink(
                 smaller.fates[*at].1 = Fate::Kept;
             }
             checks += 1;
-            match verdict(&smaller) {
+            let contents = states.contents(&smaller);
+            match verdict(&smaller, &contents) {
                 None => return checks,
                 Some(Verdict::Holds) => {}
                 Some(Verdict::Fails(why)) => {
-                    (found.smallest, found.why, is_smaller) = (smaller, why, true);
+                    (found.smallest, found.why, found.contents, is_smaller) = (smaller, why, contents, true);
                     break;
                 }
             }

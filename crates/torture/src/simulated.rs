@@ -66,7 +66,7 @@ pub fn explore_drive(
             exploration.checked += 1;
             if let Verdict::Fails(why) = verdict {
                 exploration.states += 1;
-                exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why });
+                exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why, contents });
                 return Ok(ControlFlow::Break(()));
             }
         }

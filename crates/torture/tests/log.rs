@@ -143,6 +143,11 @@ fn a_correct_log_survives_cuts_within_simulated_drives() {
 #[test]
 fn a_volatile_buffer_shows_that_a_log_does_not_flush_and_a_protected_one_hides_it() {
     let found = torture_drive(Bug::NoFlush, "two-level", 0, 400).found.expect("the buffer loses what was not flushed");
+    // What is kept of it is what the drive held, and not what was asked of it.
+    let recording = run(40, Bug::NoFlush);
+    let states = States::new(&recording, Guarantee::AnyOrder);
+    let disk = CutDisk::new(&recording.before, states.touched(), &found.contents);
+    assert_eq!(verdict(&recording, Bug::NoFlush, &disk, &found.smallest), Verdict::Fails(found.why.clone()));
     assert_eq!(
         torture_drive(Bug::NoFlush, "two-level", found.number, 1).found,
         Some(found),

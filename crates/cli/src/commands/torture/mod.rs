@@ -199,8 +199,12 @@ fn kind(kind: OrderKind) -> &'static str {
     }
 }
 
+fn flushes(recording: &Recording) -> usize {
+    recording.requests.iter().filter(|request| request.order.kind == OrderKind::Flush).count()
+}
+
 fn document(arguments: &TortureArguments, recording: &Recording, found: &Exploration, seconds: f64) -> Value {
-    let flushes = recording.requests.iter().filter(|request| request.order.kind == OrderKind::Flush).count();
+    let flushes = flushes(recording);
     let failure = found.found.as_ref().map(|failure| {
         let of = |state: &CrashState| -> Vec<Value> {
             let one = |(number, fate): &(usize, Fate)| {
@@ -225,7 +229,7 @@ fn document(arguments: &TortureArguments, recording: &Recording, found: &Explora
 }
 
 fn text(arguments: &TortureArguments, recording: &Recording, found: &Exploration, seconds: f64) -> String {
-    let flushes = recording.requests.iter().filter(|request| request.order.kind == OrderKind::Flush).count();
+    let flushes = flushes(recording);
     let mut text = format!(
         "recorded  {} requests, {flushes} of them flushes; the workload said {} lines\n\
          states    {} drawn, {} checked (the others held the same), {seconds:.1} s\n",
@@ -262,16 +266,11 @@ fn write(
     states: &States<'_>,
     found: Option<&Found>,
 ) -> Result<(), Failure> {
-    let put = |name: &str, bytes: &[u8]| {
-        let path = out.join(name);
-        fs::write(&path, bytes).map_err(|error| Failure::file(&path, "written", &error))
-    };
-    put("torture.json", format!("{document:#}\n").as_bytes())?;
+    output::write_file(&out.join("torture.json"), &format!("{document:#}\n"))?;
     if let Some(found) = found {
         let image = |name: &str, bytes: &[u8]| write_image(&out.join(name), bytes);
         image("before.img", &recording.before)?;
-        let contents = states.contents(&found.smallest);
-        image("after.img", &CutDisk::new(&recording.before, states.touched(), &contents).to_bytes())?;
+        image("after.img", &CutDisk::new(&recording.before, states.touched(), &found.contents).to_bytes())?;
     }
     Ok(())
 }
