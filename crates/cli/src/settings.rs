@@ -2,9 +2,11 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
+use crate::memory;
+use drive::Drive;
 use simulator::config::stack_parts;
 use simulator::session::{Snapshots, USUAL_FILES};
-use simulator::{Config, Setting};
+use simulator::{Config, DrivePlan, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
@@ -45,6 +47,29 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     if is_changed {
         stack.clone_into(&mut config.name);
     }
+    Ok(config)
+}
+
+/// The configuration of a drive whose bytes others read and write, once it is known to fit this machine.
+///
+/// # Errors
+/// As [`load`]; `set` gives a key that such a drive fixes; there is too little memory.
+pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
+    let mut settings = set.iter().map(|text| Setting::from_argument(text)).collect::<Result<Vec<_>, _>>()?;
+    for own in Drive::own_settings() {
+        let given = settings.iter().find(|set| set.key == own.key);
+        if let Some(set) = given.filter(|set| set.value != own.value) {
+            return Err(Failure::usage(format!(
+                "--set {}={}: a drive that is served needs {} = {}; leave it out",
+                set.key, set.value, own.key, own.value
+            )));
+        }
+        if given.is_none() {
+            settings.push(Setting { of_stack: true, ..own });
+        }
+    }
+    let config = Config::load(stack, &settings)?;
+    memory::check(&DrivePlan::new(config.clone())?, true)?;
     Ok(config)
 }
 

@@ -1,5 +1,7 @@
 //! A disk as a cut left it, which may be read and written.
 
+use crate::held::Held;
+use nbd::ErrorNumber;
 use serve::{Answer, Answers, Control, Order, OrderKind, Target};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,46 +9,78 @@ use units::SECTOR_BYTES;
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// What a disk held before, with what a state changed over it, and over that what was written since. Nothing of it
-/// goes back.
+/// What a disk held, and over that what was written since. Nothing of it goes back.
 pub struct CutDisk<'a> {
-    before: &'a [u8],
-    touched: &'a [u64],
-    contents: &'a [u8],
+    held: Contents<'a>,
     written: HashMap<u64, Box<[u8; SECTOR]>>,
+    /// A sector whose next read brings something older.
+    stale: Option<u64>,
     answers: Answers,
 }
 
+enum Contents<'a> {
+    Bytes(&'a [u8]),
+    Held(&'a Held<'a>),
+}
+
+impl Contents<'_> {
+    fn all(&self) -> &[u8] {
+        match self {
+            Contents::Bytes(bytes) => bytes,
+            Contents::Held(held) => held.before(),
+        }
+    }
+
+    fn sector(&self, sector: u64) -> Option<&[u8]> {
+        match self {
+            Contents::Bytes(bytes) => Some(&bytes[sector as usize * SECTOR..][..SECTOR]),
+            Contents::Held(held) => held.sector(sector),
+        }
+    }
+}
+
 impl<'a> CutDisk<'a> {
-    /// `contents`: the bytes of the sectors `touched`, which are in order.
-    pub fn new(before: &'a [u8], touched: &'a [u64], contents: &'a [u8]) -> Self {
-        Self { before, touched, contents, written: HashMap::new(), answers: Answers::default() }
+    /// A disk that holds `bytes`, whole sectors.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { held: Contents::Bytes(bytes), written: HashMap::new(), stale: None, answers: Answers::default() }
+    }
+
+    /// A disk as a cut left it.
+    pub fn of(held: &'a Held<'a>) -> Self {
+        let stale = held.stale;
+        Self { held: Contents::Held(held), written: HashMap::new(), stale, answers: Answers::default() }
     }
 
     /// Its size.
     pub fn bytes(&self) -> u64 {
-        self.before.len() as u64
+        self.held.all().len() as u64
     }
 
-    fn sector(&self, sector: u64) -> &[u8] {
-        if let Some(bytes) = self.written.get(&sector) {
-            return &bytes[..];
-        }
-        match self.touched.binary_search(&sector) {
-            Ok(at) => &self.contents[at * SECTOR..][..SECTOR],
-            Err(_) => &self.before[sector as usize * SECTOR..][..SECTOR],
-        }
+    /// What a sector holds, if it can be read. It leaves a stale read for others.
+    pub fn sector(&self, sector: u64) -> Option<&[u8]> {
+        self.written.get(&sector).map_or_else(|| self.held.sector(sector), |bytes| Some(&bytes[..]))
     }
 
     /// Reads whole sectors from byte `offset` on.
     ///
+    /// # Errors
+    /// One of them cannot be read.
+    ///
     /// # Panics
     /// They are not within the disk, or not whole.
-    pub fn read(&self, offset: u64, into: &mut [u8]) {
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), ErrorNumber> {
         assert!(offset.is_multiple_of(SECTOR_BYTES) && into.len().is_multiple_of(SECTOR), "sectors are read whole");
         for (part, bytes) in into.chunks_exact_mut(SECTOR).enumerate() {
-            bytes.copy_from_slice(self.sector(offset / SECTOR_BYTES + part as u64));
+            let sector = offset / SECTOR_BYTES + part as u64;
+            bytes.copy_from_slice(self.sector(sector).ok_or(ErrorNumber::Io)?);
+            if self.stale == Some(sector) {
+                self.stale = None;
+                if let Contents::Held(held) = &self.held {
+                    bytes.copy_from_slice(held.older(sector));
+                }
+            }
         }
+        Ok(())
     }
 
     /// Writes whole sectors from byte `offset` on.
@@ -57,17 +91,27 @@ impl<'a> CutDisk<'a> {
         assert!(offset.is_multiple_of(SECTOR_BYTES) && bytes.len().is_multiple_of(SECTOR), "sectors are written whole");
         assert!(offset + bytes.len() as u64 <= self.bytes(), "a write beyond the end of the disk");
         for (part, bytes) in bytes.chunks_exact(SECTOR).enumerate() {
-            let copy = Box::new(bytes.try_into().expect("it is a sector"));
-            self.written.insert(offset / SECTOR_BYTES + part as u64, copy);
+            let sector = offset / SECTOR_BYTES + part as u64;
+            self.written.insert(sector, Box::new(bytes.try_into().expect("it is a sector")));
+            self.stale = self.stale.filter(|stale| *stale != sector);
         }
     }
 
-    /// Everything it holds.
+    /// Sectors that may hold something else than when the recording began, in order.
+    pub fn changed(&self) -> Vec<u64> {
+        let held = if let Contents::Held(held) = &self.held { Some(held.changed()) } else { None };
+        let mut changed: Vec<u64> = held.into_iter().flatten().chain(self.written.keys().copied()).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+
+    /// Everything it holds: zeros where it cannot be read.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.before.to_vec();
-        let changed = self.touched.iter().copied().chain(self.written.keys().copied());
-        for sector in changed {
-            bytes[sector as usize * SECTOR..][..SECTOR].copy_from_slice(self.sector(sector));
+        let mut bytes = self.held.all().to_vec();
+        for sector in self.changed() {
+            let place = &mut bytes[sector as usize * SECTOR..][..SECTOR];
+            place.copy_from_slice(self.sector(sector).unwrap_or(&[0; SECTOR]));
         }
         bytes
     }
@@ -80,18 +124,19 @@ impl Target for CutDisk<'_> {
 
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         let at = self.answers.bytes.len();
+        let mut result = Ok(at);
         match order.kind {
             OrderKind::Read => {
                 let mut bytes = std::mem::take(&mut self.answers.bytes);
                 bytes.resize(at + order.length as usize, 0);
-                self.read(order.offset, &mut bytes[at..]);
+                result = self.read(order.offset, &mut bytes[at..]).map(|()| at);
                 self.answers.bytes = bytes;
             }
             OrderKind::Write => self.write(order.offset, payload),
             OrderKind::Trim | OrderKind::Zeroes { .. } => self.write(order.offset, &vec![0; order.length as usize]),
             OrderKind::Flush => {}
         }
-        self.answers.all.push(Answer { tag, result: Ok(at) });
+        self.answers.all.push(Answer { tag, result });
     }
 
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {

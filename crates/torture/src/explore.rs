@@ -1,11 +1,13 @@
 //! Drawing states, checking each that is new, and making what fails small.
 
 use crate::cut_disk::CutDisk;
+use crate::held::{Held, Print};
 use crate::recording::Recording;
 use crate::states::{CrashState, Fate, Guarantee, States};
+use serve::OrderKind;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
+use units::SECTOR_BYTES;
 
 /// What a check says of a disk after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +42,8 @@ pub struct Found {
     pub smallest: CrashState,
     /// What the check said of the smallest.
     pub why: String,
-    /// What the smallest holds in the sectors that some request changes.
-    pub contents: Vec<u8>,
+    /// Everything that the smallest holds: zeros where it cannot be read.
+    pub image: Vec<u8>,
 }
 
 /// What was found.
@@ -57,101 +59,150 @@ pub struct Exploration {
     pub found: Option<Found>,
 }
 
-/// Draws states of a recording and checks each whose bytes are new, until one fails. `look` is told how far it is and
-/// may end it, as a check does that gives no verdict.
+/// Judges a disk. Nothing: it was interrupted.
+pub type Check<'a> = dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Option<Verdict> + 'a;
+
+/// Is told how far a search is, and may end it.
+pub type Look<'a> = dyn FnMut(&Exploration) -> ControlFlow<()> + 'a;
+
+/// Draws states of a recording and checks each whose bytes are new, until one fails, or a check gives no verdict.
 pub fn explore(
     recording: &Recording,
     states: &States<'_>,
     limits: Limits,
-    look: &mut dyn FnMut(&Exploration) -> ControlFlow<()>,
-    check: &mut dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Option<Verdict>,
+    look: &mut Look<'_>,
+    check: &mut Check<'_>,
 ) -> Exploration {
-    let mut exploration = Exploration::default();
-    let mut known = HashSet::new();
-    let said = |state: &CrashState| recording.said_by(state.step).count();
-    let mut verdict = |state: &CrashState, contents: &[u8]| {
-        check(&mut CutDisk::new(&recording.before, states.touched(), contents), state)
-    };
+    let mut search = Search::new(recording, look, check);
     for number in limits.first..limits.first + limits.states {
         let state = states.draw(limits.seed, number);
-        let contents = states.contents(&state);
-        if known.insert((fingerprint(&contents), said(&state))) {
-            let Some(found) = verdict(&state, &contents) else { return exploration };
-            exploration.checked += 1;
-            match found {
-                Verdict::Holds => {}
-                Verdict::Fails(why) => {
-                    exploration.states += 1;
-                    let mut found = Found { number, drawn: state.clone(), smallest: state, why, contents };
-                    exploration.smaller = shrink(&mut found, states, limits.smaller, &mut verdict);
-                    exploration.found = Some(found);
-                    return exploration;
-                }
-            }
-        }
-        exploration.states += 1;
-        if look(&exploration).is_break() {
-            return exploration;
+        if search.judge(number, state.clone(), &states.held(&state)).is_break() {
+            break;
         }
     }
-    exploration
+    search.shrink(limits.smaller, states.guarantee(), &|state| states.held(state));
+    search.exploration
 }
 
-/// 128 bits of a hash: two states of a run with the same are taken for one.
-pub(crate) fn fingerprint(bytes: &[u8]) -> [u64; 2] {
-    [0_u8, 1].map(|salt| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        hasher.write(bytes);
-        hasher.finish()
-    })
+/// States that were judged, and what came of it.
+pub(crate) struct Search<'a, 'b> {
+    pub exploration: Exploration,
+    recording: &'a Recording,
+    known: HashSet<(Print, Option<u64>, usize)>,
+    look: &'a mut Look<'b>,
+    check: &'a mut Check<'b>,
 }
 
-/// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order holds,
-/// from the first on. Returns the checks it took, which are `most` at most.
-fn shrink(
-    found: &mut Found,
-    states: &States<'_>,
-    most: u64,
-    verdict: &mut dyn FnMut(&CrashState, &[u8]) -> Option<Verdict>,
-) -> u64 {
-    let is_missing = |(_, fate): &(usize, Fate)| *fate != Fate::Kept;
-    let missing = |state: &CrashState| -> Vec<usize> {
-        let places = 0..state.fates.len();
-        places.filter(|at| is_missing(&state.fates[*at])).collect()
-    };
-    let mut checks = 0;
-    let mut parts = 2;
-    loop {
-        let places = missing(&found.smallest);
-        let size = places.len().div_ceil(parts).max(1);
-        let mut is_smaller = false;
-        let tried = if states.guarantee() == Guarantee::InOrder { 1 } else { usize::MAX };
-        for part in places.chunks(size).take(tried) {
-            if checks == most {
-                return checks;
-            }
-            let mut smaller = found.smallest.clone();
-            for at in part {
-                smaller.fates[*at].1 = Fate::Kept;
-            }
-            checks += 1;
-            let contents = states.contents(&smaller);
-            match verdict(&smaller, &contents) {
-                None => return checks,
-                Some(Verdict::Holds) => {}
-                Some(Verdict::Fails(why)) => {
-                    (found.smallest, found.why, found.contents, is_smaller) = (smaller, why, contents, true);
-                    break;
-                }
+impl<'a, 'b> Search<'a, 'b> {
+    pub fn new(recording: &'a Recording, look: &'a mut Look<'b>, check: &'a mut Check<'b>) -> Self {
+        Self { exploration: Exploration::default(), recording, known: HashSet::new(), look, check }
+    }
+
+    /// Checks a state if its bytes are new. To be ended: it fails, or there is no verdict.
+    pub fn judge(&mut self, number: u64, state: CrashState, held: &Held<'_>) -> ControlFlow<()> {
+        let (print, stale) = held.print();
+        if self.known.insert((print, stale, self.recording.said_by(state.step).count())) {
+            let Some(verdict) = (self.check)(&mut CutDisk::of(held), &state) else { return ControlFlow::Break(()) };
+            self.exploration.checked += 1;
+            if let Verdict::Fails(why) = verdict {
+                self.exploration.states += 1;
+                let image = CutDisk::of(held).to_bytes();
+                self.exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why, image });
+                return ControlFlow::Break(());
             }
         }
-        if is_smaller {
-            parts = 2.max(parts - 1);
-        } else if size == 1 {
-            return checks;
-        } else {
-            parts *= 2;
+        self.exploration.states += 1;
+        (self.look)(&self.exploration)
+    }
+
+    /// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order
+    /// holds, from the first on. `most`: checks it may take. `held`: what a smaller state holds.
+    pub fn shrink<'h>(&mut self, most: u64, guarantee: Guarantee, held: &dyn Fn(&CrashState) -> Held<'h>) {
+        let Some(found) = &mut self.exploration.found else { return };
+        let missing = |state: &CrashState| -> Vec<usize> {
+            let places = 0..state.fates.len();
+            places.filter(|at| state.fates[*at].1 != Fate::Kept).collect()
+        };
+        let mut parts = 2;
+        loop {
+            let places = missing(&found.smallest);
+            let size = places.len().div_ceil(parts).max(1);
+            let mut is_smaller = false;
+            let tried = if guarantee == Guarantee::InOrder { 1 } else { usize::MAX };
+            for part in places.chunks(size).take(tried) {
+                if self.exploration.smaller == most {
+                    return;
+                }
+                let mut smaller = found.smallest.clone();
+                for at in part {
+                    smaller.fates[*at].1 = Fate::Kept;
+                }
+                self.exploration.smaller += 1;
+                let holds = held(&smaller);
+                match (self.check)(&mut CutDisk::of(&holds), &smaller) {
+                    None => return,
+                    Some(Verdict::Holds) => {}
+                    Some(Verdict::Fails(why)) => {
+                        found.image = CutDisk::of(&holds).to_bytes();
+                        (found.smallest, found.why, is_smaller) = (smaller, why, true);
+                        break;
+                    }
+                }
+            }
+            if is_smaller {
+                parts = 2.max(parts - 1);
+            } else if size == 1 {
+                return;
+            } else {
+                parts *= 2;
+            }
+        }
+    }
+}
+
+impl Found {
+    /// What failed and what was missing, in lines.
+    pub fn to_text(&self, recording: &Recording) -> String {
+        let missing = self.smallest.missing().map(|(request, fate)| {
+            let order = recording.requests[*request].order;
+            let (kind, bytes, offset) = (kind_in_words(order.kind), order.length, order.offset);
+            let what = fate_in_words(*fate, u64::from(order.length) / SECTOR_BYTES);
+            format!("missing   request {request}, a {kind} of {bytes} bytes at byte {offset}: {what}\n")
+        });
+        let stale = self
+            .smallest
+            .stale
+            .map(|sector| format!("stale     the first read of sector {sector} brought what it had held before\n"));
+        let head = [
+            format!("verdict   FAILS in state {}: {}\n", self.number, self.why),
+            format!("the cut   after {} of {} steps\n", self.smallest.step, recording.steps.len()),
+        ];
+        head.into_iter().chain(missing).chain(stale).collect()
+    }
+}
+
+/// The name of a kind of request.
+pub fn kind_in_words(kind: OrderKind) -> &'static str {
+    match kind {
+        OrderKind::Read => "read",
+        OrderKind::Write => "write",
+        OrderKind::Flush => "flush",
+        OrderKind::Trim => "trim",
+        OrderKind::Zeroes { .. } => "write of zeros",
+    }
+}
+
+/// What became of a request of so many sectors.
+pub fn fate_in_words(fate: Fate, all: u64) -> String {
+    match fate {
+        Fate::Kept => "there".to_owned(),
+        Fate::Lost => "lost".to_owned(),
+        Fate::Torn { first: 0, sectors, bytes: 0 } => format!("torn, the first {sectors} of {all} sectors are there"),
+        Fate::Torn { first, sectors, bytes: 0 } => {
+            format!("torn, {sectors} of {all} sectors from number {first} on are there")
+        }
+        Fate::Torn { sectors, bytes, .. } => {
+            format!("torn, {sectors} of {all} sectors and {bytes} bytes of the next are there")
         }
     }
 }

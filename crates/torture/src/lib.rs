@@ -13,12 +13,18 @@
 
 mod cut_disk;
 mod explore;
+mod harness;
+mod held;
+mod lies;
 mod recording;
 mod simulated;
 mod states;
 
 pub use cut_disk::CutDisk;
-pub use explore::{Exploration, Found, Limits, Verdict, explore};
+pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, fate_in_words, kind_in_words};
+pub use harness::{Torture, TortureError, Tried};
+pub use held::Held;
+pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use simulated::explore_drive;
-pub use states::{CrashState, Fate, Guarantee, States};
+pub use states::{CrashState, Fate, Guarantee, NEVER, Span, States};

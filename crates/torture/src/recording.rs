@@ -66,6 +66,8 @@ pub struct Recorder<T> {
     under_way: Vec<Option<usize>>,
     /// How many steps there are, for whoever listens to the program meanwhile.
     count: Arc<AtomicUsize>,
+    /// Hears what the program has said before it asks for something.
+    ear: Box<dyn FnMut()>,
 }
 
 impl<T: Target> Recorder<T> {
@@ -76,7 +78,14 @@ impl<T: Target> Recorder<T> {
             recording: Recording { before, ..Recording::default() },
             under_way: Vec::new(),
             count: Arc::default(),
+            ear: Box::new(|| {}),
         }
+    }
+
+    /// `ear` is called before each request is recorded: what the program said by then was said before.
+    #[must_use]
+    pub fn with_ear(self, ear: impl FnMut() + 'static) -> Self {
+        Self { ear: Box::new(ear), ..self }
     }
 
     /// How many steps were recorded so far, kept up to date.
@@ -96,6 +105,24 @@ impl<T: Target> Recorder<T> {
     pub fn write(&mut self, offset: u64, bytes: &[u8], fua: bool) -> Result<(), ErrorNumber> {
         let order = Order { kind: OrderKind::Write, offset, length: bytes.len() as u32, fua };
         ask(self, &order, bytes).map(drop)
+    }
+
+    /// Reads whole sectors, which leaves no trace.
+    ///
+    /// # Errors
+    /// The target refuses.
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), ErrorNumber> {
+        let order = Order { kind: OrderKind::Read, offset, length: into.len() as u32, fua: false };
+        into.copy_from_slice(&ask(self, &order, &[])?);
+        Ok(())
+    }
+
+    /// Sectors hold zeros from now on.
+    ///
+    /// # Errors
+    /// The target refuses.
+    pub fn trim(&mut self, offset: u64, bytes: u32) -> Result<(), ErrorNumber> {
+        ask(self, &Order { kind: OrderKind::Trim, offset, length: bytes, fua: false }, &[]).map(drop)
     }
 
     /// Lets what was written last.
@@ -128,6 +155,7 @@ impl<T: Target> Target for Recorder<T> {
 
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         if order.kind != OrderKind::Read {
+            (self.ear)();
             let number = self.recording.requests.len();
             let payload = if order.kind == OrderKind::Write { payload.into() } else { Box::default() };
             self.recording.requests.push(Recorded { order: *order, payload });

@@ -4,14 +4,14 @@
 //! a second drive comes back from the copy. Simplified: what was under way at once in the recording comes one after
 //! the other, so that a flush covers more than it had to; promises are those of the recording.
 
-use crate::cut_disk::CutDisk;
-use crate::explore::{Exploration, Found, Limits, Verdict, fingerprint};
-use crate::recording::{Recorded, Recording, Step};
-use crate::states::{CrashState, States};
-use drive::{Completions, Drive, DriveError};
+use crate::explore::{Check, Exploration, Limits, Look, Search};
+use crate::held::{Held, Version};
+use crate::recording::{Recorded, Recording};
+use crate::states::{CrashState, Fate, Guarantee, States, sectors};
+use drive::{Completions, Drive, DriveError, Fault};
 use engine::random::Stream;
 use serve::OrderKind;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use units::{HostOp, Request, SECTOR_BYTES};
 
@@ -27,25 +27,22 @@ type Goes = Result<ControlFlow<()>, DriveError>;
 type Cut = (usize, u64, u64);
 
 /// As [`explore`](crate::explore), with cuts within `drive`, which is new and as large as the one that was recorded.
-/// What fails is not made smaller: the drive lost it, and not we.
+/// `faults` happen with each cut: a die that is gone, a block; chances hold from the beginning.
 ///
 /// # Errors
-/// The drive fails, or its layers cannot rebuild themselves: a defect of the simulation.
+/// The drive fails, or its layers cannot rebuild themselves: a defect of the simulation. It has no such die or block.
 pub fn explore_drive(
     recording: &Recording,
     states: &States<'_>,
     mut drive: Drive,
+    faults: &[Fault],
     limits: Limits,
-    look: &mut dyn FnMut(&Exploration) -> ControlFlow<()>,
-    check: &mut dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Option<Verdict>,
+    look: &mut Look<'_>,
+    check: &mut Check<'_>,
 ) -> Result<Exploration, DriveError> {
     fill(&mut drive, &recording.before)?;
-    let mut asked = vec![0; recording.requests.len()];
-    for (at, step) in recording.steps.iter().enumerate() {
-        if let Step::Asked(number) = step {
-            asked[*number] = at + 1;
-        }
-    }
+    let is_chance = |fault: &&Fault| matches!(fault, Fault::Reads(_) | Fault::Programs(_) | Fault::Erases(_));
+    faults.iter().filter(is_chance).try_for_each(|fault| drive.inject(*fault))?;
     let draw = |number: u64| -> Cut {
         let mut stream = Stream::new(limits.seed, &format!("cut {number}"));
         let request = stream.below(recording.requests.len() as u64) as usize;
@@ -54,26 +51,21 @@ pub fn explore_drive(
     };
     let mut cuts: Vec<Cut> = (limits.first..limits.first + limits.states).map(draw).collect();
     cuts.sort_unstable();
-    let mut exploration = Exploration::default();
-    let mut known = HashSet::new();
     let mut cuts = cuts.into_iter().peekable();
+    let mut search = Search::new(recording, look, check);
+    // A fault may take what nobody touched as well.
+    let watched = if faults.is_empty() { states.touched().to_vec() } else { watched(states) };
+    let mut drawn = None;
     let mut judge = |drive: &Drive, (request, _, number): Cut| -> Goes {
-        let state = CrashState { step: asked[request], fates: Vec::new() };
-        let contents = contents(&mut drive.after_cut(limits.seed ^ number)?, states.touched())?;
-        if known.insert((fingerprint(&contents), recording.said_by(state.step).count())) {
-            let mut disk = CutDisk::new(&recording.before, states.touched(), &contents);
-            let Some(verdict) = check(&mut disk, &state) else { return Ok(ControlFlow::Break(())) };
-            exploration.checked += 1;
-            if let Verdict::Fails(why) = verdict {
-                exploration.states += 1;
-                exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why, contents });
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        exploration.states += 1;
-        Ok(look(&exploration))
+        let mut left = drive.after_cut(limits.seed ^ number)?;
+        faults.iter().filter(|fault| !is_chance(fault)).try_for_each(|fault| left.inject(*fault))?;
+        let contents = contents(&mut left, &watched)?;
+        let state = what_became(states, request, &contents);
+        let goes = search.judge(number, state, &Held::given(states, contents.clone()));
+        drawn = Some(contents).filter(|_| search.exploration.found.is_some());
+        Ok(goes)
     };
-    for (number, request) in recording.requests.iter().enumerate() {
+    'all: for (number, request) in recording.requests.iter().enumerate() {
         let mut events = 0;
         let mut here = |drive: &Drive, is_over: bool| {
             while let Some(cut) = cuts.next_if(|cut| cut.0 == number && (is_over || cut.1 <= events)) {
@@ -85,10 +77,63 @@ pub fn explore_drive(
             Ok::<_, DriveError>(ControlFlow::Continue(()))
         };
         if again(&mut drive, request, &mut here)?.is_break() || here(&drive, true)?.is_break() {
-            return Ok(exploration);
+            break 'all;
         }
     }
-    Ok(exploration)
+    if let (Some(found), Some(drawn)) = (&search.exploration.found, drawn) {
+        let limit = states.asked_by(found.drawn.step);
+        search.shrink(limits.smaller, Guarantee::AnyOrder, &|state| smaller(states, limit, &drawn, state));
+    }
+    Ok(search.exploration)
+}
+
+/// Sectors that some request changes, and all that held something before.
+fn watched(states: &States<'_>) -> Vec<u64> {
+    let before = states.recording.before.chunks_exact(SECTOR_BYTES as usize).enumerate();
+    let used = before.filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)).map(|(sector, _)| sector as u64);
+    states.touched().iter().copied().chain(used).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// By request, the sectors that are not as the requests before `limit` leave them: a sector counts for the request that
+/// changes it last.
+fn missing(states: &States<'_>, limit: usize, contents: &[(u64, Version)]) -> BTreeMap<usize, Vec<u64>> {
+    let mut missing = BTreeMap::<usize, Vec<_>>::new();
+    for (sector, version) in contents {
+        if let Some(request) = states.last_change(*sector, limit)
+            && (*version == Version::Unreadable || states.bytes_of(request, *sector) != version.bytes(states, *sector))
+        {
+            missing.entry(request).or_default().push(*sector);
+        }
+    }
+    missing
+}
+
+/// What the contents after a cut within `request` say of each request before it: it is lost if none of it is there,
+/// and torn if something is.
+fn what_became(states: &States<'_>, request: usize, contents: &[(u64, Version)]) -> CrashState {
+    let fate = |(number, missing): (usize, Vec<u64>)| {
+        let there = |sector: &u64| !missing.contains(sector);
+        let is_last = |sector: &u64| states.last_change(*sector, request + 1) == Some(number);
+        let first = sectors(states.recording, number).take_while(there).count() as u32;
+        let any = sectors(states.recording, number).any(|sector| is_last(&sector) && there(&sector));
+        (number, if any { Fate::Torn { first: 0, sectors: first, bytes: 0 } } else { Fate::Lost })
+    };
+    let fates = missing(states, request + 1, contents).into_iter().map(fate).collect();
+    CrashState { step: states.span(request).asked, fates, stale: None }
+}
+
+/// What a smaller failure holds: what was drawn, and all of the requests that are said to be there.
+fn smaller<'a>(states: &'a States<'a>, limit: usize, drawn: &[(u64, Version)], state: &CrashState) -> Held<'a> {
+    let kept = |number: &usize| state.fates.iter().any(|(of, fate)| of == number && *fate == Fate::Kept);
+    let restored: BTreeMap<u64, usize> = missing(states, limit, drawn)
+        .into_iter()
+        .filter(|(request, _)| kept(request))
+        .flat_map(|(request, sectors)| sectors.into_iter().map(move |sector| (sector, request)))
+        .collect();
+    let version = |(sector, version): &(u64, Version)| {
+        (*sector, restored.get(sector).map_or_else(|| version.clone(), |request| Version::Of(*request)))
+    };
+    Held::given(states, drawn.iter().map(version))
 }
 
 /// Gives a new drive what the recorded one held.
@@ -136,14 +181,25 @@ fn again(drive: &mut Drive, request: &Recorded, look: &mut dyn FnMut(&Drive, boo
     Ok(ControlFlow::Continue(()))
 }
 
-/// What a drive holds in some sectors.
-fn contents(drive: &mut Drive, sectors: &[u64]) -> Result<Vec<u8>, DriveError> {
-    let mut bytes = vec![0; sectors.len() * SECTOR_BYTES as usize];
-    let mut rest = &mut bytes[..];
+/// What a drive holds in some sectors, which are in order.
+fn contents(drive: &mut Drive, sectors: &[u64]) -> Result<Vec<(u64, Version)>, DriveError> {
+    let mut held = Vec::with_capacity(sectors.len());
+    let mut bytes = Vec::new();
     for run in sectors.chunk_by(|one, next| one + 1 == *next) {
-        let (into, after) = rest.split_at_mut(run.len() * SECTOR_BYTES as usize);
-        drive.read(run[0] * SECTOR_BYTES, into)?;
-        rest = after;
+        bytes.resize(run.len() * SECTOR_BYTES as usize, 0);
+        match drive.read(run[0] * SECTOR_BYTES, &mut bytes) {
+            Ok(()) => {
+                let parts = bytes.chunks_exact(SECTOR_BYTES as usize);
+                held.extend(run.iter().copied().zip(parts.map(|bytes| Version::Mixed(bytes.into()))));
+            }
+            Err(DriveError::Failed { .. }) if run.len() > 1 => {
+                for sector in run {
+                    held.extend(contents(drive, &[*sector])?);
+                }
+            }
+            Err(DriveError::Failed { .. }) => held.push((run[0], Version::Unreadable)),
+            Err(error) => return Err(error),
+        }
     }
-    Ok(bytes)
+    Ok(held)
 }

@@ -1,9 +1,11 @@
 //! What a drive may hold after a cut, by what it promises.
 
-use crate::recording::{Recording, Step};
+use crate::held::{Held, Print, Version, print_of};
+use crate::lies::{Lie, Lies};
+use crate::recording::{Recorded, Recording, Step};
 use engine::random::Stream;
 use serve::OrderKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use units::SECTOR_BYTES;
 
 /// What a drive promises beside that a sector is written whole or not at all, that what was answered before a flush was
@@ -24,15 +26,22 @@ impl Guarantee {
     ];
 }
 
-/// What became of a request that need not last.
+/// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is there.
     Kept,
     /// It is not.
     Lost,
-    /// So many of its first sectors are there.
-    Torn(u32),
+    /// A part of it is there: so many sectors from its sector `first` on, and so many bytes of the one after them.
+    Torn {
+        /// The first sector of it that is there.
+        first: u32,
+        /// Sectors that are there.
+        sectors: u32,
+        /// Bytes of the sector after them that are there: 0 where a sector is written whole or not at all.
+        bytes: u16,
+    },
 }
 
 /// A moment at which power goes, and what became of each request that need not last then.
@@ -42,65 +51,114 @@ pub struct CrashState {
     pub step: usize,
     /// Numbers of requests and their fates, in the order in which they were asked for.
     pub fates: Vec<(usize, Fate)>,
+    /// A sector of which the first read brings what it held before it was last written.
+    pub stale: Option<u64>,
 }
 
-/// When a request was asked for and from which step on it must last.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    asked: usize,
-    lasts: usize,
+impl CrashState {
+    /// Requests that are lost, or torn.
+    pub fn missing(&self) -> impl Iterator<Item = &(usize, Fate)> {
+        self.fates.iter().filter(|(_, fate)| *fate != Fate::Kept)
+    }
 }
+
+/// From when to when a request is under way, in steps of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// It was asked for.
+    pub asked: usize,
+    /// It was answered; [`NEVER`] if it was not, or was refused.
+    pub answered: usize,
+    /// From here on it must be there after a cut; [`NEVER`] if nothing promises that.
+    pub lasts: usize,
+}
+
+/// A step that does not come.
+pub const NEVER: usize = usize::MAX;
 
 /// All states that a recording may leave.
 pub struct States<'a> {
-    recording: &'a Recording,
+    pub(crate) recording: &'a Recording,
     guarantee: Guarantee,
+    lies: Lies,
     /// By request; flushes change nothing.
     spans: Vec<Span>,
+    /// By request: the latest step from which it and all before it last.
+    all_last: Vec<usize>,
     /// Steps at which something begins to last, or is asked to.
     edges: Vec<usize>,
     /// Sectors that some request changes, in order: all others are as they were before.
     touched: Vec<u64>,
+    /// By touched sector: the requests that change it, in order, from `first_change` of it on.
+    changes: Vec<u32>,
+    first_change: Vec<u32>,
+    /// By request: what identifies the contents after it and all before it.
+    prints: Vec<Print>,
 }
-
-const NEVER: usize = usize::MAX;
 
 impl<'a> States<'a> {
     /// Those of a recording under what the drive promises.
     pub fn new(recording: &'a Recording, guarantee: Guarantee) -> Self {
+        Self::with_lies(recording, guarantee, &[])
+    }
+
+    /// The same where the drive breaks promises.
+    pub fn with_lies(recording: &'a Recording, guarantee: Guarantee, lies: &[Lie]) -> Self {
+        let lies = Lies::new(lies);
         let count = recording.requests.len();
-        let (mut asked, mut answered) = (vec![NEVER; count], vec![NEVER; count]);
-        for (at, step) in recording.steps.iter().enumerate() {
-            match step {
-                Step::Asked(number) => asked[*number] = at + 1,
-                Step::Answered(number) => answered[*number] = at + 1,
-            }
-        }
-        let is_flush = |number: usize| recording.requests[number].order.kind == OrderKind::Flush;
-        // The earliest answer among flushes from one on, each with when it was asked for.
-        let mut flushes: Vec<(usize, usize)> =
-            (0..count).filter(|number| is_flush(*number)).map(|number| (asked[number], answered[number])).collect();
-        let mut earliest = NEVER;
-        for (_, answer) in flushes.iter_mut().rev() {
-            earliest = earliest.min(*answer);
-            *answer = earliest;
-        }
-        let flushed = |answer: usize| {
-            let next = flushes.partition_point(|(asked, _)| *asked <= answer);
-            flushes.get(next).map_or(NEVER, |(_, lasts)| *lasts)
-        };
-        let span = |number: usize| {
-            let own = if recording.requests[number].order.fua { answered[number] } else { NEVER };
-            let lasts = if answered[number] == NEVER { NEVER } else { own.min(flushed(answered[number])) };
-            Span { asked: asked[number], lasts }
-        };
-        let spans: Vec<Span> = (0..count).map(span).collect();
-        let lasting = |number: usize| is_flush(number) || recording.requests[number].order.fua;
-        let ends = (0..count).filter(|number| lasting(*number)).flat_map(|number| [asked[number], answered[number]]);
+        let spans = spans(recording, lies);
+        let mut latest = 0;
+        let all_last = spans.iter().map(|span| {
+            latest = latest.max(span.lasts);
+            latest
+        });
+        let all_last = all_last.collect();
+        let lasting = |number: usize| is_flush(recording, number) || recording.requests[number].order.fua;
+        let ends = (0..count).filter(|number| lasting(*number));
+        let ends = ends.flat_map(|number| [spans[number].asked, spans[number].answered]);
         let edges: BTreeSet<usize> = ends.filter(|at| *at != NEVER).flat_map(|at| [at - 1, at]).collect();
         let touched: BTreeSet<u64> = (0..count).flat_map(|number| sectors(recording, number)).collect();
-        let (edges, touched) = (edges.into_iter().collect(), touched.into_iter().collect());
-        Self { recording, guarantee, spans, edges, touched }
+        let touched: Vec<u64> = touched.into_iter().collect();
+        let mut states = Self {
+            recording,
+            guarantee,
+            lies,
+            spans,
+            all_last,
+            edges: edges.into_iter().collect(),
+            touched,
+            changes: Vec::new(),
+            first_change: Vec::new(),
+            prints: Vec::new(),
+        };
+        states.index();
+        states
+    }
+
+    /// Notes which requests change each sector, and what identifies the contents after each.
+    fn index(&mut self) {
+        let place = |sector: u64| self.touched.binary_search(&sector).expect("the sectors of all requests are there");
+        let mut by_place: Vec<Vec<u32>> = vec![Vec::new(); self.touched.len()];
+        let mut held: Vec<Print> =
+            self.touched.iter().map(|sector| print_of(*sector, self.bytes_before(*sector))).collect();
+        let mut print = held.iter().fold(Print::default(), |all, one| all.with(*one));
+        self.prints.push(print);
+        for number in 0..self.recording.requests.len() {
+            for sector in sectors(self.recording, number) {
+                let at = place(sector);
+                print = print.without(held[at]);
+                held[at] = print_of(sector, self.bytes_of(number, sector));
+                print = print.with(held[at]);
+                by_place[at].push(number as u32);
+            }
+            self.prints.push(print);
+        }
+        self.first_change = Vec::with_capacity(by_place.len() + 1);
+        for changes in &by_place {
+            self.first_change.push(self.changes.len() as u32);
+            self.changes.extend_from_slice(changes);
+        }
+        self.first_change.push(self.changes.len() as u32);
     }
 
     /// What the drive promises.
@@ -108,9 +166,45 @@ impl<'a> States<'a> {
         self.guarantee
     }
 
+    /// From when to when a request is under way.
+    pub fn span(&self, request: usize) -> Span {
+        self.spans[request]
+    }
+
     /// Sectors that some request changes, in order.
     pub fn touched(&self) -> &[u64] {
         &self.touched
+    }
+
+    /// The request before `limit` that changes a sector last.
+    pub(crate) fn last_change(&self, sector: u64, limit: usize) -> Option<usize> {
+        let at = self.touched.binary_search(&sector).ok()?;
+        let changes = &self.changes[self.first_change[at] as usize..self.first_change[at + 1] as usize];
+        let count = changes.partition_point(|number| (*number as usize) < limit);
+        changes[..count].last().map(|number| *number as usize)
+    }
+
+    /// What a request makes of a sector that it changes.
+    pub(crate) fn bytes_of(&self, request: usize, sector: u64) -> &[u8] {
+        const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
+        let Recorded { order, payload } = &self.recording.requests[request];
+        let at = ((sector - order.offset / SECTOR_BYTES) * SECTOR_BYTES) as usize;
+        payload.get(at..at + ZEROS.len()).unwrap_or(&ZEROS)
+    }
+
+    /// What a sector held when the recording began.
+    pub(crate) fn bytes_before(&self, sector: u64) -> &[u8] {
+        &self.recording.before[(sector * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize]
+    }
+
+    /// How many requests last, as do all before them, at a step.
+    fn floor(&self, step: usize) -> usize {
+        self.all_last.partition_point(|lasts| *lasts <= step)
+    }
+
+    /// How many requests were asked for by a step.
+    pub(crate) fn asked_by(&self, step: usize) -> usize {
+        self.spans.partition_point(|span| span.asked <= step)
     }
 
     /// The state with this number of those that `seed` draws.
@@ -146,56 +240,131 @@ impl<'a> States<'a> {
             };
             let sectors = sectors(self.recording, fates[at].0).count() as u64;
             if sectors > 1 {
-                fates[at].1 = Fate::Torn(1 + stream.below(sectors - 1) as u32);
+                fates[at].1 = self.tear(sectors, &mut stream);
+            }
+            if self.lies.tears_sectors() && sectors > 0 {
+                let whole = stream.below(sectors) as u32;
+                let bytes = 1 + stream.below(SECTOR_BYTES - 1) as u16;
+                fates[at].1 = Fate::Torn { first: 0, sectors: whole, bytes };
             }
         }
-        CrashState { step, fates }
+        let stale = self.lies.reads_stale() && stream.chance(0.5);
+        let stale = stale.then(|| self.drawn_sector(step, &mut stream)).flatten();
+        CrashState { step, fates, stale }
+    }
+
+    /// A part of a request with so many sectors: where nothing is promised of order, its end may be there without its
+    /// beginning.
+    fn tear(&self, all: u64, stream: &mut Stream) -> Fate {
+        let part = 1 + stream.below(all - 1) as u32;
+        let at_end = self.guarantee == Guarantee::AnyOrder && stream.chance(0.25);
+        let first = if at_end { all as u32 - part } else { 0 };
+        Fate::Torn { first, sectors: part, bytes: 0 }
+    }
+
+    /// A sector that some request changed by a step.
+    fn drawn_sector(&self, step: usize, stream: &mut Stream) -> Option<u64> {
+        let number = stream.below(self.asked_by(step).max(1) as u64) as usize;
+        let all: Vec<u64> = sectors(self.recording, number).collect();
+        (!all.is_empty()).then(|| all[stream.below(all.len() as u64) as usize])
     }
 
     /// How many of these requests were asked for before the last one that must last at a step.
     fn before_lasting(&self, open: &[usize], step: usize) -> usize {
-        let last = (0..self.spans.len()).rev().find(|number| self.spans[*number].lasts <= step);
+        let asked = 0..self.asked_by(step);
+        let last = asked.rev().find(|number| self.is_change(*number) && self.spans[*number].lasts <= step);
         open.partition_point(|number| last.is_some_and(|last| *number < last))
+    }
+
+    fn is_change(&self, request: usize) -> bool {
+        !is_flush(self.recording, request)
     }
 
     /// Requests that were asked for by a step and need not last then.
     fn open(&self, step: usize) -> Vec<usize> {
-        let changes = |number: &usize| self.recording.requests[*number].order.kind != OrderKind::Flush;
-        let is_open = |number: &usize| self.spans[*number].asked <= step && step < self.spans[*number].lasts;
-        (0..self.spans.len()).filter(|number| changes(number) && is_open(number)).collect()
+        let is_open = |number: &usize| self.is_change(*number) && step < self.spans[*number].lasts;
+        (self.floor(step)..self.asked_by(step)).filter(is_open).collect()
     }
 
-    /// The bytes of the sectors that some request changes, as a state leaves them.
-    pub fn contents(&self, state: &CrashState) -> Vec<u8> {
-        let size = SECTOR_BYTES as usize;
-        let mut bytes = Vec::with_capacity(self.touched.len() * size);
-        for sector in &self.touched {
-            bytes.extend_from_slice(&self.recording.before[*sector as usize * size..][..size]);
-        }
+    /// What the drive holds in a state. All that lasts, and all before it, is looked up: only the requests from the
+    /// first on that need not last are laid over it.
+    pub fn held(&self, state: &CrashState) -> Held<'_> {
+        let floor = self.floor(state.step);
+        let mut over = HashMap::new();
         let mut fates = state.fates.iter().peekable();
-        for (number, span) in self.spans.iter().enumerate() {
-            let own = fates.next_if(|(open, _)| *open == number).map(|(_, fate)| *fate);
-            let kept = match own {
-                Some(Fate::Torn(sectors)) => sectors as usize,
-                Some(Fate::Kept) => usize::MAX,
-                None if span.lasts <= state.step => usize::MAX,
-                Some(Fate::Lost) | None => 0, // lost, or not asked for yet
+        for number in floor..self.asked_by(state.step) {
+            let (first, kept, bytes) = match fates.next_if(|(open, _)| *open == number).map(|(_, fate)| *fate) {
+                Some(Fate::Torn { first, sectors, bytes }) => (first as usize, sectors as usize, bytes),
+                Some(Fate::Lost) => continue,
+                Some(Fate::Kept) | None => (0, usize::MAX, 0),
             };
-            let payload = &self.recording.requests[number].payload;
-            for (part, sector) in sectors(self.recording, number).enumerate().take(kept) {
-                let at = self.touched.binary_search(&sector).expect("the sectors of all requests are there") * size;
-                match payload.get(part * size..(part + 1) * size) {
-                    Some(data) => bytes[at..at + size].copy_from_slice(data),
-                    None => bytes[at..at + size].fill(0),
-                }
+            let mut there = sectors(self.recording, number).skip(first);
+            for sector in there.by_ref().take(kept) {
+                over.insert(sector, Version::Of(number));
+            }
+            if let Some(sector) = there.next().filter(|_| bytes > 0) {
+                let below = self.version_below(sector, floor);
+                let mut mixed: Box<[u8]> = over.get(&sector).unwrap_or(&below).bytes(self, sector).into();
+                mixed[..bytes as usize].copy_from_slice(&self.bytes_of(number, sector)[..bytes as usize]);
+                over.insert(sector, Version::Mixed(mixed));
             }
         }
-        bytes
+        let mut print = self.prints[floor];
+        for (sector, version) in &over {
+            let below = self.version_below(*sector, floor);
+            print = print.without(print_of(*sector, below.bytes(self, *sector)));
+            print = print.with(print_of(*sector, version.bytes(self, *sector)));
+        }
+        Held::new(self, floor, over, print, state.stale)
+    }
+
+    pub(crate) fn version_below(&self, sector: u64, limit: usize) -> Version {
+        self.last_change(sector, limit).map_or(Version::Before, Version::Of)
     }
 }
 
+/// From when to when each request is under way.
+fn spans(recording: &Recording, lies: Lies) -> Vec<Span> {
+    let count = recording.requests.len();
+    let (mut asked, mut answered) = (vec![NEVER; count], vec![NEVER; count]);
+    for (at, step) in recording.steps.iter().enumerate() {
+        match step {
+            Step::Asked(number) => asked[*number] = at + 1,
+            Step::Answered(number) => answered[*number] = at + 1,
+        }
+    }
+    // The earliest answer among flushes from one on, each with when it was asked for.
+    let flushes = (0..count).filter(|number| is_flush(recording, *number));
+    let mut flushes: Vec<(usize, usize)> = flushes.map(|number| (asked[number], answered[number])).collect();
+    let mut earliest = NEVER;
+    for (_, answer) in flushes.iter_mut().rev() {
+        earliest = earliest.min(*answer);
+        *answer = earliest;
+    }
+    let flushed = |answer: usize| {
+        let next = flushes.partition_point(|(asked, _)| *asked <= answer);
+        lies.flush_that_counts(next).and_then(|next| flushes.get(next)).map_or(NEVER, |(_, lasts)| *lasts)
+    };
+    let span = |number: usize| {
+        let (asked, answered) = (asked[number], answered[number]);
+        let fua = recording.requests[number].order.fua && !lies.ignores_fua();
+        let lasts = match () {
+            () if is_flush(recording, number) => 0,
+            () if answered == NEVER => NEVER,
+            () if fua => answered.min(flushed(answered)),
+            () => flushed(answered),
+        };
+        Span { asked, answered, lasts }
+    };
+    (0..count).map(span).collect()
+}
+
+fn is_flush(recording: &Recording, request: usize) -> bool {
+    recording.requests[request].order.kind == OrderKind::Flush
+}
+
 /// Sectors that a request changes.
-fn sectors(recording: &Recording, number: usize) -> impl Iterator<Item = u64> + use<> {
+pub(crate) fn sectors(recording: &Recording, number: usize) -> impl Iterator<Item = u64> + use<> {
     let order = recording.requests[number].order;
     let changes = order.kind != OrderKind::Flush;
     let (first, count) = (order.offset / SECTOR_BYTES, u64::from(order.length) / SECTOR_BYTES);

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use torture::Guarantee;
+use torture::{Guarantee, Lie};
 
 /// Arguments of `torture`.
 #[derive(Debug, Args)]
@@ -40,6 +40,18 @@ pub struct TortureArguments {
     #[arg(long, value_name = "NAME", default_value = "promise",
         value_parser = PossibleValuesParser::new(["promise", "drive"]))]
     pub cuts: String,
+    /// A promise that the drive breaks on purpose, to see whether that is noticed; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Lie::TABLE.map(|(name, _, _)| name)))]
+    pub lie: Vec<String>,
+    /// Something that fails with the power, with --cuts drive: `die 3`, `channel 0`, `block 17`; or from the beginning
+    /// on: `reads 1%`, `programs 0.1%`, `erases 5%`; may be given several times.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<String>,
+    /// Give commands a file system on the drive, new before --prepare, in the folder `NANDARIUM_MOUNT`: ext4, xfs or btrfs
+    /// (root, a loop device), or fuse2fs (ext4 without root, and without its journal); options of mount after a colon.
+    /// With none the drive is the file `NANDARIUM_DISK`, and that is all.
+    #[arg(long, value_name = "FS[:OPTIONS]", value_parser = file_system)]
+    pub mount: Option<String>,
     /// States that are drawn.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub states: u64,
@@ -56,7 +68,7 @@ pub struct TortureArguments {
     /// Give each check the drive as a file as well.
     #[arg(long)]
     pub image: bool,
-    /// Write torture.json, and what the drive held before and after the smallest failure, into this folder.
+    /// Write torture.json, torture.html, and what the drive held before and after the smallest failure, into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print JSON.
@@ -65,4 +77,13 @@ pub struct TortureArguments {
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// The file systems that a drive can be given.
+const FILE_SYSTEMS: [&str; 5] = ["ext4", "xfs", "btrfs", "fuse2fs", "none"];
+
+fn file_system(text: &str) -> Result<String, String> {
+    let kind = text.split(':').next().unwrap_or_default();
+    let known = FILE_SYSTEMS.contains(&kind).then(|| text.to_owned());
+    known.ok_or_else(|| format!("`{kind}` is none of {}", FILE_SYSTEMS.join(", ")))
 }

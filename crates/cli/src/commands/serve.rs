@@ -3,10 +3,9 @@
 use super::results;
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
-use crate::{memory, output, watch};
+use crate::{output, settings, watch};
 use drive::Drive;
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
-use simulator::{Config, DrivePlan, Setting};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use units::quantity;
@@ -14,24 +13,7 @@ use units::quantity;
 pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     let pace = pace(&arguments.time)?;
     results::prepare(arguments.out.as_deref(), arguments.server.quiet)?;
-    let mut settings = vec![];
-    for text in &arguments.set {
-        settings.push(Setting::from_argument(text)?);
-    }
-    for own in Drive::own_settings() {
-        let given = settings.iter().find(|set| set.key == own.key);
-        if let Some(set) = given.filter(|set| set.value != own.value) {
-            return Err(Failure::usage(format!(
-                "--set {}={}: a drive that is served needs {} = {}; leave it out",
-                set.key, set.value, own.key, own.value
-            )));
-        }
-        if given.is_none() {
-            settings.push(Setting { of_stack: true, ..own });
-        }
-    }
-    let config = Config::load(&arguments.stack, &settings)?;
-    memory::check(&DrivePlan::new(config.clone())?, true)?;
+    let config = settings::load_with_bytes(&arguments.stack, &arguments.set)?;
     let name = config.name.clone();
     let drive = match &arguments.file {
         Some(path) => Drive::in_file(config, path)?,

@@ -1,10 +1,11 @@
 //! Commands of the user, with the drive behind a socket.
 
+use super::ears::Ears;
 use crate::failure::Failure;
 use crate::watch;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serve::{Address, Server, ServerOptions, Target};
-use std::io::{BufRead as _, BufReader};
+use std::io::PipeWriter;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,13 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Runs a command beside a guard that reads what never comes. Its input ends with this program, however that ends: the
-/// guard then removes the folder and ends the command with all it has started.
-const GUARDED: &str = "exec 9<&0; (cat <&9; rm -rf \"$NANDARIUM_FOLDER\"; kill -9 0) > /dev/null 2>&1 & \
-    exec 9<&- < /dev/null; unset NANDARIUM_FOLDER; eval \"$1\"";
+/// guard then takes mounts away, removes the folder and ends the command with all it has started.
+const GUARDED: &str = "exec 9<&0; (cat <&9; sh \"$NANDARIUM_FOLDER/undo\"; \
+    rm -rf --one-file-system \"$NANDARIUM_FOLDER\"; kill -9 0) > /dev/null 2>&1 & \
+    exec 9<&- < /dev/null; eval \"$1\"";
+
+/// Runs the command that follows with a file system on the drive.
+const MOUNTED: &str = include_str!("mounted.sh");
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +37,15 @@ pub enum Ending {
     Interrupted,
 }
 
+/// A file system for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Its name, as `mkfs` and `mount` know it, or `fuse2fs`.
+    pub kind: String,
+    /// What `mount -o` is given.
+    pub options: String,
+}
+
 /// A command and where it finds the drive.
 pub struct Job<'a> {
     /// For messages: which option it came with.
@@ -42,15 +56,17 @@ pub struct Job<'a> {
     pub folder: &'a Path,
     /// Further variables.
     pub variables: Vec<(&'static str, PathBuf)>,
+    /// The file system that it finds; `true`: a new one.
+    pub mount: Option<(&'a Mount, bool)>,
     pub limit: Duration,
 }
 
 impl Job<'_> {
-    /// Runs the command while `target` is served. `hear` is given each line that it prints, from another thread.
+    /// Runs the command while `target` is served, and prints into `voice`, which `ears` hear.
     ///
     /// # Errors
     /// The drive cannot be served, or the command not be started.
-    pub fn run(&self, target: &mut dyn Target, hear: impl FnMut(String) + Send) -> Result<Ending, Failure> {
+    pub fn run(&self, target: &mut dyn Target, ears: &Ears, voice: PipeWriter) -> Result<Ending, Failure> {
         let socket = self.folder.join("drive.sock");
         let options = ServerOptions {
             address: Address::Unix(socket.clone()),
@@ -60,20 +76,13 @@ impl Job<'_> {
             read_only: false,
         };
         let mut server = Server::new(target, &options, None).map_err(Failure::failed)?;
-        let mut command = Command::new("sh");
-        command.args(["-c", GUARDED, "sh", self.text]).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        command
-            .env("NANDARIUM_FOLDER", self.folder)
-            .env("NANDARIUM_URI", server.uri())
-            .env("NANDARIUM_SOCKET", &socket);
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let child = command.spawn();
+        let child = self.command(&server.uri(), &socket, voice).spawn();
         let child =
             child.map_err(|error| Failure::failed(format!("--{}: sh could not be started: {error}", self.option)))?;
-        let (stop, limit) = (AtomicBool::new(false), self.limit);
+        let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let ended = attend(child, limit, hear);
+                let ended = self.attend(child, ears);
                 stop.store(true, Ordering::Release);
                 let _ = UnixStream::connect(&socket); // the server looks up
                 ended
@@ -83,39 +92,59 @@ impl Job<'_> {
             served.map(|()| ended)
         })
     }
-}
 
-/// Waits for a command, and ends all it has started.
-fn attend(mut child: Child, limit: Duration, mut hear: impl FnMut(String) + Send) -> Ending {
-    let output = child.stdout.take().expect("it is piped");
-    let group = Pid::from_child(&child);
-    let began = Instant::now();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            for line in BufReader::new(output).lines() {
-                let Ok(line) = line else { return };
-                hear(line);
-            }
-        });
-        let ended = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break ending(status),
-                Err(error) => break Ending::Badly(format!("it cannot be waited for: {error}")),
-                Ok(None) => {}
-            }
-            if began.elapsed() > limit {
-                break Ending::Badly(format!("it has not ended within {} s (--time-limit)", limit.as_secs()));
-            }
-            if watch::stop().load(Ordering::Relaxed) {
-                break Ending::Interrupted;
-            }
-            thread::sleep(LOOK.min(began.elapsed() / 8));
-        };
-        // What it left in the background holds the other end of its output.
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait(); // its input was open until now
-        ended
-    })
+    fn command(&self, uri: &str, socket: &Path, voice: PipeWriter) -> Command {
+        let text = if self.mount.is_some() { format!("{MOUNTED}\n{}", self.text) } else { self.text.to_owned() };
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::piped()).stdout(voice);
+        command.env("NANDARIUM_FOLDER", self.folder).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        if let Some((mount, is_new)) = self.mount {
+            command.env("NANDARIUM_FILE_SYSTEM", &mount.kind).env("NANDARIUM_MOUNT_OPTIONS", &mount.options);
+            command.env("NANDARIUM_IS_NEW", if is_new { "yes" } else { "" });
+        }
+        command
+    }
+
+    /// Waits for a command, and ends all it has started.
+    fn attend(&self, mut child: Child, ears: &Ears) -> Ending {
+        let group = Pid::from_child(&child);
+        let began = Instant::now();
+        let has_ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| ears.attend(&has_ended));
+            let ended = loop {
+                match child.try_wait() {
+                    Ok(Some(status)) => break ending(status),
+                    Err(error) => break Ending::Badly(format!("it cannot be waited for: {error}")),
+                    Ok(None) => {}
+                }
+                if began.elapsed() > self.limit {
+                    break Ending::Badly(format!("it has not ended within {} s (--time-limit)", self.limit.as_secs()));
+                }
+                if watch::stop().load(Ordering::Relaxed) {
+                    break Ending::Interrupted;
+                }
+                thread::sleep(LOOK.min(began.elapsed() / 8));
+            };
+            self.undo();
+            // What it left in the background.
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = child.wait(); // its input was open until now
+            has_ended.store(true, Ordering::Release);
+            ended
+        })
+    }
+
+    /// Takes away what a command that did not come to its end had mounted.
+    fn undo(&self) {
+        let undo = self.folder.join("undo");
+        if undo.exists() {
+            let _ =
+                Command::new("sh").arg(&undo).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let _ = std::fs::remove_file(&undo);
+        }
+    }
 }
 
 fn ending(status: ExitStatus) -> Ending {

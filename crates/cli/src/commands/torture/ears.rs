@@ -1,0 +1,91 @@
+//! What a command prints, and after which step of its recording.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Longest time between two looks at whether a command has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The read end of a command's output. Two threads may listen: each line is heard once, with the number of steps that
+/// had happened when it was read. It may have been printed earlier, and never later.
+#[derive(Clone)]
+pub struct Ears {
+    heard: Arc<Mutex<Heard>>,
+    steps: Arc<AtomicUsize>,
+}
+
+struct Heard {
+    pipe: File,
+    begun: Vec<u8>,
+    lines: Vec<(usize, String)>,
+    is_over: bool,
+}
+
+impl Ears {
+    /// Ears, and what a command is to print into. `steps`: how many steps there are.
+    ///
+    /// # Errors
+    /// The system gives no pipe.
+    pub fn new(steps: Arc<AtomicUsize>) -> io::Result<(Self, PipeWriter)> {
+        let (reader, writer): (PipeReader, PipeWriter) = io::pipe()?;
+        rustix::io::ioctl_fionbio(reader.as_fd(), true)?;
+        let pipe = File::from(OwnedFd::from(reader));
+        let heard = Heard { pipe, begun: Vec::new(), lines: Vec::new(), is_over: false };
+        Ok((Self { heard: Arc::new(Mutex::new(heard)), steps }, writer))
+    }
+
+    /// Hears what was printed by now. `false`: nothing more will come.
+    pub fn listen(&self) -> bool {
+        let mut heard = self.heard.lock().expect("nobody panics with it");
+        let mut bytes = [0; 4096];
+        while !heard.is_over {
+            match heard.pipe.read(&mut bytes) {
+                Ok(0) => heard.is_over = true,
+                Ok(count) => heard.take(&bytes[..count], self.steps.load(Ordering::Acquire)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => heard.is_over = true,
+            }
+        }
+        !heard.is_over
+    }
+
+    /// Listens until nothing more will come, or the command has ended: what it left behind may hold the other end.
+    pub fn attend(&self, has_ended: &AtomicBool) {
+        while !has_ended.load(Ordering::Acquire) && self.listen() {
+            let heard = self.heard.lock().expect("nobody panics with it").pipe.try_clone();
+            let Ok(pipe) = heard else { return };
+            let mut polled = [rustix::event::PollFd::new(&pipe, rustix::event::PollFlags::IN)];
+            let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+            let _ = rustix::event::poll(&mut polled, Some(&look));
+        }
+        self.listen();
+    }
+
+    /// All lines, each with its step.
+    pub fn into_lines(self) -> Vec<(usize, String)> {
+        let mut heard = self.heard.lock().expect("nobody panics with it");
+        if !heard.begun.is_empty() {
+            heard.take(b"\n", self.steps.load(Ordering::Acquire));
+        }
+        std::mem::take(&mut heard.lines)
+    }
+}
+
+impl Heard {
+    fn take(&mut self, bytes: &[u8], step: usize) {
+        for byte in bytes {
+            if *byte == b'\n' {
+                let line = String::from_utf8_lossy(&self.begun).into_owned();
+                self.lines.push((step, line));
+                self.begun.clear();
+            } else {
+                self.begun.push(*byte);
+            }
+        }
+    }
+}

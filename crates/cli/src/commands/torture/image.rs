@@ -1,0 +1,75 @@
+//! Drives as files, with holes where they hold zeros.
+
+use crate::failure::Failure;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use torture::CutDisk;
+use units::SECTOR_BYTES;
+
+/// Bytes of a hole at least.
+const HOLE: usize = 4096;
+
+/// What a drive held before all cuts, and where.
+pub struct Images<'a> {
+    before: &'a [u8],
+    /// Beginnings of pieces that are not zeros.
+    used: Vec<usize>,
+}
+
+impl<'a> Images<'a> {
+    pub fn new(before: &'a [u8]) -> Self {
+        let zeros = [0; HOLE];
+        let used = before.chunks(HOLE).enumerate().filter(|(_, piece)| **piece != zeros[..piece.len()]);
+        Self { before, used: used.map(|(number, _)| number * HOLE).collect() }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        let _ = std::fs::remove_file(path); // whoever still has it keeps the old one
+        let file = File::create(path)?;
+        file.set_len(self.before.len() as u64)?;
+        for at in &self.used {
+            let piece = &self.before[*at..(at + HOLE).min(self.before.len())];
+            file.write_all_at(piece, *at as u64)?;
+        }
+        Ok(file)
+    }
+
+    /// Writes what the drive held before.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_before(&self, path: &Path) -> Result<(), Failure> {
+        self.create(path).map(drop).map_err(|error| Failure::file(path, "written", &error))
+    }
+
+    /// Writes what it holds after a cut: zeros where it cannot be read.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path, disk: &CutDisk<'_>) -> Result<(), Failure> {
+        let write = || {
+            let file = self.create(path)?;
+            let mut bytes = Vec::new();
+            let changed = disk.changed();
+            for run in changed.chunk_by(|one, next| one + 1 == *next) {
+                bytes.clear();
+                for sector in run {
+                    bytes.extend_from_slice(disk.sector(*sector).unwrap_or(&[0; SECTOR_BYTES as usize]));
+                }
+                file.write_all_at(&bytes, run[0] * SECTOR_BYTES)?;
+            }
+            Ok(())
+        };
+        write().map_err(|error| Failure::file(path, "written", &error))
+    }
+
+    /// Writes a whole drive.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        Images::new(bytes).write_before(path)
+    }
+}

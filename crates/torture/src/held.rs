@@ -1,0 +1,127 @@
+//! What a drive holds in a state, looked up and not copied.
+
+use crate::states::States;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use units::SECTOR_BYTES;
+
+/// Identifies contents: 128 bits, a sum over sectors, so that a change costs as much as what it changes. Two states of a
+/// run with the same are taken for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Print(u128);
+
+impl Print {
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0.wrapping_sub(other.0))
+    }
+}
+
+/// What identifies a sector with some contents.
+pub(crate) fn print_of(sector: u64, bytes: &[u8]) -> Print {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, sector).hash(&mut hasher);
+        hasher.write(bytes);
+        u128::from(hasher.finish())
+    };
+    Print(half(0) << 64 | half(1))
+}
+
+/// What a sector holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// What it held when the recording began.
+    Before,
+    /// What a request made of it.
+    Of(usize),
+    /// Something else.
+    Mixed(Box<[u8]>),
+    /// Nothing that can be read.
+    Unreadable,
+}
+
+impl Version {
+    /// The bytes of the sector; zeros where it cannot be read.
+    pub fn bytes<'a>(&'a self, states: &'a States<'_>, sector: u64) -> &'a [u8] {
+        match self {
+            Version::Before => states.bytes_before(sector),
+            Version::Of(request) => states.bytes_of(*request, sector),
+            Version::Mixed(bytes) => bytes,
+            Version::Unreadable => &[0; SECTOR_BYTES as usize],
+        }
+    }
+}
+
+/// What a drive holds.
+pub struct Held<'a> {
+    states: &'a States<'a>,
+    /// All requests before this one are there, but for `over`.
+    floor: usize,
+    over: HashMap<u64, Version>,
+    print: Print,
+    /// A sector whose first read brings something older.
+    pub(crate) stale: Option<u64>,
+}
+
+impl<'a> Held<'a> {
+    pub(crate) fn new(
+        states: &'a States<'a>,
+        floor: usize,
+        over: HashMap<u64, Version>,
+        print: Print,
+        stale: Option<u64>,
+    ) -> Self {
+        Self { states, floor, over, print, stale }
+    }
+
+    /// Some sectors as they are given, and all others as they were when the recording began.
+    pub(crate) fn given(states: &'a States<'a>, sectors: impl IntoIterator<Item = (u64, Version)>) -> Self {
+        let over: HashMap<u64, Version> = sectors.into_iter().collect();
+        let print = over.iter().fold(Print::default(), |all, (sector, version)| {
+            let all = all.with(print_of(*sector, version.bytes(states, *sector)));
+            if *version == Version::Unreadable { all.with(print_of(*sector, b"unreadable")) } else { all }
+        });
+        Self { states, floor: 0, over, print, stale: None }
+    }
+
+    pub(crate) fn print(&self) -> (Print, Option<u64>) {
+        (self.print, self.stale)
+    }
+
+    /// What a sector holds, if it can be read.
+    pub fn sector(&self, sector: u64) -> Option<&[u8]> {
+        match self.over.get(&sector) {
+            Some(Version::Unreadable) => None,
+            Some(version) => Some(version.bytes(self.states, sector)),
+            None => Some(match self.states.last_change(sector, self.floor) {
+                Some(request) => self.states.bytes_of(request, sector),
+                None => self.states.bytes_before(sector),
+            }),
+        }
+    }
+
+    /// What the sector held before it was last written.
+    pub(crate) fn older(&self, sector: u64) -> &[u8] {
+        let newest = match self.over.get(&sector) {
+            Some(Version::Of(request)) => Some(*request),
+            Some(_) => None,
+            None => self.states.last_change(sector, self.floor),
+        };
+        let older = newest.and_then(|newest| self.states.last_change(sector, newest));
+        older.map_or_else(|| self.states.bytes_before(sector), |request| self.states.bytes_of(request, sector))
+    }
+
+    /// All sectors that may hold something else than when the recording began.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = u64> {
+        self.states.touched().iter().copied().chain(self.over.keys().copied())
+    }
+
+    /// What all of it held when the recording began.
+    pub(crate) fn before(&self) -> &[u8] {
+        &self.states.recording.before
+    }
+}

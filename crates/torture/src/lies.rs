@@ -1,0 +1,59 @@
+//! Drives that break a promise on purpose, to see who notices.
+
+/// A promise that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Lie {
+    /// A flush is answered and does nothing.
+    IgnoreFlush,
+    /// A write with FUA is answered as one without.
+    EarlyFua,
+    /// What a flush covers lasts with the next flush only: what came after it may be there without what came before.
+    LateFlush,
+    /// A sector may be torn.
+    TornSector,
+    /// After the cut, the first read of one sector brings what it held before it was last written.
+    StaleRead,
+}
+
+impl Lie {
+    /// All of them by name, with what they say.
+    pub const TABLE: [(&str, &str, Lie); 5] = [
+        ("ignore-flush", "a flush is answered and does nothing", Self::IgnoreFlush),
+        ("early-fua", "a write with FUA is answered as one without", Self::EarlyFua),
+        ("late-flush", "what a flush covers lasts with the next flush only", Self::LateFlush),
+        ("torn-sector", "a sector may be torn", Self::TornSector),
+        ("stale-read", "the first read of one sector brings what it held before", Self::StaleRead),
+    ];
+}
+
+/// Some of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lies(u8);
+
+impl Lies {
+    pub fn new(lies: &[Lie]) -> Self {
+        Self(lies.iter().fold(0, |all, lie| all | 1 << *lie as u8))
+    }
+
+    fn has(self, lie: Lie) -> bool {
+        self.0 >> lie as u8 & 1 == 1
+    }
+
+    /// The number of the flush with which that lasts which the flush `covering` covers.
+    pub fn flush_that_counts(self, covering: usize) -> Option<usize> {
+        (!self.has(Lie::IgnoreFlush)).then_some(covering + usize::from(self.has(Lie::LateFlush)))
+    }
+
+    pub fn ignores_fua(self) -> bool {
+        self.has(Lie::EarlyFua)
+    }
+
+    pub fn tears_sectors(self) -> bool {
+        self.has(Lie::TornSector)
+    }
+
+    pub fn reads_stale(self) -> bool {
+        self.has(Lie::StaleRead)
+    }
+}

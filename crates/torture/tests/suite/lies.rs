@@ -1,0 +1,162 @@
+//! A drive that breaks a promise is noticed by those who rely on it, and by nobody else.
+
+use drive::Fault;
+use std::cell::Cell;
+use torture::{CutDisk, Lie, Torture, Tried};
+
+/// What a program does to let a record last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Flush,
+    Fua,
+    /// A sector is written again and again, each time with a checksum over all of it.
+    InPlace,
+    /// The same without a checksum.
+    InPlaceBare,
+}
+
+fn sector(number: u64, way: Way) -> [u8; 512] {
+    let mut bytes = [number as u8; 512];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    if way == Way::InPlace {
+        let sum = bytes[..504].iter().fold(17_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        bytes[504..].copy_from_slice(&sum.to_le_bytes());
+    }
+    bytes
+}
+
+/// Twenty records. In place: in two sectors in turn, so that one of them is always whole.
+fn run(torture: &Torture, way: Way) -> Tried {
+    let at = |number: u64| if matches!(way, Way::InPlace | Way::InPlaceBare) { number % 2 } else { number };
+    torture
+        .run(
+            |disk| {
+                for number in 1..=20 {
+                    disk.write(at(number) * 512, &sector(number, way), way == Way::Fua)?;
+                    if way != Way::Fua {
+                        disk.flush()?;
+                    }
+                    disk.say(&number.to_string());
+                }
+                Ok(())
+            },
+            |disk, said| {
+                let read = |disk: &mut CutDisk<'_>, at: u64| {
+                    let mut bytes = [0; 512];
+                    disk.read(at * 512, &mut bytes).map(|()| bytes).map_err(|_| format!("{at} cannot be read"))
+                };
+                let is_sound = |bytes: &[u8; 512]| {
+                    let number = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+                    (way != Way::InPlace || *bytes == sector(number, way)).then_some(number)
+                };
+                let places: u64 = if matches!(way, Way::InPlace | Way::InPlaceBare) { 2 } else { 21 };
+                let all: Vec<[u8; 512]> = (0..places).map(|at| read(disk, at)).collect::<Result<_, _>>()?;
+                let newest = all.iter().filter_map(is_sound).max().unwrap_or(0);
+                if (newest as usize) < said.len() {
+                    return Err(format!("{} were promised, and {newest} is the newest", said.len()));
+                }
+                if newest > 20 || newest > 0 && !all.contains(&sector(newest, way)) {
+                    return Err(format!("{newest} is not what was written"));
+                }
+                let gap = (1..newest).find(|number| places > 2 && all[*number as usize] != sector(*number, way));
+                gap.map_or(Ok(()), |gap| Err(format!("{newest} is there, and {gap} is not")))
+            },
+        )
+        .expect("a disk in memory refuses nothing")
+}
+
+fn holds(way: Way, lies: &[Lie]) -> bool {
+    run(&Torture::new(64 << 10).states(3000).lies(lies), way).exploration.found.is_none()
+}
+
+#[test]
+fn whoever_relies_on_a_promise_notices_that_it_is_broken() {
+    for way in [Way::Flush, Way::Fua, Way::InPlace, Way::InPlaceBare] {
+        assert!(holds(way, &[]), "{way:?} relies on what drives promise alone");
+    }
+    for (way, lie) in [
+        (Way::Flush, Lie::IgnoreFlush),
+        (Way::Flush, Lie::LateFlush),
+        (Way::Fua, Lie::EarlyFua),
+        (Way::InPlaceBare, Lie::TornSector),
+        (Way::Flush, Lie::StaleRead),
+    ] {
+        assert!(!holds(way, &[lie]), "{way:?} does not notice {lie:?}");
+    }
+    for (way, lie) in [
+        (Way::Fua, Lie::IgnoreFlush),
+        (Way::Fua, Lie::LateFlush),
+        (Way::Flush, Lie::EarlyFua),
+        (Way::InPlace, Lie::TornSector),
+    ] {
+        assert!(holds(way, &[lie]), "{way:?} does not rely on what {lie:?} breaks");
+    }
+}
+
+/// What the first read brought is brought once: a reader that asks again has the newest.
+#[test]
+fn a_stale_read_comes_once() {
+    let (stale, all) = (Cell::new(0), Cell::new(0));
+    let tried = Torture::new(4096).lies(&[Lie::StaleRead]).states(200).run(
+        |disk| {
+            disk.write(0, &[1; 512], true)?;
+            disk.write(0, &[2; 512], true)
+        },
+        |disk, _| {
+            let mut reads = [[0; 512]; 2];
+            reads.iter_mut().for_each(|bytes| disk.read(0, bytes).unwrap());
+            all.set(all.get() + 1);
+            stale.set(stale.get() + i32::from(reads[0] != reads[1]));
+            (reads[0][0] <= reads[1][0]).then_some(()).ok_or_else(|| format!("{reads:?}"))
+        },
+    );
+    assert!(tried.unwrap().exploration.found.is_none());
+    assert!(stale.get() > 0 && stale.get() < all.get(), "{} of {}", stale.get(), all.get());
+}
+
+const SMALL: [&str; 5] = [
+    "drive.capacity=32MiB",
+    "flash.channels=4",
+    "flash.dies_per_channel=1",
+    "flash.pages_per_block=32",
+    "drive.over_provisioning=200%",
+];
+
+/// A die that is gone with the power: a drive with parity has everything, one without has not.
+#[test]
+fn parity_survives_a_die_that_goes_with_the_power() {
+    for (stack, wanted) in [("raid5-ppc", true), ("page", false)] {
+        let torture = Torture::within(stack, &SMALL).unwrap().faults(&[Fault::Die(1)]).states(300);
+        let tried = run(&torture, Way::Flush);
+        assert_eq!(tried.exploration.found.is_none(), wanted, "{stack}: {}", tried.to_text());
+    }
+}
+
+/// What a simulated drive has lost is found out by comparison, and made small as well.
+#[test]
+fn what_a_volatile_buffer_lost_is_made_as_small_as_it_is() {
+    let settings = [&SMALL[..], &["buffer.nonvolatile=false"]].concat();
+    let tried = Torture::within("two-level", &settings).unwrap().states(400).run(
+        |disk| {
+            for number in 1..=40 {
+                disk.write(number * 4096, &[number as u8; 4096], false)?;
+            }
+            disk.say("all");
+            // Something else happens, so that there are cuts after it.
+            disk.write(0, &[7; 4096], false)
+        },
+        |disk, said| {
+            let mut bytes = [0; 512];
+            let gone = (1..=40).find(|number| {
+                disk.read(number * 4096, &mut bytes).unwrap();
+                bytes[0] == 0
+            });
+            if said.is_empty() { Ok(()) } else { gone.map_or(Ok(()), |gone| Err(format!("{gone} is gone"))) }
+        },
+    );
+    let tried = tried.unwrap();
+    let found = tried.exploration.found.as_ref().expect("nothing was flushed");
+    assert!(found.drawn.missing().count() > 1, "{found:?}");
+    assert_eq!(found.smallest.missing().count(), 1, "one page is enough: {}", tried.to_text());
+    assert!(tried.to_text().contains("lost"), "{}", tried.to_text());
+}

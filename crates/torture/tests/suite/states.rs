@@ -1,0 +1,113 @@
+//! What a state holds, against doing all of its requests one after the other.
+
+use engine::random::Stream;
+use serve::{Order, OrderKind};
+use torture::{CrashState, Fate, Guarantee, Lie, Recorded, Recording, States, Step};
+
+const SECTORS: u64 = 48;
+
+/// Overlapping writes, trims, flushes and FUA, some under way at once, some never answered.
+fn recorded(seed: u64) -> Recording {
+    let mut stream = Stream::new(seed, "requests");
+    let mut recording = Recording { before: vec![9; (SECTORS * 512) as usize], ..Recording::default() };
+    let mut under_way = Vec::new();
+    for number in 0..60 {
+        let kind = match stream.below(10) {
+            0 | 1 => OrderKind::Flush,
+            2 => OrderKind::Trim,
+            _ => OrderKind::Write,
+        };
+        let first = stream.below(SECTORS);
+        let count = if kind == OrderKind::Flush { 0 } else { 1 + stream.below((SECTORS - first).min(6)) };
+        let order = Order { kind, offset: first * 512, length: count as u32 * 512, fua: stream.chance(0.2) };
+        let payload =
+            if kind == OrderKind::Write { vec![number as u8 + 10; order.length as usize] } else { Vec::new() };
+        recording.requests.push(Recorded { order, payload: payload.into() });
+        recording.steps.push(Step::Asked(number));
+        under_way.push(number);
+        while under_way.len() > 3 || !under_way.is_empty() && stream.chance(0.5) {
+            let one = under_way.swap_remove(stream.below(under_way.len() as u64) as usize);
+            if one != 20 {
+                recording.steps.push(Step::Answered(one)); // that one was refused
+            }
+        }
+    }
+    recording
+}
+
+/// All sectors after doing what a state says, one request after the other.
+fn done_again(recording: &Recording, states: &States<'_>, state: &CrashState) -> Vec<u8> {
+    let mut bytes = recording.before.clone();
+    for (number, Recorded { order, payload }) in recording.requests.iter().enumerate() {
+        let span = states.span(number);
+        if span.asked > state.step || order.kind == OrderKind::Flush {
+            continue;
+        }
+        let mut new = payload.to_vec();
+        new.resize(order.length as usize, 0);
+        let own = state.fates.iter().find(|(open, _)| *open == number);
+        assert_eq!(own.is_some(), span.lasts > state.step, "what lasts has no fate of its own, and all else has");
+        let part = match own.map_or(Fate::Kept, |(_, fate)| *fate) {
+            Fate::Kept => 0..new.len(),
+            Fate::Lost => 0..0,
+            Fate::Torn { first, sectors, bytes } => {
+                let first = first as usize * 512;
+                first..first + sectors as usize * 512 + bytes as usize
+            }
+        };
+        let at = order.offset as usize;
+        bytes[at + part.start..at + part.end].copy_from_slice(&new[part]);
+    }
+    bytes
+}
+
+#[test]
+fn a_state_holds_what_its_requests_leave_one_after_the_other() {
+    let mut torn = [0; 3];
+    for seed in 0..20 {
+        let recording = recorded(seed);
+        for (_, _, guarantee) in Guarantee::TABLE {
+            for lies in [&[][..], &[Lie::IgnoreFlush, Lie::TornSector], &[Lie::LateFlush, Lie::EarlyFua]] {
+                let states = States::with_lies(&recording, guarantee, lies);
+                for number in 0..100 {
+                    let state = states.draw(seed, number);
+                    for (_, fate) in &state.fates {
+                        if let Fate::Torn { first, bytes, .. } = fate {
+                            torn[if *bytes > 0 { 2 } else { usize::from(*first > 0) }] += 1;
+                        }
+                    }
+                    let wanted = done_again(&recording, &states, &state);
+                    let held = states.held(&state);
+                    for sector in 0..SECTORS {
+                        let wanted = &wanted[sector as usize * 512..][..512];
+                        assert!(
+                            held.sector(sector) == Some(wanted),
+                            "seed {seed}, {number}, sector {sector}: {state:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        torn.iter().all(|count| *count > 100),
+        "requests are torn at their begin, their end and in a sector: {torn:?}"
+    );
+}
+
+/// Two states that hold the same are checked once, and two that do not are both checked.
+#[test]
+fn states_are_taken_for_the_same_where_they_hold_the_same() {
+    let recording = recorded(3);
+    let states = States::new(&recording, Guarantee::AnyOrder);
+    let limits = torture::Limits { seed: 1, first: 0, states: 3000, smaller: 0 };
+    let mut seen = std::collections::HashSet::new();
+    let found =
+        torture::explore(&recording, &states, limits, &mut |_| std::ops::ControlFlow::Continue(()), &mut |disk, _| {
+            assert!(seen.insert(disk.to_bytes()), "the same bytes are checked again");
+            Some(torture::Verdict::Holds)
+        });
+    let all: std::collections::HashSet<Vec<u8>> =
+        (0..3000).map(|number| done_again(&recording, &states, &states.draw(1, number))).collect();
+    assert_eq!((found.checked as usize, seen.len()), (all.len(), all.len()));
+}
