@@ -17,6 +17,7 @@ mod harness;
 mod held;
 mod lies;
 mod recording;
+mod report;
 mod simulated;
 mod states;
 
@@ -26,5 +27,6 @@ pub use harness::{Torture, TortureError, Tried};
 pub use held::Held;
 pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
+pub use report::{Asked, Report};
 pub use simulated::explore_drive;
 pub use states::{CrashState, Fate, Guarantee, NEVER, Span, States};

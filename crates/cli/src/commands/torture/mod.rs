@@ -1,17 +1,14 @@
 //! `nandarium torture`: a program's requests are recorded once, and what power cuts may leave of them is checked.
 
 mod command;
-mod document;
 mod ears;
 mod image;
-mod page;
 
 use super::results;
 use crate::arguments::TortureArguments;
 use crate::failure::{FAILED, Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
 use command::{Ending, Job, Mount};
-use document::Report;
 use drive::{Drive, Fault};
 use ears::Ears;
 use image::Images;
@@ -23,8 +20,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use torture::{
-    CrashState, CutDisk, Exploration, Guarantee, Lie, Limits, Recorder, Recording, States, Verdict, ask, explore,
-    explore_drive,
+    Asked, CrashState, CutDisk, Exploration, Guarantee, Lie, Limits, Recorder, Recording, Report, States, Verdict, ask,
+    explore, explore_drive,
 };
 
 /// Checks that making a failure smaller may take.
@@ -86,14 +83,16 @@ impl Torture<'_> {
         let exploration = self.check_all(&recording, &states, drive)?;
         let seconds = began.elapsed().as_secs_f64();
         let is_interrupted = watch::stop().load(Ordering::Relaxed);
-        let report = Report { arguments, states: &states, recording: &recording, exploration: &exploration, seconds };
+        let asked = self.asked();
+        let (recording, states, exploration) = (&recording, &states, &exploration);
+        let report = Report { asked: &asked, recording, states, exploration, seconds };
         if let Some(out) = &arguments.out {
             self.write(out, &report)?;
         }
         if arguments.json {
-            output::print(&format!("{:#}\n", report.document()))?;
+            output::print(&format!("{:#}\n", report.to_json()))?;
         } else {
-            output::print(&report.text(is_interrupted))?;
+            output::print(&report.to_text(is_interrupted))?;
         }
         let code = match () {
             () if is_interrupted => INTERRUPTED,
@@ -101,6 +100,23 @@ impl Torture<'_> {
             () => return Ok(()),
         };
         Err(Failure { code, message: String::new() })
+    }
+
+    fn asked(&self) -> Asked {
+        let arguments = self.arguments;
+        let command = |option: &str, text: &str| (option.to_owned(), text.to_owned());
+        let mount = arguments.mount.iter().map(|mount| command("--mount", mount));
+        let prepare = arguments.prepare.iter().map(|prepare| command("--prepare", prepare));
+        let both = [command("--workload", &arguments.workload), command("--check", &arguments.check)];
+        Asked {
+            seed: arguments.seed,
+            cuts: arguments.cuts.clone(),
+            guarantee: arguments.guarantee.clone(),
+            lies: arguments.lie.clone(),
+            faults: arguments.fault.clone(),
+            commands: mount.chain(prepare).chain(both).collect(),
+            again: "the same command with --replay".to_owned(),
+        }
     }
 
     /// Serves a drive to `--prepare`, and to `--workload` while it is recorded.
@@ -213,8 +229,8 @@ impl Torture<'_> {
 
     /// Writes the document, the page, and what the drive held before and after the smallest failure.
     fn write(&self, out: &Path, report: &Report<'_>) -> Result<(), Failure> {
-        output::write_file(&out.join("torture.json"), &format!("{:#}\n", report.document()))?;
-        output::write_file(&out.join("torture.html"), &page::render(report))?;
+        output::write_file(&out.join("torture.json"), &format!("{:#}\n", report.to_json()))?;
+        output::write_file(&out.join("torture.html"), &report.to_page())?;
         if let Some(found) = &report.exploration.found {
             Images::write_whole(&out.join("before.img"), &report.recording.before)?;
             Images::write_whole(&out.join("after.img"), &found.image)?;

@@ -1,9 +1,10 @@
 //! A page about a failure: what was asked of the drive before the cut, and what of it survived.
 
-use super::document::Report;
+use super::Report;
+use crate::explore::{Found, fate_in_words, kind_in_words};
+use crate::states::{Fate, NEVER};
 use figures::{Page, each, escape, frame};
 use std::fmt::Write as _;
-use torture::{Fate, Found, NEVER, fate_in_words, kind_in_words};
 use units::SECTOR_BYTES;
 
 /// Requests before the cut, and after it, that are shown.
@@ -29,20 +30,13 @@ pub fn render(report: &Report<'_>) -> String {
         report.flushes(),
         report.recording.said.len(),
         exploration.states,
-        escape(if report.arguments.cuts == "drive" { "cuts within the drive" } else { &report.arguments.guarantee }),
+        escape(&report.by()),
         exploration.checked,
         report.rate(),
         if exploration.found.is_none() { " That proves nothing beyond these states." } else { "" },
     );
-    let commands = [
-        ("--prepare", report.arguments.prepare.as_deref()),
-        ("--workload", Some(report.arguments.workload.as_str())),
-        ("--check", Some(report.arguments.check.as_str())),
-    ];
-    let commands = each(commands, |(option, text)| {
-        text.map_or_else(String::new, |text| {
-            format!("<tr><td>{option}</td><td><code>{}</code></td></tr>", escape(text))
-        })
+    let commands = each(&report.asked.commands, |(option, text)| {
+        format!("<tr><td>{}</td><td><code>{}</code></td></tr>", escape(option), escape(text))
     });
     let what = format!(
         "<section><h2>What was run</h2><div class=\"wide\"><table><thead><tr><th>option</th><th>command</th></tr>\
@@ -58,14 +52,13 @@ fn failure(report: &Report<'_>, found: &Found) -> String {
     });
     let lead = format!(
         "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {} missing is enough to make the check \
-         fail; {} were missing as it was drawn.{stale}</p><p class=\"advice\">The same command with \
-         <code>--replay {}</code> shows it again. Before and after it the drive held <code>before.img</code> and \
-         <code>after.img</code>.</p>",
+         fail; {} were missing as it was drawn.{stale}</p><p class=\"advice\">To see it again: {} {}.</p>",
         escape(&found.why),
         found.smallest.step,
         report.recording.steps.len(),
         if missing == 1 { "One request".to_owned() } else { format!("{missing} requests") },
         found.drawn.missing().count(),
+        escape(&report.asked.again),
         found.number,
     );
     lead + &timeline(report, found) + &table(report, found) + "</section>"

@@ -1,41 +1,71 @@
-//! What was found, as text and as JSON.
+//! What was found, as text, as JSON and as a page.
 
-use crate::arguments::TortureArguments;
+mod page;
+
+use crate::explore::{Exploration, fate_in_words, kind_in_words};
+use crate::recording::Recording;
+use crate::states::{CrashState, Fate, States};
 use serde_json::{Value, json};
 use serve::OrderKind;
-use torture::{CrashState, Exploration, Fate, Recording, States, fate_in_words, kind_in_words};
 use units::SECTOR_BYTES;
 
 /// Version of the JSON form.
 const SCHEMA: &str = "nandarium.torture/2";
 
+/// What was asked for, by the names that users give.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// What drew the states.
+    pub seed: u64,
+    /// Where states come from: `promise` or `drive`.
+    pub cuts: String,
+    /// See [`Guarantee::TABLE`](crate::Guarantee::TABLE).
+    pub guarantee: String,
+    /// See [`Lie::TABLE`](crate::Lie::TABLE).
+    pub lies: Vec<String>,
+    /// What fails with the power.
+    pub faults: Vec<String>,
+    /// Options and commands that were run, for the page.
+    pub commands: Vec<(String, String)>,
+    /// How to see a failure again, but for its number.
+    pub again: String,
+}
+
 /// Everything there is to tell.
 pub struct Report<'a> {
-    pub arguments: &'a TortureArguments,
-    pub states: &'a States<'a>,
+    /// What was asked for.
+    pub asked: &'a Asked,
+    /// What was recorded.
     pub recording: &'a Recording,
+    /// The states it may leave.
+    pub states: &'a States<'a>,
+    /// What was looked at and found.
     pub exploration: &'a Exploration,
     /// Time that all checks took.
     pub seconds: f64,
 }
 
 impl Report<'_> {
-    pub fn flushes(&self) -> usize {
+    fn flushes(&self) -> usize {
         self.recording.requests.iter().filter(|request| request.order.kind == OrderKind::Flush).count()
     }
 
     /// States a second.
-    pub fn rate(&self) -> f64 {
+    fn rate(&self) -> f64 {
         self.exploration.states as f64 / self.seconds.max(1e-9)
     }
 
-    /// Whether a request must be there after a cut at a step.
-    pub fn must_last(&self, request: usize, step: usize) -> bool {
-        self.states.span(request).lasts <= step
+    fn by(&self) -> String {
+        let by = if self.asked.cuts == "drive" { "cuts within the drive" } else { self.asked.guarantee.as_str() };
+        [by].into_iter()
+            .chain(self.asked.lies.iter().chain(&self.asked.faults).map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
-    pub fn text(&self, is_interrupted: bool) -> String {
-        let (arguments, exploration) = (self.arguments, self.exploration);
+    /// Lines for a terminal. `is_interrupted`: the user ended it.
+    pub fn to_text(&self, is_interrupted: bool) -> String {
+        let exploration = self.exploration;
         let text = format!(
             "recorded  {} requests, {} of them flushes; the workload said {} lines\n\
              states    {} drawn, {} checked (the others held the same), {:.1} s, {:.0} states a second\n",
@@ -50,31 +80,35 @@ impl Report<'_> {
         match &exploration.found {
             None => {
                 let so_far = if is_interrupted { ", and then it was interrupted" } else { "" };
-                let by = if arguments.cuts == "drive" { "cuts within the drive" } else { &arguments.guarantee };
-                text + &format!("verdict   holds, as far as these go ({by}){so_far}\n")
+                text + &format!("verdict   holds, as far as these go ({}){so_far}\n", self.by())
             }
             Some(found) => {
-                let again = format!("again     the same command with --replay {}\n", found.number);
-                text + &found.to_text(self.recording) + &again
+                text + &found.to_text(self.recording) + &format!("again     {} {}\n", self.asked.again, found.number)
             }
         }
     }
 
-    pub fn document(&self) -> Value {
-        let (arguments, recording, exploration) = (self.arguments, self.recording, self.exploration);
+    /// The document, whose schema is `docs/schemas/torture.schema.json`.
+    pub fn to_json(&self) -> Value {
+        let (asked, recording, exploration) = (self.asked, self.recording, self.exploration);
         let failure = exploration.found.as_ref().map(|failure| {
             json!({"state": failure.number, "why": failure.why, "steps_before_the_cut": failure.smallest.step,
                 "lost": self.lost(&failure.smallest), "lost_as_drawn": self.lost(&failure.drawn),
                 "stale_sector": failure.smallest.stale})
         });
         json!({
-            "schema": SCHEMA, "seed": arguments.seed, "cuts": arguments.cuts, "guarantee": arguments.guarantee,
-            "lies": arguments.lie, "faults": arguments.fault,
+            "schema": SCHEMA, "seed": asked.seed, "cuts": asked.cuts, "guarantee": asked.guarantee,
+            "lies": asked.lies, "faults": asked.faults,
             "bytes": recording.before.len(), "requests": recording.requests.len(), "flushes": self.flushes(),
             "steps": recording.steps.len(), "lines_said": recording.said.len(), "states": exploration.states,
             "checked": exploration.checked, "checks_to_make_it_smaller": exploration.smaller,
             "seconds": self.seconds, "holds": exploration.found.is_none(), "failure": failure,
         })
+    }
+
+    /// A page with the last requests before the cut, and what became of them.
+    pub fn to_page(&self) -> String {
+        page::render(self)
     }
 
     fn lost(&self, state: &CrashState) -> Vec<Value> {
@@ -83,7 +117,7 @@ impl Report<'_> {
             let all = u64::from(order.length) / SECTOR_BYTES;
             json!({"request": number, "op": kind_in_words(order.kind), "offset": order.offset,
                 "bytes": order.length, "what": fate_in_words(*fate, all),
-                "had_to_last": self.must_last(*number, state.step)})
+                "had_to_last": self.states.span(*number).lasts <= state.step})
         };
         state.missing().map(one).collect()
     }
