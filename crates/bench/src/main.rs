@@ -3,6 +3,8 @@
 //! Machines are noisy: where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
 //! before and after, and each row shows its ratio to the better of the two.
 
+mod against;
+mod cuts;
 mod rows;
 mod sizes;
 mod yardstick;
@@ -29,6 +31,12 @@ struct Arguments {
     /// largest).
     #[arg(long, conflicts_with_all = ["smoke", "only", "serving"])]
     sizes: bool,
+    /// Run another build of this program and this one in turns, and print the best of each row side by side.
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["smoke", "serving", "sizes"])]
+    against: Option<PathBuf>,
+    /// Rounds of --against.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "against")]
+    rounds: u32,
     /// Folder for the figures as JSON.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -41,6 +49,9 @@ fn main() {
     }
     if arguments.sizes {
         return by_size(arguments.out.as_deref());
+    }
+    if let Some(other) = &arguments.against {
+        return in_turns(other, &arguments);
     }
     let scale = if arguments.smoke { Scale::Smoke } else { Scale::Full };
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
@@ -61,6 +72,22 @@ fn main() {
         let text = json!({"scale": format!("{scale:?}"), "only": arguments.only, "rows": lines,
             "yardsticks": references.as_ref().map(yardstick::References::to_json)});
         write(folder, "bench.json", &text);
+    }
+}
+
+/// Another build and this one.
+fn in_turns(other: &Path, arguments: &Arguments) {
+    match against::measure(other, arguments.rounds, arguments.only.as_deref()) {
+        Ok(pairs) => {
+            against::print(&pairs);
+            if let Some(folder) = &arguments.out {
+                write(folder, "against.json", &against::to_json(&pairs, other, arguments.rounds));
+            }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is measured.
 
+use crate::cuts;
 use nand::{CountedFlash, Flash};
 use serde_json::{Value, json};
 use simulator::run::{Ended, Loop, RunPlan, run};
@@ -119,7 +120,7 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 14] = [
+pub(crate) const GROUPS: [Group; 15] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
@@ -134,6 +135,7 @@ pub(crate) const GROUPS: [Group; 14] = [
     ("hybrid", hybrid),
     ("stripe", striped),
     ("zones", coded),
+    ("torture", cuts::measure),
 ];
 
 /// Measures every row, or those of the group called `only`.

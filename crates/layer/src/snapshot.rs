@@ -43,6 +43,8 @@ macro_rules! section {
             pub fn $put(&mut self, section: &'static str, values: impl ExactSizeIterator<Item = $type>) {
                 self.header(section, size_of::<$type>(), values.len());
                 let begin = self.bytes.len();
+                // A large table is most of a snapshot: growing by half would hold it twice.
+                self.bytes.reserve_exact(values.len() * size_of::<$type>());
                 self.bytes.resize(begin + values.len() * size_of::<$type>(), 0);
                 for (bytes, value) in self.bytes[begin..].chunks_exact_mut(size_of::<$type>()).zip(values) {
                     bytes.copy_from_slice(&value.to_le_bytes());

@@ -149,7 +149,8 @@ impl RunResult {
 
     /// Whether it was recorded what requests waited for.
     pub fn has_causes(&self) -> bool {
-        self.sim_ns > 0 && self.config.get(CAUSES_KEY).is_none_or(|value| value == "true")
+        let is = |key: &str, value: &str| self.config.get(key).is_some_and(|own| own == value);
+        self.sim_ns > 0 && (!is(CAUSES_KEY, "false") || is("engine.service", "serial"))
     }
 
     fn reads_and_writes(&self) -> LatencyRecorder {

@@ -17,7 +17,7 @@ use nand::{
 };
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
-use units::{BlockId, DieId, Geometry, GeometryError, Shape, quantity};
+use units::{BlockId, DieId, Geometry, Shape, quantity};
 use zones::ZonePlan;
 
 /// Everything needed to build drives of one configuration.
@@ -70,27 +70,6 @@ fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
 }
 
-/// Why there is no flash of such a shape, and what to change.
-fn impossible(error: &GeometryError, capacity: u64, page: u64, units: Units) -> ConfigError {
-    let remedy = match *error {
-        // As much less as it is too much, and a little for what is rounded up to whole blocks.
-        GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
-            let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
-            let lower = quantity::size_at_most(fitting, page).unwrap_or_default();
-            // What is mapped is numbered: larger units are fewer.
-            let larger = page * value.div_ceil(limit).next_power_of_two();
-            let key = if larger <= u64::from(units.page_bytes) { "ftl.unit" } else { "flash.page_size" };
-            let [larger, whole] = [larger, capacity].map(quantity::format_size);
-            format!("set {key} = \"{larger}\", or lower drive.capacity from {whole} to \"{lower}\"")
-        }
-        GeometryError::TooLarge { field: GeometryError::DIES, .. } => {
-            "lower flash.channels or flash.dies_per_channel".to_owned()
-        }
-        _ => "lower drive.capacity or raise flash.page_size".to_owned(),
-    };
-    together(format!("{error}; {remedy}"))
-}
-
 /// The first key if it is set, else the other.
 fn of_either(values: &Values, first: &'static str, other: &'static str) -> &'static str {
     if values.get(first).is_some() { first } else { other }
@@ -141,7 +120,8 @@ impl DrivePlan {
             None => Self::shape(&config, user_pages, stripes.as_ref(), units)?,
         };
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
-        let geometry = geometry.map_err(|error| impossible(&error, capacity, page, units))?;
+        let geometry =
+            geometry.map_err(|error| unit::impossible(&error, capacity, page, units, lockstep.chips() > 1))?;
         let plan = Self {
             part: Self::part(&config, lockstep, units)?,
             scale,
@@ -459,6 +439,9 @@ impl DrivePlan {
         let has_contents = keys::CONTENTS.read(&self.config.values) != ContentsKind::None;
         // The map in both directions; 16 bytes a sector of what is expected.
         let maps = 4 * (user + pages);
+        // A preconditioned state is kept as well.
+        let is_kept = keys::PRECONDITION.read(&self.config.values) != crate::config::Precondition::None;
+        let maps = if is_kept { 2 * maps } else { maps };
         let expected = if has_contents && !carries { 16 * self.host_sectors() } else { 0 };
         // Kind, logical page and sequence number of each page.
         let areas = if has_contents { 13 * pages } else { 0 };

@@ -6,11 +6,12 @@
 //!
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
+use crate::config::ConfigError;
 use ftl::mapping::Mapping;
 use layer::{Choices, Parameter, ParameterKind, Value, Values};
 use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
-use units::Geometry;
 use units::quantity::{format_size, parse_duration};
+use units::{Geometry, GeometryError, Shape, quantity};
 
 /// The mapping unit.
 const UNIT: &str = "ftl.unit";
@@ -428,4 +429,36 @@ fn times(values: &Values, key: &str) -> Result<Option<PageTimes>, String> {
     PageTimes::new(&times)
         .map(Some)
         .ok_or_else(|| format!("{key} has {count} times; a word line has 1 to {PAGE_TYPES} pages"))
+}
+/// Why there is no flash of such a shape, and what to change.
+pub(crate) fn impossible(
+    error: &GeometryError,
+    capacity: u64,
+    page: u64,
+    units: Units,
+    is_superpage: bool,
+) -> ConfigError {
+    let remedy = match *error {
+        // As much less as it is too much, and a little for what is rounded up to whole blocks.
+        GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
+            let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
+            let lower = quantity::size_at_most(fitting, page).unwrap_or_default();
+            // What is mapped is numbered: larger units are fewer. A superpage is as large as it can be.
+            let larger = page * value.div_ceil(limit).next_power_of_two();
+            let keys = match () {
+                () if is_superpage || larger > Shape::PAGE_BYTES_MAX => "",
+                () if larger <= u64::from(units.page_bytes) => "ftl.unit",
+                () if units.page_bytes > page as u32 => "flash.page_size and ftl.unit",
+                () => "flash.page_size",
+            };
+            let [larger, whole] = [larger, capacity].map(quantity::format_size);
+            let set = if keys.is_empty() { String::new() } else { format!("set {keys} = \"{larger}\", or ") };
+            format!("{set}lower drive.capacity from {whole} to \"{lower}\"")
+        }
+        GeometryError::TooLarge { field: GeometryError::DIES, .. } => {
+            "lower flash.channels or flash.dies_per_channel".to_owned()
+        }
+        _ => "lower drive.capacity or raise flash.page_size".to_owned(),
+    };
+    ConfigError::Together { problem: format!("{error}; {remedy}") }
 }

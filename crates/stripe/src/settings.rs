@@ -307,7 +307,7 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
     };
     if layout.pages() >= 1 << 31 {
         return Err(format!(
-            "with parity the drive has {} pages; the limit is {}; lower drive.capacity or raise flash.page_size",
+            "the stripes of the drive have {} pages; the limit is {}; lower drive.capacity or raise flash.page_size",
             layout.pages(),
             (1_u64 << 31) - 1
         ));

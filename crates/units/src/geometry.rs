@@ -96,13 +96,16 @@ impl GeometryError {
     /// Field of [`GeometryError::TooLarge`] for dies.
     pub const DIES: &'static str = "the number of dies";
     /// The same for pages.
-    pub const PAGES: &'static str = "the number of flash pages";
+    pub const PAGES: &'static str = "the number of units that are mapped, spare ones included,";
 }
 
 /// Most pages in a drive: the high bit of an address is kept for other uses of a map entry.
 const PAGES_LIMIT: u64 = 1 << 31;
 
 impl Shape {
+    /// Largest flash page, bytes.
+    pub const PAGE_BYTES_MAX: u64 = 64 * SECTOR_BYTES;
+
     /// Checks every bound named in the field descriptions.
     ///
     /// # Errors
@@ -124,7 +127,7 @@ impl Shape {
             return Err(GeometryError::PageSize { bytes: self.page_bytes });
         }
         for (field, value, limit) in [
-            ("flash.page_size", u64::from(self.page_bytes), 64 * SECTOR_BYTES),
+            ("flash.page_size", u64::from(self.page_bytes), Self::PAGE_BYTES_MAX),
             ("flash.pages_per_block", u64::from(self.pages_per_block), Geometry::PAGES_PER_BLOCK_MAX),
             (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
             (GeometryError::PAGES, self.pages_u64(), PAGES_LIMIT),

@@ -29,12 +29,15 @@ pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
         let differ: Vec<String> = other
             .config
             .iter()
-            .filter(|(key, value)| first.config.get(*key) != Some(*value))
+            .filter(|(key, value)| first.config.get(*key) != Some(*value) && *key != metrics::CAUSES_KEY)
             .map(|(key, value)| {
                 let before = first.config.get(key).map_or("nothing", String::as_str);
                 format!("{key} = {value} (not {before})")
             })
             .collect();
+        if differ.is_empty() && first.config.get(metrics::CAUSES_KEY) != other.config.get(metrics::CAUSES_KEY) {
+            return format!("{} records other causes than {}, and gave its result.", other.stack, first.stack);
+        }
         if differ.is_empty() {
             return format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack);
         }
