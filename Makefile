@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: web/dist/report.js ## everything, release mode
@@ -171,6 +171,9 @@ bench-sizes: ## what a request costs on drives of 8 GiB to 8 TB
 
 bench-serving: build ## the block device server against another, by fio
 	$(CARGO) run --release -p nandarium-bench -- --serving
+
+torture: ## a log under power cuts within drives of every stack
+	$(CARGO) test --release -p nandarium-torture --test suite -- --ignored --nocapture
 
 crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}

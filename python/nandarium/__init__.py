@@ -7,7 +7,7 @@
 >>> result.latency.write.p99 >= result.latency.write.p50
 True
 
-`run`, `compare`, `sweep` and `life` do what the commands of these names do, with the same hashes; `optimize` searches a plan;
+`run`, `compare`, `sweep` and `life` do what the commands of these names do, with the same hashes; `optimize` searches a plan; `torture` cuts the power;
 `Requests` takes requests from arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in
 Python. docs/python.md has more.
 """
@@ -22,6 +22,7 @@ from ._run import compare, run
 from ._stack import Shape, Stack
 from ._sweep import SweepResult, sweep
 from ._table import Table
+from ._torture import Disk, Tortured, torture
 from ._trace import Record, TraceInfo, trace_info
 from ._values import Settings, Value
 from ._workload import Requests, Workload
@@ -49,6 +50,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "Cost",
+    "Disk",
     "DriveFull",
     "IntegrityError",
     "InternalError",
@@ -71,6 +73,7 @@ __all__ = [
     "Stack",
     "SweepResult",
     "Table",
+    "Tortured",
     "TraceInfo",
     "Value",
     "Wear",
@@ -90,6 +93,7 @@ __all__ = [
     "run",
     "stacks",
     "sweep",
+    "torture",
     "trace_info",
     "workloads",
 ]

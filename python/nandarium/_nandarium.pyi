@@ -7,8 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
+_bytes = bytes
+
 __all__ = [
     "CommitView",
+    "Disk",
     "Errand",
     "EvictionView",
     "Grid",
@@ -84,6 +87,25 @@ class Outcome:
 @final
 class RequestColumns:
     def __new__(cls, op: Any, first_sector: Any, sectors: Any, arrival: Any | None = None, fua: Any | None = None) -> RequestColumns: ...
+
+@final
+class Disk:
+    """A disk: what a workload writes to, or what a power cut has left of it.
+
+    Offsets and lengths are in bytes, multiples of a sector of 512.
+
+    Raises:
+        ValueError: not whole sectors, or beyond the end; a workload or check that has ended.
+        OSError: a sector cannot be read.
+    """
+
+    @property
+    def bytes(self) -> int: ...
+    def read(self, offset: int, length: int) -> _bytes: ...
+    def write(self, offset: int, data: _bytes, fua: bool = False) -> None: ...
+    def trim(self, offset: int, length: int) -> None: ...
+    def flush(self) -> None: ...
+    def say(self, line: str) -> None: ...
 
 @final
 class Stop:

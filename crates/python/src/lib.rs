@@ -22,6 +22,7 @@ mod policies;
 mod requests;
 mod run;
 mod sweeps;
+mod torture;
 
 #[pyo3::pymodule]
 mod _nandarium {
@@ -53,4 +54,6 @@ mod _nandarium {
     use crate::run::{Stop, run};
     #[pymodule_export]
     use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
+    #[pymodule_export]
+    use crate::torture::{Disk, torture};
 }

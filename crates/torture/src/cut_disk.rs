@@ -4,6 +4,7 @@ use crate::held::Held;
 use nbd::ErrorNumber;
 use serve::{Answer, Answers, Control, Order, OrderKind, Target};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use units::SECTOR_BYTES;
 
@@ -12,14 +13,16 @@ const SECTOR: usize = SECTOR_BYTES as usize;
 /// What a disk held, and over that what was written since. Nothing of it goes back.
 pub struct CutDisk<'a> {
     held: Contents<'a>,
-    written: HashMap<u64, Box<[u8; SECTOR]>>,
-    /// A sector whose next read brings something older.
-    stale: Option<u64>,
+    /// Sectors that hold something else; nothing: they cannot be read.
+    over: HashMap<u64, Option<Box<[u8; SECTOR]>>>,
+    /// A sector, and what its next read brings.
+    stale: Option<(u64, Box<[u8]>)>,
     answers: Answers,
 }
 
 enum Contents<'a> {
     Bytes(&'a [u8]),
+    Shared(Arc<Vec<u8>>),
     Held(&'a Held<'a>),
 }
 
@@ -27,14 +30,15 @@ impl Contents<'_> {
     fn all(&self) -> &[u8] {
         match self {
             Contents::Bytes(bytes) => bytes,
+            Contents::Shared(bytes) => bytes,
             Contents::Held(held) => held.before(),
         }
     }
 
     fn sector(&self, sector: u64) -> Option<&[u8]> {
         match self {
-            Contents::Bytes(bytes) => Some(&bytes[sector as usize * SECTOR..][..SECTOR]),
             Contents::Held(held) => held.sector(sector),
+            _ => Some(&self.all()[sector as usize * SECTOR..][..SECTOR]),
         }
     }
 }
@@ -42,13 +46,33 @@ impl Contents<'_> {
 impl<'a> CutDisk<'a> {
     /// A disk that holds `bytes`, whole sectors.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { held: Contents::Bytes(bytes), written: HashMap::new(), stale: None, answers: Answers::default() }
+        Self::with(Contents::Bytes(bytes))
+    }
+
+    /// The same, without a borrow.
+    pub fn shared(bytes: Arc<Vec<u8>>) -> CutDisk<'static> {
+        CutDisk::with(Contents::Shared(bytes))
     }
 
     /// A disk as a cut left it.
     pub fn of(held: &'a Held<'a>) -> Self {
-        let stale = held.stale;
-        Self { held: Contents::Held(held), written: HashMap::new(), stale, answers: Answers::default() }
+        let stale = held.stale.map(|sector| (sector, held.older(sector).into()));
+        Self { stale, ..Self::with(Contents::Held(held)) }
+    }
+
+    fn with(held: Contents<'a>) -> Self {
+        Self { held, over: HashMap::new(), stale: None, answers: Answers::default() }
+    }
+
+    /// The same disk, without a borrow. `before`: what it held when the recording began.
+    pub fn detached(&self, before: Arc<Vec<u8>>) -> CutDisk<'static> {
+        let mut disk = CutDisk::shared(before);
+        for sector in self.changed() {
+            let bytes = self.sector(sector).map(|bytes| Box::new(bytes.try_into().expect("it is a sector")));
+            disk.over.insert(sector, bytes);
+        }
+        disk.stale.clone_from(&self.stale);
+        disk
     }
 
     /// Its size.
@@ -58,7 +82,10 @@ impl<'a> CutDisk<'a> {
 
     /// What a sector holds, if it can be read. It leaves a stale read for others.
     pub fn sector(&self, sector: u64) -> Option<&[u8]> {
-        self.written.get(&sector).map_or_else(|| self.held.sector(sector), |bytes| Some(&bytes[..]))
+        match self.over.get(&sector) {
+            Some(bytes) => bytes.as_ref().map(|bytes| &bytes[..]),
+            None => self.held.sector(sector),
+        }
     }
 
     /// Reads whole sectors from byte `offset` on.
@@ -73,11 +100,8 @@ impl<'a> CutDisk<'a> {
         for (part, bytes) in into.chunks_exact_mut(SECTOR).enumerate() {
             let sector = offset / SECTOR_BYTES + part as u64;
             bytes.copy_from_slice(self.sector(sector).ok_or(ErrorNumber::Io)?);
-            if self.stale == Some(sector) {
-                self.stale = None;
-                if let Contents::Held(held) = &self.held {
-                    bytes.copy_from_slice(held.older(sector));
-                }
+            if let Some((_, older)) = self.stale.take_if(|(stale, _)| *stale == sector) {
+                bytes.copy_from_slice(&older);
             }
         }
         Ok(())
@@ -92,15 +116,15 @@ impl<'a> CutDisk<'a> {
         assert!(offset + bytes.len() as u64 <= self.bytes(), "a write beyond the end of the disk");
         for (part, bytes) in bytes.chunks_exact(SECTOR).enumerate() {
             let sector = offset / SECTOR_BYTES + part as u64;
-            self.written.insert(sector, Box::new(bytes.try_into().expect("it is a sector")));
-            self.stale = self.stale.filter(|stale| *stale != sector);
+            self.over.insert(sector, Some(Box::new(bytes.try_into().expect("it is a sector"))));
+            self.stale.take_if(|(stale, _)| *stale == sector);
         }
     }
 
     /// Sectors that may hold something else than when the recording began, in order.
     pub fn changed(&self) -> Vec<u64> {
         let held = if let Contents::Held(held) = &self.held { Some(held.changed()) } else { None };
-        let mut changed: Vec<u64> = held.into_iter().flatten().chain(self.written.keys().copied()).collect();
+        let mut changed: Vec<u64> = held.into_iter().flatten().chain(self.over.keys().copied()).collect();
         changed.sort_unstable();
         changed.dedup();
         changed

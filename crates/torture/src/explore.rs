@@ -169,6 +169,8 @@ impl Found {
             let what = fate_in_words(*fate, u64::from(order.length) / SECTOR_BYTES);
             format!("missing   request {request}, a {kind} of {bytes} bytes at byte {offset}: {what}\n")
         });
+        let nothing = self.smallest.missing().next().is_none() && self.smallest.stale.is_none();
+        let nothing = nothing.then(|| "missing   nothing of what was asked for before the cut\n".to_owned());
         let stale = self
             .smallest
             .stale
@@ -177,7 +179,7 @@ impl Found {
             format!("verdict   FAILS in state {}: {}\n", self.number, self.why),
             format!("the cut   after {} of {} steps\n", self.smallest.step, recording.steps.len()),
         ];
-        head.into_iter().chain(missing).chain(stale).collect()
+        head.into_iter().chain(missing).chain(nothing).chain(stale).collect()
     }
 }
 

@@ -4,10 +4,14 @@ use crate::cut_disk::CutDisk;
 use crate::explore::{Exploration, Limits, Verdict, explore};
 use crate::lies::Lie;
 use crate::recording::{Recorder, Recording};
+use crate::report::{Asked, Report};
 use crate::simulated::explore_drive;
-use crate::states::{Guarantee, States};
+use crate::states::{CrashState, Guarantee, States};
 use drive::{Drive, DriveError, Fault};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+use units::SECTOR_BYTES;
 
 /// What a program is put through: states that any drive may leave which keeps its promises, or that a simulated one
 /// does.
@@ -37,8 +41,9 @@ pub struct Torture {
     /// Stack and settings of the drive that is cut.
     drive: Option<(String, Vec<String>)>,
     guarantee: Guarantee,
+    atomic: u64,
     lies: Vec<Lie>,
-    faults: Vec<Fault>,
+    faults: Vec<(String, Fault)>,
     limits: Limits,
 }
 
@@ -49,6 +54,9 @@ pub enum TortureError {
     /// The workload was refused a request.
     #[error("the workload was refused a request: {0:?}")]
     Workload(nbd::ErrorNumber),
+    /// The workload asked for nothing that changes the disk.
+    #[error("the workload has written nothing: there is nothing that a power cut could take")]
+    Nothing,
     /// The simulated drive.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -60,20 +68,12 @@ impl From<nbd::ErrorNumber> for TortureError {
     }
 }
 
-/// A recording, and what was found in it.
-#[derive(Clone, Debug)]
-pub struct Tried {
-    /// What the workload asked for.
-    pub recording: Recording,
-    /// What was looked at and found.
-    pub exploration: Exploration,
-}
-
 impl Torture {
     /// A disk of `bytes`, whole sectors, all zeros, and a thousand states of what promises leave.
     pub fn new(bytes: u64) -> Self {
         let limits = Limits { seed: 1, first: 0, states: 1000, smaller: 300 };
-        Self { bytes, drive: None, guarantee: Guarantee::AnyOrder, lies: Vec::new(), faults: Vec::new(), limits }
+        let (drive, guarantee, atomic) = (None, Guarantee::AnyOrder, SECTOR_BYTES);
+        Self { bytes, drive, guarantee, atomic, lies: Vec::new(), faults: Vec::new(), limits }
     }
 
     /// A simulated drive of a stack, with settings such as `drive.capacity=64MiB`, that is cut within its work.
@@ -92,16 +92,25 @@ impl Torture {
         Self { guarantee, ..self }
     }
 
+    /// Bytes of a unit that is written whole or not at all, whole sectors; 512 unless it is said.
+    #[must_use]
+    pub fn atomic(self, bytes: u64) -> Self {
+        Self { atomic: bytes, ..self }
+    }
+
     /// Promises that are broken; a simulated drive breaks none.
     #[must_use]
     pub fn lies(self, lies: &[Lie]) -> Self {
         Self { lies: lies.to_vec(), ..self }
     }
 
-    /// What fails with each cut of a simulated drive.
-    #[must_use]
-    pub fn faults(self, faults: &[Fault]) -> Self {
-        Self { faults: faults.to_vec(), ..self }
+    /// What fails with each cut of a simulated drive, as `die 1`.
+    ///
+    /// # Errors
+    /// It is no fault.
+    pub fn faults(self, faults: &[&str]) -> Result<Self, String> {
+        let faults = faults.iter().map(|text| Ok(((*text).to_owned(), text.parse()?)));
+        Ok(Self { faults: faults.collect::<Result<_, String>>()?, ..self })
     }
 
     /// How many states are drawn.
@@ -132,39 +141,90 @@ impl Torture {
     /// The workload was refused something; the simulated drive fails.
     pub fn run(
         &self,
-        workload: impl FnOnce(&mut Recorder<CutDisk<'_>>) -> Result<(), nbd::ErrorNumber>,
+        workload: impl FnOnce(&mut Recorder<CutDisk<'static>>) -> Result<(), nbd::ErrorNumber>,
         mut check: impl FnMut(&mut CutDisk<'_>, &[&str]) -> Result<(), String>,
     ) -> Result<Tried, TortureError> {
-        let before = vec![0; self.bytes as usize];
-        let mut recorder = Recorder::new(CutDisk::new(&before), before.clone());
+        let mut recorder = self.recorder();
         workload(&mut recorder)?;
-        let recording = recorder.finish().0;
-        let states = States::with_lies(&recording, self.guarantee, &self.lies);
+        self.explore(recorder.finish().0, |disk, said| Some(check(disk, said)))
+    }
+
+    /// A disk for a workload.
+    pub fn recorder(&self) -> Recorder<CutDisk<'static>> {
+        let before = vec![0; self.bytes as usize];
+        Recorder::new(CutDisk::shared(Arc::new(before.clone())), before)
+    }
+
+    /// Runs `check` on each state of a recording, as [`Torture::run`] does, until it says nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn explore(
+        &self,
+        recording: Recording,
+        mut check: impl FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Result<(), String>>,
+    ) -> Result<Tried, TortureError> {
+        if recording.requests.is_empty() {
+            return Err(TortureError::Nothing);
+        }
+        let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(self.atomic);
         let look = &mut |_: &Exploration| ControlFlow::Continue(());
-        let judge = &mut |disk: &mut CutDisk<'_>, state: &crate::CrashState| {
+        let judge = &mut |disk: &mut CutDisk<'_>, state: &CrashState| {
             let said: Vec<&str> = recording.said_by(state.step).collect();
-            Some(check(disk, &said).map_or_else(Verdict::Fails, |()| Verdict::Holds))
+            Some(check(disk, &said)?.map_or_else(Verdict::Fails, |()| Verdict::Holds))
         };
+        let began = Instant::now();
         let exploration = match &self.drive {
             None => explore(&recording, &states, self.limits, look, judge),
             Some((stack, settings)) => {
                 let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
                 let drive = Drive::new(stack, &settings)?;
-                explore_drive(&recording, &states, drive, &self.faults, self.limits, look, judge)?
+                let faults: Vec<Fault> = self.faults.iter().map(|(_, fault)| *fault).collect();
+                explore_drive(&recording, &states, drive, &faults, self.limits, look, judge)?
             }
         };
-        Ok(Tried { recording, exploration })
+        let seconds = began.elapsed().as_secs_f64();
+        Ok(Tried { torture: self.clone(), recording, exploration, seconds })
+    }
+
+    fn asked(&self) -> Asked {
+        let guarantee = Guarantee::TABLE.iter().find(|(_, _, own)| *own == self.guarantee);
+        let lies = Lie::TABLE.iter().filter(|(_, _, lie)| self.lies.contains(lie));
+        Asked {
+            seed: self.limits.seed,
+            cuts: if self.drive.is_some() { "drive" } else { "promise" }.to_owned(),
+            guarantee: guarantee.map_or("", |(name, _, _)| name).to_owned(),
+            atomic: self.atomic,
+            lies: lies.map(|(name, _, _)| (*name).to_owned()).collect(),
+            faults: self.faults.iter().map(|(text, _)| text.clone()).collect(),
+            commands: Vec::new(),
+            again: "the same call with replay".to_owned(),
+        }
     }
 }
 
+/// A recording, and what was found in it.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    torture: Torture,
+    /// What the workload asked for.
+    pub recording: Recording,
+    /// What was looked at and found.
+    pub exploration: Exploration,
+    /// Time that all checks took.
+    pub seconds: f64,
+}
+
 impl Tried {
+    /// What is told of it: as text, as JSON, as a page.
+    pub fn report<T>(&self, tell: impl FnOnce(&Report<'_>) -> T) -> T {
+        let Self { torture, recording, exploration, seconds } = self;
+        let states = States::with_lies(recording, torture.guarantee, &torture.lies).atomic(torture.atomic);
+        tell(&Report { asked: &torture.asked(), recording, states: &states, exploration, seconds: *seconds })
+    }
+
     /// What was found, in lines.
     pub fn to_text(&self) -> String {
-        let Exploration { states, checked, found, .. } = &self.exploration;
-        let drawn = format!("{states} states drawn, {checked} checked\n");
-        match found {
-            None => drawn + "holds, as far as these go\n",
-            Some(found) => drawn + &found.to_text(&self.recording),
-        }
+        self.report(|report| report.to_text(false))
     }
 }

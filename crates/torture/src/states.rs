@@ -6,6 +6,7 @@ use crate::recording::{Recorded, Recording, Step};
 use engine::random::Stream;
 use serve::OrderKind;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use units::SECTOR_BYTES;
 
 /// What a drive promises beside that a sector is written whole or not at all, that what was answered before a flush was
@@ -81,6 +82,8 @@ pub struct States<'a> {
     pub(crate) recording: &'a Recording,
     guarantee: Guarantee,
     lies: Lies,
+    /// Sectors of a unit that is written whole or not at all.
+    atomic: u64,
     /// By request; flushes change nothing.
     spans: Vec<Span>,
     /// By request: the latest step from which it and all before it last.
@@ -123,6 +126,7 @@ impl<'a> States<'a> {
             recording,
             guarantee,
             lies,
+            atomic: 1,
             spans,
             all_last,
             edges: edges.into_iter().collect(),
@@ -133,6 +137,12 @@ impl<'a> States<'a> {
         };
         states.index();
         states
+    }
+
+    /// The same where units of so many bytes, whole sectors, are written whole or not at all.
+    #[must_use]
+    pub fn atomic(self, bytes: u64) -> Self {
+        Self { atomic: (bytes / SECTOR_BYTES).max(1), ..self }
     }
 
     /// Notes which requests change each sector, and what identifies the contents after each.
@@ -238,10 +248,11 @@ impl<'a> States<'a> {
                 Guarantee::InOrder => lost.unwrap_or(fates.len() - 1),
                 Guarantee::AnyOrder => stream.below(fates.len() as u64) as usize,
             };
-            let sectors = sectors(self.recording, fates[at].0).count() as u64;
-            if sectors > 1 {
-                fates[at].1 = self.tear(sectors, &mut stream);
+            let number = fates[at].0;
+            if let Some(fate) = self.tear(number, &mut stream) {
+                fates[at].1 = fate;
             }
+            let sectors = sectors(self.recording, number).count() as u64;
             if self.lies.tears_sectors() && sectors > 0 {
                 let whole = stream.below(sectors) as u32;
                 let bytes = 1 + stream.below(SECTOR_BYTES - 1) as u16;
@@ -253,13 +264,21 @@ impl<'a> States<'a> {
         CrashState { step, fates, stale }
     }
 
-    /// A part of a request with so many sectors: where nothing is promised of order, its end may be there without its
+    /// A part of a request, if it can be torn: where nothing is promised of order, its end may be there without its
     /// beginning.
-    fn tear(&self, all: u64, stream: &mut Stream) -> Fate {
-        let part = 1 + stream.below(all - 1) as u32;
+    fn tear(&self, number: usize, stream: &mut Stream) -> Option<Fate> {
+        let all = sectors(self.recording, number);
+        let count = (all.end - all.start) as u32;
+        // Beginnings of units within it.
+        let first = (all.start + 1).next_multiple_of(self.atomic);
+        let places = all.end.saturating_sub(first).div_ceil(self.atomic);
+        if places == 0 {
+            return None;
+        }
+        let place = (first + stream.below(places) * self.atomic - all.start) as u32;
         let at_end = self.guarantee == Guarantee::AnyOrder && stream.chance(0.25);
-        let first = if at_end { all as u32 - part } else { 0 };
-        Fate::Torn { first, sectors: part, bytes: 0 }
+        let (first, sectors) = if at_end { (place, count - place) } else { (0, place) };
+        Some(Fate::Torn { first, sectors, bytes: 0 })
     }
 
     /// A sector that some request changed by a step.
@@ -364,7 +383,7 @@ fn is_flush(recording: &Recording, request: usize) -> bool {
 }
 
 /// Sectors that a request changes.
-pub(crate) fn sectors(recording: &Recording, number: usize) -> impl Iterator<Item = u64> + use<> {
+pub(crate) fn sectors(recording: &Recording, number: usize) -> Range<u64> {
     let order = recording.requests[number].order;
     let changes = order.kind != OrderKind::Flush;
     let (first, count) = (order.offset / SECTOR_BYTES, u64::from(order.length) / SECTOR_BYTES);

@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 use torture::{Guarantee, Lie};
+use units::{SECTOR_BYTES, quantity};
 
 /// Arguments of `torture`.
 #[derive(Debug, Args)]
@@ -35,6 +36,9 @@ pub struct TortureArguments {
     #[arg(long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
+    /// What is written whole or not at all: 512B is all that a sector promises; most drives of today keep 4KiB whole.
+    #[arg(long, value_name = "SIZE", default_value = "512B", value_parser = atomic)]
+    pub atomic: u64,
     /// Where states come from: what a drive promises (--guarantee says what), or cuts within the simulated drive, after
     /// which its own recovery has the word.
     #[arg(long, value_name = "NAME", default_value = "promise",
@@ -86,4 +90,10 @@ fn file_system(text: &str) -> Result<String, String> {
     let kind = text.split(':').next().unwrap_or_default();
     let known = FILE_SYSTEMS.contains(&kind).then(|| text.to_owned());
     known.ok_or_else(|| format!("`{kind}` is none of {}", FILE_SYSTEMS.join(", ")))
+}
+
+fn atomic(text: &str) -> Result<u64, String> {
+    let bytes = quantity::parse_size(text).map_err(|error| error.to_string())?;
+    let is_unit = bytes.is_power_of_two() && (SECTOR_BYTES..=1 << 20).contains(&bytes);
+    is_unit.then_some(bytes).ok_or_else(|| format!("`{text}` is no power of two from 512B to 1MiB"))
 }

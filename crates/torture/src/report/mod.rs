@@ -21,6 +21,8 @@ pub struct Asked {
     pub cuts: String,
     /// See [`Guarantee::TABLE`](crate::Guarantee::TABLE).
     pub guarantee: String,
+    /// Bytes of a unit that is written whole or not at all.
+    pub atomic: u64,
     /// See [`Lie::TABLE`](crate::Lie::TABLE).
     pub lies: Vec<String>,
     /// What fails with the power.
@@ -98,6 +100,7 @@ impl Report<'_> {
         });
         json!({
             "schema": SCHEMA, "seed": asked.seed, "cuts": asked.cuts, "guarantee": asked.guarantee,
+            "atomic_bytes": asked.atomic,
             "lies": asked.lies, "faults": asked.faults,
             "bytes": recording.before.len(), "requests": recording.requests.len(), "flushes": self.flushes(),
             "steps": recording.steps.len(), "lines_said": recording.said.len(), "states": exploration.states,

@@ -1,6 +1,5 @@
 //! A drive that breaks a promise is noticed by those who rely on it, and by nobody else.
 
-use drive::Fault;
 use std::cell::Cell;
 use torture::{CutDisk, Lie, Torture, Tried};
 
@@ -104,7 +103,9 @@ fn a_stale_read_comes_once() {
         },
         |disk, _| {
             let mut reads = [[0; 512]; 2];
-            reads.iter_mut().for_each(|bytes| disk.read(0, bytes).unwrap());
+            for bytes in &mut reads {
+                disk.read(0, bytes).unwrap();
+            }
             all.set(all.get() + 1);
             stale.set(stale.get() + i32::from(reads[0] != reads[1]));
             (reads[0][0] <= reads[1][0]).then_some(()).ok_or_else(|| format!("{reads:?}"))
@@ -126,7 +127,7 @@ const SMALL: [&str; 5] = [
 #[test]
 fn parity_survives_a_die_that_goes_with_the_power() {
     for (stack, wanted) in [("raid5-ppc", true), ("page", false)] {
-        let torture = Torture::within(stack, &SMALL).unwrap().faults(&[Fault::Die(1)]).states(300);
+        let torture = Torture::within(stack, &SMALL).unwrap().faults(&["die 1"]).unwrap().states(300);
         let tried = run(&torture, Way::Flush);
         assert_eq!(tried.exploration.found.is_none(), wanted, "{stack}: {}", tried.to_text());
     }

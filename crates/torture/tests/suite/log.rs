@@ -101,7 +101,11 @@ fn torture_drive(bug: Bug, stack: &str, first: u64, count: u64) -> Exploration {
         "drive.over_provisioning=200%",
         "buffer.nonvolatile=false",
     ];
-    let drive = Drive::new(stack, &small).unwrap();
+    torture_drive_with(bug, stack, &small, first, count)
+}
+
+fn torture_drive_with(bug: Bug, stack: &str, settings: &[&str], first: u64, count: u64) -> Exploration {
+    let drive = Drive::new(stack, settings).unwrap();
     let recording = run(40, bug);
     let states = States::new(&recording, Guarantee::AnyOrder);
     let limits = Limits { seed: 1, first, states: count, smaller: 0 };
@@ -214,4 +218,35 @@ fn in_order_the_smallest_failure_has_no_gap_either() {
     let fates: Vec<Fate> = found.smallest.fates.iter().map(|(_, fate)| *fate).collect();
     assert!(fates.is_sorted_by_key(|fate| *fate != Fate::Kept), "{fates:?}");
     assert!(fates.iter().filter(|fate| **fate != Fate::Kept).count() <= 2, "one that was acknowledged: {fates:?}");
+}
+
+/// Minutes: `make torture`. `TORTURE_STATES`: states of each stack.
+#[test]
+#[ignore = "minutes: `make torture` runs it"]
+fn a_correct_log_survives_a_hundred_thousand_states_over_every_stack() {
+    let count = std::env::var("TORTURE_STATES").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
+    let (mut states, mut stacks, mut without) = (0, 0, Vec::new());
+    for name in simulator::config::stacks().into_iter().map(|stack| stack.name) {
+        let sizes = [
+            &["drive.capacity=32MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"][..],
+            &["drive.capacity=256MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"],
+            &["drive.capacity=1GiB"],
+        ];
+        let protected = ["buffer.nonvolatile=true", "buffer.nonvolatile=false"];
+        let settings: Vec<Vec<&str>> =
+            sizes.iter().flat_map(|size| protected.map(|own| [size, &[own][..]].concat())).collect();
+        let Some(settings) = settings.iter().rev().find(|settings| Drive::new(name, settings).is_ok()) else {
+            without.push(name);
+            continue;
+        };
+        let exploration = torture_drive_with(Bug::None, name, settings, 0, count);
+        assert_eq!(exploration.found, None, "{name} with {settings:?}");
+        println!("{name}: {} states, {} checked, {settings:?}", exploration.states, exploration.checked);
+        (states, stacks) = (states + exploration.states, stacks + 1);
+    }
+    println!("{states} states over {stacks} stacks; not built: {without:?}");
+    assert!(stacks >= 20 && states >= count * stacks, "{without:?}");
+    for (_, _, guarantee) in Guarantee::TABLE {
+        assert_eq!(torture(Bug::None, guarantee, 0, 100_000).found, None, "{guarantee:?}");
+    }
 }

@@ -94,7 +94,10 @@ impl Job<'_> {
     }
 
     fn command(&self, uri: &str, socket: &Path, voice: PipeWriter) -> Command {
-        let text = if self.mount.is_some() { format!("{MOUNTED}\n{}", self.text) } else { self.text.to_owned() };
+        // What a check complains of is what it says: thousands of them would fill a terminal.
+        let first = if self.option == "check" { "exec 2>&1" } else { "" };
+        let mounted = if self.mount.is_some() { MOUNTED } else { "" };
+        let text = format!("{first}\n{mounted}\n{}", self.text);
         let mut command = Command::new("sh");
         command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::piped()).stdout(voice);
         command.env("NANDARIUM_FOLDER", self.folder).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);

@@ -77,7 +77,7 @@ impl Torture<'_> {
         let arguments = self.arguments;
         let config = settings::load_with_bytes(&arguments.stack, &arguments.set)?;
         let recording = self.record(&config)?;
-        let states = States::with_lies(&recording, self.guarantee, &self.lies);
+        let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(arguments.atomic);
         let began = Instant::now();
         let drive = (arguments.cuts == "drive").then(|| Drive::from_config(config)).transpose()?;
         let exploration = self.check_all(&recording, &states, drive)?;
@@ -112,6 +112,7 @@ impl Torture<'_> {
             seed: arguments.seed,
             cuts: arguments.cuts.clone(),
             guarantee: arguments.guarantee.clone(),
+            atomic: arguments.atomic,
             lies: arguments.lie.clone(),
             faults: arguments.fault.clone(),
             commands: mount.chain(prepare).chain(both).collect(),
@@ -210,10 +211,8 @@ impl Torture<'_> {
             images.write(&image, disk)?;
             variables.push(("NANDARIUM_IMAGE", image));
         }
-        // What it complains of is what it says: thousands of checks would fill a terminal.
-        let text = format!("exec 2>&1\n{}", self.arguments.check);
         let (ears, voice) = Ears::new(std::sync::Arc::default()).map_err(Failure::failed)?;
-        let ending = Job { variables, ..self.job("check", &text, false) }.run(disk, &ears, voice)?;
+        let ending = Job { variables, ..self.job("check", &self.arguments.check, false) }.run(disk, &ears, voice)?;
         let lines = ears.into_lines();
         let last = lines.iter().rev().map(|(_, line)| line.trim()).find(|line| !line.is_empty());
         Ok(match (ending, last) {

@@ -22,6 +22,10 @@ end() {
     rm -f "$NANDARIUM_FOLDER/undo"
     exit "$code"
 }
+not_mounted() {
+    echo "the $NANDARIUM_FILE_SYSTEM file system cannot be mounted"
+    exit 1
+}
 NANDARIUM_MOUNT="$NANDARIUM_FOLDER/mount"
 export NANDARIUM_MOUNT
 mkdir -p "$NANDARIUM_MOUNT" "$NANDARIUM_FOLDER/fuse"
@@ -57,10 +61,10 @@ elif [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ]; then
     # It keeps no journal: what a cut leaves is repaired first, as after any crash.
     if [ -n "$NANDARIUM_IMAGE" ]; then
         e2fsck -fy "$device" > "$NANDARIUM_FOLDER/e2fsck" 2>&1
-        [ "$?" -lt 4 ] || { tail -n 1 "$NANDARIUM_FOLDER/e2fsck"; exit 1; }
+        [ "$?" -lt 4 ] || { cat "$NANDARIUM_FOLDER/e2fsck"; not_mounted; }
     fi
     later "fusermount -u '$NANDARIUM_MOUNT' || fusermount -uz '$NANDARIUM_MOUNT'"
-    fuse2fs -o "fakeroot${NANDARIUM_MOUNT_OPTIONS:+,$NANDARIUM_MOUNT_OPTIONS}" "$device" "$NANDARIUM_MOUNT" > /dev/null || exit 1
+    fuse2fs -o "fakeroot${NANDARIUM_MOUNT_OPTIONS:+,$NANDARIUM_MOUNT_OPTIONS}" "$device" "$NANDARIUM_MOUNT" > /dev/null || not_mounted
 else
     [ "$(id -u)" = 0 ] || { echo "--mount: $NANDARIUM_FILE_SYSTEM takes root; fuse2fs does without" >&2; exit 125; }
     need "mkfs.$NANDARIUM_FILE_SYSTEM" "e2fsprogs, xfsprogs or btrfs-progs"
@@ -71,6 +75,6 @@ else
     later "losetup -d '$looped'"
     [ -z "$NANDARIUM_IS_NEW" ] || "mkfs.$NANDARIUM_FILE_SYSTEM" -q "$looped" || exit 125
     later "umount '$NANDARIUM_MOUNT' || umount -l '$NANDARIUM_MOUNT'"
-    mount -t "$NANDARIUM_FILE_SYSTEM" ${NANDARIUM_MOUNT_OPTIONS:+-o "$NANDARIUM_MOUNT_OPTIONS"} "$looped" "$NANDARIUM_MOUNT" || exit 1
+    mount -t "$NANDARIUM_FILE_SYSTEM" ${NANDARIUM_MOUNT_OPTIONS:+-o "$NANDARIUM_MOUNT_OPTIONS"} "$looped" "$NANDARIUM_MOUNT" || not_mounted
 fi
 unset NANDARIUM_FILE_SYSTEM NANDARIUM_MOUNT_OPTIONS NANDARIUM_IS_NEW

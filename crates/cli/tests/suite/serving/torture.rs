@@ -14,6 +14,14 @@ fn torture(more: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
+fn soon(is_so: &dyn Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not come to that");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost() {
     // Sixteen writes with a flush after each four: what the workload said, it said at the end, after the last of them.
@@ -57,9 +65,7 @@ fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
     };
     let (code, stdout, stderr) = run(example, "60");
     assert_eq!(code, 0, "{stdout}{stderr}");
-    // A line is heard a little after it is printed: this program gives others time for that.
-    let without = example.replace("drive.flush()", "pass").replace("flush=True)", "flush=True); time.sleep(0.05)");
-    let (code, stdout, stderr) = run(&without.replace("import nbd,", "import time, nbd,"), "60");
+    let (code, stdout, stderr) = run(&example.replace("drive.flush()", "pass"), "60");
     assert_eq!(code, 3, "{stdout}{stderr}");
     assert!(stdout.contains("records were acknowledged, and") && stderr.is_empty(), "{stdout}{stderr}");
 }
@@ -89,13 +95,6 @@ fn a_killed_torture_leaves_no_process_and_no_file() {
     program.args(["torture", "--quiet", "--set", "drive.capacity=64MiB", "--set", "flash.channels=1"]);
     program.args(["--set", "flash.pages_per_block=64", "--workload", WORKLOAD, "--check", &check]);
     let mut program = program.env("TMPDIR", &files).spawn().unwrap();
-    let soon = |is_so: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it does not come to that");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
     soon(&|| told.is_file());
     let check = std::fs::read_to_string(&told).unwrap();
     program.kill().unwrap();
@@ -104,4 +103,153 @@ fn a_killed_torture_leaves_no_process_and_no_file() {
     // Whoever adopts it may let it lie dead.
     soon(&|| state().is_err() || state().is_ok_and(|state| state.contains(") Z ")));
     soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
+}
+
+/// Whether file systems can be mounted here; without root a test of them says that it was left out.
+fn may_mount() -> bool {
+    let root = std::process::Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0");
+    let may = root && Path::new("/dev/fuse").exists() && Path::new("/dev/loop-control").exists();
+    if !may {
+        eprintln!("skipped: mounting takes root, /dev/fuse and /dev/loop-control");
+    }
+    may
+}
+
+/// A program of `samples/torture`, as a command.
+fn sample(name: &str, arguments: &str) -> String {
+    format!("/usr/bin/python3 {}/../../samples/torture/{name} {arguments}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn mounted(prepare: &str, workload: &str, check: &str, states: &str) -> (i32, String, String) {
+    let options = ["--mount", "ext4", "--atomic", "4KiB", "--prepare", prepare, "--states", states];
+    torture(&[&options[..], &["--workload", workload, "--check", check]].concat())
+}
+
+/// What the manual says of each setting: the rollback journal is deleted at a commit, and `FULL` does not sync the
+/// folder, so that the journal may be back after a cut.
+#[test]
+fn sqlite_keeps_what_its_manual_says_and_loses_what_it_says() {
+    if !may_mount() {
+        return;
+    }
+    let check = sample("sqlite.py", "check");
+    let run = |journal: &str, synchronous: &str, states: &str| {
+        let prepare = sample("sqlite.py", &format!("prepare {journal}"));
+        mounted(&prepare, &sample("sqlite.py", &format!("commit {journal} {synchronous}")), &check, states)
+    };
+    for (journal, synchronous) in [("WAL", "FULL"), ("DELETE", "EXTRA")] {
+        let (code, stdout, stderr) = run(journal, synchronous, "120");
+        assert_eq!(code, 0, "{journal}, {synchronous}: {stdout}{stderr}");
+    }
+    let (code, stdout, stderr) = run("DELETE", "FULL", "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("commits were answered, and"), "the newest is lost, and nothing is damaged: {stdout}");
+    let (code, stdout, stderr) = run("DELETE", "OFF", "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+}
+
+#[test]
+fn a_file_replaced_with_care_is_there_and_one_without_is_not() {
+    if !may_mount() {
+        return;
+    }
+    let check = sample("replace.py", "check");
+    let (code, stdout, stderr) = mounted(":", &sample("replace.py", "write"), &check, "120");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (code, stdout, stderr) = mounted(":", &sample("replace.py", "careless"), &check, "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("was there, and now it is"), "{stdout}");
+}
+
+#[test]
+fn a_drive_is_a_plain_file_and_qcow2_lives_on_it() {
+    if !may_mount() {
+        return;
+    }
+    let write = "dd if=/dev/urandom of=$NANDARIUM_DISK bs=3000 count=50 conv=notrunc,fsync status=none; echo yes";
+    let zeros = "test ! -s $NANDARIUM_SAID || test $(head -c 150000 $NANDARIUM_DISK | tr -d '\\0' | wc -c) -gt 140000";
+    let options = ["--mount", "none", "--workload", write, "--check", zeros, "--states", "100"];
+    let (code, stdout, stderr) = torture(&options);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let page = include_str!("../../../../../docs/torture.md");
+    let command = page.split("```sh\n").find(|block| block.contains("qemu-img create")).expect("the page has it");
+    let command = command.split("```").next().unwrap().replace("\\\n", " ");
+    let program = assert_cmd::cargo::cargo_bin("nandarium");
+    let command = command.replacen("nandarium", &format!("{} ", program.display()), 1);
+    let small = "--quiet --states 60 --set flash.channels=1 --set flash.pages_per_block=64";
+    let ended = std::process::Command::new("sh").arg("-c").arg(format!("{} {small}", command.trim())).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
+
+#[test]
+fn a_killed_torture_leaves_no_mount() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("told");
+    let workload = format!("echo $NANDARIUM_MOUNT > {0}.part; mv {0}.part {0}; sleep 1000", told.display());
+    let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    program.args([
+        "torture",
+        "--quiet",
+        "--set",
+        "drive.capacity=64MiB",
+        "--set",
+        "flash.channels=1",
+        "--mount",
+        "ext4",
+    ]);
+    program.args(["--set", "flash.pages_per_block=64", "--workload", &workload, "--check", "true"]);
+    let mut program = program.spawn().unwrap();
+    soon(&|| told.is_file());
+    let mount = std::fs::read_to_string(&told).unwrap();
+    let mount = Path::new(mount.trim());
+    let mounts = || std::fs::read_to_string("/proc/mounts").unwrap();
+    let of_it = mount.parent().unwrap().to_str().unwrap();
+    assert!(mounts().contains(of_it));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    soon(&|| !mounts().contains(of_it) && !mount.exists());
+}
+
+#[test]
+fn a_lie_is_noticed_and_a_die_that_goes_is_not_missed_under_parity() {
+    let page = include_str!("../../../../../docs/torture.md");
+    let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.py");
+    std::fs::write(&file, example).unwrap();
+    let command = |verb: &str| format!("/usr/bin/python3 {} {verb}", file.display());
+    let (append, verify, out) = (command("append"), command("verify"), folder.path().join("out"));
+    let log = ["--workload", &append, "--check", &verify, "--states", "200"];
+    let lie = [&log[..], &["--lie", "ignore-flush", "--out", out.to_str().unwrap()]].concat();
+    let (code, stdout, stderr) = torture(&lie);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    let html = std::fs::read_to_string(out.join("torture.html")).unwrap();
+    assert!(html.contains("power goes") && html.contains("lost") && html.contains("are there"), "{html}");
+    let dies =
+        ["--set", "flash.channels=4", "--set", "flash.dies_per_channel=1", "--set", "drive.over_provisioning=200%"];
+    for (drive, wanted) in [("raid5-ppc", 0), ("page", 3)] {
+        let cuts = ["--drive", drive, "--cuts", "drive", "--fault", "die 1", "--states", "40"];
+        let (code, stdout, stderr) = torture(&[&log[..4], &cuts, &dies].concat());
+        assert_eq!(code, wanted, "{drive}: {stdout}{stderr}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    let both = ["--workload", "true", "--check", "true"];
+    for (options, wanted) in [
+        (&["--lie", "ignore-flush", "--cuts", "drive"][..], "leave out --cuts drive"),
+        (&["--fault", "die 1"], "add --cuts drive"),
+        (&["--fault", "dye 1", "--cuts", "drive"], "no kind of fault"),
+        (&["--mount", "ext5"], "none of ext4"),
+        (&["--atomic", "1000B"], "no power of two"),
+        (&["--set", "engine.contents=none"], "leave it out"),
+    ] {
+        let (code, _, stderr) = torture(&[&both[..], options].concat());
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(wanted), "{options:?}: {stderr}");
+    }
 }

@@ -1,0 +1,194 @@
+//! Power loss under functions.
+
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
+
+const SECTOR: u64 = 512;
+
+enum What {
+    Recorded(Recorder<CutDisk<'static>>),
+    Cut(CutDisk<'static>),
+    /// Who had it has given it back.
+    Over,
+}
+
+/// A disk: what a workload writes to, or what a power cut has left.
+#[pyclass(module = "nandarium", unsendable)]
+pub struct Disk {
+    what: What,
+    bytes: u64,
+}
+
+impl Disk {
+    fn checked(&self, offset: u64, length: u64) -> PyResult<()> {
+        if !offset.is_multiple_of(SECTOR) || !length.is_multiple_of(SECTOR) {
+            return Err(PyValueError::new_err(format!(
+                "byte {offset}, {length} bytes: offset and length are multiples of a sector, {SECTOR} bytes"
+            )));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > self.bytes) {
+            let bytes = self.bytes;
+            return Err(PyValueError::new_err(format!("byte {offset}, {length} bytes: the disk has {bytes}")));
+        }
+        Ok(())
+    }
+}
+
+fn over() -> PyErr {
+    PyValueError::new_err("this disk belonged to a workload or a check that has ended")
+}
+
+fn refused(error: nbd::ErrorNumber) -> PyErr {
+    PyOSError::new_err((5, format!("the disk cannot do that: {error:?}")))
+}
+
+#[pymethods]
+impl Disk {
+    /// Its size.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read<'py>(&mut self, py: Python<'py>, offset: u64, length: u64) -> PyResult<Bound<'py, PyBytes>> {
+        self.checked(offset, length)?;
+        PyBytes::new_with(py, length as usize, |bytes| match &mut self.what {
+            What::Recorded(disk) => disk.read(offset, bytes).map_err(refused),
+            What::Cut(disk) => disk.read(offset, bytes).map_err(refused),
+            What::Over => Err(over()),
+        })
+    }
+
+    #[pyo3(signature = (offset, data, fua=false))]
+    fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> PyResult<()> {
+        self.checked(offset, data.len() as u64)?;
+        match &mut self.what {
+            What::Recorded(disk) => disk.write(offset, data, fua).map_err(refused),
+            What::Cut(disk) => {
+                disk.write(offset, data);
+                Ok(())
+            }
+            What::Over => Err(over()),
+        }
+    }
+
+    fn trim(&mut self, offset: u64, length: u64) -> PyResult<()> {
+        self.checked(offset, length)?;
+        match &mut self.what {
+            What::Recorded(disk) => disk.trim(offset, length as u32).map_err(refused),
+            What::Cut(disk) => {
+                disk.write(offset, &vec![0; length as usize]);
+                Ok(())
+            }
+            What::Over => Err(over()),
+        }
+    }
+
+    fn flush(&mut self) -> PyResult<()> {
+        match &mut self.what {
+            What::Recorded(disk) => disk.flush().map_err(refused),
+            What::Cut(_) => Ok(()),
+            What::Over => Err(over()),
+        }
+    }
+
+    /// Says something, such as what is promised from now on.
+    fn say(&mut self, line: &str) -> PyResult<()> {
+        match &mut self.what {
+            What::Recorded(disk) => {
+                disk.say(line);
+                Ok(())
+            }
+            What::Cut(_) => Err(PyValueError::new_err("a check says nothing: it raises what is wrong")),
+            What::Over => Err(over()),
+        }
+    }
+}
+
+/// Runs a workload once and a check on each state that power cuts may leave. Returns the document, the text and the
+/// page.
+#[pyfunction]
+#[pyo3(signature = (workload, check, *, bytes, stack, settings, guarantee, atomic, lies, faults, states, seed, replay))]
+#[expect(clippy::too_many_arguments, reason = "all of them are named by whoever calls")]
+pub fn torture(
+    py: Python<'_>,
+    workload: &Bound<'_, PyAny>,
+    check: &Bound<'_, PyAny>,
+    bytes: u64,
+    stack: Option<&str>,
+    settings: Vec<String>,
+    guarantee: &str,
+    atomic: u64,
+    lies: Vec<String>,
+    faults: Vec<String>,
+    states: u64,
+    seed: u64,
+    replay: Option<u64>,
+) -> PyResult<(String, String, String)> {
+    let value = |problem: String| PyValueError::new_err(problem);
+    if !atomic.is_power_of_two() || atomic < SECTOR {
+        return Err(value(format!("atomic is {atomic}: it is a power of two from {SECTOR} on")));
+    }
+    if stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
+        return Err(value(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes")));
+    }
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
+    let of_name = |name: &String| Lie::TABLE.iter().find(|(own, _, _)| own == name).map(|entry| entry.2);
+    let lies: Option<Vec<Lie>> = lies.iter().map(of_name).collect();
+    let names = |all: &[&str]| all.join(", ");
+    let lies = lies.ok_or_else(|| value(format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name)))))?;
+    let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == guarantee).map(|entry| entry.2);
+    let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
+    let guarantee = guarantee.ok_or_else(|| value(format!("a guarantee is one of {known}")))?;
+    let torture = match stack {
+        None => Torture::new(bytes),
+        Some(stack) => Torture::within(stack, &settings).map_err(|error| value(error.to_string()))?,
+    };
+    let torture = torture
+        .guarantee(guarantee)
+        .atomic(atomic)
+        .lies(&lies)
+        .faults(&faults)
+        .map_err(value)?
+        .states(states)
+        .seed(seed);
+    let torture = replay.map_or_else(|| torture.clone(), |number| torture.clone().replay(number));
+    let recorder = torture.recorder();
+    let bytes = serve::Target::bytes(&recorder);
+    let disk = Bound::new(py, Disk { what: What::Recorded(recorder), bytes })?;
+    workload.call1((&disk,))?;
+    let What::Recorded(recorder) = std::mem::replace(&mut disk.borrow_mut().what, What::Over) else {
+        return Err(over());
+    };
+    let recording = recorder.finish().0;
+    let before = Arc::new(recording.before.clone());
+    let mut ended = None;
+    let tried = torture.explore(recording, |cut, said| {
+        let judged = Bound::new(py, Disk { what: What::Cut(cut.detached(before.clone())), bytes }).and_then(|disk| {
+            let judged = check.call1((&disk, said.to_vec()));
+            disk.borrow_mut().what = What::Over;
+            judged
+        });
+        match judged {
+            Ok(_) => Some(Ok(())),
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                let kind = error.get_type(py);
+                let name = kind.name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+                Some(Err(format!("{name}: {}", error.value(py))))
+            }
+            Err(error) => {
+                ended = Some(error); // the user wants to end
+                None
+            }
+        }
+    });
+    if let Some(error) = ended {
+        return Err(error);
+    }
+    let tried = tried.map_err(|error| value(error.to_string()))?;
+    Ok(tried.report(|report| (report.to_json().to_string(), report.to_text(false), report.to_page())))
+}

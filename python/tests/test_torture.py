@@ -1,0 +1,137 @@
+"""Power loss under functions and commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nandarium as nd
+import pytest
+from nandarium.testing import torture  # noqa: F401
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "torture"
+RECORDS = 20
+
+
+def record(number: int) -> bytes:
+    return b"%08d" % number * 128
+
+
+def append(disk: nd.Disk) -> None:
+    for number in range(RECORDS):
+        disk.write(number * 1024, record(number))
+        disk.flush()
+        disk.say(str(number))
+
+
+def careless(disk: nd.Disk) -> None:
+    for number in range(RECORDS):
+        disk.write(number * 1024, record(number))
+        disk.say(str(number))
+    disk.flush()
+
+
+def verify(disk: nd.Disk, said: list[str]) -> None:
+    for number in range(len(said)):
+        assert disk.read(number * 1024, 1024) == record(number), f"record {number} is gone"
+
+
+def test_a_log_that_flushes_holds_and_one_that_does_not_is_caught(tmp_path: Path) -> None:
+    held = nd.torture(append, verify, states=5000)
+    assert held and held.states == 5000 and 0 < held.checked < 5000 and held.failure is None
+    caught = nd.torture(careless, verify, out=tmp_path / "out")
+    assert not caught and caught.failure is not None
+    assert caught.failure["why"].startswith("AssertionError: record ")
+    assert len(caught.failure["lost"]) == 1, "one record is enough"
+    assert (tmp_path / "out" / "torture.json").is_file() and "power goes" in (tmp_path / "out" / "torture.html").read_text()
+    again = nd.torture(careless, verify, replay=caught.failure["state"])
+    assert again.failure == caught.failure
+
+
+def test_cuts_within_a_drive_and_a_die_that_goes_with_the_power() -> None:
+    settings: dict[str, nd.Value] = {
+        "drive.capacity": "32MiB",
+        "flash.channels": 4,
+        "flash.dies_per_channel": 1,
+        "flash.pages_per_block": 32,
+        "drive.over_provisioning": "200%",
+    }
+    for stack, wanted in [("raid5-ppc", True), ("page", False)]:
+        found = nd.torture(append, verify, cuts="drive", stack=stack, settings=settings, faults=["die 1"], states=100)
+        assert found.holds == wanted, found.text
+
+
+def test_lies_by_name() -> None:
+    assert not nd.torture(append, verify, lies=["ignore-flush"])
+    assert nd.torture(append, verify, lies=["early-fua"])
+
+
+def test_a_check_may_write_and_nothing_of_it_goes_on() -> None:
+    def recover(disk: nd.Disk, said: list[str]) -> None:
+        verify(disk, said)
+        disk.write(0, bytes(512 * RECORDS))
+        disk.trim(0, 512)
+        disk.flush()
+        assert disk.read(0, 512) == bytes(512)
+
+    assert nd.torture(append, recover, states=300)
+
+
+def test_what_cannot_be_is_told() -> None:
+    kept: list[nd.Disk] = []
+    assert nd.torture(lambda disk: (kept.append(disk), append(disk)), verify, states=1)
+    with pytest.raises(ValueError, match="has ended"):
+        kept[0].flush()
+    for problem, options in [
+        ("whole sectors", {"bytes": 1000}),
+        ("power of two", {"atomic": 1000}),
+        ("cuts is 'x'", {"cuts": "x"}),
+        ("lies are", {"lies": ["x"]}),
+        ("a guarantee is", {"guarantee": "x"}),
+        ('add cuts="drive"', {"faults": ["die 1"]}),
+        ("no kind of fault", {"faults": ["dye 1"], "cuts": "drive"}),
+        ("belong to commands", {"mount": "ext4"}),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            nd.torture(append, verify, **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="written nothing"):
+        nd.torture(lambda disk: None, verify)
+    with pytest.raises(ValueError, match="multiples of a sector"):
+        nd.torture(lambda disk: disk.write(1, b"x"), verify)
+    with pytest.raises(KeyboardInterrupt):
+        nd.torture(append, lambda disk, said: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(TypeError, match="two functions or two commands"):
+        nd.torture(append, "true")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="none of ext4"):
+        nd.torture("true", "true", mount="ext5")
+    with pytest.raises(nd.SimulationError, match="written nothing"):
+        nd.torture("true", "true", settings={"drive.capacity": "64MiB"})
+
+
+def test_the_fixture_passes_what_holds_and_fails_what_does_not(torture: Callable[..., nd.Tortured]) -> None:  # noqa: F811
+    assert torture(append, verify).states == 1000
+    with pytest.raises(pytest.fail.Exception, match="FAILS in state"):
+        torture(careless, verify)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="mounting takes root and a loop device")
+def test_a_key_value_store_keeps_what_it_answered_and_without_syncs_it_does_not() -> None:
+    def run(how: str, states: int) -> nd.Tortured:
+        command = f"{sys.executable} {SAMPLES / 'store.py'}"
+        settings: dict[str, nd.Value] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.pages_per_block": 64}
+        return nd.torture(
+            f"{command} put {how}",
+            f"{command} check",
+            prepare=f"{command} prepare",
+            mount="ext4",
+            atomic=4096,
+            settings=settings,
+            states=states,
+        )
+
+    held = run("sync", 80)
+    assert held, held.text
+    caught = run("nosync", 500)
+    assert caught.failure is not None and "are there" in caught.failure["why"], caught.text
