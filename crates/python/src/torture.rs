@@ -1,10 +1,10 @@
 //! Power loss under functions.
 
+use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
-use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
 
 const SECTOR: u64 = 512;
 
@@ -108,6 +108,37 @@ impl Disk {
     }
 }
 
+/// What is asked for, by the names that users give.
+fn of_names(
+    bytes: u64,
+    stack: Option<&str>,
+    settings: &[String],
+    guarantee: &str,
+    atomic: u64,
+    lies: &[String],
+    faults: &[String],
+) -> Result<Torture, String> {
+    if !atomic.is_power_of_two() || atomic < SECTOR {
+        return Err(format!("atomic is {atomic}: it is a power of two from {SECTOR} on"));
+    }
+    if stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
+        return Err(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes"));
+    }
+    let [settings, faults] = [settings, faults].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+    let names = |all: &[&str]| all.join(", ");
+    let of_name = |name: &String| Lie::TABLE.iter().find(|(own, _, _)| own == name).map(|entry| entry.2);
+    let lies: Option<Vec<Lie>> = lies.iter().map(of_name).collect();
+    let lies = lies.ok_or_else(|| format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name))))?;
+    let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == guarantee).map(|entry| entry.2);
+    let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
+    let guarantee = guarantee.ok_or_else(|| format!("a guarantee is one of {known}"))?;
+    let torture = match stack {
+        None => Torture::new(bytes),
+        Some(stack) => Torture::within(stack, &settings).map_err(|error| error.to_string())?,
+    };
+    torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)
+}
+
 /// Runs a workload once and a check on each state that power cuts may leave. Returns the document, the text and the
 /// page.
 #[pyfunction]
@@ -129,33 +160,8 @@ pub fn torture(
     replay: Option<u64>,
 ) -> PyResult<(String, String, String)> {
     let value = |problem: String| PyValueError::new_err(problem);
-    if !atomic.is_power_of_two() || atomic < SECTOR {
-        return Err(value(format!("atomic is {atomic}: it is a power of two from {SECTOR} on")));
-    }
-    if stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
-        return Err(value(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes")));
-    }
-    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
-    let of_name = |name: &String| Lie::TABLE.iter().find(|(own, _, _)| own == name).map(|entry| entry.2);
-    let lies: Option<Vec<Lie>> = lies.iter().map(of_name).collect();
-    let names = |all: &[&str]| all.join(", ");
-    let lies = lies.ok_or_else(|| value(format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name)))))?;
-    let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == guarantee).map(|entry| entry.2);
-    let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
-    let guarantee = guarantee.ok_or_else(|| value(format!("a guarantee is one of {known}")))?;
-    let torture = match stack {
-        None => Torture::new(bytes),
-        Some(stack) => Torture::within(stack, &settings).map_err(|error| value(error.to_string()))?,
-    };
-    let torture = torture
-        .guarantee(guarantee)
-        .atomic(atomic)
-        .lies(&lies)
-        .faults(&faults)
-        .map_err(value)?
-        .states(states)
-        .seed(seed);
+    let torture = of_names(bytes, stack, &settings, guarantee, atomic, &lies, &faults).map_err(value)?;
+    let torture = torture.states(states).seed(seed);
     let torture = replay.map_or_else(|| torture.clone(), |number| torture.clone().replay(number));
     let recorder = torture.recorder();
     let bytes = serve::Target::bytes(&recorder);

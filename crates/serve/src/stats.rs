@@ -80,8 +80,8 @@ fn latency(of_op: &Value) -> Value {
     latency
 }
 
-/// Mean waiting of a request by cause, and its own service: of all, and of the slowest 1 %; nothing without requests, or
-/// where causes are not recorded.
+/// Mean waiting of a request by cause, and its own service: of all, and of the slowest 1 %; nothing without requests,
+/// or where causes are not recorded.
 fn waiting(of_op: &Value, latency: &Value) -> Value {
     if latency["count"].as_u64().unwrap_or(0) == 0 || of_op["service_ns"]["all"].is_null() {
         return Value::Null;

@@ -13,6 +13,23 @@ use std::sync::Arc;
 use std::time::Instant;
 use units::SECTOR_BYTES;
 
+/// Most bytes of a drive: all it holds is kept in memory, more than once.
+pub const MOST_BYTES: u64 = 16 << 30;
+
+/// A drive as small as a test needs, where nothing is said of the flash of the stack `page`.
+const SMALL: [&str; 3] = ["drive.capacity=64MiB", "flash.channels=2", "flash.pages_per_block=64"];
+
+/// Settings of a stack, and before them what makes the usual drive small where nobody has said how large it is.
+pub fn with_usual_settings(stack: &str, given: &[&str]) -> Vec<String> {
+    let is_plain = stack == "page" && !given.iter().any(|setting| setting.trim_start().starts_with("flash."));
+    let is_given = |own: &&str| {
+        let key = own.split('=').next().unwrap_or_default();
+        given.iter().any(|setting| setting.split('=').next().is_some_and(|given| given.trim() == key))
+    };
+    let own = SMALL.iter().filter(|own| is_plain && !is_given(own)).copied();
+    own.chain(given.iter().copied()).map(str::to_owned).collect()
+}
+
 /// What a program is put through: states that any drive may leave which keeps its promises, or that a simulated one
 /// does.
 ///
@@ -81,8 +98,12 @@ impl Torture {
     /// # Errors
     /// There is no such drive.
     pub fn within(stack: &str, settings: &[&str]) -> Result<Self, DriveError> {
-        let bytes = Drive::new(stack, settings)?.bytes();
-        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let settings = with_usual_settings(stack, settings);
+        let bytes = Drive::new(stack, &settings.iter().map(String::as_str).collect::<Vec<_>>())?.bytes();
+        if bytes > MOST_BYTES {
+            let problem = format!("a drive of {bytes} bytes is too large: set drive.capacity to {MOST_BYTES} at most");
+            return Err(DriveError::Unsupported(problem));
+        }
         Ok(Self { drive: Some((stack.to_owned(), settings)), ..Self::new(bytes) })
     }
 

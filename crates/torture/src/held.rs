@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use units::SECTOR_BYTES;
 
-/// Identifies contents: 128 bits, a sum over sectors, so that a change costs as much as what it changes. Two states of a
-/// run with the same are taken for one.
+/// Identifies contents: 128 bits, a sum over sectors, so that a change costs as much as what it changes. Two states of
+/// a run with the same are taken for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Print(u128);
 

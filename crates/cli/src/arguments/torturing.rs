@@ -45,15 +45,16 @@ pub struct TortureArguments {
         value_parser = PossibleValuesParser::new(["promise", "drive"]))]
     pub cuts: String,
     /// A promise that the drive breaks on purpose, to see whether that is noticed; may be given several times.
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Lie::TABLE.map(|(name, _, _)| name)))]
+    #[arg(long, value_name = "NAME", 
+        value_parser = PossibleValuesParser::new(Lie::TABLE.map(|(name, _, _)| name)))]
     pub lie: Vec<String>,
     /// Something that fails with the power, with --cuts drive: `die 3`, `channel 0`, `block 17`; or from the beginning
     /// on: `reads 1%`, `programs 0.1%`, `erases 5%`; may be given several times.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
-    /// Give commands a file system on the drive, new before --prepare, in the folder `NANDARIUM_MOUNT`: ext4, xfs or btrfs
-    /// (root, a loop device), or fuse2fs (ext4 without root, and without its journal); options of mount after a colon.
-    /// With none the drive is the file `NANDARIUM_DISK`, and that is all.
+    /// Give commands a file system on the drive, new before --prepare, in the folder `NANDARIUM_MOUNT`: ext4, xfs or
+    /// btrfs (root, a loop device), or fuse2fs (ext4 without root, and without its journal); options of mount after a
+    /// colon. With none the drive is the file `NANDARIUM_DISK`, and that is all.
     #[arg(long, value_name = "FS[:OPTIONS]", value_parser = file_system)]
     pub mount: Option<String>,
     /// States that are drawn.
@@ -72,7 +73,8 @@ pub struct TortureArguments {
     /// Give each check the drive as a file as well.
     #[arg(long)]
     pub image: bool,
-    /// Write torture.json, torture.html, and what the drive held before and after the smallest failure, into this folder.
+    /// Write torture.json, torture.html, and what the drive held before and after the smallest failure, into this
+    /// folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print JSON.

@@ -60,8 +60,17 @@ pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
 }
 
 /// Files that `run`, `compare` and `life` write into their folder.
-const OWN_FILES: [&str; 8] =
-    ["result.json", "report.html", "series.csv", "life.json", "life.html", "torture.json", "before.img", "after.img"];
+const OWN_FILES: [&str; 9] = [
+    "result.json",
+    "report.html",
+    "series.csv",
+    "life.json",
+    "life.html",
+    "torture.json",
+    "torture.html",
+    "before.img",
+    "after.img",
+];
 /// Folder, in the one of results, of results that were there before.
 const EARLIER: &str = "earlier";
 

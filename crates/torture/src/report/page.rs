@@ -46,17 +46,23 @@ pub fn render(report: &Report<'_>) -> String {
 }
 
 fn failure(report: &Report<'_>, found: &Found) -> String {
-    let missing = found.smallest.missing().count();
     let stale = found.smallest.stale.map_or_else(String::new, |sector| {
         format!(" The first read of sector {sector} brought what it had held before it was last written.")
     });
+    let missing = match found.smallest.missing().count() {
+        0 if stale.is_empty() => {
+            "Nothing of what was asked for is missing: what was promised had not reached the drive.".to_owned()
+        }
+        0 => "Nothing else is missing.".to_owned(),
+        1 => "One request missing is enough to make the check fail.".to_owned(),
+        count => format!("{count} requests missing are enough to make the check fail."),
+    };
     let lead = format!(
-        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {} missing is enough to make the check \
-         fail; {} were missing as it was drawn.{stale}</p><p class=\"advice\">To see it again: {} {}.</p>",
+        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {missing}{stale} As it was drawn, the state \
+         lacked {}.</p><p class=\"advice\">To see it again: {} {}.</p>",
         escape(&found.why),
         found.smallest.step,
         report.recording.steps.len(),
-        if missing == 1 { "One request".to_owned() } else { format!("{missing} requests") },
         found.drawn.missing().count(),
         escape(&report.asked.again),
         found.number,
@@ -107,11 +113,12 @@ fn timeline(report: &Report<'_>, found: &Found) -> String {
         let (from, until) = (x(span.asked), x(span.answered));
         let colour = if is_missing { "var(--bad)" } else { "var(--s0)" };
         let fill = if order.length == 0 { "none" } else { colour };
-        let dash = if is_missing { " stroke-dasharray=\"4 3\" fill-opacity=\"0.25\"" } else { "" };
+        let dash = if is_missing { ";stroke-dasharray:4 3;fill-opacity:0.25" } else { "" };
         let _ = write!(
             marks,
             "<text x=\"0\" y=\"{middle}\" dominant-baseline=\"middle\">{number} {}{} {}</text>\
-             <rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" stroke=\"{colour}\"{dash}/>\
+             <rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" style=\"fill:{fill};\
+             stroke:{colour}{dash}\"/>\
              <text x=\"{}\" y=\"{middle}\" dominant-baseline=\"middle\"{}>{}</text>",
             kind_in_words(order.kind),
             if order.fua { " (FUA)" } else { "" },
@@ -131,7 +138,8 @@ fn timeline(report: &Report<'_>, found: &Found) -> String {
          What is missing is dashed.</p><div class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"The last requests \
          before the cut; the table below has the same\"><svg style=\"width:{all}px\" height=\"{height}\" \
          viewBox=\"0 0 {all} {height}\">{marks}<line x1=\"{cut:.1}\" x2=\"{cut:.1}\" y1=\"{}\" y2=\"{height}\" \
-         stroke=\"var(--ink)\" stroke-width=\"2\"/><text x=\"{cut:.1}\" y=\"12\" text-anchor=\"middle\">power goes</text>\
+         stroke=\"var(--ink)\" stroke-width=\"2\"/>\
+         <text x=\"{cut:.1}\" y=\"12\" text-anchor=\"middle\">power goes</text>\
          </svg></div>",
         ROW * 0.8,
     )

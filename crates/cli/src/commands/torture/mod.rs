@@ -23,6 +23,7 @@ use torture::{
     Asked, CrashState, CutDisk, Exploration, Guarantee, Lie, Limits, Recorder, Recording, Report, States, Verdict, ask,
     explore, explore_drive,
 };
+use units::quantity;
 
 /// Checks that making a failure smaller may take.
 const SMALLER: u64 = 300;
@@ -75,7 +76,18 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
 impl Torture<'_> {
     fn run(&self) -> Result<(), Failure> {
         let arguments = self.arguments;
-        let config = settings::load_with_bytes(&arguments.stack, &arguments.set)?;
+        let given: Vec<&str> = arguments.set.iter().map(String::as_str).collect();
+        let given = torture::with_usual_settings(&arguments.stack, &given);
+        let config = settings::load_with_bytes(&arguments.stack, &given)?;
+        let bytes = config.values.whole("drive.capacity");
+        if bytes > torture::MOST_BYTES {
+            let [bytes, most] = [bytes, torture::MOST_BYTES].map(quantity::format_size);
+            let problem = format!(
+                "drive.capacity is {bytes}, and all that the drive holds is kept in memory: {most} are the most; \
+                 add --set drive.capacity=1GiB, or less"
+            );
+            return Err(Failure::usage(problem));
+        }
         let recording = self.record(&config)?;
         let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(arguments.atomic);
         let began = Instant::now();
