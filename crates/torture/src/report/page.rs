@@ -58,8 +58,8 @@ fn failure(report: &Report<'_>, found: &Found) -> String {
         count => format!("{count} requests missing are enough to make the check fail."),
     };
     let lead = format!(
-        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {missing}{stale} As it was drawn, the state \
-         lacked {}.</p><p class=\"advice\">To see it again: {} {}.</p>",
+        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {missing}{stale} As it was drawn, \
+         the state lacked {}.</p><p class=\"advice\">To see it again: {} {}.</p>",
         escape(&found.why),
         found.smallest.step,
         report.recording.steps.len(),
