@@ -1,11 +1,13 @@
 //! What the command line accepts.
 
+mod drawing;
 mod fitting;
 mod living;
 mod serving;
 mod sweeping;
 mod torturing;
 
+pub use drawing::TimelineArguments;
 pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion, LivesArguments};
 pub use serving::{
@@ -121,6 +123,9 @@ pub struct RunArguments {
     /// Repeat the run that wrote this result.json, and say whether the result is the same (exit code 1 if it is not).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "workload", "set", "seed", "requests", "format"])]
     pub again: Option<PathBuf>,
+    /// What is drawn over time.
+    #[command(flatten)]
+    pub drawing: TimelineArguments,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
@@ -143,6 +148,9 @@ pub struct CompareArguments {
     /// How long each lives, and what that costs.
     #[command(flatten)]
     pub lives: LivesArguments,
+    /// What is drawn over time: a file for each stack.
+    #[command(flatten)]
+    pub drawing: TimelineArguments,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,

@@ -84,6 +84,7 @@ impl From<SessionError> for Failure {
             | SessionError::Given { .. }
             | SessionError::Workload(_)
             | SessionError::Run(_)
+            | SessionError::Timeline { .. }
             | SessionError::SteadyNeedsFile => USAGE,
             SessionError::NotSteady { .. } => NOT_STEADY,
             SessionError::Stuck { .. } => DRIVE_FULL,

@@ -1,6 +1,6 @@
 //! Flash with time and without.
 
-use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
+use nand::{CountedFlash, Flash, FlashState, MeteredFlash, Recorder, RecorderPlan, TimedFlash};
 use stack::Stacked;
 use units::Nanos;
 
@@ -18,6 +18,22 @@ pub trait Clocked: Stacked {
 
     /// Runs until there is an event for a layer; `false`: nothing is pending.
     fn advance(&mut self) -> bool;
+
+    /// Records what dies and channels do from now on; `false`: this flash has none that work side by side.
+    fn record(&mut self, _plan: RecorderPlan) -> bool {
+        false
+    }
+
+    /// What is being recorded, if anything is.
+    #[inline]
+    fn recorder(&mut self) -> Option<&mut Recorder> {
+        None
+    }
+
+    /// What was recorded; nothing more is.
+    fn take_recording(&mut self) -> Option<Box<Recorder>> {
+        None
+    }
 
     /// Events later than this cannot be told from others, ns.
     fn time_limit(&self) -> Nanos {
@@ -69,6 +85,20 @@ impl Clocked for TimedFlash {
     #[inline]
     fn advance(&mut self) -> bool {
         TimedFlash::advance(self)
+    }
+
+    fn record(&mut self, plan: RecorderPlan) -> bool {
+        TimedFlash::record(self, plan);
+        true
+    }
+
+    #[inline]
+    fn recorder(&mut self) -> Option<&mut Recorder> {
+        TimedFlash::recorder(self)
+    }
+
+    fn take_recording(&mut self) -> Option<Box<Recorder>> {
+        TimedFlash::take_recording(self)
     }
 
     fn time_limit(&self) -> Nanos {

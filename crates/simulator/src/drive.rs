@@ -9,7 +9,7 @@ use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, TimedFlash};
+use nand::{Event, Flash, PayloadId, Served, TimedFlash};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Nanos, Request};
 
@@ -289,6 +289,9 @@ impl<F: Clocked> Drive<F> {
             self.detach_contents(id);
         }
         let space_ns = if self.slots[id as usize].space_ns == 0 { 0 } else { self.space_of(id, wait) };
+        if self.flash.recorder().is_some() {
+            self.record_served(id, wait, space_ns);
+        }
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
             tag: slot.tag,
@@ -303,6 +306,17 @@ impl<F: Clocked> Drive<F> {
         if self.outstanding == 0 && self.options.idle_after_ns > 0 {
             let now = self.flash.now();
             self.flash.set_timer(IDLE, Some(now + self.options.idle_after_ns));
+        }
+    }
+
+    /// Tells the recorder that a request has ended.
+    #[cold]
+    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos) {
+        let (request, queue_ns) = (self.slots[id as usize].request, self.slots[id as usize].queue_ns);
+        let waited = wait.map(|index| self.flash.state().memory.waits[index]);
+        let end = self.flash.now();
+        if let Some(recorder) = self.flash.recorder() {
+            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns });
         }
     }
 

@@ -1,7 +1,7 @@
 //! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
 
 use super::life::plan::LifePlan;
-use super::results;
+use super::{results, timeline};
 use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
 use crate::failure::{Failure, USAGE};
 use crate::watch::Session;
@@ -9,8 +9,9 @@ use crate::{memory, output, provenance, settings, table, watch};
 use metrics::{LifeReport, Provenance, RunResult};
 use rayon::prelude::*;
 use serde_json::Value;
-use simulator::session::Prepared;
+use simulator::session::{Prepared, TimelinePlan};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use units::quantity;
 
 /// A stack of the comparison.
@@ -31,6 +32,10 @@ struct Compared {
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
+    let drawing = arguments.drawing.plan();
+    if drawing.is_some() && arguments.lives.life {
+        return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
+    }
     let members = members(arguments)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
@@ -40,7 +45,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         .map(|member| {
             let mut watcher = stage.watcher(&member.name);
             let name = member.name.clone();
-            member.run(shared, &mut watcher).map_err(|failure| named(&name, failure))
+            member.run(shared, drawing.as_ref(), &mut watcher).map_err(|failure| named(&name, failure))
         })
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<_>, Failure>>()?;
@@ -127,9 +132,19 @@ fn prices<'a>(lives: &'a LivesArguments, stacks: &[&String]) -> Result<BTreeMap<
 }
 
 impl Member {
-    fn run(self, shared: &SessionArguments, watcher: &mut Session<'_>) -> Result<Compared, Failure> {
+    fn run(
+        self,
+        shared: &SessionArguments,
+        drawing: Option<&(TimelinePlan, PathBuf)>,
+        watcher: &mut Session<'_>,
+    ) -> Result<Compared, Failure> {
         let snapshots = settings::snapshots_of(shared);
         let with = |result| RunResult { provenance: Some(self.provenance), ..result };
+        if let Some((plan, path)) = drawing {
+            let (result, drawn) = self.prepared.run_timeline(snapshots.as_ref(), watcher, *plan)?;
+            timeline::write(&timeline::file_of(path, &self.name), &drawn, &self.name, shared.quiet)?;
+            return Ok(Compared { result: with(result), life: None, notes: Vec::new() });
+        }
         let Some(plan) = self.plan else {
             let result = with(self.prepared.run(snapshots.as_ref(), watcher)?);
             return Ok(Compared { result, life: None, notes: Vec::new() });

@@ -19,6 +19,7 @@ pub mod results;
 mod run;
 mod serve;
 pub mod sweep;
+mod timeline;
 mod torture;
 pub mod trace;
 

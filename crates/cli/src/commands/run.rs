@@ -1,6 +1,6 @@
 //! `nandarium run`.
 
-use super::results;
+use super::{results, timeline};
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::provenance::{self, Again};
@@ -26,7 +26,15 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let mut watcher = stage.watcher(&name);
-    let result = prepared.run(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
+    let snapshots = settings::snapshots_of(shared);
+    let result = match arguments.drawing.plan() {
+        None => prepared.run(snapshots.as_ref(), &mut watcher)?,
+        Some((plan, path)) => {
+            let (result, drawn) = prepared.run_timeline(snapshots.as_ref(), &mut watcher, plan)?;
+            timeline::write(&path, &drawn, &name, shared.quiet)?;
+            result
+        }
+    };
     drop(watcher);
     let result = RunResult { provenance: Some(provenance), ..result };
     let json = result.to_json();

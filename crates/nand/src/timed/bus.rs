@@ -52,6 +52,7 @@ impl TimedFlash {
             Kind::Copyback => self.part.read_ns + self.part.program_ns,
             _ => self.part.erase_ns,
         };
+        self.array_begins(index);
         self.queue.arm(index as u32, self.now + time);
     }
 
@@ -68,6 +69,7 @@ impl TimedFlash {
             }
         };
         self.channels[channel].serving = entry;
+        self.channel_begins(channel);
         let event = if self.cached { self.die_count + channel as u32 } else { entry & !COMMAND };
         self.queue.arm(event, self.now + time);
     }
@@ -76,6 +78,7 @@ impl TimedFlash {
     #[inline]
     pub(super) fn release_channel(&mut self, index: usize) {
         let channel = self.dies[index].channel as usize;
+        self.channel_ends(channel, index);
         self.channels[channel].serving = NIL;
         if let Some(next) = self.channels[channel].waiting.pop_front() {
             let die = (next & !COMMAND) as usize;

@@ -50,6 +50,10 @@ impl Joins {
         id
     }
 
+    pub fn get(&self, id: u32) -> &Join {
+        &self.entries[id as usize]
+    }
+
     #[inline(always)]
     pub fn at(&mut self, id: u32) -> &mut Join {
         &mut self.entries[id as usize]

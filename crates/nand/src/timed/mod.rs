@@ -23,6 +23,7 @@ mod gather;
 mod issue;
 mod join;
 mod ready;
+mod recorder;
 mod retry;
 mod slab;
 mod step;
@@ -36,6 +37,8 @@ use gather::Gather;
 use join::{Barriers, Joins};
 use slab::{Kind, Slab, Slot};
 use units::{Nanos, Ppn, SECTOR_BYTES};
+
+pub use recorder::{Closeup, Recorder, RecorderPlan, Served, Slice, Work};
 
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;
@@ -64,6 +67,8 @@ pub struct TimedFlash {
     joins: Joins,
     barriers: Barriers,
     gather: Gather,
+    /// What is recorded, if anything is.
+    recorder: Option<Box<Recorder>>,
     die_count: u32,
     timer_base: u32,
     page_transfer_ns: Nanos,
@@ -107,6 +112,7 @@ impl TimedFlash {
             joins: Joins::new(),
             barriers: Barriers::new(),
             gather: Gather::new(&mut state, options.gather_pages, options.gather_forgets),
+            recorder: None,
             die_count: dies,
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],

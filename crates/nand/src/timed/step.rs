@@ -206,6 +206,8 @@ impl TimedFlash {
     fn suspend(&mut self, index: usize, left: Nanos) {
         let die = &mut self.dies[index];
         let gang = die.array;
+        self.array_ends(index, gang, true);
+        let die = &mut self.dies[index];
         die.suspended = gang;
         die.suspended_left = left + self.options.suspend_ns;
         die.suspends += 1;
@@ -227,6 +229,7 @@ impl TimedFlash {
         self.each_member(gang, |flash, id| flash.settle_wait(index, id));
         let slot = self.slab.get(gang);
         self.meters[index].occupy(self.now, slot.cause, slot.root);
+        self.array_begins(index);
         self.queue.arm(index as u32, end);
     }
 
@@ -436,6 +439,7 @@ impl TimedFlash {
             self.send_command(index, gang);
             return;
         }
+        self.array_begins(index);
         self.queue.arm(index as u32, self.now + time + self.part.command_ns);
     }
 
@@ -516,6 +520,7 @@ impl TimedFlash {
         let die = &mut self.dies[index];
         die.array = gang;
         die.suspends = 0;
+        self.array_begins(index);
         self.queue.arm(index as u32, self.now + self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
             let slot = self.slab.get(gang);
@@ -541,6 +546,7 @@ impl TimedFlash {
             if self.state.errs() && self.reads_again(index, gang) {
                 return;
             }
+            self.array_ends(index, gang, false);
             let die = &mut self.dies[index];
             if die.transfer == NIL {
                 die.move_gang(gang);
@@ -555,6 +561,7 @@ impl TimedFlash {
             }
             return;
         }
+        self.array_ends(index, gang, false);
         let die = &mut self.dies[index];
         die.array = NIL;
         if die.loaded {

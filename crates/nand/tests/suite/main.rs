@@ -12,6 +12,7 @@ mod memory;
 mod order;
 mod pins;
 mod programs;
+mod recorder;
 mod rig;
 mod sheet;
 mod slots;

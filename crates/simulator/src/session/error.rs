@@ -43,6 +43,12 @@ pub enum SessionError {
     /// The workload asked for something the drive does not have.
     #[error(transparent)]
     Run(RunError),
+    /// There is nothing that a timeline could show.
+    #[error("{problem}")]
+    Timeline {
+        /// Why, and what to change.
+        problem: String,
+    },
     /// The trace would have to be read several times.
     #[error(
         "drive.precondition = steady runs the workload several times, and standard input can be read only once; save \

@@ -19,6 +19,7 @@ mod snapshot;
 mod source;
 mod steady;
 mod suited;
+mod timeline;
 mod unused;
 mod wear;
 
@@ -27,6 +28,7 @@ pub use gather::{Inside, Measured, served};
 pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
+pub use timeline::{Timeline, TimelinePlan};
 
 use self::suited::Suited;
 use crate::block_device::BlockDevice;
@@ -131,7 +133,7 @@ impl Prepared {
     /// Everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a
     /// steady state not reached, wrong data returned by the drive.
     pub fn run(&self, snapshots: Option<&Snapshots>, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
-        run_session(&self.suited, snapshots, watcher, None)
+        run_session(&self.suited, snapshots, watcher, Beside::default())
     }
 
     /// As [`Prepared::run`], with the same result, and what each block wore while it was measured.
@@ -144,10 +146,37 @@ impl Prepared {
         watcher: &mut dyn Watcher,
     ) -> Result<(RunResult, WearWindow), SessionError> {
         let mut recorder = wear::Recorder::default();
-        let result = run_session(&self.suited, snapshots, watcher, Some(&mut recorder))?;
+        let beside = Beside { wear: Some(&mut recorder), ..Beside::default() };
+        let result = run_session(&self.suited, snapshots, watcher, beside)?;
         let window = recorder.window(&self.suited.plan, &result);
         Ok((result, window))
     }
+
+    /// As [`Prepared::run`], with the same result, and what dies, channels and requests did.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`]; the drive has no dies that work side by side in time.
+    pub fn run_timeline(
+        &self,
+        snapshots: Option<&Snapshots>,
+        watcher: &mut dyn Watcher,
+        plan: TimelinePlan,
+    ) -> Result<(RunResult, Timeline), SessionError> {
+        if self.suited.plan.service() != Service::Parallel {
+            return Err(timeline::without_time());
+        }
+        let mut taken = None;
+        let beside = Beside { timeline: Some((plan, &mut taken)), ..Beside::default() };
+        let result = run_session(&self.suited, snapshots, watcher, beside)?;
+        Ok((result, taken.ok_or_else(timeline::without_time)?))
+    }
+}
+
+/// What is taken down beside a result.
+#[derive(Default)]
+struct Beside<'a> {
+    wear: Option<&'a mut wear::Recorder>,
+    timeline: Option<(TimelinePlan, &'a mut Option<Timeline>)>,
 }
 
 /// Prepares and runs one session.
@@ -162,7 +191,7 @@ fn run_session(
     suited: &Suited,
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
-    wear: Option<&mut wear::Recorder>,
+    beside: Beside<'_>,
 ) -> Result<RunResult, SessionError> {
     let Suited { plan, source, chosen } = suited;
     let workload = source.open()?; // everything wrong with it is said before preconditioning
@@ -175,23 +204,23 @@ fn run_session(
         Service::Counted => {
             let (drive, driver, notes) = initial.into_drive(plan, CountedFlash::new)?;
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
-                None => session.measure(drive, workload, notes, watcher, wear),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
+                None => session.measure(drive, workload, notes, watcher, beside),
             }
         }
         Service::Parallel => {
             let (drive, driver, notes) = initial.into_drive(plan, |state| plan.timed(state))?;
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
-                None => session.measure(drive, workload, notes, watcher, wear),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
+                None => session.measure(drive, workload, notes, watcher, beside),
             }
         }
         Service::Serial => {
             let (drive, driver, notes) = initial.into_drive(plan, |state| plan.metered(state))?;
             let drive = SerialDrive::new(drive);
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
-                None => session.measure(drive, workload, notes, watcher, wear),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
+                None => session.measure(drive, workload, notes, watcher, beside),
             }
         }
     }
@@ -221,6 +250,9 @@ trait Measurable: BlockDevice {
     /// The drive.
     fn drive(&self) -> &Drive<Self::Flash>;
 
+    /// The same, to be changed.
+    fn drive_mut(&mut self) -> &mut Drive<Self::Flash>;
+
     /// Time its only server was busy, where there is just one, ns.
     fn server_busy_ns(&self) -> Option<Nanos> {
         None
@@ -244,6 +276,10 @@ impl<D: Measurable> Measurable for Remapped<D> {
         self.device().drive()
     }
 
+    fn drive_mut(&mut self) -> &mut Drive<D::Flash> {
+        self.device_mut().drive_mut()
+    }
+
     fn server_busy_ns(&self) -> Option<Nanos> {
         self.device().server_busy_ns()
     }
@@ -263,6 +299,10 @@ impl<F: Clocked> Measurable for Drive<F> {
     fn drive(&self) -> &Self {
         self
     }
+
+    fn drive_mut(&mut self) -> &mut Self {
+        self
+    }
 }
 
 impl Measurable for SerialDrive {
@@ -270,6 +310,10 @@ impl Measurable for SerialDrive {
 
     fn drive(&self) -> &Drive<MeteredFlash> {
         self.drive()
+    }
+
+    fn drive_mut(&mut self) -> &mut Drive<MeteredFlash> {
+        SerialDrive::drive_mut(self)
     }
 
     fn server_busy_ns(&self) -> Option<Nanos> {
@@ -305,8 +349,9 @@ impl Session<'_> {
         mut workload: source::Opened,
         mut notes: Vec<String>,
         watcher: &mut dyn Watcher,
-        mut wear: Option<&mut wear::Recorder>,
+        beside: Beside<'_>,
     ) -> Result<RunResult, SessionError> {
+        let Beside { mut wear, timeline } = beside;
         let run_plan = self.run_plan();
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
@@ -315,9 +360,17 @@ impl Session<'_> {
             wear.begin(device.drive().flash().state());
         }
         let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear.as_deref_mut() };
+        let begun = device.now();
+        if let Some((plan, _)) = timeline {
+            device.drive_mut().flash_mut().record(plan.from(begun));
+        }
         let started = watcher.seconds();
         let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
         let wall_s = watcher.seconds() - started;
+        if let Some((_, taken)) = timeline {
+            let recorder = device.drive_mut().flash_mut().take_recording();
+            *taken = recorder.map(|recorder| Timeline::new(self.plan, begun, recorder));
+        }
         let drive = device.drive();
         if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {
             return Err(SessionError::Integrity { problem: violation.to_owned() });

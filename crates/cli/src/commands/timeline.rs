@@ -1,0 +1,242 @@
+//! Timelines as files that Perfetto and Chrome's viewer open: the JSON trace event format.
+
+use crate::failure::Failure;
+use crate::output;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use nand::{Served, Slice, Work};
+use serde_json::{Value, json};
+use simulator::session::Timeline;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use units::{HostOp, Nanos, SECTOR_BYTES, WAIT_KINDS, Wait};
+
+/// Processes of the viewer: groups of tracks.
+const REQUESTS: u32 = 1;
+const CHANNELS: u32 = 2;
+const DIES: u32 = 3;
+
+/// The file of a stack among several: its name before the ending.
+pub fn file_of(path: &Path, stack: &str) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String =
+        stack.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let (stem, ending) = name.split_once('.').map_or((name.as_str(), ""), |(stem, ending)| (stem, ending));
+    let dot = if ending.is_empty() { "" } else { "." };
+    path.with_file_name(format!("{stem}-{plain}{dot}{ending}"))
+}
+
+/// Writes a timeline, and says so.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(), Failure> {
+    let written = File::create(path).and_then(|file| {
+        let plain = BufWriter::new(file);
+        if path.extension().is_some_and(|ending| ending == "gz") {
+            let mut packed = BufWriter::new(GzEncoder::new(plain, Compression::fast()));
+            document(&mut packed, timeline, stack)?;
+            packed.into_inner()?.finish()?.flush()
+        } else {
+            let mut plain = plain;
+            document(&mut plain, timeline, stack)?;
+            plain.flush()
+        }
+    });
+    written.map_err(|error| Failure::file(path, "written", &error))?;
+    let recorder = &timeline.recorder;
+    if recorder.slices.is_empty() && recorder.slowest.is_empty() {
+        output::complain(&format!(
+            "{stack}: nothing happened in this window; the run is shorter, or nothing was under way"
+        ));
+    }
+    if recorder.is_cut_short {
+        let kept = recorder.slices.len().max(recorder.served.len());
+        output::complain(&format!(
+            "{stack}: the window has more than the {kept} pieces of work that are kept; make it shorter"
+        ));
+    }
+    if !quiet {
+        output::complain(&format!("written: {} (open it at ui.perfetto.dev or about:tracing)", path.display()));
+    }
+    Ok(())
+}
+
+fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Result<()> {
+    let recorder = &timeline.recorder;
+    let mut served: Vec<&Served> = recorder.served.iter().collect();
+    served.extend(recorder.slowest.iter().map(|closeup| &closeup.served));
+    served.sort_by_key(|served| (served.request.arrival, served.end, served.number));
+    let mut slices: Vec<&Slice> = recorder.slices.iter().collect();
+    slices.extend(recorder.slowest.iter().flat_map(|closeup| &closeup.slices));
+    // Closeups of requests that were under way together share work.
+    let mut known = HashSet::new();
+    slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8)));
+    slices.sort_by_key(|slice| (slice.track, slice.begin));
+    let is_cut_short = recorder.is_cut_short || recorder.slowest.iter().any(|closeup| closeup.is_cut_short);
+    let other = json!({"schema": "nandarium.timeline/1", "stack": stack, "cut_short": is_cut_short});
+    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")?;
+    let mut file = Events { out, started: timeline.started, is_first: true, arrows: 0 };
+    file.names(timeline)?;
+    file.requests(&served)?;
+    file.work(timeline, &slices)?;
+    file.arrows(timeline, &served, &slices)?;
+    writeln!(file.out, "\n]}}")
+}
+
+struct Events<'a, W> {
+    out: &'a mut W,
+    started: Nanos,
+    is_first: bool,
+    /// Arrows so far.
+    arrows: u64,
+}
+
+impl<W: Write> Events<'_, W> {
+    fn event(&mut self, event: &Value) -> io::Result<()> {
+        let comma = if std::mem::take(&mut self.is_first) { "" } else { ",\n" };
+        write!(self.out, "{comma}{event}")
+    }
+
+    /// Microseconds since the measured run began, as viewers want them.
+    fn time(&self, at: Nanos) -> f64 {
+        (at as f64 - self.started as f64) / 1e3
+    }
+
+    fn names(&mut self, timeline: &Timeline) -> io::Result<()> {
+        for (pid, name) in [(REQUESTS, "requests of the host"), (CHANNELS, "channels"), (DIES, "dies")] {
+            self.event(&json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}))?;
+            self.event(&json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}))?;
+        }
+        for (track, name) in timeline.tracks.iter().enumerate() {
+            let (pid, tid) = place(timeline, track as u16);
+            self.event(&json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}))?;
+        }
+        Ok(())
+    }
+
+    /// Requests that are under way together lie in lanes of their own; how many there are is a curve.
+    fn requests(&mut self, served: &[&Served]) -> io::Result<()> {
+        let mut changes = BTreeMap::<Nanos, i64>::new();
+        for (served, lane) in served.iter().zip(lanes(served)) {
+            let request = &served.request;
+            *changes.entry(request.arrival).or_default() += 1;
+            *changes.entry(served.end).or_default() -= 1;
+            let mut waits = serde_json::Map::new();
+            let mut wait = |name: &str, ns: Nanos| {
+                if ns > 0 {
+                    waits.insert(format!("{name}_us"), json!(ns as f64 / 1e3));
+                }
+            };
+            wait("queue", served.queue_ns);
+            wait("room", served.space_ns);
+            let on_flash = served.waited.iter().flat_map(|waited| {
+                let counts = |kind: &usize| waited.kinds >> kind & 1 == 1;
+                (0..WAIT_KINDS).filter(counts).map(|kind| (Wait::name_at(kind), waited.entries[kind][0]))
+            });
+            on_flash.for_each(|(name, ns)| wait(name, ns));
+            self.event(&json!({
+                "ph": "X", "pid": REQUESTS, "tid": lane, "name": request.op.name(), "cat": "request",
+                "ts": self.time(request.arrival), "dur": (served.end - request.arrival) as f64 / 1e3,
+                "args": {"byte": request.first_sector * SECTOR_BYTES, "bytes": u64::from(request.sectors) * SECTOR_BYTES,
+                    "fua": request.fua && request.op == HostOp::Write, "waited_for": waits},
+            }))?;
+        }
+        let mut under_way = 0;
+        for (at, change) in changes {
+            under_way += change;
+            let args = json!({"requests": under_way});
+            self.event(&json!({"ph": "C", "pid": REQUESTS, "name": "under way", "ts": self.time(at), "args": args}))?;
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, timeline: &Timeline, slices: &[&Slice]) -> io::Result<()> {
+        for slice in slices {
+            let (pid, tid) = place(timeline, slice.track);
+            let (block, page) = (slice.page / timeline.pages_per_block, slice.page % timeline.pages_per_block);
+            let paused = if slice.is_interrupted { ", interrupted" } else { "" };
+            self.event(&json!({
+                "ph": "X", "pid": pid, "tid": tid, "cat": slice.cause.name(),
+                "name": format!("{} {}{paused}", slice.cause.name(), verb(slice.work)),
+                "ts": self.time(slice.begin), "dur": (slice.end - slice.begin) as f64 / 1e3,
+                "args": {"block": block, "page": page, "pages": slice.pages},
+            }))?;
+        }
+        Ok(())
+    }
+
+    /// From each request to its commands, and to a command from what kept its die or channel until it began.
+    fn arrows(&mut self, timeline: &Timeline, served: &[&Served], slices: &[&Slice]) -> io::Result<()> {
+        let mut by_request = BTreeMap::<u32, Vec<(&Served, u32)>>::new();
+        for (served, lane) in served.iter().zip(lanes(served)) {
+            by_request.entry(served.number).or_default().push((served, lane));
+        }
+        let mut before: Option<&Slice> = None;
+        for slice in slices {
+            let (pid, tid) = place(timeline, slice.track);
+            let of_it = by_request.get(&slice.request).into_iter().flatten();
+            let its =
+                of_it.copied().find(|(served, _)| slice.begin >= served.request.arrival && slice.end <= served.end);
+            if let Some((served, lane)) = its {
+                let from = (REQUESTS, lane, served.request.arrival);
+                self.arrow("its command", from, (pid, tid, slice.begin))?;
+                let blocker = before.filter(|before| before.track == slice.track && before.end == slice.begin);
+                if let Some(blocker) = blocker.filter(|blocker| blocker.request != slice.request) {
+                    self.arrow("waited behind", (pid, tid, blocker.begin), (pid, tid, slice.begin))?;
+                }
+            }
+            before = Some(slice);
+        }
+        Ok(())
+    }
+
+    fn arrow(&mut self, name: &str, from: (u32, u32, Nanos), to: (u32, u32, Nanos)) -> io::Result<()> {
+        self.arrows += 1;
+        for (phase, (pid, tid, at)) in [("s", from), ("f", to)] {
+            let mut event = json!({"ph": phase, "id": self.arrows, "pid": pid, "tid": tid, "name": name,
+                "cat": "arrow", "ts": self.time(at)});
+            if phase == "f" {
+                event["bp"] = json!("e");
+            }
+            self.event(&event)?;
+        }
+        Ok(())
+    }
+}
+
+/// Process and thread of a track.
+fn place(timeline: &Timeline, track: u16) -> (u32, u32) {
+    let channels = timeline.tracks.iter().filter(|name| name.starts_with("channel")).count();
+    let dies = timeline.tracks.len() - channels;
+    let track = track as usize;
+    if track < dies { (DIES, track as u32) } else { (CHANNELS, (track - dies) as u32) }
+}
+
+/// A lane for each request, in order of arrival: the first that is free.
+fn lanes(served: &[&Served]) -> Vec<u32> {
+    let mut free_at: Vec<Nanos> = Vec::new();
+    let lane = |served: &&Served| {
+        let lane = free_at.iter().position(|free| *free <= served.request.arrival).unwrap_or_else(|| {
+            free_at.push(0);
+            free_at.len() - 1
+        });
+        free_at[lane] = served.end;
+        lane as u32
+    };
+    served.iter().map(lane).collect()
+}
+
+fn verb(work: Work) -> &'static str {
+    match work {
+        Work::Read => "read",
+        Work::Program => "program",
+        Work::Copyback => "copy",
+        Work::Erase => "erase",
+        Work::DataOut => "data out",
+        Work::DataIn => "data in",
+        Work::Command => "command",
+    }
+}

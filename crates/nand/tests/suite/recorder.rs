@@ -1,0 +1,116 @@
+//! What a timeline shows, slice by slice, against times worked out by hand.
+
+use crate::rig::{US, at, fill, flash, plain, program, read, run};
+use nand::{CommandOptions, Flash as _, RecorderPlan, Slice, SuspendOption, Time as _, TimedFlash, Work};
+use units::{BlockId, Cause, Nanos};
+
+fn record(flash: &mut TimedFlash) -> Nanos {
+    let begin = flash.now();
+    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, slowest: 0, host: 1 });
+    begin
+}
+
+/// Track, what was done, and from when to when, us since the recording began.
+fn slices(flash: &mut TimedFlash, begin: Nanos) -> Vec<(u16, Work, Nanos, Nanos)> {
+    run(flash);
+    let row = |slice: &Slice| (slice.track, slice.work, (slice.begin - begin) / US, (slice.end - begin) / US);
+    let mut rows: Vec<_> = flash.take_recording().expect("it is recorded").slices.iter().map(row).collect();
+    rows.sort_by_key(|row| (row.0, row.2));
+    rows
+}
+
+/// Dies 0 and 2 share channel 0, which is track 4.
+#[test]
+fn two_reads_and_a_program_on_one_channel_are_where_they_belong() {
+    let mut flash = plain();
+    fill(&mut flash, 0, 0, 1);
+    fill(&mut flash, 2, 0, 1);
+    let begin = record(&mut flash);
+    read(&mut flash, at(0, 0, 0), 7);
+    read(&mut flash, at(2, 0, 0), 8);
+    program(&mut flash, at(0, 0, 1));
+    let wanted = [
+        (0, Work::Read, 0, 10),
+        // Its data waits for the channel, which moves the page of die 2 meanwhile.
+        (0, Work::Program, 25, 125),
+        (2, Work::Read, 0, 10),
+        (4, Work::DataOut, 10, 15),
+        (4, Work::DataOut, 15, 20),
+        (4, Work::DataIn, 20, 25),
+    ];
+    assert_eq!(slices(&mut flash, begin), wanted);
+}
+
+#[test]
+fn an_erase_that_a_read_interrupts_is_two_pieces() {
+    let mut flash = flash(CommandOptions {
+        suspend: SuspendOption::ProgramErase,
+        suspend_limit: 10,
+        read_priority: true,
+        ..CommandOptions::default()
+    });
+    fill(&mut flash, 0, 0, 1);
+    fill(&mut flash, 1, 0, 1);
+    let begin = record(&mut flash);
+    flash.erase(0, BlockId(1), Cause::Gc);
+    read(&mut flash, at(1, 0, 0), 6);
+    while flash.now() < begin + 15 * US {
+        flash.step();
+    }
+    read(&mut flash, at(0, 0, 0), 7);
+    let found = slices(&mut flash, begin);
+    let of_die: Vec<_> = found.into_iter().filter(|row| row.0 == 0).collect();
+    assert_eq!(of_die, [(0, Work::Erase, 0, 15), (0, Work::Read, 15, 25), (0, Work::Erase, 30, 1015)]);
+}
+
+/// What dies did adds up to the time they were busy, whatever the load.
+#[test]
+fn what_arrays_and_channels_did_is_the_busy_time_of_their_dies() {
+    let mut flash = plain();
+    for die in 0..4 {
+        fill(&mut flash, die, 0, 3);
+    }
+    let busy: Vec<Nanos> = flash.die_busy_ns().collect();
+    record(&mut flash);
+    for die in 0..4 {
+        for page in 0..3 {
+            read(&mut flash, at(die, 0, page), page);
+        }
+        program(&mut flash, at(die, 0, 3));
+        flash.erase(0, BlockId(die * 4 + 1), Cause::Gc);
+    }
+    run(&mut flash);
+    let after: Vec<Nanos> = flash.die_busy_ns().collect();
+    let recording = flash.take_recording().unwrap();
+    for die in 0..4 {
+        let array = recording.slices.iter().filter(|slice| u32::from(slice.track) == die);
+        // Commands of a die come one after the other here: between array and array its page moves, or waits to.
+        let (first, last) = (array.clone().map(|slice| slice.begin).min(), array.map(|slice| slice.end).max());
+        let passed = last.unwrap() - first.unwrap();
+        let die = die as usize;
+        assert_eq!(after[die] - busy[die], passed, "die {die}");
+    }
+    assert!(!recording.is_cut_short);
+}
+
+#[test]
+fn a_window_is_kept_and_no_more_than_asked_for() {
+    let mut flash = plain();
+    fill(&mut flash, 0, 0, 1);
+    let begin = flash.now();
+    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, slowest: 0, host: 1 });
+    for number in 0..20 {
+        read(&mut flash, at(0, 0, 0), number);
+    }
+    run(&mut flash);
+    let recording = flash.take_recording().unwrap();
+    let works: Vec<Work> = recording.slices.iter().map(|slice| slice.work).collect();
+    assert_eq!(works, [Work::Read, Work::DataOut], "one has begun when the window ends");
+    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, slowest: 0, host: 1 });
+    for number in 0..20 {
+        read(&mut flash, at(0, 0, 0), number);
+    }
+    run(&mut flash);
+    let recording = flash.take_recording().unwrap();
+    assert!(recording.slices.len() == 3 && recording.is_cut_short);
+}
