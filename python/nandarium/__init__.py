@@ -13,6 +13,7 @@ Python. docs/python.md has more.
 """
 
 from . import _nandarium, errors, policies
+from ._nandarium import Disk
 from ._catalogue import Key, drives, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
 from ._life import Cost, Interval, Life, LifeCause, life
@@ -22,7 +23,7 @@ from ._run import compare, run
 from ._stack import Shape, Stack
 from ._sweep import SweepResult, sweep
 from ._table import Table
-from ._torture import Disk, Tortured, torture
+from ._torture import Tortured, torture
 from ._trace import Record, TraceInfo, trace_info
 from ._values import Settings, Value
 from ._workload import Requests, Workload

@@ -43,6 +43,7 @@ __all__ = [
     "run_job",
     "set_library",
     "stack_text",
+    "torture",
     "trace_info",
     "trace_problem",
     "unbeaten",
@@ -261,6 +262,21 @@ def run(
 def run_job(job: str, snapshots: str) -> str: ...
 def set_library(path: str) -> None: ...
 def stack_text(name: str) -> str | None: ...
+def torture(
+    workload: Callable[[Disk], object],
+    check: Callable[[Disk, list[str]], object],
+    *,
+    bytes: int,
+    stack: str | None,
+    settings: list[str],
+    guarantee: str,
+    atomic: int,
+    lies: list[str],
+    faults: list[str],
+    states: int,
+    seed: int,
+    replay: int | None,
+) -> tuple[str, str, str]: ...
 def trace_info(path: str, format: str | None = None, order: str | None = None, gap_limit: str | None = None) -> tuple[str, str]: ...
 def trace_problem(path: str, digest: str) -> str | None: ...
 def unbeaten(metrics: list[str], costs: list[list[tuple[float, float]]]) -> list[bool]: ...

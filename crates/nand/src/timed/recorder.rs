@@ -140,7 +140,7 @@ impl Recorder {
     }
 
     fn is_within(&self, begin: Nanos, end: Nanos) -> bool {
-        self.plan.window.is_some_and(|[from, to]| begin < to && end > from)
+        self.plan.window.is_some_and(|[from, to]| begin < to && end >= from)
     }
 
     fn take(&mut self, slice: Slice) {

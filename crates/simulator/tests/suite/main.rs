@@ -19,6 +19,7 @@ mod serial_session;
 mod slc;
 mod superpage;
 mod support;
+mod timeline;
 mod translation;
 mod units;
 mod waiting;
