@@ -165,11 +165,14 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     )
     made["fit"]["small"] = said("fit", str(measured), "--from", "page", *sets({"flash.channels": 2, "flash.dies_per_channel": 1}), "--scale", "1", "--quiet")
 
-    fio = 'fio --name=t --ioengine=nbd --uri="$NANDARIUM_URI" --rw=randwrite --bs=4k --size=256k --fsync=8 --output=/dev/null'
+    fio = 'fio --name=t --ioengine=nbd --uri="$NANDARIUM_URI" --rw=randwrite --bs=4k --size=256k --fsync=8 --output=/dev/null; echo all'
     tortured = ("torture", *sets({**TINY, "drive.precondition": "none"}), "--workload", fio, "--states", "20", "--quiet")
     made["torture"]["holds"] = said(*tortured, "--check", "true", "--out", str(folder / "torture"))
     made["torture"]["holds, written"] = read(folder / "torture/torture.json")
-    made["torture"]["fails"] = said(*tortured, "--check", "echo lost; exit 1", code=DAMAGED)
+    made["torture"]["fails"] = said(*tortured, "--check", "test -s $NANDARIUM_SAID || { echo lost; exit 1; }", code=DAMAGED)
+
+    said("run", "--timeline", str(folder / "timeline.json"), "--window", "0ms..3ms", "--requests", "300", *sets(TINY), *alone)
+    made["timeline"]["window"] = read(folder / "timeline.json")
 
     made["list"] = {what: said("list", *what.split()) for what in ("", "keys", "parts")}
     made["code"] = {what: said("code", *what.split()) for what in CODES}

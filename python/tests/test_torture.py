@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,44 @@ def test_a_check_may_write_and_nothing_of_it_goes_on() -> None:
     assert nd.torture(append, recover, states=300)
 
 
+def test_whatever_a_check_raises_is_a_verdict_and_threads_may_write() -> None:
+    def fails(disk: nd.Disk, said: list[str]) -> None:
+        if len(said) < RECORDS:
+            pytest.fail("not all of it")
+
+    def exits(disk: nd.Disk, said: list[str]) -> None:
+        if len(said) < RECORDS:
+            sys.exit("not all of it")
+
+    def threaded(disk: nd.Disk) -> None:
+        thread = threading.Thread(target=append, args=(disk,))
+        thread.start()
+        thread.join()
+        disk.write(1 << 20, memoryview(bytearray(512)))
+
+    for check in (fails, exits):
+        found = nd.torture(threaded, check)
+        assert found.failure is not None and "not all of it" in found.failure["why"], found.text
+    assert nd.torture(threaded, verify).requests == 2 * RECORDS + 1
+
+
+def test_trims_mean_the_same_everywhere() -> None:
+    def workload(disk: nd.Disk) -> None:
+        disk.write(0, b"x" * 8192, True)
+        disk.trim(0, 512)
+        disk.trim(4096, 4096)
+        disk.flush()
+        disk.say(str(disk.read(0, 512)[0]))
+        disk.write(65536, bytes(512))
+
+    def check(disk: nd.Disk, said: list[str]) -> None:
+        assert not said or disk.read(0, 512)[0] == int(said[0]), "a part of a piece is otherwise than it was read"
+        assert not said or disk.read(4096, 4096) == bytes(4096), "a whole piece is back"
+
+    assert nd.torture(workload, check)
+    assert nd.torture(workload, check, cuts="drive", states=300)
+
+
 def test_what_cannot_be_is_told() -> None:
     kept: list[nd.Disk] = []
 
@@ -94,6 +133,7 @@ def test_what_cannot_be_is_told() -> None:
         kept[0].flush()
     for problem, options in [
         ("whole sectors", {"bytes": 1000}),
+        ("in memory", {"bytes": 1 << 50}),
         ("power of two", {"atomic": 1000}),
         ("cuts is 'x'", {"cuts": "x"}),
         ("lies are", {"lies": ["x"]}),
@@ -105,7 +145,9 @@ def test_what_cannot_be_is_told() -> None:
         with pytest.raises(ValueError, match=problem):
             nd.torture(append, verify, **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="written nothing"):
-        nd.torture(lambda disk: None, verify)
+        nd.torture(lambda disk: disk.flush(), verify)
+    with pytest.raises(ValueError, match="without any cut"):
+        nd.torture(append, lambda disk, said: disk.read(512, 1))
     with pytest.raises(ValueError, match="multiples of a sector"):
         nd.torture(lambda disk: disk.write(1, b"x"), verify)
     with pytest.raises(KeyboardInterrupt):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A file that is replaced by renaming a new one over it: with `fsync` of file and folder, or without.
 
-    nandarium torture --mount ext4 --workload 'replace.py write' --check 'replace.py check'
-    nandarium torture --mount ext4 --workload 'replace.py careless' --check 'replace.py check'
+    nandarium torture --mount ext4 --atomic 4KiB --workload 'samples/torture/replace.py write' --check 'samples/torture/replace.py check'
+    nandarium torture --mount ext4 --atomic 4KiB --workload 'samples/torture/replace.py careless' --check 'samples/torture/replace.py check'
 
 A version is printed once it has been renamed: from then on that version or a later one must be there, whole.
 """

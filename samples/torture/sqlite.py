@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """SQLite under power loss: what it has committed must be there, and be whole.
 
-    nandarium torture --mount ext4 --prepare 'sqlite.py prepare WAL' --workload 'sqlite.py commit WAL FULL' \
-        --check 'sqlite.py check'
+    nandarium torture --mount ext4 --atomic 4KiB --prepare 'samples/torture/sqlite.py prepare WAL' --workload 'samples/torture/sqlite.py commit WAL FULL' \
+        --check 'samples/torture/sqlite.py check'
 
 The second word is `PRAGMA journal_mode`, the third `PRAGMA synchronous`. Each commit is printed once SQLite has
 answered it: from then on it must be there.

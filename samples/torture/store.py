@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A key-value store, LMDB, under power loss (`pip install lmdb`).
 
-    nandarium torture --mount ext4 --prepare 'store.py prepare' --workload 'store.py put' --check 'store.py check'
+    nandarium torture --mount ext4 --atomic 4KiB --prepare 'samples/torture/store.py prepare' --workload 'samples/torture/store.py put' --check 'samples/torture/store.py check'
 
 `store.py put nosync` lets the store leave out its syncs: what it has answered is lost then, and what it has can be
 damaged. A key is printed once its transaction is committed.

@@ -1,12 +1,15 @@
 //! Power loss under functions.
 
 use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SECTOR: u64 = 512;
+/// Most bytes of a request.
+const MOST: u64 = 1 << 30;
 
 enum What {
     Recorded(Recorder<CutDisk<'static>>),
@@ -16,13 +19,26 @@ enum What {
 }
 
 /// A disk: what a workload writes to, or what a power cut has left.
-#[pyclass(module = "nandarium", unsendable)]
+#[pyclass(module = "nandarium", frozen)]
 pub struct Disk {
-    what: What,
+    what: Mutex<What>,
     bytes: u64,
 }
 
 impl Disk {
+    fn new(what: What, bytes: u64) -> Self {
+        Self { what: Mutex::new(what), bytes }
+    }
+
+    /// Whoever had it has given it back.
+    fn end(&self) -> What {
+        std::mem::replace(&mut *self.what(), What::Over)
+    }
+
+    fn what(&self) -> MutexGuard<'_, What> {
+        self.what.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn checked(&self, offset: u64, length: u64) -> PyResult<()> {
         if !offset.is_multiple_of(SECTOR) || !length.is_multiple_of(SECTOR) {
             return Err(PyValueError::new_err(format!(
@@ -32,6 +48,9 @@ impl Disk {
         if offset.checked_add(length).is_none_or(|end| end > self.bytes) {
             let bytes = self.bytes;
             return Err(PyValueError::new_err(format!("byte {offset}, {length} bytes: the disk has {bytes}")));
+        }
+        if length > MOST {
+            return Err(PyValueError::new_err(format!("{length} bytes at once: {MOST} are the most")));
         }
         Ok(())
     }
@@ -53,42 +72,44 @@ impl Disk {
         self.bytes
     }
 
-    fn read<'py>(&mut self, py: Python<'py>, offset: u64, length: u64) -> PyResult<Bound<'py, PyBytes>> {
+    fn read<'py>(&self, py: Python<'py>, offset: u64, length: u64) -> PyResult<Bound<'py, PyBytes>> {
         self.checked(offset, length)?;
-        PyBytes::new_with(py, length as usize, |bytes| match &mut self.what {
+        PyBytes::new_with(py, length as usize, |bytes| match &mut *self.what() {
             What::Recorded(disk) => disk.read(offset, bytes).map_err(refused),
             What::Cut(disk) => disk.read(offset, bytes).map_err(refused),
             What::Over => Err(over()),
         })
     }
 
+    /// `data`: anything that holds bytes.
     #[pyo3(signature = (offset, data, fua=false))]
-    fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, offset: u64, data: PyBuffer<u8>, fua: bool) -> PyResult<()> {
+        let data = data.to_vec(py)?;
         self.checked(offset, data.len() as u64)?;
-        match &mut self.what {
-            What::Recorded(disk) => disk.write(offset, data, fua).map_err(refused),
+        match &mut *self.what() {
+            What::Recorded(disk) => disk.write(offset, &data, fua).map_err(refused),
             What::Cut(disk) => {
-                disk.write(offset, data);
+                disk.write(offset, &data);
                 Ok(())
             }
             What::Over => Err(over()),
         }
     }
 
-    fn trim(&mut self, offset: u64, length: u64) -> PyResult<()> {
+    fn trim(&self, offset: u64, length: u64) -> PyResult<()> {
         self.checked(offset, length)?;
-        match &mut self.what {
+        match &mut *self.what() {
             What::Recorded(disk) => disk.trim(offset, length as u32).map_err(refused),
             What::Cut(disk) => {
-                disk.write(offset, &vec![0; length as usize]);
+                disk.trim(offset, length);
                 Ok(())
             }
             What::Over => Err(over()),
         }
     }
 
-    fn flush(&mut self) -> PyResult<()> {
-        match &mut self.what {
+    fn flush(&self) -> PyResult<()> {
+        match &mut *self.what() {
             What::Recorded(disk) => disk.flush().map_err(refused),
             What::Cut(_) => Ok(()),
             What::Over => Err(over()),
@@ -96,8 +117,8 @@ impl Disk {
     }
 
     /// Says something, such as what is promised from now on.
-    fn say(&mut self, line: &str) -> PyResult<()> {
-        match &mut self.what {
+    fn say(&self, line: &str) -> PyResult<()> {
+        match &mut *self.what() {
             What::Recorded(disk) => {
                 disk.say(line);
                 Ok(())
@@ -123,6 +144,12 @@ fn of_names(
     }
     if stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
         return Err(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes"));
+    }
+    if bytes > ::torture::MOST_BYTES {
+        return Err(format!(
+            "bytes is {bytes}, and all of it is kept in memory: {} are the most",
+            ::torture::MOST_BYTES
+        ));
     }
     let [settings, faults] = [settings, faults].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
     let names = |all: &[&str]| all.join(", ");
@@ -165,23 +192,21 @@ pub fn torture(
     let torture = replay.map_or_else(|| torture.clone(), |number| torture.clone().replay(number));
     let recorder = torture.recorder();
     let bytes = serve::Target::bytes(&recorder);
-    let disk = Bound::new(py, Disk { what: What::Recorded(recorder), bytes })?;
+    let disk = Bound::new(py, Disk::new(What::Recorded(recorder), bytes))?;
     workload.call1((&disk,))?;
-    let What::Recorded(recorder) = std::mem::replace(&mut disk.borrow_mut().what, What::Over) else {
-        return Err(over());
-    };
+    let What::Recorded(recorder) = disk.get().end() else { return Err(over()) };
     let recording = recorder.finish().0;
     let before = Arc::new(recording.before.clone());
     let mut ended = None;
     let tried = torture.explore(recording, |cut, said| {
-        let judged = Bound::new(py, Disk { what: What::Cut(cut.detached(before.clone())), bytes }).and_then(|disk| {
+        let judged = Bound::new(py, Disk::new(What::Cut(cut.detached(before.clone())), bytes)).and_then(|disk| {
             let judged = check.call1((&disk, said.to_vec()));
-            disk.borrow_mut().what = What::Over;
+            disk.get().end();
             judged
         });
         match judged {
             Ok(_) => Some(Ok(())),
-            Err(error) if error.is_instance_of::<PyException>(py) => {
+            Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => {
                 let kind = error.get_type(py);
                 let name = kind.name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
                 Some(Err(format!("{name}: {}", error.value(py))))

@@ -163,7 +163,7 @@ impl<'a> Server<'a> {
     /// The same as clients write it.
     pub fn uri(&self) -> String {
         match &self.address {
-            Address::Unix(path) => format!("nbd+unix:///{}?socket={}", self.export.name, path.display()),
+            Address::Unix(path) => format!("nbd+unix:///{}?socket={}", self.export.name, Address::in_uri(path)),
             Address::Loopback(port) => format!("nbd://127.0.0.1:{port}/{}", self.export.name),
         }
     }

@@ -392,6 +392,10 @@ impl Target for SimulatedDrive {
         self.drive.page_bytes().max(4096)
     }
 
+    fn trim_bytes(&self) -> u32 {
+        self.drive.page_bytes()
+    }
+
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         // Time that has passed with nothing to do has passed for the drive as well.
         if !self.under_way() {

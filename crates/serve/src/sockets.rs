@@ -15,6 +15,15 @@ pub enum Address {
     Loopback(u16),
 }
 
+impl Address {
+    /// A path as the value of a query.
+    pub(crate) fn in_uri(path: &Path) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+        let bytes = path.as_os_str().as_encoded_bytes().iter();
+        bytes.map(|byte| if plain(*byte) { (*byte as char).to_string() } else { format!("%{byte:02X}") }).collect()
+    }
+}
+
 /// A server that cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

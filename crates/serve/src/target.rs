@@ -74,6 +74,11 @@ pub trait Target {
         4096
     }
 
+    /// Bytes of the pieces that a trim forgets whole: of a piece that it covers in part, all stays.
+    fn trim_bytes(&self) -> u32 {
+        512
+    }
+
     /// Takes an order. `payload`: the bytes of a write. Its answer comes with [`Target::poll`].
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]);
 

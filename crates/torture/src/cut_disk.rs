@@ -17,6 +17,8 @@ pub struct CutDisk<'a> {
     over: HashMap<u64, Option<Box<[u8; SECTOR]>>>,
     /// A sector, and what its next read brings.
     stale: Option<(u64, Box<[u8]>)>,
+    /// See [`Target::trim_bytes`].
+    trim_bytes: u32,
     answers: Answers,
 }
 
@@ -61,7 +63,25 @@ impl<'a> CutDisk<'a> {
     }
 
     fn with(held: Contents<'a>) -> Self {
-        Self { held, over: HashMap::new(), stale: None, answers: Answers::default() }
+        Self { held, over: HashMap::new(), stale: None, trim_bytes: SECTOR as u32, answers: Answers::default() }
+    }
+
+    /// Trims forget whole pieces of so many bytes, whole sectors.
+    #[must_use]
+    pub fn with_trim_bytes(self, trim_bytes: u32) -> Self {
+        Self { trim_bytes, ..self }
+    }
+
+    /// Forgets the pieces that a range covers whole.
+    ///
+    /// # Panics
+    /// They are not within the disk, or not whole sectors.
+    pub fn trim(&mut self, offset: u64, bytes: u64) {
+        let piece = u64::from(self.trim_bytes);
+        let (first, end) = (offset.next_multiple_of(piece), (offset + bytes) / piece * piece);
+        for at in (first..end).step_by(self.trim_bytes as usize) {
+            self.write(at, &vec![0; self.trim_bytes as usize]);
+        }
     }
 
     /// The same disk, without a borrow. `before`: what it held when the recording began.
@@ -72,6 +92,7 @@ impl<'a> CutDisk<'a> {
             disk.over.insert(sector, bytes);
         }
         disk.stale.clone_from(&self.stale);
+        disk.trim_bytes = self.trim_bytes;
         disk
     }
 
@@ -146,6 +167,10 @@ impl Target for CutDisk<'_> {
         CutDisk::bytes(self)
     }
 
+    fn trim_bytes(&self) -> u32 {
+        self.trim_bytes
+    }
+
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         let at = self.answers.bytes.len();
         let mut result = Ok(at);
@@ -157,7 +182,8 @@ impl Target for CutDisk<'_> {
                 self.answers.bytes = bytes;
             }
             OrderKind::Write => self.write(order.offset, payload),
-            OrderKind::Trim | OrderKind::Zeroes { .. } => self.write(order.offset, &vec![0; order.length as usize]),
+            OrderKind::Trim => self.trim(order.offset, order.length.into()),
+            OrderKind::Zeroes { .. } => self.write(order.offset, &vec![0; order.length as usize]),
             OrderKind::Flush => {}
         }
         self.answers.all.push(Answer { tag, result });

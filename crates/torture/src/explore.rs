@@ -74,7 +74,7 @@ pub fn explore(
     check: &mut Check<'_>,
 ) -> Exploration {
     let mut search = Search::new(recording, look, check);
-    for number in limits.first..limits.first + limits.states {
+    for number in limits.first..limits.first.saturating_add(limits.states) {
         let state = states.draw(limits.seed, number);
         if search.judge(number, state.clone(), &states.held(&state)).is_break() {
             break;

@@ -8,26 +8,40 @@ use crate::report::{Asked, Report};
 use crate::simulated::explore_drive;
 use crate::states::{CrashState, Guarantee, States};
 use drive::{Drive, DriveError, Fault};
+use simulator::{Config, DrivePlan, Setting};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 use units::SECTOR_BYTES;
 
-/// Most bytes of a drive: all it holds is kept in memory, more than once.
-pub const MOST_BYTES: u64 = 16 << 30;
+/// Most bytes of a drive: all it holds is kept in memory, some three times.
+pub const MOST_BYTES: u64 = 4 << 30;
 
-/// A drive as small as a test needs, where nothing is said of the flash of the stack `page`.
-const SMALL: [&str; 3] = ["drive.capacity=64MiB", "flash.channels=2", "flash.pages_per_block=64"];
+/// Drives as small as a test needs, the first that a stack can be.
+const SMALL: [&[&str]; 3] = [
+    &["drive.capacity=64MiB", "flash.channels=2", "flash.pages_per_block=64"],
+    &["drive.capacity=64MiB", "flash.pages_per_block=32", "drive.over_provisioning=100%"],
+    &["drive.capacity=256MiB", "flash.pages_per_block=32", "drive.over_provisioning=100%"],
+];
 
-/// Settings of a stack, and before them what makes the usual drive small where nobody has said how large it is.
+/// Settings of a stack, and before them what makes its drive small where nobody has said how large it is.
 pub fn with_usual_settings(stack: &str, given: &[&str]) -> Vec<String> {
-    let is_plain = stack == "page" && !given.iter().any(|setting| setting.trim_start().starts_with("flash."));
-    let is_given = |own: &&str| {
-        let key = own.split('=').next().unwrap_or_default();
-        given.iter().any(|setting| setting.split('=').next().is_some_and(|given| given.trim() == key))
+    let key = |setting: &&str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let keys: Vec<String> = given.iter().map(key).collect();
+    let own = |small: &[&str]| -> Vec<String> {
+        let own = small.iter().filter(|own| !keys.contains(&key(own)));
+        own.chain(given).map(|setting| (*setting).to_owned()).collect()
     };
-    let own = SMALL.iter().filter(|own| is_plain && !is_given(own)).copied();
-    own.chain(given.iter().copied()).map(str::to_owned).collect()
+    let is_buildable = |settings: &Vec<String>| {
+        let settings: Option<Vec<_>> = settings.iter().map(|text| Setting::from_argument(text).ok()).collect();
+        let settings = settings.map(|given| [given, Drive::own_settings()].concat());
+        settings.is_some_and(|all| Config::load(stack, &all).is_ok_and(|config| DrivePlan::new(config).is_ok()))
+    };
+    let plain = given.iter().map(|setting| (*setting).to_owned()).collect();
+    if keys.iter().any(|key| key.starts_with("flash.")) && keys.iter().any(|key| key == "drive.capacity") {
+        return plain;
+    }
+    SMALL.iter().map(|small| own(small)).find(is_buildable).unwrap_or(plain)
 }
 
 /// What a program is put through: states that any drive may leave which keeps its promises, or that a simulated one
@@ -55,6 +69,8 @@ pub fn with_usual_settings(stack: &str, given: &[&str]) -> Vec<String> {
 #[derive(Clone, Debug)]
 pub struct Torture {
     bytes: u64,
+    /// See [`serve::Target::trim_bytes`].
+    trim_bytes: u32,
     /// Stack and settings of the drive that is cut.
     drive: Option<(String, Vec<String>)>,
     guarantee: Guarantee,
@@ -74,6 +90,9 @@ pub enum TortureError {
     /// The workload asked for nothing that changes the disk.
     #[error("the workload has written nothing: there is nothing that a power cut could take")]
     Nothing,
+    /// The check fails of what the workload left, without any cut.
+    #[error("the check fails of the disk as the workload left it, without any cut: {0}")]
+    Uncut(String),
     /// The simulated drive.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -90,7 +109,8 @@ impl Torture {
     pub fn new(bytes: u64) -> Self {
         let limits = Limits { seed: 1, first: 0, states: 1000, smaller: 300 };
         let (drive, guarantee, atomic) = (None, Guarantee::AnyOrder, SECTOR_BYTES);
-        Self { bytes, drive, guarantee, atomic, lies: Vec::new(), faults: Vec::new(), limits }
+        let trim_bytes = SECTOR_BYTES as u32;
+        Self { bytes, trim_bytes, drive, guarantee, atomic, lies: Vec::new(), faults: Vec::new(), limits }
     }
 
     /// A simulated drive of a stack, with settings such as `drive.capacity=64MiB`, that is cut within its work.
@@ -99,12 +119,13 @@ impl Torture {
     /// There is no such drive.
     pub fn within(stack: &str, settings: &[&str]) -> Result<Self, DriveError> {
         let settings = with_usual_settings(stack, settings);
-        let bytes = Drive::new(stack, &settings.iter().map(String::as_str).collect::<Vec<_>>())?.bytes();
+        let drive = Drive::new(stack, &settings.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let (bytes, trim_bytes) = (drive.bytes(), drive.page_bytes());
         if bytes > MOST_BYTES {
             let problem = format!("a drive of {bytes} bytes is too large: set drive.capacity to {MOST_BYTES} at most");
             return Err(DriveError::Unsupported(problem));
         }
-        Ok(Self { drive: Some((stack.to_owned(), settings)), ..Self::new(bytes) })
+        Ok(Self { drive: Some((stack.to_owned(), settings)), trim_bytes, ..Self::new(bytes) })
     }
 
     /// What is promised of writes that need not last yet.
@@ -173,7 +194,7 @@ impl Torture {
     /// A disk for a workload.
     pub fn recorder(&self) -> Recorder<CutDisk<'static>> {
         let before = vec![0; self.bytes as usize];
-        Recorder::new(CutDisk::shared(Arc::new(before.clone())), before)
+        Recorder::new(CutDisk::shared(Arc::new(before.clone())).with_trim_bytes(self.trim_bytes), before)
     }
 
     /// Runs `check` on each state of a recording, as [`Torture::run`] does, until it says nothing.
@@ -185,7 +206,7 @@ impl Torture {
         recording: Recording,
         mut check: impl FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Result<(), String>>,
     ) -> Result<Tried, TortureError> {
-        if recording.requests.is_empty() {
+        if !recording.changes_something() {
             return Err(TortureError::Nothing);
         }
         let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(self.atomic);
@@ -195,6 +216,15 @@ impl Torture {
             Some(check(disk, &said)?.map_or_else(Verdict::Fails, |()| Verdict::Holds))
         };
         let began = Instant::now();
+        let uncut = states.uncut();
+        match judge(&mut CutDisk::of(&states.held(&uncut)), &uncut) {
+            Some(Verdict::Fails(why)) => return Err(TortureError::Uncut(why)),
+            Some(Verdict::Holds) => {}
+            None => {
+                let (exploration, seconds) = (Exploration::default(), 0.0);
+                return Ok(Tried { torture: self.clone(), recording, exploration, seconds });
+            }
+        }
         let exploration = match &self.drive {
             None => explore(&recording, &states, self.limits, look, judge),
             Some((stack, settings)) => {

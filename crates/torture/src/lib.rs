@@ -7,7 +7,8 @@
 //!                                       simulated drive, at any of its events -> CutDisk -> check
 //! ```
 //! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
-//! they were asked for. Simplified: of a request that was refused nothing is on the drive.
+//! they were asked for. Simplified: of a request that was refused anything
+//! may be there.
 //!
 //! Protects: a state holds all that was promised to last, and of the rest only what was asked for before the cut.
 
@@ -15,6 +16,7 @@ mod cut_disk;
 mod explore;
 mod harness;
 mod held;
+mod kept;
 mod lies;
 mod recording;
 mod report;

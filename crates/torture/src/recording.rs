@@ -39,6 +39,11 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Whether anything in it changes what a drive holds.
+    pub fn changes_something(&self) -> bool {
+        self.requests.iter().any(|request| request.order.length > 0)
+    }
+
     /// Lines that were heard before a step.
     pub fn said_by(&self, step: usize) -> impl Iterator<Item = &str> {
         self.said.iter().take_while(move |(at, _)| *at <= step).map(|(_, line)| line.as_str())
@@ -67,7 +72,7 @@ pub struct Recorder<T> {
     /// How many steps there are, for whoever listens to the program meanwhile.
     count: Arc<AtomicUsize>,
     /// Hears what the program has said before it asks for something.
-    ear: Box<dyn FnMut()>,
+    ear: Box<dyn FnMut() + Send>,
 }
 
 impl<T: Target> Recorder<T> {
@@ -84,13 +89,24 @@ impl<T: Target> Recorder<T> {
 
     /// `ear` is called before each request is recorded: what the program said by then was said before.
     #[must_use]
-    pub fn with_ear(self, ear: impl FnMut() + 'static) -> Self {
+    pub fn with_ear(self, ear: impl FnMut() + Send + 'static) -> Self {
         Self { ear: Box::new(ear), ..self }
     }
 
     /// How many steps were recorded so far, kept up to date.
     pub fn count(&self) -> Arc<AtomicUsize> {
         self.count.clone()
+    }
+
+    /// What an order changes: a trim forgets whole pieces alone.
+    fn whole(&self, order: &Order) -> Order {
+        let piece = u64::from(self.target.trim_bytes());
+        if order.kind != OrderKind::Trim {
+            return *order;
+        }
+        let first = order.offset.next_multiple_of(piece);
+        let end = (order.offset + u64::from(order.length)) / piece * piece;
+        Order { offset: first, length: end.saturating_sub(first) as u32, ..*order }
     }
 
     fn step(&mut self, step: Step) {
@@ -153,12 +169,16 @@ impl<T: Target> Target for Recorder<T> {
         self.target.preferred_bytes()
     }
 
+    fn trim_bytes(&self) -> u32 {
+        self.target.trim_bytes()
+    }
+
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         if order.kind != OrderKind::Read {
             (self.ear)();
             let number = self.recording.requests.len();
             let payload = if order.kind == OrderKind::Write { payload.into() } else { Box::default() };
-            self.recording.requests.push(Recorded { order: *order, payload });
+            self.recording.requests.push(Recorded { order: self.whole(order), payload });
             self.step(Step::Asked(number));
             if self.under_way.len() <= tag as usize {
                 self.under_way.resize(tag as usize + 1, None);

@@ -49,7 +49,7 @@ pub fn explore_drive(
         let events = EVENTS[usize::from(stream.chance(0.3))];
         (request, stream.below(events), number)
     };
-    let mut cuts: Vec<Cut> = (limits.first..limits.first + limits.states).map(draw).collect();
+    let mut cuts: Vec<Cut> = (limits.first..limits.first.saturating_add(limits.states)).map(draw).collect();
     cuts.sort_unstable();
     let mut cuts = cuts.into_iter().peekable();
     let mut search = Search::new(recording, look, check);

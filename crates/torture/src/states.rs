@@ -264,6 +264,16 @@ impl<'a> States<'a> {
         CrashState { step, fates, stale }
     }
 
+    /// The state without a cut: everything was asked for, and is there.
+    pub fn uncut(&self) -> CrashState {
+        let step = self.recording.steps.len();
+        CrashState {
+            step,
+            fates: self.open(step).into_iter().map(|number| (number, Fate::Kept)).collect(),
+            stale: None,
+        }
+    }
+
     /// A part of a request, if it can be torn: where nothing is promised of order, its end may be there without its
     /// beginning.
     fn tear(&self, number: usize, stream: &mut Stream) -> Option<Fate> {

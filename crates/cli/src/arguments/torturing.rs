@@ -58,15 +58,19 @@ pub struct TortureArguments {
     #[arg(long, value_name = "FS[:OPTIONS]", value_parser = file_system)]
     pub mount: Option<String>,
     /// States that are drawn.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u64).range(1..1 << 62))]
     pub states: u64,
     /// What draws them.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Check the state with this number alone. The workload runs again: if it asks for other things, or in another
-    /// order, it is another state.
-    #[arg(long, value_name = "N")]
+    /// Check the state with this number alone. Without --recording the workload runs again: if it asks for other
+    /// things, or in another order, it is another state.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 62))]
     pub replay: Option<u64>,
+    /// Take what the workload asked for from this file, which --out has kept, and do not run it.
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     /// Seconds after which a command is ended: a check then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub time_limit: u64,

@@ -60,7 +60,7 @@ pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
 }
 
 /// Files that `run`, `compare` and `life` write into their folder.
-const OWN_FILES: [&str; 9] = [
+const OWN_FILES: [&str; 10] = [
     "result.json",
     "report.html",
     "series.csv",
@@ -70,6 +70,7 @@ const OWN_FILES: [&str; 9] = [
     "torture.html",
     "before.img",
     "after.img",
+    "recording",
 ];
 /// Folder, in the one of results, of results that were there before.
 const EARLIER: &str = "earlier";

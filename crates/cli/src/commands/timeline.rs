@@ -13,6 +13,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use units::{HostOp, Nanos, SECTOR_BYTES, WAIT_KINDS, Wait};
 
+/// Version of the form.
+const SCHEMA: &str = "nandarium.timeline/1";
+
 /// Processes of the viewer: groups of tracks.
 const REQUESTS: u32 = 1;
 const CHANNELS: u32 = 2;
@@ -76,8 +79,9 @@ fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Resul
     slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8)));
     slices.sort_by_key(|slice| (slice.track, slice.begin));
     let is_cut_short = recorder.is_cut_short || recorder.slowest.iter().any(|closeup| closeup.is_cut_short);
-    let other = json!({"schema": "nandarium.timeline/1", "stack": stack, "cut_short": is_cut_short});
-    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")?;
+    let head =
+        json!({"schema": SCHEMA, "stack": stack, "cut_short": is_cut_short, "displayTimeUnit": "ns"}).to_string();
+    writeln!(out, "{},\"traceEvents\":[", head.trim_end_matches('}'))?;
     let mut file = Events { out, started: timeline.started, is_first: true, arrows: 0 };
     file.names(timeline)?;
     file.requests(&served)?;
@@ -107,8 +111,8 @@ impl<W: Write> Events<'_, W> {
 
     fn names(&mut self, timeline: &Timeline) -> io::Result<()> {
         for (pid, name) in [(REQUESTS, "requests of the host"), (CHANNELS, "channels"), (DIES, "dies")] {
-            self.event(&json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}))?;
-            self.event(&json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}))?;
+            let args = json!({"name": name});
+            self.event(&json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": args}))?;
         }
         for (track, name) in timeline.tracks.iter().enumerate() {
             let (pid, tid) = place(timeline, track as u16);
@@ -140,7 +144,8 @@ impl<W: Write> Events<'_, W> {
             self.event(&json!({
                 "ph": "X", "pid": REQUESTS, "tid": lane, "name": request.op.name(), "cat": "request",
                 "ts": self.time(request.arrival), "dur": (served.end - request.arrival) as f64 / 1e3,
-                "args": {"byte": request.first_sector * SECTOR_BYTES, "bytes": u64::from(request.sectors) * SECTOR_BYTES,
+                "args": {"byte": request.first_sector * SECTOR_BYTES,
+                    "bytes": u64::from(request.sectors) * SECTOR_BYTES,
                     "fua": request.fua && request.op == HostOp::Write, "waited_for": waits},
             }))?;
         }
@@ -196,12 +201,8 @@ impl<W: Write> Events<'_, W> {
     fn arrow(&mut self, name: &str, from: (u32, u32, Nanos), to: (u32, u32, Nanos)) -> io::Result<()> {
         self.arrows += 1;
         for (phase, (pid, tid, at)) in [("s", from), ("f", to)] {
-            let mut event = json!({"ph": phase, "id": self.arrows, "pid": pid, "tid": tid, "name": name,
-                "cat": "arrow", "ts": self.time(at)});
-            if phase == "f" {
-                event["bp"] = json!("e");
-            }
-            self.event(&event)?;
+            self.event(&json!({"ph": phase, "bp": "e", "id": self.arrows, "pid": pid, "tid": tid, "name": name,
+                "cat": "arrow", "ts": self.time(at)}))?;
         }
         Ok(())
     }

@@ -379,12 +379,7 @@ impl Session<'_> {
         if let Some(wear) = wear {
             wear.end(&sheet);
         }
-        let status = match ended {
-            Ended::Complete => Status::Complete,
-            Ended::Stopped => Status::Interrupted,
-            Ended::Stuck if bad_blocks(drive.flash().state()) > bad_before => Status::WornOut,
-            Ended::Stuck => Status::DriveFull,
-        };
+        let status = status(ended, bad_blocks(drive.flash().state()) > bad_before);
         notes.splice(0..0, self.chosen.iter().cloned());
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();
@@ -416,6 +411,15 @@ impl Session<'_> {
             recorded,
         };
         Ok(gather::result(self.plan, &device, measured))
+    }
+}
+
+fn status(ended: Ended, has_lost_blocks: bool) -> Status {
+    match ended {
+        Ended::Complete => Status::Complete,
+        Ended::Stopped => Status::Interrupted,
+        Ended::Stuck if has_lost_blocks => Status::WornOut,
+        Ended::Stuck => Status::DriveFull,
     }
 }
 

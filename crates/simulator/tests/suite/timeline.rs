@@ -37,11 +37,8 @@ fn a_timeline_has_all_requests_and_as_much_work_as_was_counted() {
         let requests: u64 = result.host.iter().map(|op| op.requests).sum();
         assert_eq!(recorder.served.len() as u64, requests, "{stack}");
         let of_requests: Nanos = recorder.served.iter().map(nand::Served::latency).sum();
-        let mean: f64 = result
-            .latency
-            .iter()
-            .map(|latency| latency.histogram().mean() * latency.histogram().count() as f64)
-            .sum();
+        let mean: f64 =
+            result.latency.iter().map(|latency| latency.histogram().mean() * latency.histogram().count() as f64).sum();
         assert!((of_requests as f64 / mean - 1.0).abs() < 1e-9, "{stack}: {of_requests} ns, and {mean} in the result");
         let pages = |work: nand::Work| -> u64 {
             let of_it = recorder.slices.iter().filter(|slice| slice.work == work && !slice.is_interrupted);
@@ -65,7 +62,11 @@ fn no_die_and_no_channel_does_two_things_at_once() {
         for track in 0..timeline.tracks.len() as u16 {
             let mut slices: Vec<_> = timeline.recorder.slices.iter().filter(|slice| slice.track == track).collect();
             slices.sort_by_key(|slice| (slice.begin, slice.end));
-            assert!(slices.is_sorted_by(|one, next| one.end <= next.begin), "{stack}, {}", timeline.tracks[track as usize]);
+            assert!(
+                slices.is_sorted_by(|one, next| one.end <= next.begin),
+                "{stack}, {}",
+                timeline.tracks[track as usize]
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Commands of the user, with the drive behind a socket.
 
 use super::ears::Ears;
+use super::guard::Guard;
 use crate::failure::Failure;
 use crate::watch;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,11 +18,22 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Runs a command beside a guard that reads what never comes. Its input ends with this program, however that ends: the
-/// guard then takes mounts away, removes the folder and ends the command with all it has started.
-const GUARDED: &str = "exec 9<&0; (cat <&9; sh \"$NANDARIUM_FOLDER/undo\"; \
-    rm -rf --one-file-system \"$NANDARIUM_FOLDER\"; kill -9 0) > /dev/null 2>&1 & \
-    exec 9<&- < /dev/null; eval \"$1\"";
+/// Runs a command in a group of its own, whose number is known to the guard before anything else happens.
+const GUARDED: &str = "echo $$ > \"$NANDARIUM_FOLDER/group\"; eval \"$1\"";
+
+/// Variables that commands find, and none that this program was given by chance.
+const VARIABLES: [&str; 10] = [
+    "NANDARIUM_FOLDER",
+    "NANDARIUM_URI",
+    "NANDARIUM_SOCKET",
+    "NANDARIUM_SAID",
+    "NANDARIUM_IMAGE",
+    "NANDARIUM_DISK",
+    "NANDARIUM_MOUNT",
+    "NANDARIUM_FILE_SYSTEM",
+    "NANDARIUM_MOUNT_OPTIONS",
+    "NANDARIUM_IS_NEW",
+];
 
 /// Runs the command that follows with a file system on the drive.
 const MOUNTED: &str = include_str!("mounted.sh");
@@ -33,6 +45,8 @@ pub enum Ending {
     Well,
     /// Otherwise, in words.
     Badly(String),
+    /// The file system could not be mounted for want of something on this machine, in words.
+    NotMounted(String),
     /// The user wants this program to end.
     Interrupted,
 }
@@ -52,8 +66,8 @@ pub struct Job<'a> {
     pub option: &'static str,
     /// What `sh` is given.
     pub text: &'a str,
-    /// Folder of sockets and files, which is removed at the end.
-    pub folder: &'a Path,
+    /// Folder of sockets and files, and who keeps it tidy.
+    pub guard: &'a Guard,
     /// Further variables.
     pub variables: Vec<(&'static str, PathBuf)>,
     /// The file system that it finds; `true`: a new one.
@@ -67,7 +81,7 @@ impl Job<'_> {
     /// # Errors
     /// The drive cannot be served, or the command not be started.
     pub fn run(&self, target: &mut dyn Target, ears: &Ears, voice: PipeWriter) -> Result<Ending, Failure> {
-        let socket = self.folder.join("drive.sock");
+        let socket = self.guard.folder().join("drive.sock");
         let options = ServerOptions {
             address: Address::Unix(socket.clone()),
             control: None,
@@ -89,6 +103,10 @@ impl Job<'_> {
             });
             let served = server.run(&stop).map_err(Failure::failed);
             let ended = waiting.join().expect("who attends to a command does not panic");
+            let ended = match self.not_mounted() {
+                Some(why) if matches!(ended, Ending::Badly(_)) => Ending::NotMounted(why),
+                _ => ended,
+            };
             served.map(|()| ended)
         })
     }
@@ -99,8 +117,11 @@ impl Job<'_> {
         let mounted = if self.mount.is_some() { MOUNTED } else { "" };
         let text = format!("{first}\n{mounted}\n{}", self.text);
         let mut command = Command::new("sh");
-        command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::piped()).stdout(voice);
-        command.env("NANDARIUM_FOLDER", self.folder).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);
+        command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::null()).stdout(voice);
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        command.env("NANDARIUM_FOLDER", self.guard.folder()).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some((mount, is_new)) = self.mount {
             command.env("NANDARIUM_FILE_SYSTEM", &mount.kind).env("NANDARIUM_MOUNT_OPTIONS", &mount.options);
@@ -130,23 +151,21 @@ impl Job<'_> {
                 }
                 thread::sleep(LOOK.min(began.elapsed() / 8));
             };
-            self.undo();
             // What it left in the background.
             let _ = kill_process_group(group, Signal::KILL);
-            let _ = child.wait(); // its input was open until now
+            let _ = child.wait();
+            self.guard.tidy();
             has_ended.store(true, Ordering::Release);
             ended
         })
     }
 
-    /// Takes away what a command that did not come to its end had mounted.
-    fn undo(&self) {
-        let undo = self.folder.join("undo");
-        if undo.exists() {
-            let _ =
-                Command::new("sh").arg(&undo).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-            let _ = std::fs::remove_file(&undo);
-        }
+    /// Why the file system could not be mounted, where that says nothing of the drive.
+    fn not_mounted(&self) -> Option<String> {
+        let note = self.guard.folder().join("not-mounted");
+        let why = std::fs::read_to_string(&note).ok()?;
+        let _ = std::fs::remove_file(&note);
+        Some(why.trim().to_owned())
     }
 }
 

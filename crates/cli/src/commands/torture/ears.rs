@@ -22,19 +22,28 @@ struct Heard {
     pipe: File,
     begun: Vec<u8>,
     lines: Vec<(usize, String)>,
+    /// Only the last line with something in it is kept.
+    keeps_last: bool,
+    /// Bytes of the lines that are kept.
+    bytes: usize,
     is_over: bool,
 }
 
+/// Most bytes of lines that are kept, and of one line.
+const MOST: usize = 64 << 20;
+const LINE: usize = 64 << 10;
+
 impl Ears {
-    /// Ears, and what a command is to print into. `steps`: how many steps there are.
+    /// Ears, and what a command is to print into. `steps`: how many steps there are. `keeps_last`: only the last line
+    /// with something in it is wanted.
     ///
     /// # Errors
     /// The system gives no pipe.
-    pub fn new(steps: Arc<AtomicUsize>) -> io::Result<(Self, PipeWriter)> {
+    pub fn new(steps: Arc<AtomicUsize>, keeps_last: bool) -> io::Result<(Self, PipeWriter)> {
         let (reader, writer): (PipeReader, PipeWriter) = io::pipe()?;
         rustix::io::ioctl_fionbio(reader.as_fd(), true)?;
         let pipe = File::from(OwnedFd::from(reader));
-        let heard = Heard { pipe, begun: Vec::new(), lines: Vec::new(), is_over: false };
+        let heard = Heard { pipe, begun: Vec::new(), lines: Vec::new(), keeps_last, bytes: 0, is_over: false };
         Ok((Self { heard: Arc::new(Mutex::new(heard)), steps }, writer))
     }
 
@@ -66,13 +75,13 @@ impl Ears {
         self.listen();
     }
 
-    /// All lines, each with its step.
-    pub fn into_lines(self) -> Vec<(usize, String)> {
+    /// All lines that are kept, each with its step. Nothing: there were too many.
+    pub fn into_lines(self) -> Option<Vec<(usize, String)>> {
         let mut heard = self.heard.lock().expect("nobody panics with it");
         if !heard.begun.is_empty() {
             heard.take(b"\n", self.steps.load(Ordering::Acquire));
         }
-        std::mem::take(&mut heard.lines)
+        (heard.bytes <= MOST).then(|| std::mem::take(&mut heard.lines))
     }
 }
 
@@ -80,12 +89,25 @@ impl Heard {
     fn take(&mut self, bytes: &[u8], step: usize) {
         for byte in bytes {
             if *byte == b'\n' {
-                let line = String::from_utf8_lossy(&self.begun).into_owned();
-                self.lines.push((step, line));
+                self.line(step);
                 self.begun.clear();
-            } else {
+            } else if self.begun.len() < LINE {
                 self.begun.push(*byte);
             }
+        }
+    }
+
+    fn line(&mut self, step: usize) {
+        if self.keeps_last {
+            if self.begun.iter().all(u8::is_ascii_whitespace) {
+                return;
+            }
+            self.lines.clear();
+            self.bytes = 0;
+        }
+        self.bytes += self.begun.len() + 1;
+        if self.bytes <= MOST {
+            self.lines.push((step, String::from_utf8_lossy(&self.begun).into_owned()));
         }
     }
 }

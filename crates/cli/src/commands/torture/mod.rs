@@ -2,6 +2,7 @@
 
 mod command;
 mod ears;
+mod guard;
 mod image;
 
 use super::results;
@@ -11,12 +12,14 @@ use crate::{output, settings, watch};
 use command::{Ending, Job, Mount};
 use drive::{Drive, Fault};
 use ears::Ears;
+use guard::Guard;
 use image::Images;
 use serve::{Order, OrderKind, Pace, SimulatedDrive, Target};
 use simulator::Config;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use torture::{
@@ -29,8 +32,6 @@ use units::quantity;
 const SMALLER: u64 = 300;
 /// Bytes that are read from the drive at once.
 const PIECE: usize = 1 << 20;
-/// Code of a command whose mount or tools are missing: it says nothing of the drive.
-const NOT_MOUNTED: &str = "exit status: 125";
 
 /// What the arguments ask for, checked.
 struct Torture<'a> {
@@ -39,7 +40,7 @@ struct Torture<'a> {
     lies: Vec<Lie>,
     faults: Vec<Fault>,
     mount: Option<Mount>,
-    folder: &'a Path,
+    guard: &'a Guard,
 }
 
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
@@ -54,22 +55,29 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         return Err(Failure::usage(problem.to_owned()));
     }
     let fault = |text: &String| text.parse().map_err(|error| Failure::usage(format!("--fault: {error}")));
-    let folder = tempfile::tempdir().map_err(|error| Failure::failed(format!("no folder for files: {error}")))?;
+    let has_image = arguments.image || arguments.mount.is_some();
+    if has_image && arguments.lie.iter().any(|lie| lie == "stale-read") {
+        let problem = "--lie stale-read: the first read of a file is not the drive's; leave out --mount and --image, \
+                       and read by NBD";
+        return Err(Failure::usage(problem.to_owned()));
+    }
     let by_name = |name: &str| Lie::TABLE.iter().find(|(own, _, _)| *own == name).map(|entry| entry.2);
     let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == arguments.guarantee).map(|entry| entry.2);
+    let faults = arguments.fault.iter().map(fault).collect::<Result<_, _>>()?;
+    results::prepare(arguments.out.as_deref(), arguments.quiet)?;
+    watch::catch_interrupts();
+    let guard = Guard::new()?;
     let torture = Torture {
         arguments,
         guarantee: guarantee.expect("its name was checked"),
         lies: arguments.lie.iter().filter_map(|name| by_name(name)).collect(),
-        faults: arguments.fault.iter().map(fault).collect::<Result<_, _>>()?,
+        faults,
         mount: arguments.mount.as_deref().map(|text| {
             let (kind, options) = text.split_once(':').unwrap_or((text, ""));
             Mount { kind: kind.to_owned(), options: options.to_owned() }
         }),
-        folder: folder.path(),
+        guard: &guard,
     };
-    results::prepare(arguments.out.as_deref(), arguments.quiet)?;
-    watch::catch_interrupts();
     torture.run()
 }
 
@@ -88,8 +96,22 @@ impl Torture<'_> {
             );
             return Err(Failure::usage(problem));
         }
-        let recording = self.record(&config)?;
+        let recording = match &arguments.recording {
+            Some(path) => {
+                let read = Recording::read_from(path);
+                let recording = read.map_err(|error| Failure::file(path, "read", &error))?;
+                if recording.before.len() as u64 != bytes {
+                    let size = quantity::format_size(recording.before.len() as u64);
+                    let problem =
+                        format!("{} is of a drive of {size}: add --set drive.capacity={size}", path.display());
+                    return Err(Failure::usage(problem));
+                }
+                recording
+            }
+            None => self.record(&config)?,
+        };
         let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(arguments.atomic);
+        self.check_uncut(&recording, &states)?;
         let began = Instant::now();
         let drive = (arguments.cuts == "drive").then(|| Drive::from_config(config)).transpose()?;
         let exploration = self.check_all(&recording, &states, drive)?;
@@ -128,7 +150,15 @@ impl Torture<'_> {
             lies: arguments.lie.clone(),
             faults: arguments.fault.clone(),
             commands: mount.chain(prepare).chain(both).collect(),
-            again: "the same command with --replay".to_owned(),
+            again: match (&arguments.recording, &arguments.out) {
+                (Some(kept), _) => format!("the same command with --recording {} --replay", kept.display()),
+                (None, Some(out)) => {
+                    format!("the same command with --recording {} --replay", out.join("recording").display())
+                }
+                (None, None) => {
+                    "the same command with --out FOLDER, and then with its --recording and --replay".to_owned()
+                }
+            },
         }
     }
 
@@ -137,13 +167,13 @@ impl Torture<'_> {
         let mut drive = SimulatedDrive::new(Drive::from_config(config.clone())?, Pace::Off);
         let prepare = self.arguments.prepare.as_deref().or(self.mount.as_ref().map(|_| ":"));
         if let Some(prepare) = prepare {
-            let (ears, voice) = Ears::new(std::sync::Arc::default()).map_err(Failure::failed)?;
+            let (ears, voice) = Ears::new(Arc::default(), true).map_err(Failure::failed)?;
             let ending = self.job("prepare", prepare, true).run(&mut drive, &ears, voice)?;
             self.ended_well("prepare", ending)?;
         }
         let before = contents(&mut drive)?;
         let recorder = Recorder::new(drive, before);
-        let (ears, voice) = Ears::new(recorder.count()).map_err(Failure::failed)?;
+        let (ears, voice) = Ears::new(recorder.count(), false).map_err(Failure::failed)?;
         let ear = ears.clone();
         let mut recorder = recorder.with_ear(move || {
             ear.listen();
@@ -151,10 +181,18 @@ impl Torture<'_> {
         let ending = self.job("workload", &self.arguments.workload, false).run(&mut recorder, &ears, voice)?;
         self.ended_well("workload", ending)?;
         let (mut recording, _) = recorder.finish();
-        recording.said = ears.into_lines();
-        if recording.requests.is_empty() {
+        let lines = ears.into_lines();
+        recording.said = lines.ok_or_else(|| {
+            Failure::failed("--workload has printed more than 64 MiB: what it prints are promises, each a line")
+        })?;
+        if !recording.changes_something() {
             let problem = "--workload has written nothing to the drive: it finds it under NANDARIUM_URI, an NBD export";
             return Err(Failure { code: FAILED, message: problem.to_owned() });
+        }
+        if recording.said.is_empty() && !self.arguments.quiet {
+            let note =
+                "--workload has printed nothing, so that nothing is promised: the check alone knows what must be there";
+            output::complain(note);
         }
         Ok(recording)
     }
@@ -162,18 +200,34 @@ impl Torture<'_> {
     fn job<'a>(&'a self, option: &'static str, text: &'a str, is_new: bool) -> Job<'a> {
         let mount = self.mount.as_ref().map(|mount| (mount, is_new));
         let limit = Duration::from_secs(self.arguments.time_limit);
-        Job { option, text, folder: self.folder, variables: Vec::new(), mount, limit }
+        Job { option, text, guard: self.guard, variables: Vec::new(), mount, limit }
     }
 
     fn ended_well(&self, option: &str, ending: Ending) -> Result<(), Failure> {
         let why = match ending {
             Ending::Well => return Ok(()),
             Ending::Interrupted => return Err(Failure { code: INTERRUPTED, message: String::new() }),
+            Ending::NotMounted(why) => return Err(Failure::failed(why)),
             Ending::Badly(why) => why,
         };
         let limit = self.arguments.time_limit;
         let remedy = "run it by hand against `nandarium serve`, or give it longer";
         Err(Failure::failed(format!("--{option} did not end well: {why}; {remedy} (--time-limit {limit})")))
+    }
+
+    /// A check that fails of the drive as the workload left it finds no fault of any cut.
+    fn check_uncut(&self, recording: &Recording, states: &States<'_>) -> Result<(), Failure> {
+        let uncut = states.uncut();
+        let held = states.held(&uncut);
+        let images = Images::new(&recording.before);
+        match self.check(recording, &images, &mut CutDisk::of(&held), &uncut)? {
+            None => Err(Failure { code: INTERRUPTED, message: String::new() }),
+            Some(Verdict::Holds) => Ok(()),
+            Some(Verdict::Fails(why)) => {
+                let problem = format!("--check fails of the drive as --workload left it, without any cut: {why}");
+                Err(Failure::failed(problem))
+            }
+        }
     }
 
     fn check_all(
@@ -215,7 +269,7 @@ impl Torture<'_> {
         disk: &mut CutDisk<'_>,
         state: &CrashState,
     ) -> Result<Option<Verdict>, Failure> {
-        let [said, image] = ["said", "image"].map(|name| self.folder.join(name));
+        let [said, image] = ["said", "image"].map(|name| self.guard.folder().join(name));
         let lines: String = recording.said_by(state.step).flat_map(|line| [line, "\n"]).collect();
         fs::write(&said, lines).map_err(|error| Failure::file(&said, "written", &error))?;
         let mut variables = vec![("NANDARIUM_SAID", said)];
@@ -223,16 +277,14 @@ impl Torture<'_> {
             images.write(&image, disk)?;
             variables.push(("NANDARIUM_IMAGE", image));
         }
-        let (ears, voice) = Ears::new(std::sync::Arc::default()).map_err(Failure::failed)?;
+        let (ears, voice) = Ears::new(Arc::default(), true).map_err(Failure::failed)?;
         let ending = Job { variables, ..self.job("check", &self.arguments.check, false) }.run(disk, &ears, voice)?;
-        let lines = ears.into_lines();
-        let last = lines.iter().rev().map(|(_, line)| line.trim()).find(|line| !line.is_empty());
+        let lines = ears.into_lines().unwrap_or_default();
+        let last = lines.last().map(|(_, line)| line.trim());
         Ok(match (ending, last) {
             (Ending::Interrupted, _) => None,
             (Ending::Well, _) => Some(Verdict::Holds),
-            (Ending::Badly(why), last) if self.mount.is_some() && why == NOT_MOUNTED => {
-                return Err(Failure::failed(format!("--check: {}", last.unwrap_or("it cannot be mounted here"))));
-            }
+            (Ending::NotMounted(why), _) => return Err(Failure::failed(why)),
             (Ending::Badly(why), None) => Some(Verdict::Fails(why)),
             (Ending::Badly(why), Some(last)) => Some(Verdict::Fails(format!("{last} ({why})"))),
         })
@@ -245,6 +297,8 @@ impl Torture<'_> {
         if let Some(found) = &report.exploration.found {
             Images::write_whole(&out.join("before.img"), &report.recording.before)?;
             Images::write_whole(&out.join("after.img"), &found.image)?;
+            let path = out.join("recording");
+            report.recording.write_to(&path).map_err(|error| Failure::file(&path, "written", &error))?;
         }
         if !self.arguments.quiet {
             output::complain(&format!("written: {}", out.join("torture.html").display()));

@@ -5,10 +5,13 @@
 #
 # What takes each thing away again is in the file `undo`, the newest first.
 PATH="$PATH:/usr/sbin:/sbin"
+# The machine lacks something: that says nothing of the drive.
+lacks() {
+    echo "--mount: $1" > "$NANDARIUM_FOLDER/not-mounted"
+    exit 1
+}
 need() {
-    command -v "$1" > /dev/null && return
-    echo "--mount: $1 is not installed (Debian: apt-get install $2)" >&2
-    exit 125
+    command -v "$1" > /dev/null || lacks "$1 is not installed (Debian: apt-get install $2)"
 }
 later() {
     { printf '%s\n' "$1"; cat "$NANDARIUM_FOLDER/undo" 2> /dev/null; } > "$NANDARIUM_FOLDER/undo.new"
@@ -46,7 +49,7 @@ if [ -z "$device" ]; then
     tries=0
     until [ -e "$device" ]; do
         tries=$((tries + 1))
-        [ "$tries" -lt 2000 ] || { echo "--mount: nbdfuse shows no drive; it needs /dev/fuse" >&2; exit 125; }
+        [ "$tries" -lt 2000 ] || lacks "nbdfuse shows no drive; it needs /dev/fuse and $NANDARIUM_URI"
         sleep 0.01
     done
 fi
@@ -57,7 +60,7 @@ if [ "$NANDARIUM_FILE_SYSTEM" = none ]; then
 elif [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ]; then
     need fuse2fs fuse2fs
     need mkfs.ext4 e2fsprogs
-    [ -z "$NANDARIUM_IS_NEW" ] || mkfs.ext4 -q -F "$device" || exit 125
+    [ -z "$NANDARIUM_IS_NEW" ] || mkfs.ext4 -q -F "$device" || lacks "mkfs.ext4 makes no file system of this size"
     # It keeps no journal: what a cut leaves is repaired first, as after any crash.
     if [ -n "$NANDARIUM_IMAGE" ]; then
         e2fsck -fy "$device" > "$NANDARIUM_FOLDER/e2fsck" 2>&1
@@ -66,14 +69,14 @@ elif [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ]; then
     later "fusermount -u '$NANDARIUM_MOUNT' || fusermount -uz '$NANDARIUM_MOUNT'"
     fuse2fs -o "fakeroot${NANDARIUM_MOUNT_OPTIONS:+,$NANDARIUM_MOUNT_OPTIONS}" "$device" "$NANDARIUM_MOUNT" > /dev/null || not_mounted
 else
-    [ "$(id -u)" = 0 ] || { echo "--mount: $NANDARIUM_FILE_SYSTEM takes root; fuse2fs does without" >&2; exit 125; }
+    [ "$(id -u)" = 0 ] || lacks "$NANDARIUM_FILE_SYSTEM takes root; fuse2fs does without"
     need "mkfs.$NANDARIUM_FILE_SYSTEM" "e2fsprogs, xfsprogs or btrfs-progs"
     # Without direct I/O the page cache below the loop device would swallow what is written.
     direct=on
     [ -z "$NANDARIUM_IMAGE" ] || direct=off
-    looped=$(losetup -f --show --direct-io=$direct "$device") || exit 125
-    later "losetup -d '$looped'"
-    [ -z "$NANDARIUM_IS_NEW" ] || "mkfs.$NANDARIUM_FILE_SYSTEM" -q "$looped" || exit 125
+    later "losetup -j '$device' | cut -d: -f1 | while read -r looped; do losetup -d \"\$looped\"; done"
+    looped=$(losetup -f --show --direct-io=$direct "$device") || lacks "losetup finds no loop device"
+    [ -z "$NANDARIUM_IS_NEW" ] || "mkfs.$NANDARIUM_FILE_SYSTEM" -q "$looped" || lacks "mkfs.$NANDARIUM_FILE_SYSTEM makes no file system of this size"
     later "umount '$NANDARIUM_MOUNT' || umount -l '$NANDARIUM_MOUNT'"
     mount -t "$NANDARIUM_FILE_SYSTEM" ${NANDARIUM_MOUNT_OPTIONS:+-o "$NANDARIUM_MOUNT_OPTIONS"} "$looped" "$NANDARIUM_MOUNT" || not_mounted
 fi

@@ -47,7 +47,9 @@ fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost(
         assert!(Path::new(out).join(name).is_file(), "{name}");
     }
     let number = failure["state"].to_string();
-    let (code, again, _) = torture(&[&options[..5], &["--json", "--replay", &number]].concat());
+    let kept = Path::new(out).join("recording");
+    let again = ["--json", "--replay", &number, "--recording", kept.to_str().unwrap()];
+    let (code, again, _) = torture(&[&["--workload", "exit 1"], &options[2..5], &again].concat());
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
 }
@@ -73,16 +75,26 @@ fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
 #[test]
 fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
     let begun = Instant::now();
-    let hangs = ["--workload", WORKLOAD, "--check", "sleep 1000 & sleep 1000", "--time-limit", "1", "--states", "1"];
-    let (code, stdout, _) = torture(&hangs);
+    let hangs = "test -s $NANDARIUM_SAID || { setsid sleep 1000 & sleep 1000; }";
+    let (code, stdout, _) = torture(&["--workload", WORKLOAD, "--check", hangs, "--time-limit", "1", "--states", "50"]);
     assert_eq!(code, 3, "{stdout}");
     assert!(stdout.contains("has not ended within 1 s"), "{stdout}");
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "sleep 1000", "--time-limit", "1"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("without any cut: it has not ended within 1 s"), "{stderr}");
     assert!(begun.elapsed() < Duration::from_secs(30), "what it left in the background does not hold it up");
-    for (workload, wanted) in [("exit 4", "exit status: 4"), ("true", "has written nothing")] {
+    let flushes = "/usr/bin/python3 -c 'import nbd, os; h = nbd.NBD(); h.connect_uri(os.environ[\"NANDARIUM_URI\"]); \
+                   h.flush()'";
+    for (workload, wanted) in
+        [("exit 4", "exit status: 4"), ("true", "has written nothing"), (flushes, "has written nothing")]
+    {
         let (code, _, stderr) = torture(&["--workload", workload, "--check", "true"]);
         assert_eq!(code, 1, "{stderr}");
         assert!(stderr.contains(wanted), "{stderr}");
     }
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "chek"]);
+    assert_eq!(code, 1, "a check that is not there has found nothing: {stderr}");
+    assert!(stderr.contains("without any cut") && stderr.contains("127"), "{stderr}");
 }
 
 #[test]
@@ -188,7 +200,11 @@ fn a_killed_torture_leaves_no_mount() {
     }
     let folder = tempfile::tempdir().unwrap();
     let told = folder.path().join("told");
-    let workload = format!("echo $NANDARIUM_MOUNT > {0}.part; mv {0}.part {0}; sleep 1000", told.display());
+    // A daemon holds the folder as well.
+    let workload = format!(
+        "cd $NANDARIUM_MOUNT; setsid sleep 1234 & echo $NANDARIUM_MOUNT $! > {0}.part; mv {0}.part {0}; sleep 1000",
+        told.display()
+    );
     let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
     program.args([
         "torture",
@@ -203,14 +219,16 @@ fn a_killed_torture_leaves_no_mount() {
     program.args(["--set", "flash.pages_per_block=64", "--workload", &workload, "--check", "true"]);
     let mut program = program.spawn().unwrap();
     soon(&|| told.is_file());
-    let mount = std::fs::read_to_string(&told).unwrap();
-    let mount = Path::new(mount.trim());
+    let told = std::fs::read_to_string(&told).unwrap();
+    let (mount, daemon) = told.trim().split_once(' ').unwrap();
+    let (mount, daemon) = (Path::new(mount), format!("/proc/{daemon}/stat"));
     let mounts = || std::fs::read_to_string("/proc/mounts").unwrap();
     let of_it = mount.parent().unwrap().to_str().unwrap();
     assert!(mounts().contains(of_it));
     program.kill().unwrap();
     program.wait().unwrap();
-    soon(&|| !mounts().contains(of_it) && !mount.exists());
+    let is_over = || std::fs::read_to_string(&daemon).map_or(true, |stat| stat.contains(") Z "));
+    soon(&|| !mounts().contains(of_it) && !mount.exists() && is_over());
 }
 
 #[test]
@@ -251,5 +269,34 @@ fn what_does_not_go_together_is_told() {
         let (code, _, stderr) = torture(&[&both[..], options].concat());
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(wanted), "{options:?}: {stderr}");
+    }
+}
+
+/// Whatever was in the environment of the user: only the drive is written to.
+#[test]
+fn a_file_named_in_the_environment_is_nobodys_drive() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious.img");
+    std::fs::write(&precious, vec![7; 1 << 20]).unwrap();
+    let mut program = nandarium(&["torture", "--quiet", "--mount", "ext4", "--states", "2", "--check", "true"]);
+    program.args(["--workload", "echo hello > $NANDARIUM_MOUNT/x"]).env("NANDARIUM_IMAGE", &precious);
+    assert!(program.output().unwrap().status.success());
+    assert!(std::fs::read(&precious).unwrap() == vec![7; 1 << 20]);
+}
+
+#[test]
+fn a_folder_that_shells_would_take_otherwise_is_refused_and_one_with_a_space_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, wanted) in [("sp ace", 0), ("it's", 2), ("a$b", 2)] {
+        let files = folder.path().join(name);
+        std::fs::create_dir(&files).unwrap();
+        let mut program =
+            nandarium(&["torture", "--quiet", "--workload", WORKLOAD, "--check", "true", "--states", "5"]);
+        let output = program.env("TMPDIR", &files).output().unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{name}: {output:?}");
+        soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
     }
 }
