@@ -77,6 +77,27 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
+    /// Print what lets a shell complete commands and options.
+    Completions(CompletionsArguments),
+    /// Print the manual page, or write one for each command.
+    Man(ManArguments),
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "    nandarium completions bash > ~/.local/share/bash-completion/completions/nandarium")]
+pub struct CompletionsArguments {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "    nandarium man --out ~/.local/share/man/man1 && man nandarium-run")]
+pub struct ManArguments {
+    /// Folder for nandarium.1, nandarium-run.1 and so on.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// What `run`, `compare` and `life` share.

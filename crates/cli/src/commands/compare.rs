@@ -36,6 +36,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     if drawing.is_some() && arguments.lives.life {
         return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
     }
+    drawing.iter().try_for_each(|(_, path)| timeline::check(path))?;
     let members = members(arguments)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();

@@ -18,6 +18,7 @@ mod repro;
 pub mod results;
 mod run;
 mod serve;
+mod shell;
 pub mod sweep;
 mod timeline;
 mod torture;
@@ -50,5 +51,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Life(arguments) => life::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),
         Command::Report(arguments) => report::execute(arguments),
+        Command::Completions(arguments) => shell::completions(arguments),
+        Command::Man(arguments) => shell::man(arguments),
     }
 }

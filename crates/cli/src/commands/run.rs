@@ -7,6 +7,7 @@ use crate::provenance::{self, Again};
 use crate::{memory, output, settings, table, watch};
 use metrics::RunResult;
 use simulator::session::Prepared;
+use std::io::IsTerminal as _;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
@@ -22,12 +23,14 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let name = config.name.clone();
     let prepared = Prepared::new(config, workload)?;
     memory::check(prepared.plan(), false)?;
+    let drawing = arguments.drawing.plan();
+    drawing.iter().try_for_each(|(_, path)| timeline::check(path))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
-    let result = match arguments.drawing.plan() {
+    let result = match drawing {
         None => prepared.run(snapshots.as_ref(), &mut watcher)?,
         Some((plan, path)) => {
             let (result, drawn) = prepared.run_timeline(snapshots.as_ref(), &mut watcher, plan)?;
@@ -42,6 +45,9 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
         output::print(&results::pretty(&json))?;
     } else {
         output::print(&table::result(&result))?;
+        if std::io::stdout().is_terminal() {
+            output::print(&table::over_time(&result))?;
+        }
     }
     if let Some(folder) = &shared.out {
         results::write(folder, &json)?;

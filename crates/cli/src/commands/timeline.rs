@@ -21,6 +21,18 @@ const REQUESTS: u32 = 1;
 const CHANNELS: u32 = 2;
 const DIES: u32 = 3;
 
+/// Checks before anything runs that there is a folder to write into.
+///
+/// # Errors
+/// There is none.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("--timeline {}: there is no folder {}", path.display(), folder.display())))
+}
+
 /// The file of a stack among several: its name before the ending.
 pub fn file_of(path: &Path, stack: &str) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -5,6 +5,7 @@ mod grid;
 mod life;
 mod numbers;
 mod run;
+mod spark;
 mod study;
 
 pub use compare::comparison;
@@ -12,4 +13,5 @@ pub use grid::Grid;
 pub use life::{life, life_causes, life_facts, life_rows};
 pub use numbers::{count, share, size, time};
 pub use run::{result, wrapped_at};
+pub use spark::over_time;
 pub use study::study;

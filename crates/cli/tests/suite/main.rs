@@ -12,4 +12,5 @@ mod serving;
 mod support;
 mod sweeps;
 mod tidy;
+mod timelines;
 mod traces;

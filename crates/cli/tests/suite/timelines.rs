@@ -1,0 +1,115 @@
+//! Timelines as files, completions and manual pages.
+
+use crate::support::nandarium;
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::Path;
+
+const SMALL: [&str; 10] = [
+    "--workload",
+    "uniform-write",
+    "--requests",
+    "4000",
+    "--set",
+    "drive.capacity=128MiB",
+    "--set",
+    "flash.channels=2",
+    "--set",
+    "flash.pages_per_block=32",
+];
+
+fn said(arguments: &[&str]) -> (i32, String, String) {
+    let output = nandarium(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn events(path: &Path) -> Vec<Value> {
+    let file = File::open(path).unwrap();
+    let document: Value = if path.extension().is_some_and(|ending| ending == "gz") {
+        serde_json::from_reader(GzDecoder::new(file)).unwrap()
+    } else {
+        serde_json::from_reader(file).unwrap()
+    };
+    document["traceEvents"].as_array().unwrap().clone()
+}
+
+/// Slices of one track lie within each other or apart, arrows begin and end in slices, and lanes are apart.
+#[test]
+fn a_window_is_what_viewers_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json.gz");
+    let draw = ["--timeline", path.to_str().unwrap(), "--window", "5ms..15ms"];
+    let (code, with, stderr) = said(&[&["run", "--quiet", "--json"], &SMALL[..], &draw].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let (_, without, _) = said(&[&["run", "--quiet", "--json"], &SMALL[..]].concat());
+    let hash = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hash"].clone();
+    assert_eq!(hash(&with), hash(&without), "looking changes nothing");
+    let events = events(&path);
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap();
+    let mut slices = of("X");
+    assert!(slices.len() > 50 && !of("s").is_empty() && !of("C").is_empty(), "{} slices", slices.len());
+    let (from, to) = (5000.0, 15000.0);
+    assert!(slices.iter().all(|one| number(one, "ts") < to && number(one, "ts") + number(one, "dur") >= from));
+    let key = |event: &&Value| (event["pid"].as_u64(), event["tid"].as_u64(), (number(event, "ts") * 1e3) as i64);
+    slices.sort_by_key(key);
+    for pair in slices.windows(2) {
+        let [one, next] = [pair[0], pair[1]];
+        let is_same_track = one["pid"] == next["pid"] && one["tid"] == next["tid"];
+        assert!(!is_same_track || number(one, "ts") + number(one, "dur") <= number(next, "ts") + 1e-3, "{one} {next}");
+    }
+    for end in of("s").into_iter().chain(of("f")) {
+        let at = number(end, "ts");
+        let holds = slices.iter().any(|one| {
+            one["pid"] == end["pid"]
+                && one["tid"] == end["tid"]
+                && (number(one, "ts")..=number(one, "ts") + number(one, "dur")).contains(&at)
+        });
+        assert!(holds, "an arrow from or to nowhere: {end}");
+    }
+}
+
+#[test]
+fn the_slowest_are_the_default_and_each_stack_has_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--around", "slowest:3", "--quiet"];
+    let (code, _, stderr) = said(&[&["compare", "page", "dftl"], &SMALL[..], &draw].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    for name in ["t-page.json", "t-dftl.json"] {
+        let events = events(&folder.path().join(name));
+        assert_eq!(events.iter().filter(|event| event["cat"] == "request").count(), 3, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told() {
+    for (arguments, wanted) in [
+        (&["--window", "5ms..15ms"][..], "--timeline <FILE>"),
+        (&["--timeline", "x.json", "--window", "15ms..5ms"], "write two times"),
+        (&["--timeline", "x.json", "--window", "5..15"], "unit"),
+        (&["--timeline", "x.json", "--around", "slow"], "slowest:20"),
+        (&["--timeline", "there/is/none/x.json"], "there is no folder there/is/none"),
+        (&["--timeline", "x.json", "--set", "engine.time=none"], "engine.time = virtual"),
+    ] {
+        let (code, _, stderr) = said(&[&["run", "--quiet"], &SMALL[..], arguments].concat());
+        assert!(code > 0 && stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+    assert!(!Path::new("x.json").exists());
+}
+
+#[test]
+fn shells_and_man_know_all_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, stdout, _) = said(&["completions", shell]);
+        assert!(code == 0 && stdout.contains("torture") && stdout.contains("timeline"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (code, page, _) = said(&["man"]);
+    assert!(code == 0 && page.contains(".TH nandarium 1"), "{page}");
+    assert_eq!(said(&["man", "--out", folder.path().to_str().unwrap()]).0, 0);
+    let page = fs::read_to_string(folder.path().join("nandarium-torture.1")).unwrap();
+    assert!(page.contains("\\-\\-lie"), "{page}");
+}
