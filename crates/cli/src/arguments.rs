@@ -7,7 +7,7 @@ mod serving;
 mod sweeping;
 mod torturing;
 
-pub use drawing::TimelineArguments;
+pub use drawing::{Drawing, TimelineArguments};
 pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion, LivesArguments};
 pub use serving::{

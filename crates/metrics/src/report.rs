@@ -153,7 +153,8 @@ impl RunResult {
         self.sim_ns > 0 && (!is(CAUSES_KEY, "false") || is("engine.service", "serial"))
     }
 
-    fn reads_and_writes(&self) -> LatencyRecorder {
+    /// Latencies of reads and writes together.
+    pub fn reads_and_writes(&self) -> LatencyRecorder {
         let mut both = self.latency[HostOp::Read.index()].clone();
         both.merge(&self.latency[HostOp::Write.index()]);
         both

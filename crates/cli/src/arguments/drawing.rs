@@ -10,6 +10,8 @@ const MOST: usize = 2_000_000;
 /// Closeups of the slowest requests, where nothing else is asked for, and most of them.
 const SLOWEST: usize = 20;
 const SLOWEST_MOST: usize = 1000;
+/// Closeups next to a percentile.
+const NEAREST: usize = 5;
 
 /// What of a run is drawn over time.
 #[derive(Debug, Args)]
@@ -22,21 +24,51 @@ pub struct TimelineArguments {
     /// most.
     #[arg(long, value_name = "FROM..TO", requires = "timeline", value_parser = window)]
     pub window: Option<Window>,
-    /// Of that, what was done while the slowest requests were under way: slowest:20, which is the default.
-    #[arg(long, value_name = "slowest:N", requires = "timeline", conflicts_with = "window", value_parser = slowest)]
-    pub around: Option<usize>,
+    /// Of that, what was done while the slowest requests were under way: slowest:20, which is the default; or five
+    /// requests whose latency is next to a percentile: percentile:99.9 (the run is done twice).
+    #[arg(long, value_name = "slowest:N|percentile:P", requires = "timeline", conflicts_with = "window",
+        value_parser = around)]
+    pub around: Option<Around>,
+}
+
+/// Requests that are looked at from near.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Around {
+    /// So many of the slowest.
+    Slowest(usize),
+    /// Those nearest to this percentile, a share of all.
+    Percentile(f64),
 }
 
 impl TimelineArguments {
-    /// What to take down, and where it goes.
-    pub fn plan(&self) -> Option<(TimelinePlan, PathBuf)> {
+    /// What to take down, the percentile it is to be near to, and where it goes.
+    pub fn plan(&self) -> Option<Drawing> {
         let path = self.timeline.clone()?;
-        let plan = match &self.window {
-            Some(Window(window)) => TimelinePlan { window: Some(*window), most: MOST, slowest: 0 },
-            None => TimelinePlan { window: None, most: 0, slowest: self.around.unwrap_or(SLOWEST) },
+        let (plan, percentile) = match (&self.window, self.around) {
+            (Some(Window(window)), _) => {
+                (TimelinePlan { window: Some(*window), most: MOST, ..TimelinePlan::default() }, None)
+            }
+            (None, Some(Around::Percentile(share))) => {
+                (TimelinePlan { slowest: NEAREST, ..TimelinePlan::default() }, Some(share))
+            }
+            (None, around) => {
+                let slowest = if let Some(Around::Slowest(number)) = around { number } else { SLOWEST };
+                (TimelinePlan { slowest, ..TimelinePlan::default() }, None)
+            }
         };
-        Some((plan, path))
+        Some(Drawing { plan, percentile, path })
     }
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// What to take down.
+    pub plan: TimelinePlan,
+    /// The percentile whose latency it is to be near to, a share of all: that has to be found first.
+    pub percentile: Option<f64>,
+    /// Where it goes.
+    pub path: PathBuf,
 }
 
 /// Two moments, ns.
@@ -51,8 +83,14 @@ fn window(text: &str) -> Result<Window, String> {
     if from >= to { Err(form()) } else { Ok(Window([from, to])) }
 }
 
-fn slowest(text: &str) -> Result<usize, String> {
-    let number = text.strip_prefix("slowest:").and_then(|number| number.parse().ok());
-    let form = || format!("`{text}` is no choice of requests; write slowest:20, from 1 to {SLOWEST_MOST}");
-    number.filter(|number| (1..=SLOWEST_MOST).contains(number)).ok_or_else(form)
+fn around(text: &str) -> Result<Around, String> {
+    let form =
+        || format!("`{text}` is no choice of requests; write slowest:20 (1 to {SLOWEST_MOST}), or percentile:99.9");
+    if let Some(number) = text.strip_prefix("slowest:") {
+        let number = number.parse().ok().filter(|number| (1..=SLOWEST_MOST).contains(number));
+        return number.map(Around::Slowest).ok_or_else(form);
+    }
+    let percent = text.strip_prefix("percentile:").and_then(|number| number.parse::<f64>().ok());
+    let percent = percent.filter(|percent| (0.0..100.0).contains(percent)).ok_or_else(form)?;
+    Ok(Around::Percentile(percent / 100.0))
 }

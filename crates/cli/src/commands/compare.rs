@@ -2,16 +2,15 @@
 
 use super::life::plan::LifePlan;
 use super::{results, timeline};
-use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
+use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments};
 use crate::failure::{Failure, USAGE};
 use crate::watch::Session;
 use crate::{memory, output, provenance, settings, table, watch};
 use metrics::{LifeReport, Provenance, RunResult};
 use rayon::prelude::*;
 use serde_json::Value;
-use simulator::session::{Prepared, TimelinePlan};
+use simulator::session::Prepared;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use units::quantity;
 
 /// A stack of the comparison.
@@ -36,7 +35,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     if drawing.is_some() && arguments.lives.life {
         return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
     }
-    drawing.iter().try_for_each(|(_, path)| timeline::check(path))?;
+    drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path))?;
     let members = members(arguments)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
@@ -136,14 +135,14 @@ impl Member {
     fn run(
         self,
         shared: &SessionArguments,
-        drawing: Option<&(TimelinePlan, PathBuf)>,
+        drawing: Option<&Drawing>,
         watcher: &mut Session<'_>,
     ) -> Result<Compared, Failure> {
         let snapshots = settings::snapshots_of(shared);
         let with = |result| RunResult { provenance: Some(self.provenance), ..result };
-        if let Some((plan, path)) = drawing {
-            let (result, drawn) = self.prepared.run_timeline(snapshots.as_ref(), watcher, *plan)?;
-            timeline::write(&timeline::file_of(path, &self.name), &drawn, &self.name, shared.quiet)?;
+        if let Some(drawing) = drawing {
+            let (path, about) = (timeline::file_of(&drawing.path, &self.name), (self.name.as_str(), shared.quiet));
+            let result = timeline::run(&self.prepared, snapshots.as_ref(), watcher, drawing, &path, about)?;
             return Ok(Compared { result: with(result), life: None, notes: Vec::new() });
         }
         let Some(plan) = self.plan else {

@@ -24,18 +24,17 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let prepared = Prepared::new(config, workload)?;
     memory::check(prepared.plan(), false)?;
     let drawing = arguments.drawing.plan();
-    drawing.iter().try_for_each(|(_, path)| timeline::check(path))?;
+    drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
-    let result = match drawing {
+    let result = match &drawing {
         None => prepared.run(snapshots.as_ref(), &mut watcher)?,
-        Some((plan, path)) => {
-            let (result, drawn) = prepared.run_timeline(snapshots.as_ref(), &mut watcher, plan)?;
-            timeline::write(&path, &drawn, &name, shared.quiet)?;
-            result
+        Some(drawing) => {
+            let about = (name.as_str(), shared.quiet);
+            timeline::run(&prepared, snapshots.as_ref(), &mut watcher, drawing, &drawing.path, about)?
         }
     };
     drop(watcher);

@@ -1,12 +1,14 @@
 //! Timelines as files that Perfetto and Chrome's viewer open: the JSON trace event format.
 
+use crate::arguments::Drawing;
 use crate::failure::Failure;
 use crate::output;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use metrics::RunResult;
 use nand::{Served, Slice, Work};
 use serde_json::{Value, json};
-use simulator::session::Timeline;
+use simulator::session::{Prepared, Snapshots, Timeline, Watcher};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,6 +22,28 @@ const SCHEMA: &str = "nandarium.timeline/1";
 const REQUESTS: u32 = 1;
 const CHANNELS: u32 = 2;
 const DIES: u32 = 3;
+
+/// Runs a session and draws it, into the file of its stack where there are several.
+///
+/// # Errors
+/// As a run's; the file cannot be written.
+pub fn run(
+    prepared: &Prepared,
+    snapshots: Option<&Snapshots>,
+    watcher: &mut dyn Watcher,
+    drawing: &Drawing,
+    path: &Path,
+    (stack, quiet): (&str, bool),
+) -> Result<RunResult, Failure> {
+    let mut plan = drawing.plan;
+    if let Some(share) = drawing.percentile {
+        let first = prepared.run(snapshots, watcher)?;
+        plan.near = Some(first.reads_and_writes().histogram().percentile(share));
+    }
+    let (result, drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
+    write(path, &drawn, stack, quiet)?;
+    Ok(result)
+}
 
 /// Checks before anything runs that there is a folder to write into.
 ///
@@ -47,7 +71,7 @@ pub fn file_of(path: &Path, stack: &str) -> PathBuf {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(), Failure> {
+fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(), Failure> {
     let written = File::create(path).and_then(|file| {
         let plain = BufWriter::new(file);
         if path.extension().is_some_and(|ending| ending == "gz") {

@@ -85,12 +85,30 @@ fn the_slowest_are_the_default_and_each_stack_has_a_file() {
 }
 
 #[test]
+fn requests_next_to_a_percentile_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--around", "percentile:50"];
+    let (code, result, stderr) = said(&[&["run", "--quiet", "--json"], &SMALL[..], &draw].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let result: Value = serde_json::from_str(&result).unwrap();
+    let median = result["latency_ns"]["write"]["p50"].as_f64().unwrap() / 1e3;
+    let requests: Vec<f64> = events(&path)
+        .iter()
+        .filter(|event| event["cat"] == "request")
+        .map(|event| event["dur"].as_f64().unwrap())
+        .collect();
+    assert!(requests.len() == 5 && requests.iter().all(|took| (took / median - 1.0).abs() < 0.05), "{requests:?}");
+}
+
+#[test]
 fn what_cannot_be_drawn_is_told() {
     for (arguments, wanted) in [
         (&["--window", "5ms..15ms"][..], "--timeline <FILE>"),
         (&["--timeline", "x.json", "--window", "15ms..5ms"], "write two times"),
         (&["--timeline", "x.json", "--window", "5..15"], "unit"),
         (&["--timeline", "x.json", "--around", "slow"], "slowest:20"),
+        (&["--timeline", "x.json", "--around", "percentile:100"], "percentile:99.9"),
         (&["--timeline", "there/is/none/x.json"], "there is no folder there/is/none"),
         (&["--timeline", "x.json", "--set", "engine.time=none"], "engine.time = virtual"),
     ] {

@@ -96,8 +96,10 @@ pub struct RecorderPlan {
     pub window: Option<[Nanos; 2]>,
     /// Most pieces of work, and most requests, that are kept of the window.
     pub most: usize,
-    /// So many of the slowest requests.
+    /// So many of the slowest requests, or of those nearest to `near`.
     pub slowest: usize,
+    /// A latency, ns.
+    pub near: Option<Nanos>,
     /// Owner of the host's requests.
     pub host: Owner,
 }
@@ -119,10 +121,10 @@ pub struct Recorder {
     pub served: Vec<Served>,
     /// The window had more than is kept.
     pub is_cut_short: bool,
-    /// The slowest requests, in no order.
+    /// The slowest requests, or those nearest to a latency, in no order.
     pub slowest: Vec<Closeup>,
-    /// A request has to be slower than this to be among them.
-    bar: Nanos,
+    /// A request has to be higher than this to be among them.
+    bar: u64,
 }
 
 impl Recorder {
@@ -137,6 +139,11 @@ impl Recorder {
             slowest: Vec::new(),
             bar: 0,
         }
+    }
+
+    /// The higher, the sooner a request of this latency is kept.
+    fn height(&self, latency: Nanos) -> u64 {
+        self.plan.near.map_or(latency, |near| u64::MAX - near.abs_diff(latency))
     }
 
     fn is_within(&self, begin: Nanos, end: Nanos) -> bool {
@@ -161,7 +168,8 @@ impl Recorder {
 
     /// A request has ended.
     pub fn serve(&mut self, served: Served) {
-        if self.plan.slowest > 0 && (served.latency() > self.bar || self.slowest.len() < self.plan.slowest) {
+        let is_higher = self.height(served.latency()) > self.bar;
+        if self.plan.slowest > 0 && (is_higher || self.slowest.len() < self.plan.slowest) {
             self.keep_closeup(&served);
         }
         if self.is_within(served.request.arrival, served.end) {
@@ -176,8 +184,8 @@ impl Recorder {
     #[cold]
     fn keep_closeup(&mut self, served: &Served) {
         if self.slowest.len() == self.plan.slowest {
-            let fastest = (0..self.slowest.len()).min_by_key(|at| self.slowest[*at].served.latency());
-            self.slowest.swap_remove(fastest.expect("at least one is kept"));
+            let lowest = (0..self.slowest.len()).min_by_key(|at| self.height(self.slowest[*at].served.latency()));
+            self.slowest.swap_remove(lowest.expect("at least one is kept"));
         }
         let begin = served.request.arrival;
         let of_it = self.ring.iter().rev().take_while(|slice| slice.end >= begin);
@@ -188,7 +196,8 @@ impl Recorder {
         slices.reverse();
         self.slowest.push(Closeup { served: served.clone(), slices, is_cut_short });
         if self.slowest.len() == self.plan.slowest {
-            self.bar = self.slowest.iter().map(|closeup| closeup.served.latency()).min().unwrap_or(0);
+            let heights = self.slowest.iter().map(|closeup| self.height(closeup.served.latency()));
+            self.bar = heights.min().unwrap_or(0);
         }
     }
 }

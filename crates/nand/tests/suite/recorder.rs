@@ -6,7 +6,7 @@ use units::{BlockId, Cause, Nanos};
 
 fn record(flash: &mut TimedFlash) -> Nanos {
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, slowest: 0, host: 1 });
+    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, slowest: 0, near: None, host: 1 });
     begin
 }
 
@@ -98,7 +98,7 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, slowest: 0, host: 1 });
+    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, slowest: 0, near: None, host: 1 });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
@@ -106,7 +106,7 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let recording = flash.take_recording().unwrap();
     let works: Vec<Work> = recording.slices.iter().map(|slice| slice.work).collect();
     assert_eq!(works, [Work::Read, Work::DataOut], "one has begun when the window ends");
-    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, slowest: 0, host: 1 });
+    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, slowest: 0, near: None, host: 1 });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }

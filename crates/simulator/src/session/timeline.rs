@@ -15,6 +15,8 @@ pub struct TimelinePlan {
     pub most: usize,
     /// So many of the slowest requests, each with what dies and channels did while it was under way.
     pub slowest: usize,
+    /// A latency, ns: those nearest to it instead of the slowest.
+    pub near: Option<Nanos>,
 }
 
 /// What was taken down.
@@ -37,6 +39,7 @@ impl TimelinePlan {
             window: self.window.map(|window| window.map(|at| at.saturating_add(started))),
             most: self.most,
             slowest: self.slowest,
+            near: self.near,
             host: HOST_OWNER,
         }
     }

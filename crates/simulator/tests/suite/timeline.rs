@@ -5,7 +5,8 @@ use simulator::session::{Prepared, SessionError, Timeline, TimelinePlan};
 use simulator::{Config, Setting};
 use units::Nanos;
 
-const EVERYTHING: TimelinePlan = TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, slowest: 0 };
+const EVERYTHING: TimelinePlan =
+    TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, slowest: 0, near: None };
 const SMALL: [&str; 5] = [
     "drive.capacity=128MiB",
     "flash.pages_per_block=32",
@@ -73,7 +74,7 @@ fn no_die_and_no_channel_does_two_things_at_once() {
 
 #[test]
 fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
-    let (result, timeline) = drawn("page", TimelinePlan { window: None, most: 0, slowest: 20 });
+    let (result, timeline) = drawn("page", TimelinePlan { window: None, most: 0, slowest: 20, near: None });
     let (_, all) = drawn("page", EVERYTHING);
     let mut latencies: Vec<Nanos> = all.recorder.served.iter().map(nand::Served::latency).collect();
     latencies.sort_unstable_by(|one, other| other.cmp(one));
@@ -87,6 +88,21 @@ fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
         let its = own.iter().filter(|slice| slice.begin >= served.request.arrival && slice.end <= served.end);
         assert!(closeup.is_cut_short || its.count() > 0, "{closeup:?}");
     }
+}
+
+#[test]
+fn those_nearest_to_a_latency_are_nearer_than_all_others() {
+    let (result, all) = drawn("page", EVERYTHING);
+    let near = result.reads_and_writes().histogram().percentile(0.9);
+    let (_, timeline) = drawn("page", TimelinePlan { window: None, most: 0, slowest: 10, near: Some(near) });
+    let distances = |requests: &mut dyn Iterator<Item = &nand::Served>| {
+        let mut distances: Vec<Nanos> = requests.map(|served| served.latency().abs_diff(near)).collect();
+        distances.sort_unstable();
+        distances.truncate(10);
+        distances
+    };
+    let found = distances(&mut timeline.recorder.slowest.iter().map(|closeup| &closeup.served));
+    assert_eq!(found, distances(&mut all.recorder.served.iter()));
 }
 
 #[test]
