@@ -146,8 +146,15 @@ impl Recorder {
         self.plan.near.map_or(latency, |near| u64::MAX - near.abs_diff(latency))
     }
 
+    #[inline]
     fn is_within(&self, begin: Nanos, end: Nanos) -> bool {
         self.plan.window.is_some_and(|[from, to]| begin < to && end >= from)
+    }
+
+    /// Whether work on a track that ends now is kept at all.
+    #[inline]
+    fn wants(&self, track: usize, now: Nanos) -> bool {
+        self.plan.slowest > 0 || self.is_within(self.begun[track], now)
     }
 
     fn take(&mut self, slice: Slice) {
@@ -231,7 +238,7 @@ impl TimedFlash {
     /// The array of a die has ended what a gang asked for, or was interrupted at it.
     #[inline]
     pub(super) fn array_ends(&mut self, die: usize, gang: u32, is_interrupted: bool) {
-        if self.recorder.is_some() {
+        if self.recorder.as_ref().is_some_and(|recorder| recorder.wants(die, self.now)) {
             let work = match self.slab.get(gang).kind {
                 Kind::Read => Work::Read,
                 Kind::Program | Kind::Gathered => Work::Program,
@@ -253,12 +260,12 @@ impl TimedFlash {
     /// A channel has served a die.
     #[inline]
     pub(super) fn channel_ends(&mut self, channel: usize, die: usize) {
-        if self.recorder.is_some() {
+        let track = self.dies.len() + channel;
+        if self.recorder.as_ref().is_some_and(|recorder| recorder.wants(track, self.now)) {
             self.note_transfer(channel, die);
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn note_transfer(&mut self, channel: usize, die: usize) {
         let is_command = self.channels[channel].serving & COMMAND != 0;
@@ -271,7 +278,6 @@ impl TimedFlash {
         self.note(self.dies.len() + channel, die, id, work, false);
     }
 
-    #[cold]
     #[inline(never)]
     fn note(&mut self, track: usize, die: usize, first: u32, work: Work, is_interrupted: bool) {
         let Some(mut recorder) = self.recorder.take() else { return };
@@ -282,9 +288,9 @@ impl TimedFlash {
             join.filter(|join| join.owner == recorder.plan.host).map_or(NIL, |join| join.token)
         };
         let request = of_host(first);
-        let is_array = track == die;
-        let pages = if is_array { self.chain(first).count() } else { 1 };
-        let is_one = !is_array || self.chain(first).all(|id| of_host(id) == request);
+        let is_gang = track == die && slot.next != NIL;
+        let pages = if is_gang { self.chain(first).count() } else { 1 };
+        let is_one = !is_gang || self.chain(first).all(|id| of_host(id) == request);
         recorder.take(Slice {
             begin: recorder.begun[track],
             end: self.now,

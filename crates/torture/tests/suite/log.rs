@@ -230,6 +230,8 @@ fn a_correct_log_survives_a_hundred_thousand_states_over_every_stack() {
         let sizes = [
             &["drive.capacity=32MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"][..],
             &["drive.capacity=256MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"],
+            &["drive.capacity=320MiB", "zones.size=16MiB", "flash.pages_per_block=16"],
+            &["drive.capacity=320MiB", "zones.size=4MiB", "flash.pages_per_block=16"],
             &["drive.capacity=1GiB"],
         ];
         // As small as it can be, and as volatile.
@@ -246,7 +248,7 @@ fn a_correct_log_survives_a_hundred_thousand_states_over_every_stack() {
         (states, stacks) = (states + exploration.states, stacks + 1);
     }
     println!("{states} states over {stacks} stacks; not built: {without:?}");
-    assert!(stacks >= 20 && states >= count * stacks, "{without:?}");
+    assert!(without.is_empty() && states >= count * stacks, "{without:?}");
     for (_, _, guarantee) in Guarantee::TABLE {
         assert_eq!(torture(Bug::None, guarantee, 0, 100_000).found, None, "{guarantee:?}");
     }
