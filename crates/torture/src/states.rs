@@ -217,8 +217,29 @@ impl<'a> States<'a> {
         self.spans.partition_point(|span| span.asked <= step)
     }
 
-    /// The state with this number of those that `seed` draws.
+    /// How many states come before all others: at each step where a promise begins or ends, all that need not last is
+    /// lost, and all is there.
+    pub fn corners(&self) -> u64 {
+        2 * self.edges.len() as u64
+    }
+
+    /// One of them. Steps come far from each other first, so that some of them are spread over the recording.
+    fn corner(&self, number: u64) -> CrashState {
+        let count = self.edges.len() as u64;
+        let stride = (count * 5 / 8..count).find(|stride| greatest_common_divisor(count, *stride) == 1).unwrap_or(1);
+        let step = self.edges[(number / 2 * stride % count) as usize];
+        let open = self.open(step);
+        let first = if self.guarantee == Guarantee::InOrder { self.before_lasting(&open, step) } else { 0 };
+        let fate = |at: usize| if number.is_multiple_of(2) && at >= first { Fate::Lost } else { Fate::Kept };
+        let fates = open.iter().enumerate().map(|(at, number)| (*number, fate(at))).collect();
+        CrashState { step, fates, stale: None }
+    }
+
+    /// The state with this number: the [corners](Self::corners) first, then those that `seed` draws.
     pub fn draw(&self, seed: u64, number: u64) -> CrashState {
+        if number < self.corners() {
+            return self.corner(number);
+        }
         let mut stream = Stream::new(seed, &format!("state {number}"));
         // Half of them where promises begin and end: between two of them less can go wrong.
         let step = if !self.edges.is_empty() && stream.chance(0.5) {
@@ -350,6 +371,10 @@ impl<'a> States<'a> {
     pub(crate) fn version_below(&self, sector: u64, limit: usize) -> Version {
         self.last_change(sector, limit).map_or(Version::Before, Version::Of)
     }
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
 /// From when to when each request is under way.

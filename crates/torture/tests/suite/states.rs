@@ -69,7 +69,7 @@ fn a_state_holds_what_its_requests_leave_one_after_the_other() {
         for (_, _, guarantee) in Guarantee::TABLE {
             for lies in [&[][..], &[Lie::IgnoreFlush, Lie::TornSector], &[Lie::LateFlush, Lie::EarlyFua]] {
                 let states = States::with_lies(&recording, guarantee, lies);
-                for number in 0..100 {
+                for number in 0..400 {
                     let state = states.draw(seed, number);
                     for (_, fate) in &state.fates {
                         if let Fate::Torn { first, bytes, .. } = fate {
@@ -110,4 +110,34 @@ fn states_are_taken_for_the_same_where_they_hold_the_same() {
     let all: std::collections::HashSet<Vec<u8>> =
         (0..3000).map(|number| done_again(&recording, &states, &states.draw(1, number))).collect();
     assert_eq!((found.checked as usize, seen.len()), (all.len(), all.len()));
+}
+
+/// Whatever the number of states, each moment at which a promise begins or ends is among the first of them.
+#[test]
+fn every_edge_of_a_promise_is_cut_with_all_lost_and_with_all_kept() {
+    for seed in 0..10 {
+        let recording = recorded(seed);
+        for (_, _, guarantee) in Guarantee::TABLE {
+            let states = States::new(&recording, guarantee);
+            let corners: Vec<CrashState> = (0..states.corners()).map(|number| states.draw(seed, number)).collect();
+            let lasting = |number: &usize| {
+                let order = recording.requests[*number].order;
+                order.kind == OrderKind::Flush || order.fua
+            };
+            for number in (0..recording.requests.len()).filter(lasting) {
+                let span = states.span(number);
+                for step in [span.asked - 1, span.asked, span.answered.wrapping_sub(1), span.answered] {
+                    let here: Vec<&CrashState> = corners.iter().filter(|state| state.step == step).collect();
+                    let is_edge = step < recording.steps.len() + 1;
+                    assert_eq!(here.len(), if is_edge { 2 } else { 0 }, "seed {seed}, request {number}, step {step}");
+                    if guarantee == Guarantee::AnyOrder && is_edge && !here[0].fates.is_empty() {
+                        let all =
+                            |state: &CrashState, wanted: Fate| state.fates.iter().all(|(_, fate)| *fate == wanted);
+                        assert!(here.iter().any(|state| all(state, Fate::Lost)));
+                        assert!(here.iter().any(|state| all(state, Fate::Kept)));
+                    }
+                }
+            }
+        }
+    }
 }
