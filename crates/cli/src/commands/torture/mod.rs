@@ -64,6 +64,12 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     let by_name = |name: &str| Lie::TABLE.iter().find(|(own, _, _)| *own == name).map(|entry| entry.2);
     let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == arguments.guarantee).map(|entry| entry.2);
     let faults = arguments.fault.iter().map(fault).collect::<Result<_, _>>()?;
+    // It may lie in the folder of --out, whose files are moved away next.
+    let kept = arguments
+        .recording
+        .as_deref()
+        .map(|path| Recording::read_from(path).map_err(|error| Failure::file(path, "read", &error)));
+    let kept = kept.transpose()?;
     results::prepare(arguments.out.as_deref(), arguments.quiet)?;
     watch::catch_interrupts();
     let guard = Guard::new()?;
@@ -78,11 +84,12 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         }),
         guard: &guard,
     };
-    torture.run()
+    torture.run(kept)
 }
 
 impl Torture<'_> {
-    fn run(&self) -> Result<(), Failure> {
+    /// `kept`: what the workload asked for, where it need not run.
+    fn run(&self, kept: Option<Recording>) -> Result<(), Failure> {
         let arguments = self.arguments;
         let given: Vec<&str> = arguments.set.iter().map(String::as_str).collect();
         let given = torture::with_usual_settings(&arguments.stack, &given);
@@ -96,14 +103,11 @@ impl Torture<'_> {
             );
             return Err(Failure::usage(problem));
         }
-        let recording = match &arguments.recording {
-            Some(path) => {
-                let read = Recording::read_from(path);
-                let recording = read.map_err(|error| Failure::file(path, "read", &error))?;
+        let recording = match kept {
+            Some(recording) => {
                 if recording.before.len() as u64 != bytes {
                     let size = quantity::format_size(recording.before.len() as u64);
-                    let problem =
-                        format!("{} is of a drive of {size}: add --set drive.capacity={size}", path.display());
+                    let problem = format!("--recording is of a drive of {size}: add --set drive.capacity={size}");
                     return Err(Failure::usage(problem));
                 }
                 recording

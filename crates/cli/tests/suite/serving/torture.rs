@@ -48,7 +48,8 @@ fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost(
     }
     let number = failure["state"].to_string();
     let kept = Path::new(out).join("recording");
-    let again = ["--json", "--replay", &number, "--recording", kept.to_str().unwrap()];
+    // As the message says, with all options of before: the recording lies in the folder of --out.
+    let again = ["--json", "--out", out, "--replay", &number, "--recording", kept.to_str().unwrap()];
     let (code, again, _) = torture(&[&["--workload", "exit 1"], &options[2..5], &again].concat());
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
