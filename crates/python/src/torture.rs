@@ -153,12 +153,10 @@ fn of_names(
     }
     let [settings, faults] = [settings, faults].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
     let names = |all: &[&str]| all.join(", ");
-    let of_name = |name: &String| Lie::TABLE.iter().find(|(own, _, _)| own == name).map(|entry| entry.2);
-    let lies: Option<Vec<Lie>> = lies.iter().map(of_name).collect();
+    let lies: Option<Vec<Lie>> = lies.iter().map(|name| Lie::named(name)).collect();
     let lies = lies.ok_or_else(|| format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name))))?;
-    let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == guarantee).map(|entry| entry.2);
     let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
-    let guarantee = guarantee.ok_or_else(|| format!("a guarantee is one of {known}"))?;
+    let guarantee = Guarantee::named(guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
     let torture = match stack {
         None => Torture::new(bytes),
         Some(stack) => Torture::within(stack, &settings).map_err(|error| error.to_string())?,

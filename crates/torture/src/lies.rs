@@ -25,6 +25,11 @@ impl Lie {
         ("torn-sector", "a sector may be torn", Self::TornSector),
         ("stale-read", "the first read of one sector brings what it held before", Self::StaleRead),
     ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|(own, _, _)| *own == name).map(|entry| entry.2)
+    }
 }
 
 /// Some of them.

@@ -25,6 +25,11 @@ impl Guarantee {
         ("any-order", "what need not last yet may be lost in any combination, and torn at a sector", Self::AnyOrder),
         ("in-order", "what need not last yet is lost from some request on", Self::InOrder),
     ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|(own, _, _)| *own == name).map(|entry| entry.2)
+    }
 }
 
 /// What became of a request.

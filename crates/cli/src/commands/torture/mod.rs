@@ -61,8 +61,6 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
                        and read by NBD";
         return Err(Failure::usage(problem.to_owned()));
     }
-    let by_name = |name: &str| Lie::TABLE.iter().find(|(own, _, _)| *own == name).map(|entry| entry.2);
-    let guarantee = Guarantee::TABLE.iter().find(|(name, _, _)| *name == arguments.guarantee).map(|entry| entry.2);
     let faults = arguments.fault.iter().map(fault).collect::<Result<_, _>>()?;
     // It may lie in the folder of --out, whose files are moved away next.
     let kept = arguments
@@ -75,8 +73,8 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     let guard = Guard::new()?;
     let torture = Torture {
         arguments,
-        guarantee: guarantee.expect("its name was checked"),
-        lies: arguments.lie.iter().filter_map(|name| by_name(name)).collect(),
+        guarantee: Guarantee::named(&arguments.guarantee).expect("its name was checked"),
+        lies: arguments.lie.iter().filter_map(|name| Lie::named(name)).collect(),
         faults,
         mount: arguments.mount.as_deref().map(|text| {
             let (kind, options) = text.split_once(':').unwrap_or((text, ""));
@@ -115,10 +113,11 @@ impl Torture<'_> {
             None => self.record(&config)?,
         };
         let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(arguments.atomic);
-        self.check_uncut(&recording, &states)?;
+        let images = Images::new(&recording.before);
+        self.check_uncut(&recording, &images, &states)?;
         let began = Instant::now();
         let drive = (arguments.cuts == "drive").then(|| Drive::from_config(config)).transpose()?;
-        let exploration = self.check_all(&recording, &states, drive)?;
+        let exploration = self.check_all(&recording, &images, &states, drive)?;
         let seconds = began.elapsed().as_secs_f64();
         let is_interrupted = watch::stop().load(Ordering::Relaxed);
         let asked = self.asked();
@@ -220,11 +219,10 @@ impl Torture<'_> {
     }
 
     /// A check that fails of the drive as the workload left it finds no fault of any cut.
-    fn check_uncut(&self, recording: &Recording, states: &States<'_>) -> Result<(), Failure> {
+    fn check_uncut(&self, recording: &Recording, images: &Images<'_>, states: &States<'_>) -> Result<(), Failure> {
         let uncut = states.uncut();
         let held = states.held(&uncut);
-        let images = Images::new(&recording.before);
-        match self.check(recording, &images, &mut CutDisk::of(&held), &uncut)? {
+        match self.check(recording, images, &mut CutDisk::of(&held), &uncut)? {
             None => Err(Failure { code: INTERRUPTED, message: String::new() }),
             Some(Verdict::Holds) => Ok(()),
             Some(Verdict::Fails(why)) => {
@@ -237,6 +235,7 @@ impl Torture<'_> {
     fn check_all(
         &self,
         recording: &Recording,
+        images: &Images<'_>,
         states: &States<'_>,
         drive: Option<Drive>,
     ) -> Result<Exploration, Failure> {
@@ -244,7 +243,6 @@ impl Torture<'_> {
         let (first, count) = arguments.replay.map_or((0, arguments.states), |number| (number, 1));
         let limits = Limits { seed: arguments.seed, first, states: count, smaller: SMALLER };
         let mut problem = None;
-        let images = Images::new(&recording.before);
         let work = (!arguments.quiet).then(watch::Work::new);
         let mut look = |so_far: &Exploration| {
             if let Some(work) = &work {
@@ -253,7 +251,7 @@ impl Torture<'_> {
             if watch::stop().load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut check = |disk: &mut CutDisk<'_>, state: &CrashState| {
-            self.check(recording, &images, disk, state).unwrap_or_else(|failure| {
+            self.check(recording, images, disk, state).unwrap_or_else(|failure| {
                 problem = Some(failure);
                 None
             })
