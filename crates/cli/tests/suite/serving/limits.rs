@@ -207,8 +207,10 @@ fn half_messages_and_answers_not_taken_have_one_bound_over_all_clients() {
         "nbdsh",
         &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"],
     );
+    // The bound is 256 MiB. A message that was let in just below it, the answer that grows beside it and what the
+    // allocator has not given back come on top, more of it on a busy machine. Without a bound it is over 1000 MiB.
     let kib = serving.resident_kib();
-    assert!(kib < 420 << 10, "{kib} KiB are resident");
+    assert!(kib < 512 << 10, "{kib} KiB are resident");
     succeeds(
         "nbdsh",
         &[
