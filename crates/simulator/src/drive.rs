@@ -9,7 +9,7 @@ use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, Served, TimedFlash};
+use nand::{Event, Flash, PayloadId, Served, TimedFlash, Wanted};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Nanos, Request};
 
@@ -289,8 +289,10 @@ impl<F: Clocked> Drive<F> {
             self.detach_contents(id);
         }
         let space_ns = if self.slots[id as usize].space_ns == 0 { 0 } else { self.space_of(id, wait) };
-        if self.flash.recorder().is_some() {
-            self.record_served(id, wait, space_ns);
+        let (request, now) = (self.slots[id as usize].request, self.flash.now());
+        let recorder = self.flash.recorder();
+        if let Some(wanted) = recorder.and_then(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
+            self.record_served(id, wait, space_ns, wanted);
         }
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
@@ -309,14 +311,14 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
-    /// Tells the recorder that a request has ended.
+    /// Tells the recorder that a request has ended that it wants.
     #[cold]
-    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos) {
+    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos, wanted: Wanted) {
         let (request, queue_ns) = (self.slots[id as usize].request, self.slots[id as usize].queue_ns);
         let waited = wait.map(|index| self.flash.state().memory.waits[index]);
         let end = self.flash.now();
         if let Some(recorder) = self.flash.recorder() {
-            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns });
+            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns }, wanted);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Arguments of timelines.
 
 use clap::Args;
+use nand::Choice;
 use simulator::session::TimelinePlan;
 use std::path::PathBuf;
 use units::{Nanos, quantity};
@@ -48,12 +49,10 @@ impl TimelineArguments {
             (Some(Window(window)), _) => {
                 (TimelinePlan { window: Some(*window), most: MOST, ..TimelinePlan::default() }, None)
             }
-            (None, Some(Around::Percentile(share))) => {
-                (TimelinePlan { slowest: NEAREST, ..TimelinePlan::default() }, Some(share))
-            }
+            (None, Some(Around::Percentile(share))) => (TimelinePlan::default(), Some((NEAREST, share))),
             (None, around) => {
                 let slowest = if let Some(Around::Slowest(number)) = around { number } else { SLOWEST };
-                (TimelinePlan { slowest, ..TimelinePlan::default() }, None)
+                (TimelinePlan { closeups: Choice::Slowest(slowest), ..TimelinePlan::default() }, None)
             }
         };
         Some(Drawing { plan, percentile, path })
@@ -65,8 +64,8 @@ impl TimelineArguments {
 pub struct Drawing {
     /// What to take down.
     pub plan: TimelinePlan,
-    /// The percentile whose latency it is to be near to, a share of all: that has to be found first.
-    pub percentile: Option<f64>,
+    /// So many requests are to be near to this percentile, a share of all: its latency has to be found first.
+    pub percentile: Option<(usize, f64)>,
     /// Where it goes.
     pub path: PathBuf,
 }

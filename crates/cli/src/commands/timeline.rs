@@ -6,7 +6,7 @@ use crate::output;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use metrics::RunResult;
-use nand::{Served, Slice, Work};
+use nand::{Choice, Served, Slice, Work};
 use serde_json::{Value, json};
 use simulator::session::{Prepared, Snapshots, Timeline, Watcher};
 use std::collections::{BTreeMap, HashSet};
@@ -36,9 +36,9 @@ pub fn run(
     (stack, quiet): (&str, bool),
 ) -> Result<RunResult, Failure> {
     let mut plan = drawing.plan;
-    if let Some(share) = drawing.percentile {
+    if let Some((count, share)) = drawing.percentile {
         let first = prepared.run(snapshots, watcher)?;
-        plan.near = Some(first.reads_and_writes().histogram().percentile(share));
+        plan.closeups = Choice::Nearest(count, first.reads_and_writes().histogram().percentile(share));
     }
     let (result, drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
     write(path, &drawn, stack, quiet)?;
@@ -86,7 +86,7 @@ fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(
     });
     written.map_err(|error| Failure::file(path, "written", &error))?;
     let recorder = &timeline.recorder;
-    if recorder.slices.is_empty() && recorder.slowest.is_empty() {
+    if recorder.slices.is_empty() && recorder.closeups.is_empty() {
         output::complain(&format!(
             "{stack}: nothing happened in this window; the run is shorter, or nothing was under way"
         ));
@@ -106,15 +106,15 @@ fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(
 fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Result<()> {
     let recorder = &timeline.recorder;
     let mut served: Vec<&Served> = recorder.served.iter().collect();
-    served.extend(recorder.slowest.iter().map(|closeup| &closeup.served));
+    served.extend(recorder.closeups.iter().map(|closeup| &closeup.served));
     served.sort_by_key(|served| (served.request.arrival, served.end, served.number));
     let mut slices: Vec<&Slice> = recorder.slices.iter().collect();
-    slices.extend(recorder.slowest.iter().flat_map(|closeup| &closeup.slices));
+    slices.extend(recorder.closeups.iter().flat_map(|closeup| &closeup.slices));
     // Closeups of requests that were under way together share work.
     let mut known = HashSet::new();
     slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8)));
     slices.sort_by_key(|slice| (slice.track, slice.begin));
-    let is_cut_short = recorder.is_cut_short || recorder.slowest.iter().any(|closeup| closeup.is_cut_short);
+    let is_cut_short = recorder.is_cut_short || recorder.closeups.iter().any(|closeup| closeup.is_cut_short);
     let head =
         json!({"schema": SCHEMA, "stack": stack, "cut_short": is_cut_short, "displayTimeUnit": "ns"}).to_string();
     writeln!(out, "{},\"traceEvents\":[", head.trim_end_matches('}'))?;

@@ -44,6 +44,12 @@ impl Meter {
         self.occupant = None;
     }
 
+    /// Whether the die works.
+    #[inline]
+    pub fn is_occupied(&self) -> bool {
+        self.occupant.is_some()
+    }
+
     #[inline]
     fn settle(&mut self, now: Nanos) {
         if let Some((cause, root)) = self.occupant {

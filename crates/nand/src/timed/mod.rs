@@ -16,6 +16,7 @@
 
 mod account;
 mod bus;
+mod closeups;
 mod die;
 mod finish;
 mod gangs;
@@ -38,7 +39,8 @@ use join::{Barriers, Joins};
 use slab::{Kind, Slab, Slot};
 use units::{Nanos, Ppn, SECTOR_BYTES};
 
-pub use recorder::{Closeup, Recorder, RecorderPlan, Served, Slice, Work};
+pub use closeups::{Choice, Closeup};
+pub use recorder::{Recorder, RecorderPlan, Served, Slice, Wanted, Work};
 
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;
@@ -69,6 +71,9 @@ pub struct TimedFlash {
     gather: Gather,
     /// What is recorded, if anything is.
     recorder: Option<Box<Recorder>>,
+    /// Of that: each piece of work of arrays and channels, or what dies are occupied by.
+    records_work: bool,
+    records_occupancy: bool,
     die_count: u32,
     timer_base: u32,
     page_transfer_ns: Nanos,
@@ -113,6 +118,8 @@ impl TimedFlash {
             barriers: Barriers::new(),
             gather: Gather::new(&mut state, options.gather_pages, options.gather_forgets),
             recorder: None,
+            records_work: false,
+            records_occupancy: false,
             die_count: dies,
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],

@@ -1,15 +1,18 @@
 //! What dies and channels did and when, for timelines: nothing in a run depends on it.
 //!
-//! A ring keeps the newest pieces of work. When a request of the host ends that is among the slowest, what the ring
-//! holds of its time is copied; work within a window of time is kept as it ends. Both are bounded.
+//! Work within a window of time is kept as it ends; single requests are looked at closely (see [`closeups`]). Both
+//! are bounded.
+//!
+//! [`closeups`]: super::closeups
 
 use super::TimedFlash;
 use super::bus::COMMAND;
-use super::slab::{Kind, flag};
+use super::closeups::{Begun, Choice, Closeup, Closeups, Places};
+use super::join::Joins;
+use super::slab::{Kind, Slot, flag};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector};
-use std::collections::VecDeque;
-use units::{CAUSES, Cause, Nanos, Request};
+use units::{CAUSES, Cause, HostOp, Nanos, Request};
 
 /// What a die or a channel did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,17 +81,6 @@ impl Served {
     }
 }
 
-/// A request, and what dies and channels did while it was under way.
-#[derive(Clone, Debug)]
-pub struct Closeup {
-    /// The request.
-    pub served: Served,
-    /// In order of their ends; those of all dies and channels.
-    pub slices: Vec<Slice>,
-    /// More was done in its time than is kept.
-    pub is_cut_short: bool,
-}
-
 /// What is to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecorderPlan {
@@ -96,17 +88,11 @@ pub struct RecorderPlan {
     pub window: Option<[Nanos; 2]>,
     /// Most pieces of work, and most requests, that are kept of the window.
     pub most: usize,
-    /// So many of the slowest requests, or of those nearest to `near`.
-    pub slowest: usize,
-    /// A latency, ns.
-    pub near: Option<Nanos>,
+    /// Requests that are looked at closely.
+    pub closeups: Choice,
     /// Owner of the host's requests.
     pub host: Owner,
 }
-
-/// Pieces of work that the ring holds, and that a closeup may have.
-const RING: usize = 1 << 13;
-const CLOSEUP: usize = 2000;
 
 /// Takes down what dies, channels and requests do.
 #[derive(Clone, Debug)]
@@ -114,17 +100,22 @@ pub struct Recorder {
     plan: RecorderPlan,
     /// By die and channel: when what it does now began.
     begun: Vec<Nanos>,
-    ring: VecDeque<Slice>,
+    closely: Closeups,
     /// Work of the window, in order of its end.
     pub slices: Vec<Slice>,
     /// Requests of the window, in order of their end.
     pub served: Vec<Served>,
     /// The window had more than is kept.
     pub is_cut_short: bool,
-    /// The slowest requests, or those nearest to a latency, in no order.
-    pub slowest: Vec<Closeup>,
-    /// A request has to be higher than this to be among them.
-    bar: u64,
+    /// Requests that were looked at closely, in no order; there once the recording was taken.
+    pub closeups: Vec<Closeup>,
+}
+
+/// Where a request that ends now is to be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    is_in_window: bool,
+    closely: Places,
 }
 
 impl Recorder {
@@ -132,18 +123,12 @@ impl Recorder {
         Self {
             plan,
             begun: vec![0; tracks],
-            ring: VecDeque::with_capacity(if plan.slowest > 0 { RING } else { 0 }),
+            closely: Closeups::new(plan.closeups),
             slices: Vec::new(),
             served: Vec::new(),
             is_cut_short: false,
-            slowest: Vec::new(),
-            bar: 0,
+            closeups: Vec::new(),
         }
-    }
-
-    /// The higher, the sooner a request of this latency is kept.
-    fn height(&self, latency: Nanos) -> u64 {
-        self.plan.near.map_or(latency, |near| u64::MAX - near.abs_diff(latency))
     }
 
     #[inline]
@@ -154,15 +139,13 @@ impl Recorder {
     /// Whether work on a track that ends now is kept at all.
     #[inline]
     fn wants(&self, track: usize, now: Nanos) -> bool {
-        self.plan.slowest > 0 || self.is_within(self.begun[track], now)
+        self.closely.want_work() || self.is_within(self.begun[track], now)
     }
 
+    #[inline]
     fn take(&mut self, slice: Slice) {
-        if self.plan.slowest > 0 {
-            if self.ring.len() == RING {
-                self.ring.pop_front();
-            }
-            self.ring.push_back(slice);
+        if self.closely.want_work() {
+            self.closely.done(slice);
         }
         if self.is_within(slice.begin, slice.end) {
             if self.slices.len() < self.plan.most {
@@ -173,38 +156,23 @@ impl Recorder {
         }
     }
 
-    /// A request has ended.
-    pub fn serve(&mut self, served: Served) {
-        let is_higher = self.height(served.latency()) > self.bar;
-        if self.plan.slowest > 0 && (is_higher || self.slowest.len() < self.plan.slowest) {
-            self.keep_closeup(&served);
-        }
-        if self.is_within(served.request.arrival, served.end) {
+    /// Whether a request that arrived and ended then is kept, and where: to be asked once for each.
+    #[inline]
+    pub fn wants_request(&mut self, op: HostOp, arrival: Nanos, end: Nanos) -> Option<Wanted> {
+        let is_in_window = self.is_within(arrival, end);
+        let closely = self.closely.places(op, end - arrival);
+        (is_in_window || closely.is_any()).then_some(Wanted { is_in_window, closely })
+    }
+
+    /// A request has ended that is wanted.
+    pub fn serve(&mut self, served: Served, wanted: Wanted) {
+        self.closely.keep(&served, wanted.closely);
+        if wanted.is_in_window {
             if self.served.len() < self.plan.most {
                 self.served.push(served);
             } else {
                 self.is_cut_short = true;
             }
-        }
-    }
-
-    #[cold]
-    fn keep_closeup(&mut self, served: &Served) {
-        if self.slowest.len() == self.plan.slowest {
-            let lowest = (0..self.slowest.len()).min_by_key(|at| self.height(self.slowest[*at].served.latency()));
-            self.slowest.swap_remove(lowest.expect("at least one is kept"));
-        }
-        let begin = served.request.arrival;
-        let of_it = self.ring.iter().rev().take_while(|slice| slice.end >= begin);
-        let mut slices: Vec<Slice> = of_it.take(CLOSEUP + 1).copied().collect();
-        let all_that_is_left = self.ring.len() == RING && self.ring.front().is_some_and(|first| first.end >= begin);
-        let is_cut_short = slices.len() > CLOSEUP || all_that_is_left;
-        slices.truncate(CLOSEUP);
-        slices.reverse();
-        self.slowest.push(Closeup { served: served.clone(), slices, is_cut_short });
-        if self.slowest.len() == self.plan.slowest {
-            let heights = self.slowest.iter().map(|closeup| self.height(closeup.served.latency()));
-            self.bar = heights.min().unwrap_or(0);
         }
     }
 }
@@ -213,6 +181,8 @@ impl TimedFlash {
     /// Records from now on.
     pub fn record(&mut self, plan: RecorderPlan) {
         let tracks = self.dies.len() + self.channels.len();
+        self.records_occupancy = plan.closeups == Choice::OfEach;
+        self.records_work = plan.window.is_some() || !matches!(plan.closeups, Choice::OfEach | Choice::Nobody);
         self.recorder = Some(Box::new(Recorder::new(plan, tracks)));
     }
 
@@ -224,13 +194,17 @@ impl TimedFlash {
 
     /// What was recorded; nothing more is.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
-        self.recorder.take()
+        (self.records_work, self.records_occupancy) = (false, false);
+        let mut recorder = self.recorder.take()?;
+        let closely = std::mem::replace(&mut recorder.closely, Closeups::new(Choice::Nobody));
+        recorder.closeups = closely.finish();
+        Some(recorder)
     }
 
     /// The array of a die begins, or goes on.
     #[inline]
     pub(super) fn array_begins(&mut self, die: usize) {
-        if let Some(recorder) = &mut self.recorder {
+        if let (true, Some(recorder)) = (self.records_work, &mut self.recorder) {
             recorder.begun[die] = self.now;
         }
     }
@@ -238,13 +212,8 @@ impl TimedFlash {
     /// The array of a die has ended what a gang asked for, or was interrupted at it.
     #[inline]
     pub(super) fn array_ends(&mut self, die: usize, gang: u32, is_interrupted: bool) {
-        if self.recorder.as_ref().is_some_and(|recorder| recorder.wants(die, self.now)) {
-            let work = match self.slab.get(gang).kind {
-                Kind::Read => Work::Read,
-                Kind::Program | Kind::Gathered => Work::Program,
-                Kind::Copyback => Work::Copyback,
-                Kind::Erase => Work::Erase,
-            };
+        if self.records_work && self.recorder.as_ref().is_some_and(|recorder| recorder.wants(die, self.now)) {
+            let work = work_of(self.slab.get(gang).kind);
             self.note(die, die, gang, work, is_interrupted);
         }
     }
@@ -252,7 +221,7 @@ impl TimedFlash {
     /// A channel begins to serve a die.
     #[inline]
     pub(super) fn channel_begins(&mut self, channel: usize) {
-        if let Some(recorder) = &mut self.recorder {
+        if let (true, Some(recorder)) = (self.records_work, &mut self.recorder) {
             recorder.begun[self.dies.len() + channel] = self.now;
         }
     }
@@ -261,12 +230,12 @@ impl TimedFlash {
     #[inline]
     pub(super) fn channel_ends(&mut self, channel: usize, die: usize) {
         let track = self.dies.len() + channel;
-        if self.recorder.as_ref().is_some_and(|recorder| recorder.wants(track, self.now)) {
+        if self.records_work && self.recorder.as_ref().is_some_and(|recorder| recorder.wants(track, self.now)) {
             self.note_transfer(channel, die);
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn note_transfer(&mut self, channel: usize, die: usize) {
         let is_command = self.channels[channel].serving & COMMAND != 0;
         let id = if is_command { self.dies[die].array } else { self.dies[die].moving };
@@ -280,28 +249,87 @@ impl TimedFlash {
 
     #[inline(never)]
     fn note(&mut self, track: usize, die: usize, first: u32, work: Work, is_interrupted: bool) {
-        let Some(mut recorder) = self.recorder.take() else { return };
+        let Some(recorder) = &mut self.recorder else { return };
+        let request_of = |slot: &Slot| request_of(slot, &self.joins, recorder.plan.host);
         let slot = self.slab.get(first);
-        let of_host = |id: u32| {
-            let slot = self.slab.get(id);
-            let join = (slot.flags & flag::JOIN != 0).then(|| self.joins.get(slot.completion));
-            join.filter(|join| join.owner == recorder.plan.host).map_or(NIL, |join| join.token)
-        };
-        let request = of_host(first);
-        let is_gang = track == die && slot.next != NIL;
-        let pages = if is_gang { self.chain(first).count() } else { 1 };
-        let is_one = !is_gang || self.chain(first).all(|id| of_host(id) == request);
-        recorder.take(Slice {
-            begin: recorder.begun[track],
-            end: self.now,
-            page: slot.page,
-            request: if is_one { request } else { NIL },
-            track: track as u16,
-            pages: pages.min(255) as u8,
-            is_interrupted,
-            work,
-            cause: CAUSES[slot.cause as usize],
-        });
-        self.recorder = Some(recorder);
+        let mut request = request_of(slot);
+        let (mut pages, mut next) = (1_u8, slot.next);
+        while track == die && next != NIL {
+            pages = pages.saturating_add(1);
+            request = if request_of(self.slab.get(next)) == request { request } else { NIL };
+            next = self.slab.get(next).next;
+        }
+        let (page, cause, end) = (slot.page, CAUSES[slot.cause as usize], self.now);
+        let begin = recorder.begun[track];
+        recorder.take(Slice { begin, end, page, request, track: track as u16, pages, is_interrupted, work, cause });
+    }
+
+    /// A die works for a gang from now on, and for a cause.
+    #[inline]
+    pub(super) fn occupy(&mut self, die: usize, gang: u32, [cause, root]: [u8; 2]) {
+        self.meters[die].occupy(self.now, cause, root);
+        if self.records_occupancy {
+            self.note_occupied(die, gang, cause);
+        }
+    }
+
+    /// A die has nothing to do.
+    #[inline]
+    pub(super) fn vacate(&mut self, die: usize) {
+        if self.records_occupancy && self.meters[die].is_occupied() {
+            self.note_vacant(die);
+        }
+        self.meters[die].vacate(self.now);
+    }
+
+    /// Nothing but the ends calls anything, so that no register has to be kept: most gangs are one command.
+    #[inline(never)]
+    fn note_occupied(&mut self, die: usize, gang: u32, cause: u8) {
+        let Some(recorder) = self.recorder.as_deref_mut() else { return };
+        let slot = self.slab.get(gang);
+        let request = request_of(slot, &self.joins, recorder.plan.host);
+        let next = slot.next;
+        let begun = Begun { at: self.now, page: slot.page, request, die: die as u16, kind: Some(slot.kind), cause };
+        if recorder.closely.begin(begun) || next != NIL {
+            self.go_on_noting(die, next, cause);
+        }
+    }
+
+    /// The other members of a gang, and what is due after half a turn of the ring.
+    #[inline(never)]
+    fn go_on_noting(&mut self, die: usize, next: u32, cause: u8) {
+        let Some(recorder) = self.recorder.as_deref_mut() else { return };
+        recorder.closely.copy_if_due();
+        if next != NIL {
+            self.note_occupied(die, next, cause);
+        }
+    }
+
+    #[inline(never)]
+    fn note_vacant(&mut self, die: usize) {
+        let Some(recorder) = self.recorder.as_deref_mut() else { return };
+        let begun = Begun { at: self.now, page: NIL, request: NIL, die: die as u16, kind: None, cause: 0 };
+        if recorder.closely.begin(begun) {
+            recorder.closely.copy_if_due();
+        }
+    }
+}
+
+/// The host's request that a command is of, by its number.
+#[inline]
+fn request_of(slot: &Slot, joins: &Joins, host: Owner) -> u32 {
+    if slot.flags & flag::JOIN == 0 {
+        return NIL;
+    }
+    let join = joins.get(slot.completion);
+    if join.owner == host { join.token } else { NIL }
+}
+
+pub(super) fn work_of(kind: Kind) -> Work {
+    match kind {
+        Kind::Read => Work::Read,
+        Kind::Program | Kind::Gathered => Work::Program,
+        Kind::Copyback => Work::Copyback,
+        Kind::Erase => Work::Erase,
     }
 }

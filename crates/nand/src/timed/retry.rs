@@ -13,7 +13,7 @@ impl TimedFlash {
         let slot = self.slab.get(gang);
         let (cause, root) = (slot.cause, slot.root);
         if slot.what == What::Retried {
-            self.meters[index].occupy(self.now, cause, root);
+            self.occupy(index, gang, [cause, root]);
             return false;
         }
         self.state.keep_clock(self.now);
@@ -38,7 +38,7 @@ impl TimedFlash {
             }
         });
         // Whatever the reads are for, it is errors that others wait for now.
-        self.meters[index].occupy(self.now, Cause::Retry as u8, Cause::Retry as u8);
+        self.occupy(index, gang, [Cause::Retry as u8; 2]);
         self.queue.arm(index as u32, self.now + time);
         true
     }

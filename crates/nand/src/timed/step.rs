@@ -228,7 +228,7 @@ impl TimedFlash {
         let end = self.now + std::mem::take(&mut die.suspended_left);
         self.each_member(gang, |flash, id| flash.settle_wait(index, id));
         let slot = self.slab.get(gang);
-        self.meters[index].occupy(self.now, slot.cause, slot.root);
+        self.occupy(index, gang, [slot.cause, slot.root]);
         self.array_begins(index);
         self.queue.arm(index as u32, end);
     }
@@ -269,7 +269,7 @@ impl TimedFlash {
                     return;
                 }
             } else if die.head[lane] == NIL {
-                self.meters[index].vacate(self.now);
+                self.vacate(index);
                 return;
             }
             self.start_next(index, lane);
@@ -360,7 +360,7 @@ impl TimedFlash {
         self.slab.remove(id);
         self.unpin(block);
         if self.dies[index].is_idle() {
-            self.meters[index].vacate(self.now);
+            self.vacate(index);
         } else {
             self.dispatch(index);
         }
@@ -412,14 +412,14 @@ impl TimedFlash {
     fn start(&mut self, index: usize, gang: u32) {
         let slot = self.slab.get(gang);
         let (kind, cause, root) = (slot.kind, slot.cause, slot.root);
-        let die = &mut self.dies[index];
-        if die.array == NIL {
-            self.meters[index].occupy(self.now, cause, root);
+        if self.dies[index].array == NIL {
+            self.occupy(index, gang, [cause, root]);
             if self.options.uninterrupted {
                 self.queue.disarm(index as u32); // it need not look again
-                die.cleans = is_cleaning(cause);
+                self.dies[index].cleans = is_cleaning(cause);
             }
         }
+        let die = &mut self.dies[index];
         let time = match kind {
             Kind::Program | Kind::Gathered => {
                 die.move_gang(gang);
@@ -524,7 +524,7 @@ impl TimedFlash {
         self.queue.arm(index as u32, self.now + self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
             let slot = self.slab.get(gang);
-            self.meters[index].occupy(self.now, slot.cause, slot.root);
+            self.occupy(index, gang, [slot.cause, slot.root]);
             // A read that arrived during the transfer may interrupt now.
             if self.dies[index].head[1] != NIL {
                 self.try_suspend(index);

@@ -1,12 +1,12 @@
 //! What a timeline shows, slice by slice, against times worked out by hand.
 
 use crate::rig::{US, at, fill, flash, plain, program, read, run};
-use nand::{CommandOptions, Flash as _, RecorderPlan, Slice, SuspendOption, Time as _, TimedFlash, Work};
-use units::{BlockId, Cause, Nanos};
+use nand::{Choice, CommandOptions, Flash as _, RecorderPlan, Served, Slice, SuspendOption, Time as _, TimedFlash, Work};
+use units::{BlockId, Cause, HostOp, Nanos, Request};
 
 fn record(flash: &mut TimedFlash) -> Nanos {
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, slowest: 0, near: None, host: 1 });
+    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, closeups: Choice::Nobody, host: 1 });
     begin
 }
 
@@ -98,7 +98,7 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, slowest: 0, near: None, host: 1 });
+    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, closeups: Choice::Nobody, host: 1 });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
@@ -106,11 +106,47 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let recording = flash.take_recording().unwrap();
     let works: Vec<Work> = recording.slices.iter().map(|slice| slice.work).collect();
     assert_eq!(works, [Work::Read, Work::DataOut], "one has begun when the window ends");
-    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, slowest: 0, near: None, host: 1 });
+    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, closeups: Choice::Nobody, host: 1 });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
     run(&mut flash);
     let recording = flash.take_recording().unwrap();
     assert!(recording.slices.len() == 3 && recording.is_cut_short);
+}
+
+/// What die 0 is occupied by while the last of four commands waits and is served.
+#[test]
+fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
+    let mut flash = plain();
+    fill(&mut flash, 0, 0, 1);
+    fill(&mut flash, 1, 0, 1);
+    let begin = flash.now();
+    flash.record(RecorderPlan { window: None, most: 0, closeups: Choice::OfEach, host: 0 });
+    program(&mut flash, at(0, 0, 1));
+    flash.erase(0, BlockId(1), Cause::Gc);
+    read(&mut flash, at(1, 0, 0), 6);
+    read(&mut flash, at(0, 0, 0), 7);
+    run(&mut flash);
+    let end = flash.now();
+    let request = Request { op: HostOp::Read, arrival: begin, first_sector: 0, sectors: 8, fua: false };
+    let recorder = flash.recorder().unwrap();
+    let wanted = recorder.wants_request(HostOp::Read, begin, end).expect("the first of its kind");
+    let served = Served { number: 7, request, end, waited: None, queue_ns: 0, space_ns: 0 };
+    recorder.serve(served, wanted);
+    let recording = flash.take_recording().unwrap();
+    let [closeup] = recording.closeups.as_slice() else { panic!("{:?}", recording.closeups) };
+    let row = |slice: &Slice| {
+        let own = slice.request == 7;
+        (slice.track, slice.work, slice.cause, (slice.begin - begin) / US, (slice.end - begin) / US, own)
+    };
+    let rows: Vec<_> = closeup.slices.iter().map(row).collect();
+    let wanted = [
+        // The page moves in 5 us, and is programmed in 100.
+        (0, Work::Program, Cause::Host, 0, 105, false),
+        (0, Work::Erase, Cause::Gc, 105, 1105, false),
+        (0, Work::Read, Cause::Host, 1105, 1120, true),
+    ];
+    assert_eq!(rows, wanted, "and nothing of die 1, which it did not use");
+    assert!(!closeup.is_cut_short && recording.slices.is_empty());
 }

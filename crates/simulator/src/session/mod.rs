@@ -127,6 +127,11 @@ impl Prepared {
         &self.suited.plan
     }
 
+    /// Whether it has dies that work side by side in time, which a timeline shows.
+    pub fn has_timeline(&self) -> bool {
+        self.suited.plan.service() == Service::Parallel
+    }
+
     /// Runs the session. `snapshots`: where preconditioned states are kept.
     ///
     /// # Errors
@@ -162,7 +167,7 @@ impl Prepared {
         watcher: &mut dyn Watcher,
         plan: TimelinePlan,
     ) -> Result<(RunResult, Timeline), SessionError> {
-        if self.suited.plan.service() != Service::Parallel {
+        if !self.has_timeline() {
             return Err(timeline::without_time());
         }
         let mut taken = None;

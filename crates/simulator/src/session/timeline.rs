@@ -3,7 +3,7 @@
 use super::SessionError;
 use crate::DrivePlan;
 use layer::HOST_OWNER;
-use nand::{Recorder, RecorderPlan};
+use nand::{Choice, Recorder, RecorderPlan};
 use units::{DieId, Nanos};
 
 /// What is to be taken down.
@@ -13,10 +13,8 @@ pub struct TimelinePlan {
     pub window: Option<[Nanos; 2]>,
     /// Most pieces of work that are kept of it.
     pub most: usize,
-    /// So many of the slowest requests, each with what dies and channels did while it was under way.
-    pub slowest: usize,
-    /// A latency, ns: those nearest to it instead of the slowest.
-    pub near: Option<Nanos>,
+    /// Requests that are looked at closely.
+    pub closeups: Choice,
 }
 
 /// What was taken down.
@@ -38,8 +36,7 @@ impl TimelinePlan {
         RecorderPlan {
             window: self.window.map(|window| window.map(|at| at.saturating_add(started))),
             most: self.most,
-            slowest: self.slowest,
-            near: self.near,
+            closeups: self.closeups,
             host: HOST_OWNER,
         }
     }

@@ -1,12 +1,13 @@
 //! A timeline beside a run: the same run, all of what happened, and the requests that were slowest.
 
 use metrics::RunResult;
+use nand::{Choice, Closeup, Served};
 use simulator::session::{Prepared, SessionError, Timeline, TimelinePlan};
 use simulator::{Config, Setting};
-use units::Nanos;
+use units::{CAUSES, HostOp, Nanos, Wait};
 
 const EVERYTHING: TimelinePlan =
-    TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, slowest: 0, near: None };
+    TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, closeups: Choice::Nobody };
 const SMALL: [&str; 5] = [
     "drive.capacity=128MiB",
     "flash.pages_per_block=32",
@@ -74,15 +75,15 @@ fn no_die_and_no_channel_does_two_things_at_once() {
 
 #[test]
 fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
-    let (result, timeline) = drawn("page", TimelinePlan { window: None, most: 0, slowest: 20, near: None });
+    let (result, timeline) = drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Slowest(20) });
     let (_, all) = drawn("page", EVERYTHING);
     let mut latencies: Vec<Nanos> = all.recorder.served.iter().map(nand::Served::latency).collect();
     latencies.sort_unstable_by(|one, other| other.cmp(one));
-    let mut slowest: Vec<Nanos> = timeline.recorder.slowest.iter().map(|closeup| closeup.served.latency()).collect();
+    let mut slowest: Vec<Nanos> = timeline.recorder.closeups.iter().map(|closeup| closeup.served.latency()).collect();
     slowest.sort_unstable_by(|one, other| other.cmp(one));
     assert_eq!(slowest, latencies[..20]);
     assert!(result.latency.iter().any(|latency| latency.histogram().max() == slowest[0]));
-    for closeup in &timeline.recorder.slowest {
+    for closeup in &timeline.recorder.closeups {
         let (served, number) = (&closeup.served, closeup.served.number);
         let own: Vec<_> = closeup.slices.iter().filter(|slice| slice.request == number).collect();
         let its = own.iter().filter(|slice| slice.begin >= served.request.arrival && slice.end <= served.end);
@@ -94,14 +95,14 @@ fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
 fn those_nearest_to_a_latency_are_nearer_than_all_others() {
     let (result, all) = drawn("page", EVERYTHING);
     let near = result.reads_and_writes().histogram().percentile(0.9);
-    let (_, timeline) = drawn("page", TimelinePlan { window: None, most: 0, slowest: 10, near: Some(near) });
+    let (_, timeline) = drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Nearest(10, near) });
     let distances = |requests: &mut dyn Iterator<Item = &nand::Served>| {
         let mut distances: Vec<Nanos> = requests.map(|served| served.latency().abs_diff(near)).collect();
         distances.sort_unstable();
         distances.truncate(10);
         distances
     };
-    let found = distances(&mut timeline.recorder.slowest.iter().map(|closeup| &closeup.served));
+    let found = distances(&mut timeline.recorder.closeups.iter().map(|closeup| &closeup.served));
     assert_eq!(found, distances(&mut all.recorder.served.iter()));
 }
 
@@ -110,5 +111,53 @@ fn without_dies_in_time_there_is_no_timeline() {
     for setting in ["engine.time=none", "engine.service=serial"] {
         let error = prepared("page", &[setting]).run_timeline(None, &mut (), EVERYTHING).unwrap_err();
         assert!(matches!(error, SessionError::Timeline { .. }), "{setting}: {error}");
+    }
+}
+
+const OF_EACH: TimelinePlan = TimelinePlan { window: None, most: 0, closeups: Choice::OfEach };
+
+#[test]
+fn of_each_operation_the_slowest_are_kept_and_some_of_every_latency() {
+    let (_, all) = drawn("page", EVERYTHING);
+    let (_, sampled) = drawn("page", OF_EACH);
+    for op in [HostOp::Read, HostOp::Write] {
+        let latencies = |requests: &mut dyn Iterator<Item = &Served>| {
+            let of_op = requests.filter(|served| served.request.op == op).map(Served::latency);
+            let mut latencies: Vec<Nanos> = of_op.collect();
+            latencies.sort_unstable_by(|one, other| other.cmp(one));
+            latencies
+        };
+        let all = latencies(&mut all.recorder.served.iter());
+        let kept = latencies(&mut sampled.recorder.closeups.iter().map(|closeup| &closeup.served));
+        assert_eq!(kept[..20], all[..20], "{}", op.name());
+        for share in [10, 25, 50, 75, 90] {
+            let wanted = all[all.len() * share / 100];
+            let nearest = kept.iter().map(|latency| latency.abs_diff(wanted)).min().unwrap();
+            assert!(nearest * 4 <= wanted, "{}: {nearest} ns from the latency {wanted}", op.name());
+        }
+    }
+}
+
+/// A request of one command has waited for each cause as long as the picture shows that cause on its die.
+#[test]
+fn what_a_closeup_shows_adds_up_to_what_the_request_waited_for() {
+    for stack in ["page", "dftl"] {
+        let (_, sampled) = drawn(stack, OF_EACH);
+        let mut checked = 0;
+        for Closeup { served, slices, is_cut_short } in &sampled.recorder.closeups {
+            let own: Vec<_> = slices.iter().filter(|slice| slice.request == served.number).collect();
+            let ([own], Some(waited), false) = (own.as_slice(), &served.waited, *is_cut_short) else { continue };
+            let begin = served.request.arrival + served.queue_ns + served.space_ns;
+            if served.request.op != HostOp::Read || waited.total() + served.queue_ns + served.space_ns == 0 {
+                continue;
+            }
+            for cause in CAUSES {
+                let before = slices.iter().filter(|slice| slice.cause == cause && slice.end <= own.begin);
+                let shown: Nanos = before.map(|slice| slice.end.saturating_sub(slice.begin.max(begin))).sum();
+                assert_eq!(shown, waited.direct(Wait::Cause(cause)), "{stack}, {}: {served:?}\n{slices:?}", cause.name());
+            }
+            checked += 1;
+        }
+        assert!(checked > 20, "{stack}: {checked} requests were checked");
     }
 }
