@@ -25,6 +25,8 @@ struct Member {
 /// A stack that ran, its life where one was asked for and can be told, and what is to be said of it.
 struct Compared {
     result: RunResult,
+    /// Single requests, for its page.
+    closeups: Option<Value>,
     life: Option<LifeReport>,
     notes: Vec<String>,
 }
@@ -140,14 +142,16 @@ impl Member {
     ) -> Result<Compared, Failure> {
         let snapshots = settings::snapshots_of(shared);
         let with = |result| RunResult { provenance: Some(self.provenance), ..result };
-        if let Some(drawing) = drawing {
-            let (path, about) = (timeline::file_of(&drawing.path, &self.name), (self.name.as_str(), shared.quiet));
-            let result = timeline::run(&self.prepared, snapshots.as_ref(), watcher, drawing, &path, about)?;
-            return Ok(Compared { result: with(result), life: None, notes: Vec::new() });
-        }
         let Some(plan) = self.plan else {
-            let result = with(self.prepared.run(snapshots.as_ref(), watcher)?);
-            return Ok(Compared { result, life: None, notes: Vec::new() });
+            let path = drawing.map(|drawing| (drawing, timeline::file_of(&drawing.path, &self.name)));
+            let wanted = timeline::Wanted {
+                drawing: path.as_ref().map(|(drawing, path)| (*drawing, path.as_path())),
+                has_page: shared.out.is_some(),
+                stack: &self.name,
+                quiet: shared.quiet,
+            };
+            let (result, closeups) = timeline::run(&self.prepared, snapshots.as_ref(), watcher, wanted)?;
+            return Ok(Compared { result: with(result), closeups, life: None, notes: Vec::new() });
         };
         let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
         let result = with(result);
@@ -166,14 +170,14 @@ impl Member {
             }
             Err(failure) => (None, vec![format!("No life of {}: {}", self.name, failure.message)]),
         };
-        Ok(Compared { result, life, notes })
+        Ok(Compared { result, closeups: None, life, notes })
     }
 }
 
 impl Compared {
     /// The result, with `life` in it where that was asked for.
     fn to_json(&self, with_life: bool) -> Value {
-        let mut document = self.result.to_json();
+        let mut document = results::with_closeups(self.result.to_json(), self.closeups.clone());
         if with_life {
             document["life"] = self.life.as_ref().map_or(Value::Null, LifeReport::to_json);
         }

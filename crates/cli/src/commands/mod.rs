@@ -2,6 +2,7 @@
 
 mod block_target;
 mod check;
+mod closeups;
 mod code;
 mod compare;
 mod ctl;

@@ -16,6 +16,14 @@ pub fn pretty(document: &Value) -> String {
 /// Version of the JSON form of several results.
 pub const COMPARISON: &str = "nandarium.comparison/1";
 
+/// The document of a result, and of what single requests waited for.
+pub fn with_closeups(mut document: Value, closeups: Option<Value>) -> Value {
+    if let Some(closeups) = closeups {
+        document["closeups"] = closeups;
+    }
+    document
+}
+
 /// Several results as one document, with what is to be said of them together.
 pub fn together(documents: &[Value], notes: &[String]) -> Value {
     json!({"schema": COMPARISON, "notes": notes, "results": documents})

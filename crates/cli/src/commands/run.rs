@@ -30,16 +30,16 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
-    let result = match &drawing {
-        None => prepared.run(snapshots.as_ref(), &mut watcher)?,
-        Some(drawing) => {
-            let about = (name.as_str(), shared.quiet);
-            timeline::run(&prepared, snapshots.as_ref(), &mut watcher, drawing, &drawing.path, about)?
-        }
+    let wanted = timeline::Wanted {
+        drawing: drawing.as_ref().map(|drawing| (drawing, drawing.path.as_path())),
+        has_page: shared.out.is_some(),
+        stack: &name,
+        quiet: shared.quiet,
     };
+    let (result, closeups) = timeline::run(&prepared, snapshots.as_ref(), &mut watcher, wanted)?;
     drop(watcher);
     let result = RunResult { provenance: Some(provenance), ..result };
-    let json = result.to_json();
+    let json = results::with_closeups(result.to_json(), closeups);
     if shared.json {
         output::print(&results::pretty(&json))?;
     } else {

@@ -1,14 +1,15 @@
 //! Timelines as files that Perfetto and Chrome's viewer open: the JSON trace event format.
 
+use super::closeups;
 use crate::arguments::Drawing;
 use crate::failure::Failure;
 use crate::output;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use metrics::RunResult;
-use nand::{Choice, Served, Slice, Work};
+use nand::{Choice, Served, Slice};
 use serde_json::{Value, json};
-use simulator::session::{Prepared, Snapshots, Timeline, Watcher};
+use simulator::session::{Gauge, Prepared, Snapshots, Timeline, TimelinePlan, Watcher};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -23,26 +24,50 @@ const REQUESTS: u32 = 1;
 const CHANNELS: u32 = 2;
 const DIES: u32 = 3;
 
-/// Runs a session and draws it, into the file of its stack where there are several.
+/// What is wanted of a run beside its result.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// A timeline, and where it goes.
+    pub drawing: Option<(&'a Drawing, &'a Path)>,
+    /// Requests to be looked at closely on a page.
+    pub has_page: bool,
+    /// Name of the stack, for what is said.
+    pub stack: &'a str,
+    /// Say only what is wrong.
+    pub quiet: bool,
+}
+
+/// Runs a session, draws it if that is wanted, and gives what a page shows of single requests.
 ///
 /// # Errors
-/// As a run's; the file cannot be written.
+/// As a run's; the file of the timeline cannot be written.
 pub fn run(
     prepared: &Prepared,
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
-    drawing: &Drawing,
-    path: &Path,
-    (stack, quiet): (&str, bool),
-) -> Result<RunResult, Failure> {
-    let mut plan = drawing.plan;
-    if let Some((count, share)) = drawing.percentile {
+    wanted: Wanted<'_>,
+) -> Result<(RunResult, Option<Value>), Failure> {
+    let mut plan = wanted.drawing.map(|(drawing, _)| drawing.plan).unwrap_or_default();
+    if let Some((count, share)) = wanted.drawing.and_then(|(drawing, _)| drawing.percentile) {
         let first = prepared.run(snapshots, watcher)?;
         plan.closeups = Choice::Nearest(count, first.reads_and_writes().histogram().percentile(share));
     }
-    let (result, drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
-    write(path, &drawn, stack, quiet)?;
-    Ok(result)
+    let is_for_page = wanted.has_page && plan.closeups == Choice::Nobody && prepared.has_timeline();
+    if is_for_page {
+        plan.closeups = Choice::OfEach;
+    }
+    if plan == TimelinePlan::default() {
+        return Ok((prepared.run(snapshots, watcher)?, None));
+    }
+    let (result, mut drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
+    let closeups = wanted.has_page.then(|| closeups::document(&drawn, &result));
+    if is_for_page {
+        drawn.recorder.closeups.clear(); // what occupies dies is not the work of arrays and channels
+    }
+    if let Some((_, path)) = wanted.drawing {
+        write(path, &drawn, wanted.stack, wanted.quiet)?;
+    }
+    Ok((result, closeups))
 }
 
 /// Checks before anything runs that there is a folder to write into.
@@ -121,6 +146,7 @@ fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Resul
     let mut file = Events { out, started: timeline.started, is_first: true, arrows: 0 };
     file.names(timeline)?;
     file.requests(&served)?;
+    file.gauges(&timeline.gauges)?;
     file.work(timeline, &slices)?;
     file.arrows(timeline, &served, &slices)?;
     writeln!(file.out, "\n]}}")
@@ -194,6 +220,26 @@ impl<W: Write> Events<'_, W> {
         Ok(())
     }
 
+    /// Curves: free blocks, pages in buffers, and how caches did since the look before.
+    fn gauges(&mut self, gauges: &[Gauge]) -> io::Result<()> {
+        let mut before: Option<&Gauge> = None;
+        for gauge in gauges {
+            let mut curves = vec![("free blocks".to_owned(), json!({"blocks": gauge.free_blocks}))];
+            curves.extend(gauge.dirty_pages.map(|pages| ("dirty pages".to_owned(), json!({"pages": pages}))));
+            let caches = gauge.caches.iter().zip(before.map_or(&[][..], |before| &before.caches));
+            curves.extend(caches.map(|((name, [hits, misses]), (_, [earlier_hits, earlier_misses]))| {
+                let args = json!({"hits": hits - earlier_hits, "misses": misses - earlier_misses});
+                (format!("cache of {name}"), args)
+            }));
+            for (name, args) in curves {
+                let ts = self.time(gauge.at);
+                self.event(&json!({"ph": "C", "pid": DIES, "name": name, "ts": ts, "args": args}))?;
+            }
+            before = Some(gauge);
+        }
+        Ok(())
+    }
+
     fn work(&mut self, timeline: &Timeline, slices: &[&Slice]) -> io::Result<()> {
         for slice in slices {
             let (pid, tid) = place(timeline, slice.track);
@@ -201,7 +247,7 @@ impl<W: Write> Events<'_, W> {
             let paused = if slice.is_interrupted { ", interrupted" } else { "" };
             self.event(&json!({
                 "ph": "X", "pid": pid, "tid": tid, "cat": slice.cause.name(),
-                "name": format!("{} {}{paused}", slice.cause.name(), verb(slice.work)),
+                "name": format!("{} {}{paused}", slice.cause.name(), closeups::name(slice.work)),
                 "ts": self.time(slice.begin), "dur": (slice.end - slice.begin) as f64 / 1e3,
                 "args": {"block": block, "page": page, "pages": slice.pages},
             }))?;
@@ -264,16 +310,4 @@ fn lanes(served: &[&Served]) -> Vec<u32> {
         lane as u32
     };
     served.iter().map(lane).collect()
-}
-
-fn verb(work: Work) -> &'static str {
-    match work {
-        Work::Read => "read",
-        Work::Program => "program",
-        Work::Copyback => "copy",
-        Work::Erase => "erase",
-        Work::DataOut => "data out",
-        Work::DataIn => "data in",
-        Work::Command => "command",
-    }
 }

@@ -12,8 +12,10 @@
 pub mod beside;
 mod error;
 mod gather;
+mod gauges;
 mod given;
 mod precondition;
+mod probe;
 mod repeated;
 mod snapshot;
 mod source;
@@ -25,11 +27,14 @@ mod wear;
 
 pub use error::SessionError;
 pub use gather::{Inside, Measured, served};
+pub use gauges::Gauge;
 pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
 pub use timeline::{Timeline, TimelinePlan};
 
+use self::gauges::Gauges;
+use self::probe::Probe;
 use self::suited::Suited;
 use crate::block_device::BlockDevice;
 use crate::build::Service;
@@ -364,17 +369,20 @@ impl Session<'_> {
         if let Some(wear) = &mut wear {
             wear.begin(device.drive().flash().state());
         }
-        let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear.as_deref_mut() };
         let begun = device.now();
-        if let Some((plan, _)) = timeline {
-            device.drive_mut().flash_mut().record(plan.from(begun));
+        let recorded = timeline.as_ref().map(|(plan, _)| plan.from(begun));
+        if let Some(plan) = recorded {
+            device.drive_mut().flash_mut().record(plan);
         }
+        let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
+        let probe = Probe { chips: self.plan.lockstep.chips(), wear: wear.as_deref_mut(), gauges: gauges.as_mut() };
         let started = watcher.seconds();
         let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
         let wall_s = watcher.seconds() - started;
         if let Some((_, taken)) = timeline {
             let recorder = device.drive_mut().flash_mut().take_recording();
-            *taken = recorder.map(|recorder| Timeline::new(self.plan, begun, recorder));
+            let rows = gauges.map(|gauges| gauges.rows).unwrap_or_default();
+            *taken = recorder.map(|recorder| Timeline::new(self.plan, begun, recorder, rows));
         }
         let drive = device.drive();
         if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {

@@ -1,6 +1,7 @@
 //! What dies, channels and requests did during a measured run, beside its result.
 
 use super::SessionError;
+use super::gauges::Gauge;
 use crate::DrivePlan;
 use layer::HOST_OWNER;
 use nand::{Choice, Recorder, RecorderPlan};
@@ -28,6 +29,8 @@ pub struct Timeline {
     pub pages_per_block: u32,
     /// Work and requests.
     pub recorder: Box<Recorder>,
+    /// What stood in blocks, buffers and caches within the window, in order of time.
+    pub gauges: Vec<Gauge>,
 }
 
 impl TimelinePlan {
@@ -43,12 +46,12 @@ impl TimelinePlan {
 }
 
 impl Timeline {
-    pub(super) fn new(plan: &DrivePlan, started: Nanos, recorder: Box<Recorder>) -> Self {
+    pub(super) fn new(plan: &DrivePlan, started: Nanos, recorder: Box<Recorder>, gauges: Vec<Gauge>) -> Self {
         let geometry = &plan.geometry;
         let die = |die: u32| format!("die {die} (channel {})", geometry.channel_of(DieId(die)).0);
         let channels = (0..geometry.channels).map(|channel| format!("channel {channel}"));
         let tracks = (0..geometry.dies()).map(die).chain(channels).collect();
-        Self { started, tracks, pages_per_block: geometry.pages_per_block, recorder }
+        Self { started, tracks, pages_per_block: geometry.pages_per_block, recorder, gauges }
     }
 }
 

@@ -4,15 +4,14 @@
 //! Protects: looking costs a copy of all erase counts some 8 times and a sum over all blocks some 32 times for each
 //! doubling of the number of requests, and changes nothing.
 
-use super::Measurable;
 use crate::DrivePlan;
 use crate::clocked::Clocked;
 use crate::drive::Drive;
-use crate::run::{HostMeasurements, Probe as RunProbe};
+use crate::run::HostMeasurements;
 use layer::LayerReport;
 use metrics::{RunResult, WearStep, WearWindow};
 use nand::{Counters, FlashState};
-use units::{DIE_CAUSES, HostOp, Nanos};
+use units::{HostOp, Nanos};
 
 /// Most steps kept, and most copies of all erase counts.
 const STEPS: usize = 64;
@@ -90,7 +89,13 @@ impl Recorder {
         self.last_arrival = sheet.last_arrival;
     }
 
-    fn mark<F: Clocked>(&mut self, drive: &Drive<F>, sheet: &HostMeasurements, done: u64) {
+    /// Requests that have to be done before the next mark.
+    pub fn next_mark(&self) -> u64 {
+        self.steps.next.min(self.copies.next)
+    }
+
+    /// `done` requests are done.
+    pub fn mark<F: Clocked>(&mut self, drive: &Drive<F>, sheet: &HostMeasurements, done: u64) {
         let state = drive.flash().state();
         let total = Counters::total(&state.counters.erases);
         if done >= self.steps.next {
@@ -143,30 +148,6 @@ impl Recorder {
             block_bytes,
             scale: plan.scale.times,
             live_bytes: if live_bytes > 0 { live_bytes } else { u64::from(plan.user_pages) * page_bytes },
-        }
-    }
-}
-
-/// Looks at programs for the series, and at wear if that is wanted.
-#[derive(Debug)]
-pub(super) struct Probe<'a> {
-    /// Chips that act as one: each does what is counted once.
-    pub chips: u64,
-    pub recorder: Option<&'a mut Recorder>,
-}
-
-impl<D: Measurable> RunProbe<D> for Probe<'_> {
-    fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
-        super::programs(device.drive()).map(|count| count * self.chips)
-    }
-
-    fn next_mark(&self) -> u64 {
-        self.recorder.as_ref().map_or(u64::MAX, |recorder| recorder.steps.next.min(recorder.copies.next))
-    }
-
-    fn mark(&mut self, device: &D, sheet: &HostMeasurements, done: u64) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.mark(device.drive(), sheet, done);
         }
     }
 }

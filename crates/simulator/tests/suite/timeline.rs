@@ -154,7 +154,12 @@ fn what_a_closeup_shows_adds_up_to_what_the_request_waited_for() {
             for cause in CAUSES {
                 let before = slices.iter().filter(|slice| slice.cause == cause && slice.end <= own.begin);
                 let shown: Nanos = before.map(|slice| slice.end.saturating_sub(slice.begin.max(begin))).sum();
-                assert_eq!(shown, waited.direct(Wait::Cause(cause)), "{stack}, {}: {served:?}\n{slices:?}", cause.name());
+                assert_eq!(
+                    shown,
+                    waited.direct(Wait::Cause(cause)),
+                    "{stack}, {}: {served:?}\n{slices:?}",
+                    cause.name()
+                );
             }
             checked += 1;
         }

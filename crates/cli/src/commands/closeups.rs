@@ -1,0 +1,96 @@
+//! Requests under the microscope, for a result's page: the slowest, typical ones, and some of what lies between.
+
+use metrics::RunResult;
+use nand::{Closeup, Slice, Work};
+use serde_json::{Map, Value, json};
+use simulator::session::Timeline;
+use units::{HostOp, SECTOR_BYTES, WAIT_KINDS, Wait};
+
+/// Slowest requests of an operation, and those that are nearest to its median.
+const SLOWEST: usize = 20;
+const TYPICAL: usize = 20;
+/// Of the others one for each step of latency, by this factor.
+const STEP: f64 = 1.19;
+
+/// What a page shows: of each operation the requests, the slowest first, each with what went on in its time.
+pub fn document(timeline: &Timeline, result: &RunResult) -> Value {
+    let requests = HostOp::ALL.into_iter().flat_map(|op| of_operation(timeline, result, op));
+    let requests: Vec<Value> = requests.map(|(role, closeup)| request(timeline, role, closeup)).collect();
+    json!({"tracks": timeline.tracks, "requests": requests})
+}
+
+/// The requests of an operation that are shown, and why.
+fn of_operation<'a>(timeline: &'a Timeline, result: &RunResult, op: HostOp) -> Vec<(&'static str, &'a Closeup)> {
+    let mut all: Vec<&Closeup> =
+        timeline.recorder.closeups.iter().filter(|closeup| closeup.served.request.op == op).collect();
+    all.sort_by_key(|closeup| (std::cmp::Reverse(closeup.served.latency()), closeup.served.request.arrival));
+    let others = all.split_off(SLOWEST.min(all.len()));
+    let slowest = all.into_iter().map(|closeup| ("slowest", closeup));
+    // Latencies that few requests have are kept as well as common ones: the median is that of the run, not of these.
+    let median = result.latency[op.index()].histogram().percentile(0.5);
+    let mut by_distance: Vec<usize> = (0..others.len()).collect();
+    by_distance.sort_by_key(|at| others[*at].served.latency().abs_diff(median));
+    let typical = &by_distance[..TYPICAL.min(by_distance.len())];
+    let mut last = f64::INFINITY;
+    let between = others.iter().enumerate().filter_map(|(at, closeup)| {
+        if typical.contains(&at) {
+            return Some(("typical", *closeup));
+        }
+        let latency = closeup.served.latency() as f64;
+        let is_shown = latency * STEP <= last;
+        last = if is_shown { latency } else { last };
+        is_shown.then_some(("between", *closeup))
+    });
+    slowest.chain(between).collect()
+}
+
+fn request(timeline: &Timeline, role: &str, closeup: &Closeup) -> Value {
+    let Closeup { served, slices, is_cut_short } = closeup;
+    let request = &served.request;
+    let mut waited = Map::new();
+    let mut wait = |kind: usize, ns: u64| {
+        if ns > 0 {
+            let before = waited.get(Wait::name_at(kind)).and_then(Value::as_u64).unwrap_or(0);
+            waited.insert(Wait::name_at(kind).to_owned(), json!(before + ns));
+        }
+    };
+    wait(Wait::Queue.index(), served.queue_ns);
+    wait(Wait::Space.index(), served.space_ns);
+    let counts = |kind: &usize| served.waited.as_ref().is_some_and(|waited| waited.kinds >> kind & 1 == 1);
+    for kind in (0..WAIT_KINDS).filter(counts) {
+        wait(kind, served.waited.as_ref().map_or(0, |waited| waited.entries[kind][0]));
+    }
+    let column = |value: &dyn Fn(&Slice) -> Value| -> Vec<Value> { slices.iter().map(value).collect() };
+    json!({
+        "role": role,
+        "op": request.op.name(),
+        "byte": request.first_sector * SECTOR_BYTES,
+        "bytes": u64::from(request.sectors) * SECTOR_BYTES,
+        "arrival_ns": request.arrival.saturating_sub(timeline.started),
+        "latency_ns": served.latency(),
+        "waited_ns": waited,
+        "cut_short": is_cut_short,
+        "slices": {
+            "track": column(&|slice| json!(slice.track)),
+            "begin_ns": column(&|slice| json!(slice.begin as i64 - request.arrival as i64)),
+            "ns": column(&|slice| json!(slice.end - slice.begin)),
+            "work": column(&|slice| json!(name(slice.work))),
+            "cause": column(&|slice| json!(slice.cause.name())),
+            "pages": column(&|slice| json!(slice.pages)),
+            "own": column(&|slice| json!(slice.request == served.number)),
+        },
+    })
+}
+
+/// What a die or channel did, in a word or two.
+pub fn name(work: Work) -> &'static str {
+    match work {
+        Work::Read => "read",
+        Work::Program => "program",
+        Work::Copyback => "copy",
+        Work::Erase => "erase",
+        Work::DataOut => "data out",
+        Work::DataIn => "data in",
+        Work::Command => "command",
+    }
+}

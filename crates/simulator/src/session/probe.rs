@@ -1,0 +1,34 @@
+//! What a session looks at inside of a device while it runs.
+
+use super::gauges::Gauges;
+use super::{Measurable, wear};
+use crate::run::{HostMeasurements, Probe as RunProbe};
+use units::DIE_CAUSES;
+
+/// Looks at programs for the series, and at wear and at what stands in caches and buffers if that is wanted.
+pub(super) struct Probe<'a> {
+    /// Chips that act as one: each does what is counted once.
+    pub chips: u64,
+    pub wear: Option<&'a mut wear::Recorder>,
+    pub gauges: Option<&'a mut Gauges>,
+}
+
+impl<D: Measurable> RunProbe<D> for Probe<'_> {
+    fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
+        super::programs(device.drive()).map(|count| count * self.chips)
+    }
+
+    fn next_mark(&self) -> u64 {
+        let wear = self.wear.as_ref().map_or(u64::MAX, |recorder| recorder.next_mark());
+        self.gauges.as_ref().map_or(wear, |gauges| gauges.next_mark().min(wear))
+    }
+
+    fn mark(&mut self, device: &D, sheet: &HostMeasurements, done: u64) {
+        if let Some(recorder) = self.wear.as_mut().filter(|recorder| done >= recorder.next_mark()) {
+            recorder.mark(device.drive(), sheet, done);
+        }
+        if let Some(gauges) = self.gauges.as_mut().filter(|gauges| done >= gauges.next_mark()) {
+            gauges.mark(device.drive(), done);
+        }
+    }
+}
