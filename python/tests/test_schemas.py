@@ -22,7 +22,7 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life"}}
+OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "closeups"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "samples/sqlite-git-ext4.csv.zst")

@@ -9,6 +9,7 @@ import { heatmaps } from "./sections/heatmaps";
 import { latency, overlaidLatency } from "./sections/latency";
 import { memory } from "./sections/memory";
 import { opening } from "./sections/opening";
+import { microscope } from "./sections/requests";
 import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
 import { runLabel, whySlow } from "./sections/waiting";
@@ -18,6 +19,7 @@ const CONTENTS: readonly [id: string, label: string][] = [
   ["figures", "Key figures"],
   ["why", "Why slow"],
   ["latency", "Latency"],
+  ["requests", "Requests"],
   ["timeline", "Over time"],
   ["amplification", "Amplification"],
   ["maps", "Maps"],
@@ -31,6 +33,7 @@ function letter(index: number): string {
 }
 
 function details(run: Run): HTMLElement {
+  const requests = microscope(run);
   return h(
     "div",
     { class: "run" },
@@ -38,11 +41,12 @@ function details(run: Run): HTMLElement {
     h(
       "nav",
       { class: "contents", "aria-label": `Sections of ${run.name}` },
-      CONTENTS.filter(([id]) => id !== "provenance" || run.result.provenance).map(([id, label]) => h("a", { href: `#run-${run.index}-${id}` }, label)),
+      CONTENTS.filter(([id]) => (id !== "provenance" || run.result.provenance) && (id !== "requests" || requests)).map(([id, label]) => h("a", { href: `#run-${run.index}-${id}` }, label)),
     ),
     figures(run),
     whySlow([run]),
-    latency(run),
+    latency(run, requests?.show.bind(requests) ?? null),
+    requests?.element,
     timeline(run),
     amplification(run),
     heatmaps(run),

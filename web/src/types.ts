@@ -73,6 +73,33 @@ export interface AddressMap {
   writes: Num[];
 }
 
+/** A request, and what went on in its time; columns, times in ns since it arrived. */
+export interface Closeup {
+  role: "slowest" | "typical" | "between";
+  op: Op;
+  byte: number;
+  bytes: number;
+  arrival_ns: number;
+  latency_ns: number;
+  waited_ns: Causes;
+  cut_short: boolean;
+  slices: {
+    /** Index into the names of tracks. */
+    track: number[];
+    begin_ns: number[];
+    ns: number[];
+    work: string[];
+    cause: string[];
+    pages: number[];
+    own: boolean[];
+  };
+}
+
+export interface Closeups {
+  tracks: string[];
+  requests: Closeup[];
+}
+
 export interface Result {
   schema: string;
   hash: string;
@@ -113,6 +140,8 @@ export interface Result {
   recorded_latency_ns?: Partial<Record<Op, RecordedLatency | null>> | null;
   /** How long the drive lives, where `compare --life` was asked and can tell. */
   life?: Life | null;
+  /** Requests that were looked at closely. */
+  closeups?: Closeups;
 }
 
 export interface Estimate {

@@ -31,6 +31,8 @@ export interface ChartSpec {
   height: number;
   /** Charts with one key move their cursors together. */
   sync?: string;
+  /** A point of a curve was pressed: number of the series, and of the point. */
+  onPick?: (series: number, point: number) => void;
 }
 
 /** Pixels that fit a portrait A4 or Letter page within the print margins. */
@@ -44,7 +46,7 @@ const Y_AXIS_MIN = 40;
 const RIGHT = 34;
 
 export function chart(spec: ChartSpec): HTMLElement {
-  const host = h("div", { class: "plot", role: "img", "aria-label": spec.description });
+  const host = h("div", { class: spec.onPick ? "plot picks" : "plot", role: "img", "aria-label": spec.description });
   let plot: uPlot | null = null;
   const draw = (): void => {
     // A hidden panel has no width; the observer calls again when it is shown.
@@ -52,6 +54,7 @@ export function chart(spec: ChartSpec): HTMLElement {
     const width = isPrinting() ? PRINT_WIDTH : host.clientWidth;
     plot?.destroy();
     plot = new uPlot(options(spec, width), [spec.x, ...spec.series.map((series) => series.values)], host);
+    if (spec.onPick) pick(plot, spec.onPick);
   };
   new ResizeObserver(() => {
     if (plot && host.clientWidth > 0 && !isPrinting()) plot.setSize({ width: host.clientWidth, height: spec.height });
@@ -59,6 +62,23 @@ export function chart(spec: ChartSpec): HTMLElement {
   }).observe(host);
   onRedraw(draw);
   return h("figure", { class: "chart" }, h("figcaption", {}, spec.title), host);
+}
+
+/** Tells which curve was nearest to a press that was no drag. */
+function pick(plot: uPlot, onPick: (series: number, point: number) => void): void {
+  let down = 0;
+  plot.over.addEventListener("pointerdown", (event) => (down = event.clientX));
+  plot.over.addEventListener("click", (event) => {
+    const { idx, top } = plot.cursor;
+    if (Math.abs(event.clientX - down) > 4 || typeof idx !== "number" || top === undefined) return;
+    const distance = (series: number): number => {
+      const value = plot.data[series]?.[idx];
+      return typeof value === "number" ? Math.abs(plot.valToPos(value, "y") - top) : Infinity;
+    };
+    const series = plot.series.map((_, index) => index).slice(1);
+    const nearest = series.reduce((best, index) => (distance(index) < distance(best) ? index : best), 1);
+    if (distance(nearest) < Infinity) onPick(nearest - 1, idx);
+  });
 }
 
 function options(spec: ChartSpec, width: number): uPlot.Options {

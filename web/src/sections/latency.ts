@@ -1,7 +1,7 @@
 import { empty, h, metric, section, type Child } from "../dom";
 import { axisTime, count, percent, time, type Format } from "../format";
 import { isCounted, latencyMetric } from "../latencies";
-import { chart, type ChartSeries } from "../parts/chart";
+import { chart, type ChartSeries, type ChartSpec } from "../parts/chart";
 import { table } from "../parts/table";
 import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
 import { ink, runColor } from "../theme";
@@ -12,7 +12,8 @@ const COLUMNS = ["mean", "p50", "p90", "p99", "p999", "p9999", "max"];
 const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
 const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 4, 2, 4]];
 
-export function latency(run: Run): HTMLElement {
+/** Latencies of a run; `show` is told of a point of the curve that was pressed. */
+export function latency(run: Run, show: ((op: Op, latency: number) => void) | null): HTMLElement {
   const ops = OPS.filter((op) => (run.result.latency_ns[op]?.count ?? 0) > 0);
   const curves = (["read", "write"] as const).filter((op) => ops.includes(op));
   const grid = quantileGrid(curves.map((op) => run.result.latency_ns[op].count));
@@ -21,12 +22,21 @@ export function latency(run: Run): HTMLElement {
     color: () => ink()[op],
     values: quantileCurve(run.result.latency_ns[op], grid),
   }));
+  const onPick = show
+    ? (curve: number, point: number): void => {
+        const [op, latency] = [curves[curve], series[curve]?.values[point]];
+        if (op && typeof latency === "number") show(op, latency);
+      }
+    : null;
   return section(
     run,
     "latency",
     "Latency",
     "From arrival to the last byte known (read) or to the acknowledgement the stack promises (write). Each further nine of the percentile axis takes the same room.",
-    series.length > 0 ? quantileChart("Latency by percentile", grid, series) : empty("No reads or writes in this run."),
+    series.length > 0 ? quantileChart("Latency by percentile", grid, series, onPick) : empty("No reads or writes in this run."),
+    onPick && series.length > 0
+      ? h("p", { class: "lead" }, "Press the curve to see a request of that latency, or ", h("a", { href: `#run-${run.index}-requests` }, "go to the slowest"), ".")
+      : null,
     withoutFlash(run, curves),
     ops.length > 0
       ? table(
@@ -84,7 +94,7 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
   );
 }
 
-function quantileChart(title: string, grid: number[], series: ChartSeries[]): HTMLElement {
+function quantileChart(title: string, grid: number[], series: ChartSeries[], onPick: ChartSpec["onPick"] | null = null): HTMLElement {
   const end = grid[grid.length - 1] ?? 100;
   return chart({
     title,
@@ -101,5 +111,6 @@ function quantileChart(title: string, grid: number[], series: ChartSeries[]): HT
     yAxis: axisTime,
     series,
     height: 300,
+    ...(onPick ? { onPick } : {}),
   });
 }

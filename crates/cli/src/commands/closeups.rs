@@ -92,5 +92,6 @@ pub fn name(work: Work) -> &'static str {
         Work::DataOut => "data out",
         Work::DataIn => "data in",
         Work::Command => "command",
+        Work::Mixed => "mixed",
     }
 }

@@ -6,6 +6,7 @@
 use super::recorder::{Served, Slice, Work, work_of};
 use super::slab::Kind;
 use crate::NIL;
+use std::collections::HashMap;
 use units::{CAUSES, HostOp, Nanos};
 
 /// Requests that are looked at closely, each with what dies and channels did in its time.
@@ -342,9 +343,35 @@ impl Ring<Begun> {
             slices.push(Slice { end: served.end, request, ..Slice::of(begun) });
         }
         slices.retain(|slice| slice.pages > 0 && slice.end > slice.begin.max(arrival));
+        if slices.len() > MOST_OCCUPANCY {
+            slices = summed_up(&slices);
+        }
         let too_many = slices.len().saturating_sub(MOST_OCCUPANCY);
         (slices.split_off(too_many), is_cut_short || too_many > 0)
     }
+}
+
+/// What a die did without a pause for one cause, and for other requests, as one piece.
+fn summed_up(slices: &[Slice]) -> Vec<Slice> {
+    let mut all: Vec<Slice> = Vec::new();
+    let mut last: HashMap<u16, usize> = HashMap::new();
+    for slice in slices {
+        let before = last.get(&slice.track).map(|at| &mut all[*at]);
+        match before.filter(|before| {
+            before.end == slice.begin && before.cause == slice.cause && before.request == slice.request
+        }) {
+            Some(before) if slice.request == NIL => {
+                before.end = slice.end;
+                before.pages = before.pages.saturating_add(slice.pages);
+                before.work = if before.work == slice.work { slice.work } else { Work::Mixed };
+            }
+            _ => {
+                last.insert(slice.track, all.len());
+                all.push(*slice);
+            }
+        }
+    }
+    all
 }
 
 impl Slice {
@@ -356,7 +383,7 @@ impl Slice {
             page: begun.page,
             request: begun.request,
             track: begun.die,
-            pages: u8::from(begun.kind.is_some()),
+            pages: u16::from(begun.kind.is_some()),
             is_interrupted: false,
             work: begun.kind.map_or(Work::Read, work_of),
             cause: CAUSES[begun.cause as usize],

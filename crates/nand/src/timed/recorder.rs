@@ -32,6 +32,8 @@ pub enum Work {
     DataIn,
     /// Command and address cycles.
     Command,
+    /// Several of these, one after the other.
+    Mixed,
 }
 
 /// One piece of work.
@@ -48,7 +50,7 @@ pub struct Slice {
     /// A die, or after all dies a channel.
     pub track: u16,
     /// Pages it is about.
-    pub pages: u8,
+    pub pages: u16,
     /// It was interrupted, and goes on later.
     pub is_interrupted: bool,
     /// What was done.
@@ -253,7 +255,7 @@ impl TimedFlash {
         let request_of = |slot: &Slot| request_of(slot, &self.joins, recorder.plan.host);
         let slot = self.slab.get(first);
         let mut request = request_of(slot);
-        let (mut pages, mut next) = (1_u8, slot.next);
+        let (mut pages, mut next) = (1_u16, slot.next);
         while track == die && next != NIL {
             pages = pages.saturating_add(1);
             request = if request_of(self.slab.get(next)) == request { request } else { NIL };
