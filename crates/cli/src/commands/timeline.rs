@@ -111,7 +111,7 @@ fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(
     });
     written.map_err(|error| Failure::file(path, "written", &error))?;
     let recorder = &timeline.recorder;
-    if recorder.slices.is_empty() && recorder.closeups.is_empty() {
+    if recorder.slices.is_empty() && recorder.served.is_empty() && recorder.closeups.is_empty() {
         output::complain(&format!(
             "{stack}: nothing happened in this window; the run is shorter, or nothing was under way"
         ));

@@ -84,6 +84,58 @@ fn the_slowest_are_the_default_and_each_stack_has_a_file() {
     }
 }
 
+/// A window shows what stands in blocks, buffers and caches, in time and within what there is.
+#[test]
+fn a_window_has_curves_of_blocks_buffers_and_caches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--window", "0ms..500ms", "--quiet"];
+    let (code, _, stderr) =
+        said(&[&["run", "--stack", "two-level"], &SMALL[..2], &["--requests", "20000"], &SMALL[4..], &draw].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let events = events(&path);
+    let curve = |name: &str, arg: &str| -> Vec<(f64, u64)> {
+        let of_it = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        of_it.map(|event| (event["ts"].as_f64().unwrap(), event["args"][arg].as_u64().unwrap())).collect()
+    };
+    let free = curve("free blocks", "blocks");
+    assert!((10..=402).contains(&free.len()) && free.is_sorted_by(|one, next| one.0 < next.0), "{free:?}");
+    let (first, last) = (free[0].1, free[free.len() - 1].1);
+    assert!(first > last && first > 0, "an empty drive that is written has fewer free blocks: {first}, {last}");
+    let dirty = curve("dirty pages", "pages");
+    assert!(dirty.len() == free.len() && dirty.iter().any(|row| row.1 > 0), "{dirty:?}");
+    let caches = events.iter().any(|event| event["name"].as_str().is_some_and(|name| name.starts_with("cache of ")));
+    assert!(caches, "the buffer is a cache");
+}
+
+/// The slowest request of the report is the longest latency of the result, and typical ones are about the median.
+#[test]
+fn a_report_has_the_slowest_requests_and_typical_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let with = ["--json", "--quiet", "--out", out.to_str().unwrap()];
+    let (code, printed, stderr) = said(&[&["run"], &SMALL[..], &with].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let result: Value = serde_json::from_str(&printed).unwrap();
+    let requests = result["closeups"]["requests"].as_array().unwrap();
+    let of = |role: &str| requests.iter().filter(|one| one["role"] == role).collect::<Vec<_>>();
+    let (slowest, typical) = (of("slowest"), of("typical"));
+    assert_eq!((slowest.len(), typical.len()), (20, 20));
+    assert_eq!(slowest[0]["latency_ns"], result["latency_ns"]["write"]["max"]);
+    let median = result["latency_ns"]["write"]["p50"].as_f64().unwrap();
+    assert!(typical.iter().all(|one| (one["latency_ns"].as_f64().unwrap() / median - 1.0).abs() < 0.25), "{typical:?}");
+    let has_own = |one: &&Value| one["slices"]["own"].as_array().unwrap().contains(&Value::Bool(true));
+    assert!(requests.iter().all(|one| has_own(&one)), "each write of this stack is a program");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("\"closeups\""), "the page has them");
+    let (_, plain, _) = said(&[&["run", "--json", "--quiet"], &SMALL[..]].concat());
+    let plain: Value = serde_json::from_str(&plain).unwrap();
+    assert!(
+        plain.get("closeups").is_none() && plain["hash"] == result["hash"],
+        "nobody asked, and looking changes nothing"
+    );
+}
+
 #[test]
 fn requests_next_to_a_percentile_are_found() {
     let folder = tempfile::tempdir().unwrap();
