@@ -90,8 +90,16 @@ fn a_window_has_curves_of_blocks_buffers_and_caches() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.json");
     let draw = ["--timeline", path.to_str().unwrap(), "--window", "0ms..500ms", "--quiet"];
-    let (code, _, stderr) =
-        said(&[&["run", "--stack", "two-level"], &SMALL[..2], &["--requests", "20000"], &SMALL[4..], &draw].concat());
+    let (code, _, stderr) = said(
+        &[
+            &["run", "--stack", "two-level"],
+            &SMALL[..2],
+            &["--requests", "20000", "--set", "drive.precondition=none"],
+            &SMALL[4..],
+            &draw,
+        ]
+        .concat(),
+    );
     assert_eq!((code, stderr.as_str()), (0, ""));
     let events = events(&path);
     let curve = |name: &str, arg: &str| -> Vec<(f64, u64)> {
