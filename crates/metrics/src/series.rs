@@ -2,7 +2,8 @@
 //! interval doubles, so a run of any length gives between 200 and 400 points.
 
 use serde::{Deserialize, Serialize};
-use units::{DIE_CAUSES, HostOp, Nanos};
+use crate::latency::Waits;
+use units::{DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 
 /// Most intervals kept.
 const POINTS: usize = 400;
@@ -24,6 +25,8 @@ pub struct Sample {
     pub occupancy: u64,
     /// Flash programs by [`units::Cause::index`].
     pub programs: [u64; DIE_CAUSES],
+    /// What reads and writes waited for, by root cause, indexed by [`Wait::index`]; sums, ns.
+    pub waited: [u64; WAIT_KINDS],
 }
 
 impl Sample {
@@ -37,6 +40,9 @@ impl Sample {
             self.latency_max[index] = self.latency_max[index].max(other.latency_max[index]);
         }
         for (a, b) in self.programs.iter_mut().zip(other.programs) {
+            *a += b;
+        }
+        for (a, b) in self.waited.iter_mut().zip(other.waited) {
             *a += b;
         }
         self.occupancy += other.occupancy;
@@ -113,6 +119,26 @@ impl Series {
         self.done = merged.collect();
         self.interval *= 2;
         self.current_end = (self.done.len() as u64 + 1) * self.interval;
+    }
+
+    /// Adds what a read or write waited for: its last command, and the time before the drive took it (in a queue, and
+    /// for space).
+    #[inline]
+    pub fn record_waits(&mut self, op: HostOp, waits: Option<Waits<'_>>, queue: Nanos, space: Nanos) {
+        if op.index() > 1 {
+            return;
+        }
+        let waited = &mut self.current.waited;
+        if let Some(waits) = waits {
+            let mut kinds = waits.kinds;
+            while kinds != 0 {
+                let kind = kinds.trailing_zeros() as usize;
+                waited[kind] += waits.entries[kind][1];
+                kinds &= kinds - 1;
+            }
+        }
+        waited[Wait::Queue.index()] += queue;
+        waited[Wait::Space.index()] += space;
     }
 
     /// Adds a completed request.

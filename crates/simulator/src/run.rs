@@ -138,6 +138,7 @@ impl HostMeasurements {
                 );
                 self.latency[request.op.index()].record(latency, waits, completion.queue_ns, completion.space_ns);
                 self.series.record(request.op, latency, bytes);
+                self.series.record_waits(request.op, waits, completion.queue_ns, completion.space_ns);
             }
         }
         self.ended = self.started + elapsed;
