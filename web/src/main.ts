@@ -8,6 +8,7 @@ import { header } from "./sections/header";
 import { heatmaps } from "./sections/heatmaps";
 import { latency, overlaidLatency } from "./sections/latency";
 import { memory } from "./sections/memory";
+import { worstOfAll } from "./sections/moment";
 import { opening } from "./sections/opening";
 import { microscope } from "./sections/requests";
 import { provenance } from "./sections/provenance";
@@ -47,7 +48,7 @@ function details(run: Run): HTMLElement {
     whySlow([run]),
     latency(run, requests?.show.bind(requests) ?? null),
     requests?.element,
-    timeline(run),
+    timeline(run, requests?.show.bind(requests) ?? null),
     amplification(run),
     heatmaps(run),
     memory(run),
@@ -75,6 +76,7 @@ function page(results: readonly Result[]): Child[] {
     comparison(runs),
     whySlow(runs),
     overlaidLatency(runs),
+    worstOfAll(runs),
     differences(runs),
     h("h2", { class: "tabs-title" }, "Each run"),
     tabs(

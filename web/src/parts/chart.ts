@@ -10,6 +10,10 @@ export interface ChartSeries {
   dash?: number[];
   width?: number;
   values: Num[];
+  /** Fills the area below the curve. */
+  fill?: true;
+  /** What the legend tells instead of the values: of stacked curves each one's own. */
+  told?: Num[];
 }
 
 export interface ChartSpec {
@@ -31,6 +35,8 @@ export interface ChartSpec {
   height: number;
   /** Charts with one key move their cursors together. */
   sync?: string;
+  /** A moment to be marked, and its name. */
+  mark?: { x: number; label: string };
   /** A point of a curve was pressed: number of the series, and of the point. */
   onPick?: (series: number, point: number) => void;
 }
@@ -113,6 +119,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
   return {
     width,
     height: spec.height,
+    hooks: { draw: [(plot) => spec.mark && mark(plot, spec.mark, colors.text)] },
     cursor,
     padding: [8, RIGHT, 0, 0],
     legend: { markers: { dash: (_plot, index) => (spec.series[index - 1]?.dash?.length ? "dashed" : "solid") } },
@@ -127,12 +134,36 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
         label: series.label,
         stroke: series.color(),
         width: series.width ?? 1.75,
+        ...(series.fill ? { fill: series.color() } : {}),
         points: { show: series.values.filter((value) => value !== null).length < 3, size: 6 },
-        value: (_plot, value: Num) => spec.yFormat(value),
+        value: (_plot, value: Num, _series, point) => spec.yFormat(point === null ? null : (series.told ?? series.values)[point] ?? value),
         ...(series.dash ? { dash: series.dash } : {}),
       })),
     ],
   };
+}
+
+/** A line through the picture, with its name at the top, on the side that has room. */
+function mark(plot: uPlot, { x, label }: { x: number; label: string }, color: string): void {
+  const { ctx, bbox } = plot;
+  const at = plot.valToPos(x, "x", true);
+  if (at < bbox.left || at > bbox.left + bbox.width) return;
+  const scale = devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.fillStyle = color;
+  ctx.lineWidth = 1.5 * scale;
+  ctx.setLineDash([4 * scale, 3 * scale]);
+  ctx.beginPath();
+  ctx.moveTo(at, bbox.top);
+  ctx.lineTo(at, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.font = FONT.replace("12px", `${12 * scale}px`);
+  ctx.textBaseline = "top";
+  const isRight = at > bbox.left + bbox.width / 2;
+  ctx.textAlign = isRight ? "right" : "left";
+  ctx.fillText(label, at + (isRight ? -4 : 4) * scale, bbox.top + 2 * scale);
+  ctx.restore();
 }
 
 const measure = document.createElement("canvas").getContext("2d");

@@ -4,7 +4,8 @@ import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
 import { CAUSES, causeStyle } from "../causes";
 import { ink } from "../theme";
-import type { Num, Run } from "../types";
+import { requestsPerInterval, waitsIn, worstMoment } from "../moments";
+import type { Num, Op, Run } from "../types";
 
 const TABLE_ROWS_MAX = 500;
 const THIN = [4, 3];
@@ -14,7 +15,51 @@ function positive(values: Num[]): Num[] {
   return values.map((value) => (value !== null && value > 0 ? value : null));
 }
 
-export function timeline(run: Run): HTMLElement {
+/** Mean waiting of a request by root cause, curves on each other, with the worst moment marked; null where causes are not known. */
+function waiting(run: Run, panel: Panel, show: ((op: Op, latency: number) => void) | null): Child {
+  const { columns } = run.result.series;
+  const counts = requestsPerInterval(run);
+  const mean = (cause: string): Num[] => (columns[`${cause}_wait_ns`] ?? []).map((value, at) => (value === null || !counts[at] ? null : value / counts[at]));
+  const known = CAUSES.filter((cause) => mean(cause).some((value) => value));
+  const worst = worstMoment(run);
+  if (known.length === 0 || !worst) return null;
+  const stack: Num[] = counts.map(() => 0);
+  const series = known.map((cause): ChartSeries => {
+    const told = mean(cause);
+    told.forEach((value, at) => (stack[at] = (stack[at] ?? 0) + (value ?? 0)));
+    return { label: cause, color: () => causeStyle(cause).color, values: [...stack], told, fill: true, width: 0.5 };
+  });
+  const waits = [...waitsIn(run, worst.at)].sort((a, b) => b.value - a.value);
+  // What is hardly to be seen in the picture is no part of the answer.
+  const told = waits.filter(({ value }) => value >= (waits[0]?.value ?? 0) / 50);
+  const most = told.slice(0, 3).map(({ cause, value }) => `${time(value)} for ${cause}`);
+  const button = show ? h("button", { type: "button", class: "link" }, "see that request") : null;
+  button?.addEventListener("click", () => show?.(worst.op, worst.longest));
+  return [
+    // The highest curve is drawn first, and the others over it.
+    panel("Waiting of a request by root cause, mean", series.reverse(), time, axisTime, "linear", { x: (worst.from + worst.to) / 2, label: "worst" }),
+    h(
+      "p",
+      { class: "lead worst-moment" },
+      h("strong", {}, "The worst moment"),
+      ` is from ${time(worst.from)} to ${time(worst.to)}: its longest ${worst.op} took ${time(worst.longest)}. A read or write of it waited ${most.join(", ") || "for nothing"} in the mean`,
+      button ? ["; ", button] : null,
+      ".",
+    ),
+  ];
+}
+
+type Panel = (
+  name: string,
+  series: ChartSeries[],
+  yFormat: Format,
+  yAxis: Format,
+  yScale?: "linear" | "log",
+  mark?: { x: number; label: string },
+) => HTMLElement;
+
+/** A run over time; `show` leads to a request of some latency. */
+export function timeline(run: Run, show: ((op: Op, latency: number) => void) | null): HTMLElement {
   const { columns } = run.result.series;
   const interval = Math.max(1, run.result.series.interval_ns);
   const x = (columns["time_ns"] ?? []).map((value) => value ?? 0);
@@ -24,13 +69,7 @@ export function timeline(run: Run): HTMLElement {
   const perSecond = (name: string): Num[] => column(name).map((value) => (value === null ? null : (value * 1e9) / interval));
   const start = x[0] ?? 0;
   const end = Math.max(x[x.length - 1] ?? 0, start + interval);
-  const panel = (
-    name: string,
-    series: ChartSeries[],
-    yFormat: Format,
-    yAxis: Format,
-    yScale: "linear" | "log" = "linear",
-  ): HTMLElement =>
+  const panel: Panel = (name, series, yFormat, yAxis, yScale = "linear", mark) =>
     chart({
       title: name,
       description: `${name} over simulated time: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,
@@ -46,6 +85,7 @@ export function timeline(run: Run): HTMLElement {
       series,
       height: 210,
       sync: `run-${run.index}`,
+      ...(mark ? { mark } : {}),
     });
   const read = (): string => ink().read;
   const write = (): string => ink().write;
@@ -54,6 +94,7 @@ export function timeline(run: Run): HTMLElement {
     "timeline",
     title,
     `One point per ${time(interval)} of simulated time. Drag to zoom, double-click to see all.`,
+    waiting(run, panel, show),
     h(
       "div",
       { class: "pair" },
