@@ -45,7 +45,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     } else {
         output::print(&table::result(&result))?;
         if std::io::stdout().is_terminal() {
-            output::print(&table::over_time(&result))?;
+            output::print(&table::pictures(&result))?;
         }
     }
     if let Some(folder) = &shared.out {
