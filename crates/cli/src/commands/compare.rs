@@ -74,7 +74,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         }
         output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
         results::write_page(&folder.join("report.html"), &documents)?;
-        results::tell(folder, shared.quiet);
+        results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&ran)
 }

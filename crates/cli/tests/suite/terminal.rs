@@ -1,7 +1,10 @@
-//! What a terminal gets beside the table: pictures.
+//! What a terminal gets beside the table: pictures, and the page in a browser.
 
-use crate::support::{Said, TINY, nandarium, said};
+use crate::support::{Said, TINY, nandarium, run_tiny, said};
 use assert_cmd::Command;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What the program writes to a terminal. `script` makes one; it is part of every Linux.
 fn on_terminal(arguments: &[&str]) -> Said {
@@ -57,4 +60,76 @@ fn a_terminal_gets_stacks_side_by_side_in_pictures() {
     }
     assert!(pictures.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!said(nandarium(&arguments)).out.contains("percentiles"));
+}
+
+/// A browser that writes down what it is to open.
+fn browser(folder: &Path) -> (PathBuf, PathBuf) {
+    let (program, told) = (folder.join("browser"), folder.join("opened"));
+    std::fs::write(&program, format!("#!/bin/sh\necho \"$1\" >'{0}.new' && mv '{0}.new' '{0}'\n", told.display()))
+        .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (program, told)
+}
+
+/// What the browser was told, which runs beside the program and may be later than it.
+fn opened(told: &Path) -> String {
+    let start = Instant::now();
+    while !told.exists() {
+        assert!(start.elapsed() < Duration::from_secs(20), "no browser was started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let page = std::fs::read_to_string(told).unwrap().trim_end().to_owned();
+    std::fs::remove_file(told).unwrap();
+    page
+}
+
+#[test]
+fn pages_open_in_the_browser_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, told) = browser(folder.path());
+    let out = folder.path().join("out");
+    // The first of the list does not exist.
+    let list = std::env::join_paths([Path::new("/nonexistent/browser"), &program]).unwrap();
+    let mut run = run_tiny(&["--quiet", "--out", out.to_str().unwrap(), "--open"]);
+    run.env("BROWSER", &list);
+    let run = said(run);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert_eq!(Path::new(&opened(&told)), out.join("report.html"));
+    // A path from here is one from everywhere.
+    let mut report = nandarium(&["report", "out", "--open"]);
+    report.env("BROWSER", &program).current_dir(folder.path());
+    let report = said(report);
+    assert_eq!((report.code, report.out.as_str(), report.err.as_str()), (0, "out/report.html\n", ""));
+    let page = PathBuf::from(opened(&told));
+    assert!(page.is_absolute() && page.ends_with("out/report.html") && page.is_file(), "{}", page.display());
+    let mut compare = nandarium(&tiny(&["compare", "page", "dftl", "--out", "out", "--open"], "2000"));
+    compare.env("BROWSER", &program).current_dir(folder.path());
+    assert_eq!(said(compare).code, 0);
+    assert!(opened(&told).ends_with("out/report.html"));
+}
+
+#[test]
+fn without_a_browser_the_page_is_there_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    assert_eq!(said(run_tiny(&["--quiet", "--out", out])).code, 0);
+    let open = |browser: &str| {
+        let mut report = nandarium(&["report", out, "--open"]);
+        report.env("BROWSER", browser);
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"] {
+            report.env_remove(name);
+        }
+        said(report)
+    };
+    let page = format!("{out}/report.html");
+    for (browser, why) in
+        [("", "has no display"), ("/nonexistent/browser", "`/nonexistent/browser` could not be started")]
+    {
+        let report = open(browser);
+        assert_eq!((report.code, &report.out), (0, &format!("{page}\n")), "{}", report.err);
+        assert!(report.err.contains(why) && report.err.contains(&format!("Open {page} yourself")), "{}", report.err);
+        assert_eq!(report.err.lines().count(), 1, "{}", report.err);
+    }
+    let lacking = said(run_tiny(&["--open"]));
+    assert!(lacking.code == 2 && lacking.err.contains("--out <DIR>"), "{}", lacking.err);
 }
