@@ -53,7 +53,7 @@ export function timeline(run: Run): HTMLElement {
     run,
     "timeline",
     title,
-    `One point per ${time(interval)} of simulated time. Drag to zoom, double-click to see all.`,
+    [`One point per ${time(interval)} of simulated time.`, h("span", { class: "by-pointer" }, " Drag to zoom, double-click to see all.")],
     h(
       "div",
       { class: "pair" },
