@@ -90,7 +90,7 @@ web-test: web/dist/report.js
 
 # A page of every other kind, of small runs. A study whose rows miss at that size (6) and a check that fails (3) have one too.
 PAGES := $(TARGET)/page-test/pages
-LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\\0' | wc -c)" -gt 0
+LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\0' | wc -c)" -gt 0
 export LOST
 
 # The pages as the program writes them, not as their own tests do.
