@@ -102,6 +102,7 @@ page-test: $(BUILT)
 	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm run --silent test:file); done
 	rm -rf $(PAGES)
+	mkdir -p $(PAGES) && cp $(TARGET)/page-test/two/report.html $(PAGES)/compare.html
 	$(NANDARIUM) life --quiet --no-snapshots --workload zipf --set flash.part=mlc-4k --set drive.capacity=64MiB \
 	  --set flash.channels=2 --set flash.dies_per_channel=2 --requests 60000 --per-day 1GB --price-per-gb 0.08 --out $(PAGES)/life >/dev/null
 	$(NANDARIUM) sweep web/test/sweep.toml --quiet --out $(PAGES)/sweep >/dev/null

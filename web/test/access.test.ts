@@ -60,11 +60,14 @@ describe("a page", { skip: MISSING }, async () => {
         assert.deepEqual(await violations(page), []);
         await unfold(page);
         assert.deepEqual(await violations(page), []);
-        // Colours are the same at every width, and axe decides nothing of what is beside the window.
-        if (viewport.width === DESK.width) assert.deepEqual(await weakTexts(page), [], "every text has contrast");
         assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= viewport.width, "nothing is reached sideways alone");
         assert.deepEqual(await moving(page), [], "nothing moves by itself");
         assert.deepEqual(complaints, []);
+        if (viewport.width === DESK.width) {
+          // Colours are the same at every width, and axe decides nothing of what lies beside the window.
+          await page.setViewportSize({ ...viewport, width: 4000 });
+          assert.deepEqual(await weakTexts(page), [], "every text has contrast");
+        }
         await page.close();
       });
     }

@@ -45,6 +45,7 @@ export async function weakTexts(page: Page): Promise<string[]> {
     });
     style.textContent = `*, *::before, *::after { background-image: none !important; }
       .table, .wide, .tall { max-height: none !important; overflow: visible !important; }
+      main { max-width: none !important; }
       th, .contents { position: static !important; }`;
     const { axe: checker } = window as unknown as { axe: typeof axe };
     const { violations: broken, incomplete } = await checker.run(document, { runOnly: ["color-contrast"], resultTypes: ["violations", "incomplete"] });
