@@ -88,7 +88,12 @@ rust-test: rust-build
 web-test: web/dist/report.js
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
-# The page as the program writes it, not as its own tests do.
+# A page of every other kind, of small runs. A study whose rows miss at that size (6) and a check that fails (3) have one too.
+PAGES := $(TARGET)/page-test/pages
+LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\0' | wc -c)" -gt 0
+export LOST
+
+# The pages as the program writes them, not as their own tests do.
 page-test: $(BUILT)
 	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
 	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
@@ -96,6 +101,17 @@ page-test: $(BUILT)
 	folder="$$(realpath $(TARGET))/page-test"; for page in one two; do \
 	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm run --silent test:file); done
+	rm -rf $(PAGES)
+	mkdir -p $(PAGES) && cp $(TARGET)/page-test/two/report.html $(PAGES)/compare.html
+	$(NANDARIUM) life --quiet --no-snapshots --workload zipf --set flash.part=mlc-4k --set drive.capacity=64MiB \
+	  --set flash.channels=2 --set flash.dies_per_channel=2 --requests 60000 --per-day 1GB --price-per-gb 0.08 --out $(PAGES)/life >/dev/null
+	$(NANDARIUM) sweep web/test/sweep.toml --quiet --out $(PAGES)/sweep >/dev/null
+	$(NANDARIUM) repro hard --scale 1/128 --quiet --out $(PAGES)/repro >/dev/null || [[ "$$?" == 6 ]]
+	$(NANDARIUM) torture --quiet --set drive.capacity=64MiB --states 100 --image --check "$$LOST" --out $(PAGES)/torture >/dev/null --workload \
+	  'fio --name=t --ioengine=nbd --uri="$$NANDARIUM_URI" --rw=write --bs=4k --size=64k --fsync=4 --output=/dev/null' || [[ "$$?" == 3 ]]
+	rm $(PAGES)/life/report.html
+	pages="$$(realpath $(PAGES))"; \
+	  cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" PAGES="$$pages" npm run --silent test:pages
 
 VENV := $(TARGET)/python
 # As the tests, with debug assertions: what they have compiled is not compiled again. `pip install .` alone builds for speed.

@@ -116,7 +116,7 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   metadata: {
-    color: "#8a6cc2",
+    color: "#7f60b9",
     ink: LIGHT,
     meaning: "The drive's own records, such as tombstones, journals and checkpoints.",
     advice: [
@@ -147,7 +147,7 @@ const STYLES: Record<string, CauseStyle> = {
   },
   retry: {
     color: "#3d8f8a",
-    ink: LIGHT,
+    ink: DARK,
     meaning: "Reading pages again whose errors could not be corrected at once.",
     advice: [
       { change: "blocks written anew sooner", key: "ftl.refresh.retries" },
@@ -207,6 +207,13 @@ export const CAUSES: readonly string[] = ORDER;
 
 export function causeStyle(cause: string): CauseStyle {
   return STYLES[cause] ?? UNKNOWN;
+}
+
+/** Classes of an area in the colour of a cause: stripes are lighter below dark letters and darker below light ones. */
+export function stripes(cause: string): string {
+  const { resource, ink } = causeStyle(cause);
+  if (!resource) return "";
+  return ink === LIGHT ? " hatched deep" : " hatched";
 }
 
 export interface Share {

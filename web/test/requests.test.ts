@@ -1,28 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Closeup, Result } from "../src/types";
+import type { Result } from "../src/types";
 import { Browser, MISSING, writePage, type Opened } from "./page";
-import { sample } from "./sample";
-
-/** A read that waited for a program and an erase on its die, or one that waited for nothing. */
-function request(latency: number, role: Closeup["role"], waits: boolean): Closeup {
-  const own = latency / 10;
-  const slices = waits
-    ? { track: [1, 1, 1], begin_ns: [-5_000, latency / 2, latency - own], ns: [5_000 + latency / 2, latency / 2 - own, own], work: ["program", "erase", "read"], cause: ["host", "gc", "host"], pages: [1, 1, 2], own: [false, false, true] }
-    : { track: [0], begin_ns: [0], ns: [latency], work: ["read"], cause: ["host"], pages: [1], own: [true] };
-  const waited = waits ? { host: latency / 2, gc: latency / 2 - own } : {};
-  return { role, op: "read", byte: 4096, bytes: 8192, arrival_ns: 1_000_000, latency_ns: latency, waited_ns: waited as Closeup["waited_ns"], cut_short: false, slices };
-}
+import { closeup, sample } from "./sample";
 
 function result(): Result {
   const run = sample({ stack: "page", seed: 7, pressure: 1 });
-  const latencies = [4_000_000, 3_000_000, 2_000_000];
-  const write: Closeup = { ...request(900_000, "slowest", false), op: "write", slices: { track: [], begin_ns: [], ns: [], work: [], cause: [], pages: [], own: [] } };
-  run.closeups = {
-    tracks: ["die 0 (channel 0)", "die 1 (channel 1)"],
-    requests: [...latencies.map((latency) => request(latency, "slowest", true)), request(60_000, "typical", false), request(400_000, "between", true), write],
-  };
-  return run;
+  const writes = [{ ...closeup("write", 900_000, "slowest", false), slices: { track: [], begin_ns: [], ns: [], work: [], cause: [], pages: [], own: [] } }];
+  const reads = run.closeups!.requests.filter(({ op }) => op === "read");
+  return { ...run, closeups: { ...run.closeups!, requests: [...reads, ...writes] } };
 }
 
 describe("requests under the microscope", { skip: MISSING }, () => {
@@ -109,7 +95,49 @@ describe("requests under the microscope", { skip: MISSING }, () => {
   });
 
   test("a run that looked at none has no such section", async () => {
-    const plain = await browser.open(await writePage(browser.folder, "plain.html", [sample({ stack: "page", seed: 7, pressure: 1 })]), { width: 1200, height: 900, scheme: "light" });
+    const plain = await browser.open(await writePage(browser.folder, "plain.html", [{ ...sample({ stack: "page", seed: 7, pressure: 1 }), closeups: { tracks: [], requests: [] } }]), { width: 1200, height: 900, scheme: "light" });
     assert.equal(await plain.page.locator("[id$=requests], a[href$=requests]").count(), 0);
+  });
+
+  test("the worst moment is the interval with the longest latency, and leads to its request", async () => {
+    const run = result();
+    const { columns, interval_ns: interval } = run.series;
+    columns["read_latency_max_ns"]![3] = 77_000_000;
+    columns["write_latency_max_ns"]![3] = 1_000_000;
+    columns["read_requests"]![3] = 1_000;
+    columns["write_requests"]![3] = 1_000;
+    for (const cause of ["host", "bus", "merge"]) columns[`${cause}_wait_ns`]![3] = 0;
+    columns["gc_wait_ns"]![3] = 2_000 * 5_000_000;
+    const { page, complaints } = await browser.open(await writePage(browser.folder, "moment.html", [run]), { width: 1200, height: 900, scheme: "light" });
+    const from = (columns["time_ns"]![3]! / 1e6).toFixed(0);
+    const text = ((await page.textContent(".worst-moment")) ?? "").replaceAll("\u202f", " ");
+    assert.match(text, new RegExp(`from ${from} ms to ${(columns["time_ns"]![3]! + interval) / 1e6} ms: its longest read took 77.0 ms`));
+    assert.match(text, /waited 5\.00 ms for gc in the mean; see that request/);
+    await page.click(".worst-moment button");
+    assert.match((await page.textContent(".request-picture h3")) ?? "", /^Read .*4\.00/, "the nearest that was looked at closely");
+    assert.deepEqual(complaints, []);
+  });
+
+  test("a comparison shows the worst moment in all runs, laid on each other by requests", async () => {
+    const [slow, fast] = [result(), { ...result(), stack: "fast" }];
+    const even = (run: Result, each: number, interval: number, longest: (at: number) => number): void => {
+      const { columns } = run.series;
+      run.series.interval_ns = interval;
+      for (const name of Object.keys(columns)) columns[name] = columns["time_ns"]!.map(() => 0);
+      columns["time_ns"] = columns["time_ns"]!.map((_, at) => at * interval);
+      columns["read_requests"] = columns["time_ns"].map(() => each);
+      columns["read_latency_max_ns"] = columns["time_ns"].map((_, at) => longest(at));
+      run.sim_ns = interval * columns["time_ns"].length;
+    };
+    even(slow, 100, 10_000_000, (at) => (at === 7 ? 50_000_000 : 1_000_000));
+    // Twice as many requests an interval: request 750 ends in the fourth of them.
+    even(fast, 200, 10_000_000, (at) => (at === 3 ? 9_000_000 : 2_000_000));
+    const { page, complaints } = await browser.open(await writePage(browser.folder, "all.html", [slow, fast]), { width: 1200, height: 900, scheme: "light" });
+    const text = ((await page.textContent("#compare-moment")) ?? "").replaceAll("\u202f", " ");
+    assert.match(text, /had the longest latency of all: a read of 50\.0 ms, about request 750/);
+    const cells = await page.$$eval("#compare-moment tr", (rows) => rows.map((row) => [...row.querySelectorAll("th, td")].map((cell) => cell.textContent?.replaceAll("\u202f", " "))));
+    assert.deepEqual(cells.find(([label]) => label === "When")?.slice(1), ["70.0 ms to 80.0 ms", "30.0 ms to 40.0 ms"]);
+    assert.deepEqual(cells.find(([label]) => label === "Longest latency")?.slice(1), ["50.0 ms", "9.00 ms"]);
+    assert.deepEqual(complaints, []);
   });
 });

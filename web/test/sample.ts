@@ -1,5 +1,5 @@
 /** Synthetic results with the shape of real ones: seeded, so that every run of the tests renders the same pages. */
-import type { BlockMap, Causes, Latency, Op, Result, Sliced } from "../src/types";
+import type { BlockMap, Causes, Closeup, Closeups, Latency, Op, Result, Sliced } from "../src/types";
 
 /** Mulberry32. */
 function stream(seed: number): () => number {
@@ -54,6 +54,34 @@ function sliced(all: Causes, growth: number): Sliced<Causes> {
 function blockMap(random: () => number, rows: number, columns: number, value: () => number): BlockMap {
   const values = Array.from({ length: rows * columns }, () => (random() < 0.005 ? null : value()));
   return { rows, columns, values, row_label: "die", column_label: "block" };
+}
+
+/** A request that waited for a program and an erase on its die, or one that waited for nothing. */
+export function closeup(op: Op, latency: number, role: Closeup["role"], waits: boolean): Closeup {
+  const own = latency / 10;
+  const slices: Closeup["slices"] = waits
+    ? {
+        track: [1, 1, 1],
+        begin_ns: [-5_000, latency / 2, latency - own],
+        ns: [5_000 + latency / 2, latency / 2 - own, own],
+        work: ["program", "erase", op === "read" ? "read" : "program"],
+        cause: ["host", "gc", "host"],
+        pages: [1, 1, 2],
+        own: [false, false, true],
+      }
+    : { track: [0], begin_ns: [0], ns: [latency], work: [op === "read" ? "read" : "program"], cause: ["host"], pages: [1], own: [true] };
+  const waited: Causes = waits ? { host: latency / 2, gc: latency / 2 - own } : {};
+  return { role, op, byte: 4096, bytes: 8192, arrival_ns: 1_000_000, latency_ns: latency, waited_ns: waited, cut_short: false, slices };
+}
+
+/** Requests of both operations: three of the slowest, a typical one, and one between. */
+function closeups(): Closeups {
+  const requests = (["read", "write"] as const).flatMap((op) => [
+    ...[4_000_000, 3_000_000, 2_000_000].map((latency) => closeup(op, latency, "slowest", true)),
+    closeup(op, 400_000, "between", true),
+    closeup(op, 60_000, "typical", false),
+  ]);
+  return { tracks: ["die 0 (channel 0)", "die 1 (channel 1)"], requests };
 }
 
 export interface SampleOptions {
@@ -178,8 +206,13 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
         write_latency_mean_ns: column(301_000, 90_000),
         read_latency_max_ns: column(2_900_000, 4_000_000),
         write_latency_max_ns: column(8_900_000, 9_000_000),
+        host_wait_ns: column(900_000_000, 90_000_000),
+        gc_wait_ns: column(2_400_000_000 * pressure, 800_000_000),
+        bus_wait_ns: column(40_000_000, 9_000_000),
+        merge_wait_ns: times.map(() => 0),
       },
     },
+    closeups: closeups(),
     heatmaps: {
       wear: blockMap(random, 32, 64, () => Math.round(14 + 30 * random() ** 2)),
       valid: blockMap(random, 32, 64, () => Math.min(1, 0.35 + 0.65 * random() ** 0.5)),

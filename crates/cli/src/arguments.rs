@@ -124,6 +124,9 @@ pub struct SessionArguments {
     /// Write result.json, report.html and series.csv into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Open the page of --out in the browser: that of the variable BROWSER, or the desktop's.
+    #[arg(long, requires = "out")]
+    pub open: bool,
     /// Keep preconditioned states in this folder instead of the user's cache folder.
     #[arg(long, value_name = "DIR", conflicts_with = "no_snapshots")]
     pub snapshots: Option<PathBuf>,
@@ -435,4 +438,7 @@ pub struct ReportArguments {
     /// The page to write; by default report.html in the folder, or here if there are several.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Open the page in the browser: that of the variable BROWSER, or the desktop's.
+    #[arg(long)]
+    pub open: bool,
 }

@@ -4,6 +4,7 @@
 //! is what the package shows of results without a second copy: tables, pages, explanations.
 
 mod arguments;
+mod browser;
 mod commands;
 mod failure;
 mod library;

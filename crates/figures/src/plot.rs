@@ -94,11 +94,17 @@ impl Area {
     /// The picture, with what is drawn in it.
     pub fn svg(self, name: &str, drawn: &str) -> String {
         let Self { height, top, below, left, least } = self;
+        let name = escape(name);
+        // What may be scrolled has to be scrolled by keys, too.
+        let focus = if least > NARROW {
+            format!(" tabindex=\"0\" role=\"group\" aria-label=\"Picture: {name}\"")
+        } else {
+            String::new()
+        };
         format!(
-            "<div class=\"plot\"><svg role=\"img\" aria-label=\"{}\" \
-             style=\"height:{:.0}px;min-width:{least:.0}px;padding:{top}px {RIGHT}px {below}px \
+            "<div class=\"plot\"{focus}><svg role=\"img\" aria-label=\"{name}\" \
+             style=\"--least:{least:.0};height:{:.0}px;min-width:{least:.0}px;padding:{top}px {RIGHT}px {below}px \
              {left:.0}px\">{drawn}</svg></div>",
-            escape(name),
             top + height + below
         )
     }

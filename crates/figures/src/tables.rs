@@ -6,6 +6,9 @@ const COLUMNS_MIN: usize = 5;
 /// Tables with more rows scroll in a frame of their own.
 const ROWS_WHOLE: usize = 20;
 
+/// How the element around a table that may be wide begins.
+const FRAMES: [&str; 2] = ["<div class=\"wide\"", "<div class=\"wide tall\""];
+
 /// Classes of the element around a table that may be wide.
 pub fn frame(rows: usize) -> &'static str {
     if rows > ROWS_WHOLE { "wide tall" } else { "wide" }
@@ -13,15 +16,16 @@ pub fn frame(rows: usize) -> &'static str {
 
 /// The page with the name of its column in each cell of wide tables (`data-label`, class `cards`), and with the roles
 /// that a table loses where it is not shown as one. Tables with cells over several rows or columns stay as they are.
+/// Frames of tables can have the focus, so that they are scrolled without a mouse.
 pub(crate) fn labelled(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
     while let Some((start, end)) =
         rest.find("<table").and_then(|start| Some((start, start + rest[start..].find("</table>")?)))
     {
-        out += &rest[..start];
         let table = &rest[start..end];
         let names = names(table);
+        out += &focusable(&rest[..start], &names);
         let is_plain = !table.contains("colspan") && !table.contains("rowspan");
         if names.len() >= COLUMNS_MIN && is_plain {
             out += &with_labels(table, &names);
@@ -31,6 +35,14 @@ pub(crate) fn labelled(html: &str) -> String {
         rest = &rest[end..];
     }
     out + rest
+}
+
+/// What stands before a table; where that ends with a frame, the frame gets a name and a place in the order of Tab.
+fn focusable(before: &str, names: &[String]) -> String {
+    let frame = before.strip_suffix('>').filter(|open| FRAMES.iter().any(|frame| open.ends_with(frame)));
+    let Some(open) = frame else { return before.to_owned() };
+    let names: Vec<&str> = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
+    format!("{open} tabindex=\"0\" role=\"group\" aria-label=\"Table: {}\">", names.join(", "))
 }
 
 /// What the cells of the head say, without elements.
@@ -64,7 +76,9 @@ fn with_labels(table: &str, names: &[String]) -> String {
         let cells = row.split("<td").enumerate().map(|(cell, rest)| match cell.checked_sub(1) {
             None => rest.to_owned(),
             Some(column) => {
-                format!("<td role=\"cell\" data-label=\"{}\"{rest}", names.get(column).map_or("", String::as_str))
+                // What stands first says what the row is about.
+                let role = if column == 0 { "rowheader" } else { "cell" };
+                format!("<td role=\"{role}\" data-label=\"{}\"{rest}", names.get(column).map_or("", String::as_str))
             }
         });
         format!("<tr role=\"row\"{}", cells.collect::<String>())
@@ -91,7 +105,7 @@ mod tests {
             "{labelled}"
         );
         assert!(
-            labelled.contains("<tr role=\"row\" id=\"r\"><td role=\"cell\" data-label=\"Row\">1</td>"),
+            labelled.contains("<tr role=\"row\" id=\"r\"><td role=\"rowheader\" data-label=\"Row\">1</td>"),
             "{labelled}"
         );
         assert!(
@@ -100,6 +114,17 @@ mod tests {
             "{labelled}"
         );
         assert_eq!(labelled.matches("columnheader").count(), 5);
+    }
+
+    #[test]
+    fn frames_of_tables_can_have_the_focus() {
+        let table = "<table><thead><tr><th></th><th>a &amp; <i>b</i></th><th>c</th></tr></thead></table>";
+        for class in ["wide", "wide tall"] {
+            let html = labelled(&format!("<p>x</p><div class=\"{class}\">{table}</div>"));
+            let frame = "tabindex=\"0\" role=\"group\" aria-label=\"Table: a &amp; b, c\"><table>";
+            assert!(html.starts_with(&format!("<p>x</p><div class=\"{class}\" {frame}")), "{html}");
+        }
+        assert_eq!(labelled(&format!("<div>{table}</div>")), format!("<div>{table}</div>"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-import { causeStyle } from "../causes";
+import { causeStyle, stripes } from "../causes";
 import { h } from "../dom";
 import { isPrinting, onRedraw } from "../theme";
 
@@ -21,8 +21,8 @@ function explain(chip: HTMLElement, text: string): void {
 }
 
 function swatch(cause: string): HTMLElement {
-  const { color, resource } = causeStyle(cause);
-  const square = h("span", { class: resource ? "swatch hatched" : "swatch", "aria-hidden": "true" });
+  const { color } = causeStyle(cause);
+  const square = h("span", { class: `swatch${stripes(cause)}`, "aria-hidden": "true" });
   square.style.backgroundColor = color;
   return square;
 }

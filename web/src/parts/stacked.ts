@@ -1,4 +1,4 @@
-import { causeStyle, sum, type Share } from "../causes";
+import { causeStyle, stripes, sum, type Share } from "../causes";
 import { h, type Child } from "../dom";
 import { percent, type Format } from "../format";
 
@@ -34,12 +34,12 @@ function row(bar: Bar, format: Format): HTMLElement {
 }
 
 function segment(share: Share, total: number, full: number, format: Format): HTMLElement {
-  const { color, ink, resource } = causeStyle(share.cause);
+  const { color, ink } = causeStyle(share.cause);
   const part = percent(share.value / total);
   const width = full > 0 ? share.value / full : 0;
   const piece = h(
     "div",
-    { class: resource ? "segment hatched" : "segment", title: `${share.cause}: ${format(share.value)} (${part})` },
+    { class: `segment${stripes(share.cause)}`, title: `${share.cause}: ${format(share.value)} (${part})` },
     // Words that do not fit wrap to a line outside the bar, so a narrow segment shows whole words or none.
     h("i"),
     h("span", {}, share.cause),

@@ -18,7 +18,8 @@ export interface TableOptions {
 
 /**
  * A table; the first column is the row header. Where it is wider than its place, a phone (and paper) shows each row as a card with the
- * names of the columns in it, and everything else a scroll bar with a line that says so: no column is out of reach.
+ * names of the columns in it, and everything else a scroll bar with a line that says so: no column is out of reach. Paper, which does not
+ * scroll, says where the numbers of a long table are.
  */
 export function table(caption: string, head: Child[], rows: Child[][], options: TableOptions = {}): HTMLElement {
   const columns = head.map((cell) => h("th", { scope: "col", role: "columnheader" }, cell));
@@ -46,13 +47,13 @@ export function table(caption: string, head: Child[], rows: Child[][], options: 
     { class: ["table", options.wide && "wide", options.short && "short"].filter(Boolean).join(" "), tabindex: 0, role: "region", "aria-label": caption },
     grid,
   );
-  const hint = h("p", { class: "scroll-hint", hidden: true }, `Scroll the table sideways: it has ${names.length} columns \u2192`);
-  fit(scroller, hint, rows.length);
+  const hint = h("p", { class: "scroll-hint", hidden: true });
+  fit(scroller, hint, names.length, rows.length);
   return h("div", { class: "table-frame" }, hint, scroller);
 }
 
 /** Shows the table as cards, or the hint that it scrolls, whenever its place becomes too narrow for it. */
-function fit(scroller: HTMLElement, hint: HTMLElement, rows: number): void {
+function fit(scroller: HTMLElement, hint: HTMLElement, columns: number, rows: number): void {
   const update = (): void => {
     if (scroller.clientWidth === 0) return;
     scroller.classList.remove("cards");
@@ -60,7 +61,11 @@ function fit(scroller: HTMLElement, hint: HTMLElement, rows: number): void {
     const isTooWide = isPrinting() ? paperWidth(scroller) > PAPER : isWide;
     const isCards = isTooWide && rows <= CARDS_MAX && (isPrinting() || innerWidth <= PHONE);
     scroller.classList.toggle("cards", isCards);
-    hint.hidden = !isTooWide || isCards || isPrinting();
+    hint.hidden = !isTooWide || isCards;
+    hint.textContent = isPrinting()
+      ? `${columns} columns and ${rows} rows do not fit on paper: the page and result.json have them.`
+      : `Scroll the table sideways: it has ${columns} columns \u2192`;
+    scroller.classList.toggle("off-paper", isPrinting() && !hint.hidden);
   };
   // In a frame of its own: cards are higher than the table, and an observer must not change what it observes.
   new ResizeObserver(() => requestAnimationFrame(update)).observe(scroller);

@@ -93,7 +93,7 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
     run,
     "timeline",
     title,
-    `One point per ${time(interval)} of simulated time. Drag to zoom, double-click to see all.`,
+    [`One point per ${time(interval)} of simulated time.`, h("span", { class: "by-pointer" }, " Drag to zoom, double-click to see all.")],
     waiting(run, panel, show),
     h(
       "div",

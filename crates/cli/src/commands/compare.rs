@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use simulator::session::Prepared;
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use units::quantity;
 
 /// A stack of the comparison.
@@ -65,6 +66,9 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     } else {
         let lives: Vec<Option<LifeReport>> = finished.iter().map(|one| one.life.clone()).collect();
         output::print(&table::comparison(&ran, &lives, &notes))?;
+        if std::io::stdout().is_terminal() {
+            output::print(&table::pictures_together(&ran))?;
+        }
     }
     if let Some(folder) = &shared.out {
         for (index, (one, document)) in finished.iter().zip(&documents).enumerate() {
@@ -72,7 +76,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         }
         output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
         results::write_page(&folder.join("report.html"), &documents)?;
-        results::tell(folder, shared.quiet);
+        results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&ran)
 }

@@ -3,7 +3,7 @@
 use super::results;
 use crate::arguments::ReportArguments;
 use crate::failure::Failure;
-use crate::output;
+use crate::{browser, output};
 use metrics::SCHEMA;
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -20,7 +20,11 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
         (None, _) => PathBuf::from("report.html"),
     };
     results::write_page(&path, &documents)?;
-    output::print(&format!("{}\n", path.display()))
+    output::print(&format!("{}\n", path.display()))?;
+    if arguments.open {
+        browser::open(&path);
+    }
+    Ok(())
 }
 
 /// The result of a folder, or those of the folders in it (as `compare --out` writes them).

@@ -1,7 +1,8 @@
 //! Results as files, and as exit codes.
 
+use crate::arguments::SessionArguments;
 use crate::failure::{DRIVE_FULL, Failure, INTERRUPTED};
-use crate::{output, page};
+use crate::{browser, output, page};
 use metrics::{RunResult, Status};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -145,6 +146,14 @@ pub fn tell(folder: &Path, quiet: bool) {
 pub fn tell_page(page: &Path, quiet: bool) {
     if !quiet {
         output::complain(&format!("report: {}", page.display()));
+    }
+}
+
+/// Says where the page of a session is, and opens it where that was asked for.
+pub fn show(page: &Path, session: &SessionArguments) {
+    tell_page(page, session.quiet);
+    if session.open {
+        browser::open(page);
     }
 }
 

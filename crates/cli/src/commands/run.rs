@@ -45,13 +45,13 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     } else {
         output::print(&table::result(&result))?;
         if std::io::stdout().is_terminal() {
-            output::print(&table::over_time(&result))?;
+            output::print(&table::pictures(&result))?;
         }
     }
     if let Some(folder) = &shared.out {
         results::write(folder, &json)?;
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
-        results::tell(folder, shared.quiet);
+        results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&[&result])?;
     again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))

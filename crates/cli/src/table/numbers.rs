@@ -83,6 +83,15 @@ pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.3}"))
 }
 
+/// The key of a percentile as people write it: `p99.9`.
+pub fn percentile_name(key: &'static str) -> &'static str {
+    match key {
+        "p999" => "p99.9",
+        "p9999" => "p99.99",
+        key => key,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

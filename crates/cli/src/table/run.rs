@@ -1,7 +1,9 @@
 //! One result.
 
 use super::grid::Grid;
-use super::numbers::{NONE, bandwidth, count, duration, latency as as_latency, rate, ratio, share, size, time};
+use super::numbers::{
+    NONE, bandwidth, count, duration, latency as as_latency, percentile_name, rate, ratio, share, size, time,
+};
 use metrics::{Latencies, LatencyRecorder, PERCENTILES, RunResult, needed};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
@@ -66,7 +68,7 @@ fn timed(result: &RunResult) -> impl Iterator<Item = (HostOp, &LatencyRecorder)>
 
 fn latency(result: &RunResult) -> String {
     let mut grid = Grid::new(1);
-    let names = PERCENTILES.map(|(name, _)| shown_name(name));
+    let names = PERCENTILES.map(|(name, _)| percentile_name(name));
     grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
     let mut lacking = None;
     for (op, recorder) in timed(result) {
@@ -82,19 +84,11 @@ fn latency(result: &RunResult) -> String {
         let _ = writeln!(
             text,
             "  ten requests lie beyond a percentile, or it is not told: {} takes {}",
-            shown_name(name),
+            percentile_name(name),
             count(needed(share))
         );
     }
     text
-}
-
-fn shown_name(name: &'static str) -> &'static str {
-    match name {
-        "p999" => "p99.9",
-        "p9999" => "p99.99",
-        name => name,
-    }
 }
 
 /// A row: mean, percentiles, longest.

@@ -11,6 +11,7 @@ mod runs;
 mod serving;
 mod support;
 mod sweeps;
+mod terminal;
 mod tidy;
 mod timelines;
 mod traces;

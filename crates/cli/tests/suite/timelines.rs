@@ -190,4 +190,12 @@ fn shells_and_man_know_all_commands() {
     assert_eq!(said(&["man", "--out", folder.path().to_str().unwrap()]).0, 0);
     let page = fs::read_to_string(folder.path().join("nandarium-torture.1")).unwrap();
     assert!(page.contains("\\-\\-lie"), "{page}");
+    let completions = said(&["completions", "bash"]).1;
+    for verb in ["run", "compare", "report"] {
+        let page = fs::read_to_string(folder.path().join(format!("nandarium-{verb}.1"))).unwrap();
+        assert!(page.contains("\\-\\-open"), "{page}");
+        let words = completions.split(&format!("nandarium__subcmd__{verb})")).nth(1).unwrap_or_default();
+        let words = words.split_once("opts=").map_or("", |(_, rest)| rest.lines().next().unwrap_or_default());
+        assert!(words.contains("--open "), "{verb}: {words}");
+    }
 }

@@ -40,7 +40,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&run))?;
         output::write_file(&folder.join("life.json"), &results::pretty(&document))?;
         output::write_file(&folder.join("life.html"), &page::render(&report))?;
-        results::tell_page(&folder.join("life.html"), shared.quiet);
+        results::show(&folder.join("life.html"), shared);
     }
     ended
 }
