@@ -183,10 +183,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         lines = {"unused": line(control, "stats"), "refused": line(control, "start")}
         made["probe"]["export"] = said("probe", "superpage", export, "--yes", "--bytes", "64KiB", "--quiet")
         made["serve-stats"]["used"] = said("ctl", str(control), "stats")
-        made["smart"]["used"] = said("ctl", str(control), "smart")
+        for command in ("smart", "smart-log", "ocp-log", "live", "maps"):
+            made[command]["used"] = said("ctl", str(control), command)
         commands = ("power-cut 3", "fault die 0", "fault reads 0.1%", "power-off")
         made["ctl-done"] = {what: said("ctl", str(control), *what.split()) for what in commands}
-        lines |= {what: line(control, what) for what in ("stats", "smart", "power-on", "shut-down")}
+        lines |= {what: line(control, what) for what in ("stats", "smart", "smart-log", "ocp-log", "live", "maps", "power-on", "shut-down")}
     made["result"]["served"] = read(folder / "served/result.json")
 
     drive = folder / "hard.img"
@@ -230,6 +231,9 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     assert {"result" in run for run in documents["sweep-run"].values()} == {True, False}
     stats = documents["serve-stats"]["used"]["since_start"]
     assert stats["latency_ns"]["write"] is not None and stats["latency_ns"]["trim"] is None
+    live = documents["live"]["used"]
+    assert live["waf_bytes"] > 0 and live["waiting_ns"]["write"]["service"] > 0 and live["latency_ns"]["write"]["histogram"]
+    assert documents["maps"]["used"]["valid"]["values"] and documents["ctl-line"]["maps"]["ok"]["valid"] is None
     assert {len(check) for check in documents["hard-check"].values()} == {2, 26}
 
 
