@@ -12,7 +12,7 @@ pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
-    ServerArguments,
+    ServerArguments, WatchArguments,
 };
 pub use sweeping::SweepArguments;
 pub use torturing::TortureArguments;
