@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,10 +97,11 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const own = /^(http:\/\/127\.0\.0\.1:\d+\/|data:)/;
+/** What a page may ask for. */
+const HERE = /^(http:\/\/127\.0\.0\.1:\d+\/|data:)/;
 
 test("numbers move under a load, and afterwards are those of ctl stats", async () => {
-  const { page, complaints } = await browser.visit(url(), LIGHT, own);
+  const { page, complaints } = await browser.visit(url(), LIGHT, HERE);
   const working = load(6);
   await until("requests a second are shown", async () => ((await value(page, "now.iops")) ?? 0) > 100);
   await until("a p99 of the last seconds is shown", async () => ((await value(page, "now.write_p99")) ?? 0) > 0);
@@ -139,7 +140,7 @@ test("numbers move under a load, and afterwards are those of ctl stats", async (
 
 test("a phone needs no scrolling sideways", async () => {
   for (const scheme of ["light", "dark"] as const) {
-    const { page, complaints } = await browser.visit(url(), { width: 400, height: 800, scheme }, own);
+    const { page, complaints } = await browser.visit(url(), { width: 400, height: 800, scheme }, HERE);
     await until("there are maps", async () => (await page.locator("#maps canvas").count()) === 2);
     await picture(page, `narrow-${scheme}`);
     await page.locator("details").evaluateAll((list) => list.forEach((item) => item.setAttribute("open", "")));
@@ -152,7 +153,7 @@ test("a phone needs no scrolling sideways", async () => {
 });
 
 test("power is cut by keyboard, once it was asked, and what came of it is said", async () => {
-  const { page, complaints } = await browser.visit(url(), LIGHT, own);
+  const { page, complaints } = await browser.visit(url(), LIGHT, HERE);
   await until("numbers come", async () => (await said(page, "power")) === "on");
   await page.getByRole("button", { name: "Cut power" }).focus();
   await page.keyboard.press("Enter");
@@ -180,7 +181,7 @@ test("power is cut by keyboard, once it was asked, and what came of it is said",
 });
 
 test("a server that went away is missed, and found again", async () => {
-  const { page } = await browser.visit(url(), LIGHT, own);
+  const { page } = await browser.visit(url(), LIGHT, HERE);
   await until("numbers come", async () => (await said(page, "connection")).startsWith("Live"));
   await end();
   await until("it is missed", async () => (await said(page, "connection")).startsWith("No answer since"));
@@ -189,4 +190,53 @@ test("a server that went away is missed, and found again", async () => {
   await until("it is found again", async () => (await said(page, "connection")).startsWith("Live"), 20);
   await until("sums begin anew", async () => (await value(page, "power_cuts")) === 0);
   await page.close();
+});
+
+test("a run tells how far it is, and what it has measured", async () => {
+  const watched = await freePort();
+  const settings = ["drive.capacity=128MiB", "flash.pages_per_block=64", "drive.precondition=overwrite"].flatMap((set) => ["--set", set]);
+  const run = spawn(PROGRAM, ["run", "--quiet", "--no-snapshots", "--workload", "mixed", "--requests", "100000000", ...settings, "--watch", `127.0.0.1:${watched}`], { stdio: "ignore" });
+  try {
+    const address = `http://127.0.0.1:${watched}/`;
+    await until("it listens", () => fetch(address).then(({ ok }) => ok, () => false));
+    const { page, complaints } = await browser.visit(address, { width: 400, height: 800, scheme: "light" }, HERE);
+    await until("it measures", async () => (await said(page, "phase")) === "measuring");
+    await until("what it measures is shown", async () => ((await value(page, "requests.write.requests")) ?? 0) > 0);
+    const before = (await value(page, "done")) ?? 0;
+    await until("it goes on", async () => ((await value(page, "done")) ?? 0) > before);
+    assert.equal(await value(page, "all"), 100_000_000);
+    assert.equal(await page.getByRole("button", { name: "Cut power" }).count(), 0);
+    await sleep(2500);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 400, `the page is ${width} pixels wide`);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await sleep(300);
+    await picture(page, "run");
+    assert.deepEqual(complaints, []);
+    await page.close();
+  } finally {
+    run.kill("SIGKILL");
+  }
+});
+
+test("a sweep shows its table", async () => {
+  const watched = await freePort();
+  const plan = join(folder, "plan.toml");
+  const lines = ['name = "spare space"', 'workloads = ["uniform-write"]', "repetitions = 300", "[set]", 'drive.capacity = "64MiB"', "flash.channels = 2"];
+  const more = ["flash.dies_per_channel = 2", "flash.pages_per_block = 64", 'drive.precondition = "none"', "workload.requests = 20000", "[axes]"];
+  await writeFile(plan, [...lines, ...more, 'drive.over_provisioning = ["20%", "30%", "50%"]', "workload.queue_depth = [1, 8]"].join("\n"));
+  const sweep = spawn(PROGRAM, ["sweep", plan, "--quiet", "--out", join(folder, "sweep"), "--watch", `127.0.0.1:${watched}`], { stdio: "ignore" });
+  try {
+    const address = `http://127.0.0.1:${watched}/`;
+    await until("it listens", () => fetch(address).then(({ ok }) => ok, () => false));
+    const { page, complaints } = await browser.visit(address, LIGHT, HERE);
+    await until("runs are done", async () => ((await value(page, "done")) ?? 0) > 5);
+    await until("the table has a row for each combination", async () => (await page.locator("#sweep tbody tr").count()) === 6);
+    await until("something is unbeaten", async () => (await page.innerText("#sweep")).includes("nothing beats it so far"));
+    await picture(page, "sweep");
+    assert.deepEqual(complaints, []);
+    await page.close();
+  } finally {
+    sweep.kill("SIGKILL");
+  }
 });

@@ -147,6 +147,9 @@ pub struct RunArguments {
     /// What is drawn over time.
     #[command(flatten)]
     pub drawing: TimelineArguments,
+    /// Let browsers and Prometheus watch.
+    #[command(flatten)]
+    pub watch: WatchArguments,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,

@@ -11,6 +11,7 @@ mod memory;
 mod output;
 mod page;
 mod panics;
+mod progress;
 mod provenance;
 mod settings;
 mod table;

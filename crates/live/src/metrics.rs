@@ -68,8 +68,8 @@ impl Exposition {
     }
 }
 
-/// The answer of a drive to `live` as metrics. What is not known, such as the write amplification before the first
-/// write, has no sample.
+/// The answer of a drive to `live`, or the progress of a run or sweep, as metrics. What is not known, such as the write
+/// amplification before the first write, has no sample.
 ///
 /// # Errors
 /// The library cannot write them down.
@@ -89,6 +89,12 @@ struct Told(Arc<Value>);
 
 impl Collector for Told {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        if self.0.get("phase").is_some() {
+            let mut sheet = Sheet { encoder, state: &self.0 };
+            sheet.work()?;
+            sheet.state = &self.0["measured"];
+            return sheet.requests();
+        }
         let mut sheet = Sheet { encoder, state: &self.0 };
         sheet.drive()?;
         sheet.requests()?;
@@ -155,6 +161,20 @@ impl Sheet<'_, '_> {
         })
     }
 
+    /// How far a run or a sweep is.
+    fn work(&mut self) -> fmt::Result {
+        let labels: Vec<_> =
+            ["kind", "name", "unit", "phase"].into_iter().map(|key| (key, plain(&self.state[key]))).collect();
+        let mut family =
+            self.encoder.encode_descriptor("work", "What is done, and its phase", None, MetricType::Info)?;
+        family.encode_info(&labels)?;
+        self.gauge("work_done", None, "Requests or runs of the phase that are done", ("/done", 1.0))?;
+        self.gauge("work_expected", None, "Requests or runs of the phase, where that is known", ("/all", 1.0))?;
+        let seconds = Some(&Unit::Seconds);
+        self.gauge("work_elapsed", seconds, "Time by the clock since it began", ("/elapsed_s", 1.0))?;
+        self.gauge("work_left", seconds, "Time that the phase still takes at this speed", ("/left_s", 1.0))
+    }
+
     fn drive(&mut self) -> fmt::Result {
         let text = |pointer: &str| self.state.pointer(pointer).map_or_else(String::new, plain);
         let labels = vec![("stack", text("/stack")), ("pace", text("/time/pace"))];
@@ -199,7 +219,7 @@ impl Sheet<'_, '_> {
 
     fn latencies(&mut self) -> fmt::Result {
         let help = "Latency of requests in simulated time; bounds are exact to a 64th";
-        let kinds = self.state["latency_ns"].as_object().into_iter().flatten();
+        let Some(kinds) = self.state["latency_ns"].as_object() else { return Ok(()) };
         let mut family =
             self.encoder.encode_descriptor("request_duration", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         for (op, latency) in kinds {
@@ -344,6 +364,21 @@ mod tests {
         });
         assert!(open.len() > 30);
         assert_eq!(open, older);
+    }
+
+    #[test]
+    fn work_under_way_has_metrics_before_anything_is_measured_and_after() {
+        let work = json!({"kind": "run", "name": "page", "unit": "requests", "phase": "measure", "done": 5, "all": null,
+            "elapsed_s": 1.5, "left_s": null, "measured": null});
+        let text = exposition(&Arc::new(work.clone()), Exposition::OpenMetrics).unwrap();
+        assert!(text.contains("nandarium_work_info{kind=\"run\",name=\"page\",unit=\"requests\",phase=\"measure\"} 1"));
+        assert!(
+            text.contains("nandarium_work_done 5.0") && !text.contains("expected") && !text.contains("requests_total")
+        );
+        let mut measured = work;
+        measured["measured"] = (*state()).clone();
+        let text = exposition(&Arc::new(measured), Exposition::OpenMetrics).unwrap();
+        assert!(text.contains("nandarium_requests_total{op=\"read\"} 4.0") && !text.contains("nandarium_powered"));
     }
 
     #[test]

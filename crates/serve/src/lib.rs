@@ -23,7 +23,7 @@ mod sockets;
 mod stats;
 mod target;
 
-pub use live::LIVE_SCHEMA;
+pub use live::{LIVE_SCHEMA, requests_so_far};
 pub use record::Record;
 pub use remapped::{RemappedStore, remap_report};
 pub use server::{Server, ServerOptions};

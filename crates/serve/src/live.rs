@@ -17,9 +17,7 @@ const MAP_COLUMNS: usize = 256;
 /// Answers to `live`. `wall_s`: seconds by the clock since the server began; `refuses`: writes are refused.
 pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Option<Value> {
     let (pulse, blocks) = (drive.pulse()?, drive.blocks()?);
-    let by_op = |value: &dyn Fn(HostOp) -> Value| {
-        Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect())
-    };
+    let of_requests = requests_so_far(pulse.requests, pulse.latency, pulse.has_causes);
     let write = pulse.requests[HostOp::Write.index()];
     let programs: u64 = pulse.flash[1].iter().sum();
     Some(json!({
@@ -34,12 +32,9 @@ pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Opt
         "busy_ns": pulse.busy,
         "occupied_ns": pulse.occupied as f64,
         "outstanding": pulse.outstanding,
-        "requests": by_op(&|op| requests(pulse.requests[op.index()])),
-        "latency_ns": by_op(&|op| latency(&pulse.latency[op.index()])),
-        "waiting_ns": {
-            "read": waiting(&pulse, HostOp::Read),
-            "write": waiting(&pulse, HostOp::Write),
-        },
+        "requests": of_requests["requests"],
+        "latency_ns": of_requests["latency_ns"],
+        "waiting_ns": of_requests["waiting_ns"],
         "flash": flash(&pulse),
         "page_bytes": pulse.page_bytes,
         "waf": (write.pages > 0).then(|| programs as f64 / write.pages as f64),
@@ -49,6 +44,20 @@ pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Opt
         "smart_log": logs::smart_log(drive, &pulse, &blocks, refuses),
         "ocp_log": logs::ocp_log(drive, &pulse, &blocks),
     }))
+}
+
+/// Sums over requests, as `live` has them: `requests`, `latency_ns` and `waiting_ns`. Both slices are indexed by
+/// [`HostOp::index`]; `has_causes`: it is recorded what requests wait for.
+pub fn requests_so_far(totals: &[OpTotals; 4], recorders: &[LatencyRecorder], has_causes: bool) -> Value {
+    let by_op = |value: &dyn Fn(HostOp) -> Value| {
+        Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect())
+    };
+    let waits = |op: HostOp| if has_causes { waiting(&recorders[op.index()]) } else { Value::Null };
+    json!({
+        "requests": by_op(&|op| requests(totals[op.index()])),
+        "latency_ns": by_op(&|op| latency(&recorders[op.index()])),
+        "waiting_ns": { "read": waits(HostOp::Read), "write": waits(HostOp::Write) },
+    })
 }
 
 /// Answers to `maps`.
@@ -70,12 +79,8 @@ fn latency(recorder: &LatencyRecorder) -> Value {
     json!({ "count": histogram.count(), "sum": histogram.sum() as f64, "max": histogram.max(), "histogram": buckets })
 }
 
-/// What all requests of a kind waited for together, and their own service; nothing where causes are not recorded.
-fn waiting(pulse: &Pulse<'_>, op: HostOp) -> Value {
-    if !pulse.has_causes {
-        return Value::Null;
-    }
-    let recorder = &pulse.latency[op.index()];
+/// What all requests of a kind waited for together, and their own service.
+fn waiting(recorder: &LatencyRecorder) -> Value {
     let waited = recorder.waited();
     let all: u128 = waited.iter().map(|[direct, _]| u128::from(*direct)).sum();
     let service = recorder.histogram().sum().saturating_sub(all);

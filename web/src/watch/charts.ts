@@ -1,24 +1,23 @@
 import { h } from "../dom";
-import { axisTime, compact, plain, rate, time, type Format } from "../format";
+import type { Format } from "../format";
 import { liveChart, type ChartSeries, type ChartSpec } from "../parts/chart";
-import { ink } from "../theme";
-import type { Num, Op } from "../types";
+import type { Num } from "../types";
 import type { Part } from "./figures";
-import { depth, perSecond, recent } from "./interval";
 import type { Live } from "./types";
 
 /** Seconds that the charts reach back, and those they show at least. */
 const REACH = 300;
 const LEAST = 60;
 
-interface Curve {
+/** A line, and its value by the last answers. */
+export interface Curve {
   label: string;
   color: () => string;
   dash?: number[];
   of: (answers: readonly Live[]) => Num;
 }
 
-interface Panel {
+export interface Panel {
   title: string;
   curves: Curve[];
   format: Format;
@@ -32,79 +31,10 @@ const ago: Format = (value) => {
   return back === 0 ? "now" : back % 60 === 0 ? `-${back / 60} min` : `-${back} s`;
 };
 
-const speed =
-  (of: (live: Live) => number) =>
-  (answers: readonly Live[]): Num => {
-    const [older, newer] = [answers.at(-2), answers.at(-1)];
-    return older && newer ? perSecond(newer, older, of) : null;
-  };
-
-const latency = (op: Op, colour: () => string): Curve[] =>
-  [
-    { label: "p50", key: "p50" },
-    { label: "p99", key: "p99", dash: [6, 3] },
-    { label: "p99.9", key: "p999", dash: [2, 3] },
-  ].map(({ label, key, ...rest }) => ({ label, color: colour, of: (answers) => recent(answers, op, key), ...rest }));
-
-const read = (): string => ink().read;
-const write = (): string => ink().write;
-
-const PANELS: readonly Panel[] = [
-  {
-    title: "Requests a second",
-    curves: [
-      { label: "read", color: read, of: speed((live) => live.requests.read.requests) },
-      { label: "write", color: write, dash: [6, 3], of: speed((live) => live.requests.write.requests) },
-      { label: "trim, flush", color: () => ink().text, dash: [2, 3], of: speed((live) => live.requests.trim.requests + live.requests.flush.requests) },
-    ],
-    format: plain,
-    axis: compact,
-    scale: "linear",
-  },
-  {
-    title: "Bytes a second",
-    curves: [
-      { label: "read", color: read, of: speed((live) => live.requests.read.bytes) },
-      { label: "write", color: write, dash: [6, 3], of: speed((live) => live.requests.write.bytes) },
-    ],
-    format: rate,
-    axis: compact,
-    scale: "linear",
-  },
-  { title: "Latency of writes", curves: latency("write", write), format: time, axis: axisTime, scale: "log" },
-  { title: "Latency of reads", curves: latency("read", read), format: time, axis: axisTime, scale: "log" },
-  {
-    title: "Queue depth, mean",
-    curves: [
-      {
-        label: "requests",
-        color: () => ink().text,
-        of: (answers) => {
-          const [older, newer] = [answers.at(-2), answers.at(-1)];
-          return older && newer ? depth(newer, older) : null;
-        },
-      },
-    ],
-    format: plain,
-    axis: compact,
-    scale: "linear",
-  },
-  {
-    title: "Flash programs a second",
-    curves: [
-      { label: "host", color: () => ink().host, of: speed((live) => live.flash.programs["host"] ?? 0) },
-      { label: "gc", color: () => ink().gc, dash: [6, 3], of: speed((live) => live.flash.programs["gc"] ?? 0) },
-    ],
-    format: plain,
-    axis: compact,
-    scale: "linear",
-  },
-];
-
 /** The last minutes as curves. */
-export function charts(): Part & { clear: () => void } {
+export function charts(panels: readonly Panel[]): Part & { clear: () => void } {
   const seen: number[] = [];
-  const drawn = PANELS.map((panel) => {
+  const drawn = panels.map((panel) => {
     const series = panel.curves.map((curve): ChartSeries => ({
       label: curve.label,
       color: curve.color,

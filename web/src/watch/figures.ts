@@ -48,7 +48,7 @@ export function tiles(): Part {
   const element = h(
     "div",
     { class: "tiles" },
-    tile("Requests a second", now.iops, [["reads", now.read], ["writes", now.write], ["in simulated time", now.simulated]]),
+    tile("Requests a second", now.iops, [["reads", now.read], ["writes", now.write], ["simulated", now.simulated]]),
     tile("Bytes a second", now.moved, [["read", now.readBytes], ["written", now.writeBytes]]),
     tile("Write latency, p99", now.write99, [["median", now.write50]]),
     tile("Read latency, p99", now.read99, [["median", now.read50]]),
@@ -80,8 +80,8 @@ export function tiles(): Part {
   return { element, update };
 }
 
-/** Sums since the server began: what `ctl stats` says. */
-export function totals(): Part {
+/** Sums since something began: of a served drive what `ctl stats` says. */
+export function totals(since = "Since the server began"): Part {
   const columns = ["requests", "failed", "bytes", "mean", "p50", "p99", "p999", "max"] as const;
   const cells = OPS.map((op) =>
     columns.map((column) => {
@@ -90,7 +90,7 @@ export function totals(): Part {
     }),
   );
   const element = table(
-    "Since the server began",
+    since,
     ["", "Requests", "Failed", "Bytes", "Mean", "p50", "p99", "p99.9", "Longest"],
     OPS.map((op, row): Child[] => [op, ...(cells[row] ?? []).map((cell) => cell.element)]),
     { wide: true, short: true },

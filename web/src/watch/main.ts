@@ -1,20 +1,12 @@
-import { append, h, section } from "../dom";
-import { seconds, size } from "../format";
-import { charts } from "./charts";
+import { append, h } from "../dom";
 import { get } from "./connection";
-import { controls } from "./controls";
-import { health, tiles, totals, type Part } from "./figures";
-import { maps } from "./maps";
-import type { Live, Maps } from "./types";
-import { waits } from "./waits";
+import { driveView } from "./drive";
+import { progressView } from "./progress";
+import type { State, View } from "./types";
 
 /** Milliseconds between two answers, and how much longer it may become when nobody answers. */
 const EVERY = 1_000;
 const LONGEST = 8_000;
-/** Answers to a look at the maps. */
-const MAPS_EVERY = 2;
-/** Answers that are kept: percentiles of few requests reach back so far. */
-const KEPT = 11;
 
 interface Connection {
   element: HTMLElement;
@@ -45,56 +37,37 @@ function connection(): Connection {
     if (since) return;
     since = new Date();
     said.classList.add("bad");
-    said.textContent = `No answer since ${since.toLocaleTimeString("en-GB")} (${why}). The numbers are those of before; it is tried again and again.`;
+    said.textContent = `No answer since ${since.toLocaleTimeString("en-GB")} (${why}). The numbers are those of before; what is watched may have ended. It is tried again and again.`;
   };
   return { element: h("p", { class: "connection" }, said, pause), isPaused: () => paused, fine, lost };
 }
 
 function begin(root: HTMLElement): void {
   const link = connection();
-  const lines = charts();
-  const blocks = maps();
-  const name = h("span", { class: "num" });
-  const facts = h("p", { class: "lead" });
-  let soon = (): void => undefined;
-  const parts: readonly Part[] = [tiles(), totals(), health(), waits(), lines, controls(() => soon())];
-  const [now, sums, wear, why, , power] = parts;
+  const place = h("div");
   root.replaceChildren();
   append(root, [
     h("div", { class: "brand" }, h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, "live"))),
-    h("p", { class: "headline" }, h("span", { class: "under" }, "stack"), name),
-    facts,
     link.element,
-    section(null, "now", "Now", null, now?.element ?? null, sums?.element ?? null),
-    section(null, "time", "Over the last minutes", "By the clock of the server; latencies and queue depth are in the drive's simulated time.", lines.element),
-    section(null, "why", "What requests wait for", "Mean time of a request of the last seconds, split by what was directly in the way.", why?.element ?? null),
-    section(null, "maps", "Maps of the drive", null, blocks.element),
-    section(null, "health", "Health", null, wear?.element ?? null),
-    section(null, "power", "Power and faults", null, power?.element ?? null),
+    place,
   ]);
-  let answers: Live[] = [];
-  let turn = 0;
+  let soon = (): void => undefined;
+  let view: View | null = null;
+  let kind = "";
   let wait = EVERY;
   let timer = 0;
-  const take = (live: Live): void => {
-    // Another server, whose sums begin anew.
-    if (live.wall_s < (answers.at(-1)?.wall_s ?? 0)) {
-      answers = [];
-      lines.clear();
-    }
-    answers = [...answers, live].slice(-KEPT);
-    name.textContent = live.stack;
-    facts.textContent = `${size(live.bytes)}, served for ${seconds(Math.floor(live.wall_s))}. ${live.time.meaning}`;
-    document.title = `${live.stack}: nandarium live`;
-    for (const part of parts) part.update(answers);
-  };
   const look = async (): Promise<void> => {
     clearTimeout(timer);
     try {
       if (!link.isPaused() && !document.hidden) {
-        take(await get<Live>("state.json"));
-        if (turn % MAPS_EVERY === 0) blocks.update(await get<Maps>("maps.json"));
-        turn += 1;
+        const state = await get<State>("state.json");
+        // Another kind of work may be watched on the port that was free.
+        if (!view || state.schema !== kind) {
+          kind = state.schema;
+          view = kind.startsWith("nandarium.progress/") ? progressView() : driveView(() => soon());
+          place.replaceChildren(view.element);
+        }
+        document.title = `${await view.take(state)}: nandarium live`;
       }
       link.fine();
       wait = EVERY;

@@ -42,6 +42,43 @@ export interface Live {
   ocp_log: Record<string, number | { hi: number; lo: number }>;
 }
 
+/** What is known of a phase's requests so far; a part of what a served drive tells. */
+export type Measured = Pick<Live, "wall_s" | "simulated_ns" | "requests" | "latency_ns" | "waiting_ns">;
+
+/** The table of a sweep as far as it is known. */
+export interface Table {
+  statuses: Record<string, number>;
+  head: string[];
+  rows: string[][];
+  left_out: number;
+  recommendations: { panel: string; said: string }[];
+}
+
+/** How far a run or a sweep is, `nandarium.progress/1`. */
+export interface Progress {
+  schema: string;
+  kind: string;
+  name: string;
+  unit: string;
+  phase: string;
+  done: number;
+  all: Num;
+  elapsed_s: number;
+  per_second: Num;
+  left_s: Num;
+  measured: Measured | null;
+  table: Table | null;
+}
+
+export type State = Live | Progress;
+
+/** The page of one kind of answer. */
+export interface View {
+  element: HTMLElement;
+  /** Shows an answer; its name. */
+  take: (state: State) => Promise<string>;
+}
+
 export interface Maps {
   wear: BlockMap;
   valid: BlockMap | null;

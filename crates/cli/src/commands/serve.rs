@@ -3,9 +3,9 @@
 use super::results;
 use crate::arguments::{ServeArguments, ServerArguments, WatchArguments};
 use crate::failure::Failure;
-use crate::{output, settings, watch};
+use crate::{output, progress, settings, watch};
 use drive::Drive;
-use live::{Access, ControlSocket, Source, Watching};
+use live::{ControlSocket, Source};
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -58,31 +58,6 @@ fn pace(text: &str) -> Result<Pace, Failure> {
     }
 }
 
-/// Lets somebody watch a source, if the user wants that.
-///
-/// # Errors
-/// The address cannot be had, or the token will not do.
-pub fn watched(
-    arguments: &WatchArguments,
-    quiet: bool,
-    source: impl FnOnce() -> Box<dyn Source>,
-) -> Result<Option<Watching>, Failure> {
-    let Some(address) = arguments.watch else { return Ok(None) };
-    if quiet && !address.ip().is_loopback() && arguments.watch_token.is_none() {
-        return Err(Failure::usage(format!(
-            "--watch {address}: others reach that address, and with --quiet nobody would learn the token: give one \
-             with --watch-token TOKEN"
-        )));
-    }
-    let access = Access::new(address, arguments.watch_token.clone())
-        .map_err(|error| Failure::usage(format!("--watch-token: {error}")))?;
-    let watching = Watching::begin(access, source()).map_err(Failure::failed)?;
-    if !quiet {
-        output::complain(&format!("watch: {}", watching.url()));
-    }
-    Ok(Some(watching))
-}
-
 /// Serves a target until somebody says stop. `watch`: where it can be watched; `command` is one that its control
 /// socket takes, for a hint.
 pub fn run(
@@ -115,7 +90,7 @@ pub fn run(
         ));
     }
     let source = || -> Box<dyn Source> { Box::new(ControlSocket::new(control)) };
-    let watching = watch.map(|watch| watched(watch, arguments.quiet, source)).transpose()?;
+    let watching = watch.map(|watch| progress::watched_by(watch, arguments.quiet, source)).transpose()?;
     let served = server.run(watch::stop()).map_err(Failure::failed);
     drop(watching);
     served

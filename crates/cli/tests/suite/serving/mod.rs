@@ -6,7 +6,7 @@ mod limits;
 mod remapped;
 mod room;
 mod torture;
-mod watching;
+pub mod watching;
 
 use crate::support::nandarium;
 use std::fs;

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A port that nobody listens on.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -32,11 +32,11 @@ fn http(port: u16, request: &str, headers: &[&str], body: &str) -> (u16, String,
     (status, head.to_lowercase(), body.to_owned())
 }
 
-fn get(port: u16, path: &str) -> (u16, String, String) {
+pub fn get(port: u16, path: &str) -> (u16, String, String) {
     http(port, &format!("GET {path} HTTP/1.1"), &[], "")
 }
 
-fn command(port: u16, line: &str) -> (u16, Value) {
+pub fn command(port: u16, line: &str) -> (u16, Value) {
     let body = json!({ "command": line }).to_string();
     let (status, _, body) = http(port, "POST /command HTTP/1.1", &["Content-Type: application/json"], &body);
     (status, serde_json::from_str(&body).unwrap())
