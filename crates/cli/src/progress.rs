@@ -16,7 +16,13 @@ const SCHEMA: &str = "nandarium.progress/1";
 const TABLE_AGE: Duration = Duration::from_secs(2);
 
 /// Makes the table of a sweep as far as it is known.
-type Table = Box<dyn Fn() -> Value + Send>;
+type Make = Box<dyn Fn() -> Value + Send>;
+
+/// How a table is made, and what was made last.
+struct Table {
+    make: Make,
+    made: Option<(Instant, Value)>,
+}
 
 /// What is known, for those who watch. The work writes it; a thread of the watchers reads it.
 pub struct Board {
@@ -29,7 +35,7 @@ pub struct Board {
     /// Somebody has asked since measurements were copied the last time: otherwise they are not.
     is_asked: AtomicBool,
     told: Mutex<Told>,
-    table: Mutex<Option<(Table, Option<(Instant, Value)>)>>,
+    table: Mutex<Option<Table>>,
 }
 
 impl std::fmt::Debug for Board {
@@ -65,8 +71,8 @@ impl Board {
     }
 
     /// With a table that is made anew now and then, when somebody asks.
-    pub fn with_table(self: Arc<Self>, table: Table) -> Arc<Self> {
-        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some((table, None));
+    pub fn with_table(self: Arc<Self>, make: Make) -> Arc<Self> {
+        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(Table { make, made: None });
         self
     }
 
@@ -120,7 +126,7 @@ impl Board {
 
     fn table(&self) -> Value {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((make, made)) = &mut *table else { return Value::Null };
+        let Some(Table { make, made }) = &mut *table else { return Value::Null };
         match made {
             Some((when, value)) if when.elapsed() < TABLE_AGE => value.clone(),
             _ => made.insert((Instant::now(), make())).1.clone(),

@@ -175,7 +175,7 @@ impl sweep::Monitor for Runs {
     fn begin(&self, runs: usize, found: usize) {
         self.bar.set_length((runs - found) as u64);
         if let Some(board) = &self.board {
-            board.begin("runs", Some((runs - found) as u64));
+            board.begin("running", Some((runs - found) as u64));
         }
         self.bar.enable_steady_tick(std::time::Duration::from_secs(1));
         if found > 0 && !self.quiet {

@@ -132,7 +132,7 @@ fn is_same(given: &str, wanted: &str) -> bool {
 fn made_up() -> Result<String, AccessError> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The state of a drive as metrics: OpenMetrics, and the older text form of Prometheus.
+//! The state of a drive as metrics: `OpenMetrics`, and the older text form of Prometheus.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, prometheus_text, text};
@@ -41,14 +41,15 @@ const BOUNDS: [u64; 22] = [
 /// A form of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
-    /// OpenMetrics 1.0.0.
+    /// `OpenMetrics` 1.0.0.
     OpenMetrics,
     /// The text form 0.0.4 of Prometheus.
     Prometheus,
 }
 
 impl Exposition {
-    /// What the `Accept` of a request asks for: OpenMetrics where it is named, otherwise the form that everybody reads.
+    /// What the `Accept` of a request asks for: `OpenMetrics` where it is named, otherwise the form that everybody
+    /// reads.
     pub fn accepted(accept: &str) -> Self {
         let is_named = accept.split(',').any(|kind| {
             let mut parts = kind.split(';').map(str::trim);

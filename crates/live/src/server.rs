@@ -173,10 +173,11 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
 
 async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {
     let (head, body) = request.into_parts();
-    let is_post = head.uri.path() == "/command";
+    let is_look = [Method::GET, Method::HEAD].contains(&head.method);
+    let is_command = head.method == Method::POST && head.uri.path() == "/command";
     let mut answer = if let Err((status, problem)) = shared.access.check(&head.method, &head.uri, &head.headers) {
         text(status, problem)
-    } else if ![Method::GET, Method::HEAD].contains(&head.method) && !(is_post && head.method == Method::POST) {
+    } else if !is_look && !is_command {
         text(StatusCode::METHOD_NOT_ALLOWED, "ask with GET; commands are a POST to /command")
     } else {
         match head.uri.path() {
@@ -187,7 +188,7 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {
                 let accepted = head.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
                 metrics(Exposition::accepted(accepted), ask(&shared, Kept::state).await)
             }
-            "/command" if head.method == Method::POST => command(&shared, body).await,
+            "/command" if is_command => command(&shared, body).await,
             "/command" => text(StatusCode::METHOD_NOT_ALLOWED, "a command is a POST"),
             _ => text(StatusCode::NOT_FOUND, "there are: /, /state.json, /maps.json, /metrics, and POST /command"),
         }

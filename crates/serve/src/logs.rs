@@ -1,4 +1,4 @@
-//! What a served drive would say of itself on the log pages that tools for NVMe drives read, under the names that
+//! What a served drive would say of itself on the log pages that tools for drives read, under the names that
 //! nvme-cli prints them by. What no simulation can know, such as a temperature, is not there.
 
 use drive::{Blocks, Drive, Pulse, Smart};

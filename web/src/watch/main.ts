@@ -42,6 +42,13 @@ function connection(): Connection {
   return { element: h("p", { class: "connection" }, said, pause), isPaused: () => paused, fine, lost };
 }
 
+/** Why there was no answer; browsers have words of their own for what never reached a server. */
+function reason(error: unknown): string {
+  if (error instanceof TypeError) return "it cannot be reached";
+  if (error instanceof DOMException) return "it takes too long";
+  return error instanceof Error ? error.message : String(error);
+}
+
 function begin(root: HTMLElement): void {
   const link = connection();
   const place = h("div");
@@ -72,7 +79,7 @@ function begin(root: HTMLElement): void {
       link.fine();
       wait = EVERY;
     } catch (error) {
-      link.lost(error instanceof Error ? error.message : String(error));
+      link.lost(reason(error));
       wait = Math.min(LONGEST, wait * 2);
     }
     timer = window.setTimeout(() => void look(), wait);

@@ -31,8 +31,8 @@ function bar(): { element: HTMLElement; update: (state: Progress) => void } {
     done.set(state.done);
     all.set(state.all);
     speed.set(state.per_second);
-    left.set(state.left_s === null ? null : Math.round(state.left_s));
-    elapsed.set(Math.round(state.elapsed_s));
+    left.set(state.left_s === null ? null : Math.ceil(state.left_s));
+    elapsed.set(Math.ceil(state.elapsed_s));
     words.textContent = state.all ? `${state.unit} (${percent(state.done / state.all)})` : state.unit;
     if (state.all) {
       gauge.max = state.all;
@@ -57,7 +57,7 @@ function combinations(): { element: HTMLElement; update: (known: Table) => void 
     shown = text;
     statuses.textContent = Object.entries(known.statuses).map(([status, runs]) => `${runs} ${status}`).join(", ");
     said.replaceChildren(...known.recommendations.map(({ panel, said: advice }) => h("p", {}, h("strong", {}, panel), ": ", advice)));
-    const body = known.rows.map((row): Child[] => row.map((cell) => (cell === "*" ? "nothing beats it so far" : cell)));
+    const body = known.rows.map((row): Child[] => row.map((cell) => (cell === "*" ? "unbeaten" : cell)));
     const more = known.left_out > 0 ? empty(`${known.left_out} more combinations will be in summary.csv.`) : null;
     rows.replaceChildren(table("Combinations", known.head, body, { wide: true, short: true }));
     if (more) rows.append(more);
@@ -81,7 +81,7 @@ export function progressView(): View {
     section(null, "time", "Over the last minutes", time, lines.element),
     section(null, "why", "What requests wait for", "Mean time of a request of the last seconds, split by what was directly in the way.", why.element),
   );
-  const known = section(null, "sweep", "Runs so far", "As the sweep prints it in the end: values, and what nothing beats.", many.element);
+  const known = section(null, "sweep", "Runs so far", "As the sweep prints it in the end; what nothing beats so far is unbeaten.", many.element);
   const element = h("div", {}, h("p", { class: "headline" }, kind, name), section(null, "progress", "Progress", null, how.element), measured, known);
   let answers: Live[] = [];
   const take = async (state: State): Promise<string> => {

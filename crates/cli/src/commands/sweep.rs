@@ -240,8 +240,10 @@ fn shown(swept: &Swept<'_>) -> Vec<&'static Metric> {
 fn table(swept: &Swept<'_>) -> String {
     let mut table = Table::new(2 + swept.grid.plan.axes.len());
     let (head, rows) = cells(swept);
-    table.row(head.into_iter());
-    rows.into_iter().for_each(|row| table.row(row.into_iter()));
+    table.row(head);
+    for row in rows {
+        table.row(row);
+    }
     let left_out = swept.all.len().saturating_sub(MOST_LINES);
     let rest =
         if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
