@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -239,11 +238,11 @@ fn queried() -> Vec<String> {
     names
 }
 
-/// The program, of the system or fetched by `make setup`.
-fn prometheus() -> PathBuf {
+/// A program of Prometheus, of the system or fetched by `make setup`.
+fn prometheus(name: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin("nandarium");
-    let fetched = program.ancestors().nth(2).unwrap().join("clients/usr/bin/prometheus");
-    if fetched.exists() { fetched } else { "prometheus".into() }
+    let fetched = program.ancestors().nth(2).unwrap().join("clients/usr/bin").join(name);
+    Command::new(if fetched.exists() { fetched } else { name.into() })
 }
 
 /// It ends with the test.
@@ -268,7 +267,7 @@ fn prometheus_scrapes_every_metric_that_the_dashboard_asks_for() {
     fs::write(&config, scrape).unwrap();
     let own = free_port();
     let log = fs::File::create(serving.path("prometheus.log")).unwrap();
-    let child = Command::new(prometheus())
+    let child = prometheus("prometheus")
         .arg(format!("--config.file={}", config.display()))
         .arg(format!("--storage.tsdb.path={}", data.display()))
         .arg(format!("--web.listen-address=127.0.0.1:{own}"))
@@ -276,6 +275,11 @@ fn prometheus_scrapes_every_metric_that_the_dashboard_asks_for() {
         .stderr(log)
         .spawn();
     let _scraper = Scraper(child.expect("prometheus is missing: `make setup` fetches it"));
+    let written = serving.path("metrics");
+    fs::write(&written, get(port, "/metrics").2).unwrap();
+    let checked = prometheus("promtool").args(["check", "metrics"]).stdin(fs::File::open(&written).unwrap()).output();
+    let checked = checked.expect("promtool is missing: `make setup` fetches it");
+    assert!(checked.status.success() && checked.stderr.is_empty(), "{}", String::from_utf8_lossy(&checked.stderr));
     let ask = |query: &str| -> Value {
         let (status, _, body) = get(own, &format!("/api/v1/query?query={query}"));
         let body = body.find('{').map_or("", |at| &body[at..]);
