@@ -69,7 +69,10 @@ export function charts(panels: readonly Panel[]): Part & { clear: () => void } {
     const x = seen.map((wall) => wall - now);
     for (const { panel, spec, chart } of drawn) {
       spec.series.forEach((series, index) => {
-        series.values = [...series.values, panel.curves[index]?.of(answers) ?? null].slice(-seen.length);
+        const value = panel.curves[index]?.of(answers) ?? null;
+        // Zero, as of a write that a buffer takes at once, has no place on a logarithmic axis.
+        const drawn = panel.scale === "log" && value === 0 ? null : value;
+        series.values = [...series.values, drawn].slice(-seen.length);
       });
       spec.x = x;
       spec.xRange = [-Math.max(LEAST, Math.ceil(-(x[0] ?? 0) / 30) * 30), 0];
