@@ -45,6 +45,9 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 # What the tests run beside the program: a browser for the report page, clients for the block device server.
 CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs
 
+# What scrapes the metrics of a served drive. Only its program is taken out of the package: installed, it would serve on a port of its own.
+SCRAPER := $(TARGET)/clients/usr/bin/prometheus
+
 # The first Python that is new enough and can make virtual environments.
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
   "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$name" && break; done)
@@ -53,12 +56,19 @@ setup:
 	@missing=(); [[ -n "$(CHROMIUM)" ]] || missing+=(chromium); \
 	for client in $(CLIENTS); do PATH="$$PATH:/usr/sbin:/sbin" command -v "$${client%%:*}" >/dev/null || missing+=("$${client##*:}"); done; \
 	[[ -n "$(PYTHON)" ]] || missing+=(python3-venv); \
-	if [[ "$${#missing[@]}" == 0 ]]; then exit 0; fi; \
-	if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
+	if [[ "$${#missing[@]}" == 0 ]]; then :; \
+	elif [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"; \
 	else \
 	  echo "the tests need these packages: install them (apt-get install $${missing[*]});" >&2; \
 	  echo "where the browser is elsewhere, give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
+	fi
+	@if ! command -v prometheus >/dev/null && [[ ! -x $(SCRAPER) ]]; then \
+	  command -v apt-get >/dev/null || { echo "the tests need Prometheus: put its program into the path, or at $(SCRAPER)" >&2; exit 1; }; \
+	  mkdir -p $(TARGET)/clients && cd $(TARGET)/clients; \
+	  fetch() { apt-get download -qq prometheus 2>fetch.log; }; \
+	  fetch || { apt-get update -qq && fetch; } || { cat fetch.log >&2; echo "Prometheus could not be fetched: put its program into the path" >&2; exit 1; }; \
+	  dpkg-deb -x prometheus_*.deb . && rm -r prometheus_*.deb usr/share; \
 	fi
 
 # A lock file that is behind is brought up to date in silence, with whatever is new on that day: nothing would be pinned.
@@ -112,6 +122,7 @@ page-test: $(BUILT)
 	rm $(PAGES)/life/report.html
 	pages="$$(realpath $(PAGES))"; \
 	  cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" PAGES="$$pages" npm run --silent test:pages
+	program="$$(realpath $(NANDARIUM))"; cd web && NANDARIUM="$$program" CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm run --silent test:watch
 
 VENV := $(TARGET)/python
 # As the tests, with debug assertions: what they have compiled is not compiled again. `pip install .` alone builds for speed.

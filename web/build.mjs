@@ -1,6 +1,8 @@
-// Builds the three files the Rust binary embeds: dist/report.js, dist/report.css and dist/template.html.
+// Builds the files the Rust binary embeds: dist/report.js, dist/report.css and dist/template.html for reports, and the page that
+// watches, dist/watch.html, with the policy it is sent with, dist/watch.csp.
 // With --tests it bundles the test files into .build/ instead.
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 
 const PLACEHOLDERS = ["/*CSS*/", "/*JS*/", "<!--TITLE-->", "/*RESULTS*/"];
@@ -31,6 +33,35 @@ if (process.argv.includes("--tests")) {
   await writeIfChanged("dist/template.html", template);
   await assertEmbeddable("dist/report.js", /<\/script|<!--|\/\*(CSS|JS|RESULTS)\*\//i);
   await assertEmbeddable("dist/report.css", /<\/style|@import|url\((?!["']?data:)|\/\*(CSS|JS|RESULTS)\*\//i);
+  await buildWatch(bundle);
+}
+
+/** The page that watches is one file as well; its policy allows its own style and script by their hashes, and nothing else. */
+async function buildWatch(bundle) {
+  const script = await build({ ...bundle, entryPoints: ["src/watch/main.ts"], format: "iife", target: "es2022" });
+  const style = await build({ ...bundle, entryPoints: ["src/style/watch.css"] });
+  const [js, css] = [script, style].map(({ outputFiles }) => outputFiles[0].text);
+  const template = await readFile("src/watch.html", "utf8");
+  for (const placeholder of ["/*CSS*/", "/*JS*/"]) {
+    if (template.split(placeholder).length !== 2) throw new Error(`watch.html needs ${placeholder} exactly once`);
+  }
+  for (const [name, text, forbidden] of [["script", js, /<\/script|<!--/i], ["style", css, /<\/style|@import|url\((?!["']?data:)/i]]) {
+    const found = forbidden.exec(text);
+    if (found) throw new Error(`the ${name} of watch.html contains ${JSON.stringify(found[0])} and cannot be embedded`);
+  }
+  const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(js)}`,
+    `style-src ${hash(css)}`,
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  await writeIfChanged("dist/watch.html", template.replace("/*CSS*/", () => css).replace("/*JS*/", () => js));
+  await writeIfChanged("dist/watch.csp", policy.join("; "));
 }
 
 /** The program that embeds the files is built anew whenever one is written. */

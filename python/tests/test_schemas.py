@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -101,6 +102,24 @@ def served(folder: Path, *arguments: str) -> Iterator[Path]:
         process.wait()
 
 
+def watched(*arguments: str, until: str) -> Any:
+    """What work tells that is watched, once this part of it is there; then the work is ended."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % probe.getsockname()[1]
+    process = subprocess.Popen([program(), *arguments, "--quiet", "--watch", address], stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(1000):
+            with suppress(OSError), urllib.request.urlopen(f"http://{address}/state.json", timeout=20) as answer:
+                if (state := json.load(answer))[until] is not None:
+                    return state
+            time.sleep(0.02)
+        raise AssertionError(f"{until} is never told")
+    finally:
+        process.kill()
+        process.wait()
+
+
 def line(control: Path, command: str) -> Any:
     """The answer of a server to a command."""
     with socket.socket(socket.AF_UNIX) as stream:
@@ -174,6 +193,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     said("run", "--timeline", str(folder / "timeline.json"), "--window", "0ms..3ms", "--requests", "300", *sets(TINY), *alone)
     made["timeline"]["window"] = read(folder / "timeline.json")
 
+    long = ("run", *sets(TINY), "--no-snapshots", "--requests", "100000000")
+    made["progress"]["run"] = watched(*long, until="measured")
+    plan.write_text(PLAN.replace("repetitions = 2", "repetitions = 500"))
+    made["progress"]["sweep"] = watched("sweep", str(plan), "--out", str(folder / "watched"), until="left_s")
+
     made["list"] = {what: said("list", *what.split()) for what in ("", "keys", "parts")}
     made["code"] = {what: said("code", *what.split()) for what in CODES}
     made["probe"]["stack"] = said("probe", "superpage", "page", "--bytes", "64KiB", *sets(TINY), "--quiet")
@@ -183,10 +207,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         lines = {"unused": line(control, "stats"), "refused": line(control, "start")}
         made["probe"]["export"] = said("probe", "superpage", export, "--yes", "--bytes", "64KiB", "--quiet")
         made["serve-stats"]["used"] = said("ctl", str(control), "stats")
-        made["smart"]["used"] = said("ctl", str(control), "smart")
+        for command in ("smart", "smart-log", "ocp-log", "live", "maps"):
+            made[command]["used"] = said("ctl", str(control), command)
         commands = ("power-cut 3", "fault die 0", "fault reads 0.1%", "power-off")
         made["ctl-done"] = {what: said("ctl", str(control), *what.split()) for what in commands}
-        lines |= {what: line(control, what) for what in ("stats", "smart", "power-on", "shut-down")}
+        lines |= {what: line(control, what) for what in ("stats", "smart", "smart-log", "ocp-log", "live", "maps", "power-on", "shut-down")}
     made["result"]["served"] = read(folder / "served/result.json")
 
     drive = folder / "hard.img"
@@ -230,6 +255,11 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     assert {"result" in run for run in documents["sweep-run"].values()} == {True, False}
     stats = documents["serve-stats"]["used"]["since_start"]
     assert stats["latency_ns"]["write"] is not None and stats["latency_ns"]["trim"] is None
+    progress = documents["progress"]
+    assert progress["run"]["table"] is None and progress["sweep"]["measured"] is None and progress["sweep"]["table"]["rows"]
+    live = documents["live"]["used"]
+    assert live["waf_bytes"] > 0 and live["waiting_ns"]["write"]["service"] > 0 and live["latency_ns"]["write"]["histogram"]
+    assert documents["maps"]["used"]["valid"]["values"] and documents["ctl-line"]["maps"]["ok"]["valid"] is None
     assert {len(check) for check in documents["hard-check"].values()} == {2, 26}
 
 

@@ -97,7 +97,12 @@ export class Browser {
     return new Browser(folder, context);
   }
 
-  async open(file: string, { width, height, scheme }: Viewport): Promise<Opened> {
+  async open(file: string, viewport: Viewport): Promise<Opened> {
+    return this.visit(pathToFileURL(file).href, viewport, /^(file|data):/);
+  }
+
+  /** Opens a page; requests to what `allowed` does not match are complained of. */
+  async visit(url: string, { width, height, scheme }: Viewport, allowed: RegExp): Promise<Opened> {
     const page = await this.context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => {
@@ -106,11 +111,11 @@ export class Browser {
     });
     page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
     page.on("request", (request) => {
-      if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`);
+      if (!allowed.test(request.url())) complaints.push(`request: ${request.url()}`);
     });
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: scheme });
-    await page.goto(pathToFileURL(file).href);
+    await page.goto(url);
     await page.waitForSelector("h1");
     // Charts are drawn by a resize observer, one frame after the layout.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));

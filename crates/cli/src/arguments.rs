@@ -12,7 +12,7 @@ pub use fitting::{FitArguments, MeasureArguments};
 pub use living::{LifeArguments, LifeQuestion, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
-    ServerArguments,
+    ServerArguments, WatchArguments,
 };
 pub use sweeping::SweepArguments;
 pub use torturing::TortureArguments;
@@ -150,6 +150,9 @@ pub struct RunArguments {
     /// What is drawn over time.
     #[command(flatten)]
     pub drawing: TimelineArguments,
+    /// Let browsers and Prometheus watch.
+    #[command(flatten)]
+    pub watch: WatchArguments,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,

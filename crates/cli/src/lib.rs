@@ -12,6 +12,7 @@ mod memory;
 mod output;
 mod page;
 mod panics;
+mod progress;
 mod provenance;
 mod settings;
 mod table;

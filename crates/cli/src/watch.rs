@@ -1,12 +1,14 @@
 //! Watching sessions and studies: progress bars on a terminal, remarks, the clock, and signals to stop.
 
+use crate::progress::Board;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repro::{Kept, Monitor};
+use simulator::run::HostMeasurements;
 use simulator::session::{Phase, Watcher};
 use std::collections::HashSet;
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Set by Ctrl-C or a request to terminate (SIGTERM, SIGHUP); a second one ends the program at once.
@@ -38,6 +40,8 @@ pub struct Stage {
     has_remarks: bool,
     /// Those that were made: stacks of a comparison have much in common.
     remarked: Mutex<HashSet<String>>,
+    /// What others watch it on.
+    board: Option<Arc<Board>>,
 }
 
 impl Stage {
@@ -47,7 +51,12 @@ impl Stage {
         if quiet || !std::io::stderr().is_terminal() {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bars, quiet, remarked: Mutex::default(), has_remarks: !quiet }
+        Self { bars, quiet, remarked: Mutex::default(), has_remarks: !quiet, board: None }
+    }
+
+    /// Lets others watch it as well.
+    pub fn shown_on(self, board: Option<Arc<Board>>) -> Self {
+        Self { board, ..self }
     }
 
     /// Makes no remarks where the result, which has them as notes, is printed on the same terminal.
@@ -149,20 +158,25 @@ pub struct Runs {
     bar: ProgressBar,
     begun: Instant,
     quiet: bool,
+    /// What others watch it on.
+    board: Option<Arc<Board>>,
 }
 
 impl Runs {
     /// A bar on standard error if that is a terminal and the user wants to see it.
-    pub fn new(name: &str, quiet: bool) -> Self {
+    pub fn new(name: &str, quiet: bool, board: Option<Arc<Board>>) -> Self {
         let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go")
             .with_prefix(name.to_owned());
-        Self { bar, begun: Instant::now(), quiet }
+        Self { bar, begun: Instant::now(), quiet, board }
     }
 }
 
 impl sweep::Monitor for Runs {
     fn begin(&self, runs: usize, found: usize) {
         self.bar.set_length((runs - found) as u64);
+        if let Some(board) = &self.board {
+            board.begin("running", Some((runs - found) as u64));
+        }
         self.bar.enable_steady_tick(std::time::Duration::from_secs(1));
         if found > 0 && !self.quiet {
             crate::output::complain(&format!("{found} of {runs} runs are done already or cannot be built"));
@@ -171,6 +185,9 @@ impl sweep::Monitor for Runs {
 
     fn ended(&self, run: &sweep::Run, outcome: &sweep::Outcome) {
         self.bar.inc(1);
+        if let Some(board) = &self.board {
+            board.reach(self.bar.position());
+        }
         tracing::info!("{} ended: {}", run.address, outcome.status.name());
     }
 
@@ -296,11 +313,17 @@ impl Watcher for Session<'_> {
             Some(requests) => self.bar.set_length(requests),
             None => self.bar.unset_length(),
         }
+        if let Some(board) = &self.stage.board {
+            board.begin(phase.name(), requests);
+        }
         tracing::info!(phase = phase.name(), requests, "{:.3} s", self.seconds());
     }
 
     fn progress(&mut self, done: u64) -> bool {
         self.bar.set_position(done);
+        if let Some(board) = &self.stage.board {
+            board.reach(done);
+        }
         self.lines.tell(LINE_EVERY, || {
             let (name, count) = (self.bar.prefix(), crate::table::count(done));
             match self.phase {
@@ -316,6 +339,12 @@ impl Watcher for Session<'_> {
 
     fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
+    }
+
+    fn measured(&mut self, sheet: &HostMeasurements) {
+        if let Some(board) = &self.stage.board {
+            board.measured(sheet);
+        }
     }
 
     fn remark(&mut self, text: &str) {

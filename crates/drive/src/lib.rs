@@ -48,11 +48,13 @@ mod host;
 mod image;
 mod measure;
 mod requests;
+mod watched;
 
 pub use error::DriveError;
 pub use fault::Fault;
 pub use image::FileDamage;
 pub use measure::Smart;
-pub use metrics::RunResult;
+pub use metrics::{LatencyRecorder, OpTotals, RunResult};
 pub use requests::Drive;
 pub use simulator::Completions;
+pub use watched::{BlockMaps, Blocks, Pulse};

@@ -12,12 +12,18 @@ use units::Nanos;
 
 /// Measurements under way.
 pub(crate) struct Measuring {
-    sheet: HostMeasurements,
+    pub(crate) sheet: HostMeasurements,
     counting: Counting,
     /// Flash commands before they began.
-    before: Counters,
+    pub(crate) before: Counters,
     /// Power cuts before they began.
     cuts_before: u64,
+    /// Simulated time with requests under way, ns.
+    pub(crate) busy: Nanos,
+    /// Requests under way, times how long they were, ns.
+    pub(crate) occupied: u128,
+    /// When they last took something, since they began, ns.
+    looked: Nanos,
 }
 
 impl Measuring {
@@ -26,6 +32,9 @@ impl Measuring {
         let now = host.device().now();
         let outstanding = host.outstanding() + completions.done.len() as u32;
         let elapsed = before + now - self.sheet.started;
+        let passed = elapsed - std::mem::replace(&mut self.looked, elapsed);
+        self.busy += if outstanding > 0 { passed } else { 0 };
+        self.occupied += u128::from(passed) * u128::from(outstanding);
         let (drive, so_far) = (host.drive(), &self.before.programs);
         self.sheet.take(completions, now, elapsed, outstanding, self.counting, || {
             let programs = &drive.flash().state().counters.programs;
@@ -43,6 +52,9 @@ impl Drive {
             counting: Counting { page_shift: sectors_per_page.trailing_zeros(), timed: true },
             before: self.flash().map_or_else(Counters::default, |state| state.counters.clone()),
             cuts_before: self.power_cuts(),
+            busy: 0,
+            occupied: 0,
+            looked: 0,
         }));
     }
 
@@ -87,7 +99,7 @@ impl Drive {
 }
 
 /// Commands since some moment.
-fn since(now: &Counters, before: &Counters) -> Counters {
+pub(crate) fn since(now: &Counters, before: &Counters) -> Counters {
     let by_cause = |now: &[u64; units::DIE_CAUSES], before: &[u64; units::DIE_CAUSES]| {
         std::array::from_fn(|cause| now[cause] - before[cause])
     };

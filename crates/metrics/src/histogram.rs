@@ -89,6 +89,11 @@ impl Histogram {
         self.count
     }
 
+    /// Sum of the durations, ns.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Mean duration, ns; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }

@@ -157,6 +157,17 @@ impl LatencyRecorder {
         }
     }
 
+    /// Waiting of all requests together by direct blocker and by root cause, ns, indexed by [`Wait::index`].
+    pub fn waited(&self) -> [[Nanos; 2]; WAIT_KINDS] {
+        let mut sums = [[0; 2]; WAIT_KINDS];
+        for (bucket, _) in self.histogram.filled() {
+            for (sum, [direct, root]) in sums.iter_mut().zip(&self.waits[bucket]) {
+                *sum = [sum[0] + direct, sum[1] + root];
+            }
+        }
+        sums
+    }
+
     /// Means over the slowest `share` of the requests (1 is all), rounded up to a whole request. Of the fastest bucket
     /// among these only as many requests count as are wanted, each with the mean of that bucket.
     pub fn tail(&self, share: f64) -> Tail {

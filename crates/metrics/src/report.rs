@@ -293,19 +293,11 @@ impl RunResult {
     }
 
     fn heatmaps_json(&self) -> Value {
-        let (pages_per_block, blocks_per_die) = self.shape;
-        let wear: Vec<_> = self.erases.iter().map(|erases| erases.map(f64::from)).collect();
-        let usable = |block: usize| self.erases.get(block).copied().flatten().is_some();
-        let valid: Vec<_> = self
-            .valid
-            .iter()
-            .enumerate()
-            .map(|(block, valid)| usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block)))
-            .collect();
+        let [wear, valid] = block_maps(&self.erases, &self.valid, self.shape, MAP_COLUMNS);
         let rows = self.addresses.rows();
         json!({
-            "wear": block_map(&wear, blocks_per_die),
-            "valid": block_map(&valid, blocks_per_die),
+            "wear": wear,
+            "valid": valid,
             "address": {
                 "rows": rows,
                 "address_bins": self.addresses.bins,
@@ -321,9 +313,21 @@ impl RunResult {
 /// Most columns of a block map; neighbouring blocks are averaged beyond it.
 const MAP_COLUMNS: usize = 1024;
 
-fn block_map(values: &[Option<f64>], blocks_per_die: u32) -> Value {
+/// Two maps of blocks, a row for each die, as the result has them: erases, and the valid share of the pages. `erases`:
+/// of each block, `None` for one that must not be used; `valid`: pages of each block; `shape`: pages of a block, and
+/// blocks of a die. Beyond `most` columns neighbouring blocks are averaged.
+pub fn block_maps(erases: &[Option<u32>], valid: &[u16], shape: (u32, u32), most: usize) -> [Value; 2] {
+    let (pages_per_block, blocks_per_die) = shape;
+    let wear: Vec<_> = erases.iter().map(|erases| erases.map(f64::from)).collect();
+    let usable = |block: usize| erases.get(block).copied().flatten().is_some();
+    let share = |(block, valid): (usize, &u16)| usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block));
+    let valid: Vec<_> = valid.iter().enumerate().map(share).collect();
+    [wear, valid].map(|values| block_map(&values, blocks_per_die, most))
+}
+
+fn block_map(values: &[Option<f64>], blocks_per_die: u32, most: usize) -> Value {
     let per_row = (blocks_per_die as usize).max(1);
-    let group = per_row.div_ceil(MAP_COLUMNS);
+    let group = per_row.div_ceil(most);
     let columns = per_row.div_ceil(group);
     let cells: Vec<Option<f64>> = values
         .chunks(per_row)

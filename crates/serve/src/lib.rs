@@ -13,6 +13,8 @@
 //! the server ends when it is told to, with everything flushed and its sockets removed.
 
 mod control;
+mod live;
+mod logs;
 mod record;
 mod remapped;
 mod server;
@@ -21,6 +23,7 @@ mod sockets;
 mod stats;
 mod target;
 
+pub use live::{LIVE_SCHEMA, requests_so_far};
 pub use record::Record;
 pub use remapped::{RemappedStore, remap_report};
 pub use server::{Server, ServerOptions};

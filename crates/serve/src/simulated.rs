@@ -1,7 +1,7 @@
 //! A simulated drive as a target, with simulated time off, at the pace of the clock, or scaled.
 
-use crate::stats;
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
+use crate::{live, logs, stats};
 use drive::{Completions, Drive, DriveError, Fault, RunResult};
 use nbd::ErrorNumber;
 use serde_json::{Value, json};
@@ -342,6 +342,18 @@ impl SimulatedDrive {
         "the last flush failed: some of what was written cannot be programmed, and is lost".to_owned()
     }
 
+    /// Answers to commands that only ask.
+    fn told(&self, verb: &str) -> Option<Value> {
+        let (drive, refuses) = (&self.drive, self.no_room.is_some());
+        match verb {
+            "stats" => self.result().map(|result| stats::stats(drive, &result, self.pace)),
+            "smart-log" => Some(logs::smart_log(drive, &drive.pulse()?, &drive.blocks()?, refuses)),
+            "ocp-log" => Some(logs::ocp_log(drive, &drive.pulse()?, &drive.blocks()?)),
+            "live" => live::live(drive, self.pace, self.began.elapsed().as_secs_f64(), refuses),
+            _ => live::maps(drive),
+        }
+    }
+
     fn power_off(&mut self, seed: &str) -> Result<u64, String> {
         let seed = if seed.is_empty() { Ok(0) } else { seed.parse() };
         let seed =
@@ -381,7 +393,10 @@ fn number_of(error: Option<&DriveError>) -> ErrorNumber {
     }
 }
 
-const COMMANDS: &str = "smart, stats, power-cut [SEED], power-off [SEED], power-on, fault KIND NUMBER, shut-down";
+const COMMANDS: &str = "smart, smart-log, ocp-log, stats, live, maps, power-cut [SEED], power-off [SEED], power-on, \
+                        fault KIND NUMBER, shut-down";
+/// Commands of one word.
+const TAKE_NOTHING: [&str; 7] = ["smart", "smart-log", "ocp-log", "stats", "live", "maps", "power-on"];
 
 impl Target for SimulatedDrive {
     fn bytes(&self) -> u64 {
@@ -436,15 +451,14 @@ impl Target for SimulatedDrive {
     fn control(&mut self, command: &str) -> Control {
         let (verb, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
         let rest = rest.trim();
-        if ["smart", "stats", "power-on"].contains(&verb) && !rest.is_empty() {
+        if TAKE_NOTHING.contains(&verb) && !rest.is_empty() {
             return Control::Refused(format!("`{verb}` takes nothing, and `{rest}` was given; leave it out"));
         }
         let done = match verb {
             "smart" => Ok(Control::Done(stats::smart(&self.drive))),
-            "stats" => self
-                .result()
-                .map(|result| Control::Done(stats::stats(&self.drive, &result, self.pace)))
-                .ok_or_else(|| "nothing is measured".to_owned()),
+            "stats" | "smart-log" | "ocp-log" | "live" | "maps" => {
+                self.told(verb).map(Control::Done).ok_or_else(|| "nothing is measured".to_owned())
+            }
             // Clients are hung up on whether the drive comes back or not.
             "power-cut" => self.power_off(rest).map(|seed| {
                 let (power, problem) = match self.power_on() {

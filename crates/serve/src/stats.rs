@@ -1,7 +1,7 @@
 //! What a served drive has measured, for whoever asks on the control socket.
 
 use crate::simulated::Pace;
-use drive::{Drive, RunResult, Smart};
+use drive::{Drive, Pulse, RunResult, Smart};
 use serde_json::{Map, Value, json};
 use units::HostOp;
 
@@ -40,13 +40,22 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
     })
 }
 
-/// A drive's report of itself.
+/// A drive's report of itself, and how much more than its clients wrote it programs.
 pub(crate) fn smart(drive: &Drive) -> Value {
     let Smart { now, lifetime, since_start, since_power_on } = drive.smart();
+    let mut since_start = table(since_start);
+    since_start["write_amplification"] = drive.pulse().and_then(|pulse| amplification(&pulse)).into();
     json!({
-        "now": table(now), "lifetime": table(lifetime), "since_start": table(since_start),
+        "now": table(now), "lifetime": table(lifetime), "since_start": since_start,
         "since_power_on": table(since_power_on),
     })
+}
+
+/// Bytes programmed for a byte that clients wrote.
+pub(crate) fn amplification(pulse: &Pulse<'_>) -> Option<f64> {
+    let programmed = pulse.flash[1].iter().sum::<u64>() * pulse.page_bytes;
+    let written = pulse.requests[HostOp::Write.index()].bytes;
+    (written > 0).then(|| programmed as f64 / written as f64)
 }
 
 fn table(rows: Vec<(&'static str, u64)>) -> Value {
@@ -54,7 +63,7 @@ fn table(rows: Vec<(&'static str, u64)>) -> Value {
 }
 
 /// What latencies mean at a pace.
-fn time(pace: Pace) -> Value {
+pub(crate) fn time(pace: Pace) -> Value {
     let (pace, meaning) = match pace {
         Pace::Off => (
             json!("off"),

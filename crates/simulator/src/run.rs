@@ -24,6 +24,9 @@ pub enum Loop {
 pub trait Observer {
     /// `done` requests have completed; called every few thousand. `false` stops the run.
     fn progress(&mut self, done: u64) -> bool;
+
+    /// What was measured up to now; called before [`Observer::progress`] is.
+    fn look(&mut self, _: &HostMeasurements) {}
 }
 
 /// An observer that does nothing.
@@ -427,6 +430,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         }
         if self.done >= self.observe_at {
             self.observe_at = self.done + OBSERVE_EVERY;
+            observer.look(&self.sheet);
             return observer.progress(self.done);
         }
         true

@@ -39,6 +39,8 @@ export interface ChartSpec {
   mark?: { x: number; label: string };
   /** A point of a curve was pressed: number of the series, and of the point. */
   onPick?: (series: number, point: number) => void;
+  /** The numbers change by themselves: a part of them cannot be looked at closer. */
+  moving?: boolean;
 }
 
 /** Pixels that fit a portrait A4 or Letter page within the print margins. */
@@ -51,7 +53,18 @@ const Y_AXIS_MIN = 40;
 /** Room right of the area for half of the last label. */
 const RIGHT = 34;
 
+/** A chart that can be given other numbers. */
+export interface LiveChart {
+  element: HTMLElement;
+  /** Draws the spec again, whose numbers, range and description were changed. */
+  update: () => void;
+}
+
 export function chart(spec: ChartSpec): HTMLElement {
+  return liveChart(spec).element;
+}
+
+export function liveChart(spec: ChartSpec): LiveChart {
   const host = h("div", { class: spec.onPick ? "plot picks" : "plot", role: "img", "aria-label": spec.description });
   let plot: uPlot | null = null;
   const draw = (): void => {
@@ -59,15 +72,23 @@ export function chart(spec: ChartSpec): HTMLElement {
     if (host.clientWidth === 0) return;
     const width = isPrinting() ? PRINT_WIDTH : host.clientWidth;
     plot?.destroy();
-    plot = new uPlot(options(spec, width), [spec.x, ...spec.series.map((series) => series.values)], host);
+    plot = new uPlot(options(spec, width), data(spec), host);
     if (spec.onPick) pick(plot, spec.onPick);
+  };
+  const update = (): void => {
+    host.setAttribute("aria-label", spec.description);
+    plot?.setData(data(spec));
   };
   new ResizeObserver(() => {
     if (plot && host.clientWidth > 0 && !isPrinting()) plot.setSize({ width: host.clientWidth, height: spec.height });
     else if (!plot) draw();
   }).observe(host);
   onRedraw(draw);
-  return h("figure", { class: "chart" }, h("figcaption", {}, spec.title), host);
+  return { element: h("figure", { class: "chart" }, h("figcaption", {}, spec.title), host), update };
+}
+
+function data(spec: ChartSpec): uPlot.AlignedData {
+  return [spec.x, ...spec.series.map((series) => series.values)];
 }
 
 /** Tells which curve was nearest to a press that was no drag. */
@@ -114,7 +135,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
     yAxis.splits = (_plot, _axis, low, high) => logTicks(low, high);
     yAxis.filter = (_plot, splits) => splits;
   }
-  const cursor: uPlot.Cursor = { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } };
+  const cursor: uPlot.Cursor = { drag: { x: !spec.moving, y: false, uni: 20 }, points: { size: 7 } };
   if (spec.sync) cursor.sync = { key: spec.sync };
   return {
     width,
@@ -135,7 +156,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
         stroke: series.color(),
         width: series.width ?? 1.75,
         ...(series.fill ? { fill: series.color() } : {}),
-        points: { show: series.values.filter((value) => value !== null).length < 3, size: 6 },
+        points: { show: () => series.values.filter((value) => value !== null).length < 3, size: 6 },
         value: (_plot, value: Num, _series, point) => spec.yFormat(point === null ? null : (series.told ?? series.values)[point] ?? value),
         ...(series.dash ? { dash: series.dash } : {}),
       })),

@@ -1,4 +1,4 @@
-import { folded, h } from "../dom";
+import { append, folded, h, type Child } from "../dom";
 import type { Format } from "../format";
 import type { Num } from "../types";
 import { table } from "./table";
@@ -44,13 +44,25 @@ function color(share: number): [number, number, number] {
   return [low[0] + (high[0] - low[0]) * rest, low[1] + (high[1] - low[1]) * rest, low[2] + (high[2] - low[2]) * rest];
 }
 
+/** A map that can be given other values. */
+export interface LiveHeatmap {
+  element: HTMLElement;
+  /** Paints a map with as many rows and columns as the first. */
+  update: (spec: HeatmapSpec) => void;
+}
+
 export function heatmap(spec: HeatmapSpec): HTMLElement {
+  return liveHeatmap(spec).element;
+}
+
+export function liveHeatmap(first: HeatmapSpec): LiveHeatmap {
+  let spec = first;
   const canvas = h("canvas", {
     width: spec.columns,
     height: spec.rows,
     tabindex: 0,
     role: "img",
-    "aria-label": `${spec.description} Arrow keys move over the cells.`,
+    "aria-label": described(spec),
   });
   canvas.style.height = `${Math.min(280, Math.max(40, spec.rows * 12))}px`;
   paint(canvas, spec);
@@ -60,8 +72,20 @@ export function heatmap(spec: HeatmapSpec): HTMLElement {
     { class: "heat-readout", "aria-live": "polite" },
     "Point at a cell, or focus the map and use the arrow keys",
   );
-  follow(canvas, marker, readout, spec);
-  return h(
+  const again = follow(canvas, marker, readout, () => spec);
+  const scale = h("div", { class: "heat-legend" }, legend(spec));
+  const numbers = folded("Numbers behind the map", () => rowTable(spec));
+  const update = (next: HeatmapSpec): void => {
+    spec = next;
+    canvas.setAttribute("aria-label", described(spec));
+    paint(canvas, spec);
+    scale.replaceChildren();
+    append(scale, legend(spec));
+    again();
+    // Not under the hands of someone who is in it.
+    if (numbers.open && !numbers.contains(document.activeElement)) numbers.lastElementChild?.replaceWith(rowTable(spec));
+  };
+  const element = h(
     "figure",
     { class: "heat" },
     h("figcaption", {}, spec.title),
@@ -72,9 +96,14 @@ export function heatmap(spec: HeatmapSpec): HTMLElement {
       h("div", { class: spec.missing === "absent" ? "heat-canvas absent" : "heat-canvas" }, canvas, marker),
       h("div", { class: "heat-x", "aria-hidden": "true" }, h("span", {}, spec.xLabels[0]), h("span", {}, spec.xLabels[1])),
     ),
-    h("div", { class: "heat-foot" }, legend(spec), readout),
-    folded("Numbers behind the map", () => rowTable(spec)),
+    h("div", { class: "heat-foot" }, scale, readout),
+    numbers,
   );
+  return { element, update };
+}
+
+function described(spec: HeatmapSpec): string {
+  return `${spec.description} Arrow keys move over the cells.`;
 }
 
 /** One line per row of the map: the cells themselves are too many to read as text. */
@@ -112,26 +141,26 @@ function paint(canvas: HTMLCanvasElement, spec: HeatmapSpec): void {
   context.putImageData(image, 0, 0);
 }
 
-function legend(spec: HeatmapSpec): HTMLElement {
+function legend(spec: HeatmapSpec): Child[] {
   const steps = STOPS.map((stop) => `rgb(${stop.join(" ")})`).join(", ");
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   ramp.style.backgroundImage = `linear-gradient(90deg, ${steps})`;
   const absent = spec.missing === "absent";
-  return h(
-    "div",
-    { class: "heat-legend" },
+  return [
     spec.format(spec.range[0]),
     ramp,
     spec.format(spec.range[1]),
     h("span", { class: absent ? "absent-swatch" : "blank-swatch", "aria-hidden": "true" }),
     absent ? "no usable block" : "none",
-  );
+  ];
 }
 
-function follow(canvas: HTMLCanvasElement, marker: HTMLElement, readout: HTMLElement, spec: HeatmapSpec): void {
+/** What shows the cell again that was shown last, if one was. */
+function follow(canvas: HTMLCanvasElement, marker: HTMLElement, readout: HTMLElement, of: () => HeatmapSpec): () => void {
   let row = 0;
   let column = 0;
   const show = (nextRow: number, nextColumn: number): void => {
+    const spec = of();
     row = Math.min(spec.rows - 1, Math.max(0, nextRow));
     column = Math.min(spec.columns - 1, Math.max(0, nextColumn));
     const y = spec.upward ? spec.rows - 1 - row : row;
@@ -143,16 +172,21 @@ function follow(canvas: HTMLCanvasElement, marker: HTMLElement, readout: HTMLEle
     readout.textContent = spec.describe(row, column, spec.value(row, column));
   };
   canvas.addEventListener("pointermove", (event) => {
+    const spec = of();
     const box = canvas.getBoundingClientRect();
     const y = Math.floor(((event.clientY - box.top) / box.height) * spec.rows);
     show(spec.upward ? spec.rows - 1 - y : y, Math.floor(((event.clientX - box.left) / box.width) * spec.columns));
   });
   canvas.addEventListener("focus", () => show(row, column));
   canvas.addEventListener("keydown", (event) => {
-    const up = spec.upward ? 1 : -1;
+    const up = of().upward ? 1 : -1;
     const step = { ArrowUp: [up, 0], ArrowDown: [-up, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!step) return;
     event.preventDefault();
     show(row + (step[0] ?? 0), column + (step[1] ?? 0));
   });
+  return () => {
+    // The readout is spoken: it changes by itself only for who points at the map.
+    if (!marker.hidden && canvas.matches(":hover")) show(row, column);
+  };
 }

@@ -70,10 +70,14 @@ function addressSpec(map: AddressMap, op: "reads" | "writes"): HeatmapSpec {
 }
 
 function blockMap(title: string, map: BlockMap, quantity: string, format: Format, fixed: [number, number] | null): HTMLElement {
+  return heatmap(blockMapSpec(title, map, quantity, format, fixed));
+}
+
+export function blockMapSpec(title: string, map: BlockMap, quantity: string, format: Format, fixed: [number, number] | null): HeatmapSpec {
   const known = map.values.filter((value) => value !== null);
   const low = known.reduce((least, value) => Math.min(least, value), known[0] ?? 0);
   const high = known.reduce((most, value) => Math.max(most, value), low);
-  return heatmap({
+  return {
     title,
     description: `${title}, one row per ${map.row_label}, one column per ${map.column_label}.`,
     rows: map.rows,
@@ -89,7 +93,7 @@ function blockMap(title: string, map: BlockMap, quantity: string, format: Format
       `${map.row_label} ${row}, ${map.column_label} ${column}: ${value === null ? "no value" : `${quantity} ${format(value)}`}`,
     yLabels: [`${map.row_label} 0`, `${map.row_label} ${map.rows - 1}`],
     xLabels: [`${map.column_label} 0`, `${map.column_label} ${map.columns - 1}`],
-  });
+  };
 }
 
 function wearSummary(run: Run): Child {

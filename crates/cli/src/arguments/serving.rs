@@ -1,6 +1,7 @@
 //! Arguments of the verbs that serve block devices.
 
 use clap::{Args, Subcommand};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Where a server is found, and what it writes down.
@@ -52,16 +53,42 @@ pub struct ServeArguments {
     /// When the server ends, write result.json, series.csv and report.html of all that was served into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Let browsers and Prometheus watch.
+    #[command(flatten)]
+    pub watch: WatchArguments,
     /// The rest.
     #[command(flatten)]
     pub server: ServerArguments,
+}
+
+/// Where somebody can watch.
+#[derive(Debug, Args)]
+pub struct WatchArguments {
+    /// Show what goes on as a page, and as metrics below /metrics, on this address, for example 127.0.0.1:9099; port 0:
+    /// any that is free. Where others reach it, it asks for a token.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = watch_address)]
+    pub watch: Option<SocketAddr>,
+    /// What those who watch have to know: ?token=TOKEN in the address, or Authorization: Bearer TOKEN. By default
+    /// nothing on this machine, and a new one elsewhere.
+    #[arg(long, value_name = "TOKEN", requires = "watch")]
+    pub watch_token: Option<String>,
+}
+
+/// An address with a port; `localhost` is 127.0.0.1.
+fn watch_address(text: &str) -> Result<SocketAddr, String> {
+    let plain = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    plain.parse().map_err(|_| {
+        "write an address and a port, for example 127.0.0.1:9099, [::1]:9099, or 127.0.0.1:0 for any port that is free"
+            .to_owned()
+    })
 }
 
 /// Arguments of `ctl`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
-        smart (wear and health); power-cut [SEED] (cut, and back at once: clients are hung up on); \
+        smart (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (what a page \
+        that watches asks for); power-cut [SEED] (cut, and back at once: clients are hung up on); \
 power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: \
 shut-down."
 )]

@@ -1,5 +1,6 @@
 //! Arguments of `sweep`.
 
+use super::WatchArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,6 +26,9 @@ pub struct SweepArguments {
     /// The plan, a TOML file.
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
+    /// Let browsers and Prometheus watch.
+    #[command(flatten)]
+    pub watch: WatchArguments,
     /// Folder of runs, snapshots, results.parquet, summary.csv and report.html; by default the plan's name beside it.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,

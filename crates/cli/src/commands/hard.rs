@@ -127,7 +127,7 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
         true => RemappedStore::write_through(drive),
         false => RemappedStore::new(drive),
     };
-    serve::run(&mut store, &arguments.server, &what, "stats")
+    serve::run(&mut store, &arguments.server, None, &what, "stats")
 }
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use super::{results, timeline};
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::progress::{self, Board};
 use crate::provenance::{self, Again};
 use crate::{memory, output, settings, table, watch};
 use metrics::RunResult;
@@ -27,7 +28,10 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
+    let has_causes = prepared.plan().config.resolved.get(metrics::CAUSES_KEY).is_none_or(|on| on != "false");
+    let board = arguments.watch.watch.map(|_| Board::new("run", &name, "requests", has_causes));
+    let watching = progress::watched(&arguments.watch, shared.quiet, board.as_ref())?;
+    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json).shown_on(board);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
     let wanted = timeline::Wanted {
@@ -37,7 +41,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
         quiet: shared.quiet,
     };
     let (result, closeups) = timeline::run(&prepared, snapshots.as_ref(), &mut watcher, wanted)?;
-    drop(watcher);
+    drop((watcher, watching));
     let result = RunResult { provenance: Some(provenance), ..result };
     let json = results::with_closeups(result.to_json(), closeups);
     if shared.json {

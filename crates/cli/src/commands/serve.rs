@@ -1,10 +1,11 @@
 //! `nandarium serve`.
 
 use super::results;
-use crate::arguments::{ServeArguments, ServerArguments};
+use crate::arguments::{ServeArguments, ServerArguments, WatchArguments};
 use crate::failure::Failure;
-use crate::{output, settings, watch};
+use crate::{output, progress, settings, watch};
 use drive::Drive;
+use live::{ControlSocket, Source};
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display()))
     );
     let mut target = SimulatedDrive::new(drive, pace);
-    let served = run(&mut target, &arguments.server, &what, "stats");
+    let served = run(&mut target, &arguments.server, Some(&arguments.watch), &what, "stats");
     // A server that ended badly has served nevertheless.
     let reported = arguments.out.as_deref().map_or(Ok(()), |folder| report(folder, &target, arguments.server.quiet));
     served.and(reported)
@@ -57,8 +58,15 @@ fn pace(text: &str) -> Result<Pace, Failure> {
     }
 }
 
-/// Serves a target until somebody says stop. `command` is one that its control socket takes, for a hint.
-pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str, command: &str) -> Result<(), Failure> {
+/// Serves a target until somebody says stop. `watch`: where it can be watched; `command` is one that its control
+/// socket takes, for a hint.
+pub fn run(
+    target: &mut dyn Target,
+    arguments: &ServerArguments,
+    watch: Option<&WatchArguments>,
+    what: &str,
+    command: &str,
+) -> Result<(), Failure> {
     let control = arguments.control.clone().unwrap_or_else(|| beside(arguments));
     let options = ServerOptions {
         address: arguments.tcp.map_or_else(|| Address::Unix(arguments.socket.clone()), Address::Loopback),
@@ -81,7 +89,11 @@ pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str, com
             control.display()
         ));
     }
-    server.run(watch::stop()).map_err(Failure::failed)
+    let source = || -> Box<dyn Source> { Box::new(ControlSocket::new(control)) };
+    let watching = watch.map(|watch| progress::watched_by(watch, arguments.quiet, source)).transpose()?;
+    let served = server.run(watch::stop()).map_err(Failure::failed);
+    drop(watching);
+    served
 }
 
 /// The control socket that belongs to the other one.

@@ -3,8 +3,10 @@
 use super::results::{self, pretty};
 use crate::arguments::SweepArguments;
 use crate::failure::{Failure, INTERRUPTED, USAGE};
+use crate::progress::{self, Board};
 use crate::table::{Grid as Table, wrapped_at as wrapped};
 use crate::{output, settings, watch};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -60,7 +62,9 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     results::make(&folder)?;
     let store = Store::open(&folder).map_err(|error| Failure::file(&folder, "written", &error))?;
     watch::catch_interrupts();
-    let bar = watch::Runs::new(&grid.plan.name, arguments.quiet);
+    let board = arguments.watch.watch.map(|_| board(&grid, &store));
+    let watching = progress::watched(&arguments.watch, arguments.quiet, board.as_ref())?;
+    let bar = watch::Runs::new(&grid.plan.name, arguments.quiet, board);
     if let Some((address, run)) = elsewhere {
         let ended = match Errand::new(Arc::clone(&grid), store.clone(), Arc::new(bar)) {
             errand if errand.is_empty() => Ok(()),
@@ -76,8 +80,29 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     }
     let outcomes =
         sweep::execute(&grid, &store, shard, &build, arguments.jobs.map(usize::from), &bar).map_err(Failure::failed)?;
-    drop(bar);
+    drop((bar, watching));
     finish(&grid, &outcomes, &folder, arguments)
+}
+
+/// What others watch a sweep on: its table, as far as it is known.
+fn board(grid: &Arc<Grid>, store: &Store) -> Arc<Board> {
+    let (name, grid, store) = (grid.plan.name.clone(), Arc::clone(grid), store.clone());
+    let known = move || {
+        let outcomes = sweep::known(&grid, &store);
+        let swept = Swept::of(&grid, &outcomes);
+        let (head, rows) = cells(&swept);
+        let said = swept.findings.panels.iter().take(MOST_PANELS);
+        let said = said.map(|judged| json!({ "panel": judged.panel.title, "said": judged.advice.text }));
+        let counts = sweep::counts(&outcomes).into_iter().map(|(name, count)| (name.to_owned(), json!(count)));
+        json!({
+            "statuses": counts.collect::<serde_json::Map<_, _>>(),
+            "head": head,
+            "rows": rows,
+            "left_out": swept.all.len().saturating_sub(MOST_LINES),
+            "recommendations": said.collect::<Vec<_>>(),
+        })
+    };
+    Board::new("sweep", &name, "runs", false).with_table(Box::new(known))
 }
 
 fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
@@ -213,13 +238,26 @@ fn shown(swept: &Swept<'_>) -> Vec<&'static Metric> {
 
 /// The table that is printed: each combination, with a star where nothing beats it.
 fn table(swept: &Swept<'_>) -> String {
+    let mut table = Table::new(2 + swept.grid.plan.axes.len());
+    let (head, rows) = cells(swept);
+    table.row(head);
+    for row in rows {
+        table.row(row);
+    }
+    let left_out = swept.all.len().saturating_sub(MOST_LINES);
+    let rest =
+        if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
+    table.render("") + &rest
+}
+
+/// Its head and its rows; the last column has the star, or the problem.
+fn cells(swept: &Swept<'_>) -> (Vec<String>, Vec<Vec<String>>) {
     let plan = &swept.grid.plan;
     let shown = shown(swept);
-    let mut table = Table::new(2 + plan.axes.len());
     let heads =
         ["stack".to_owned(), "workload".to_owned()].into_iter().chain(plan.axes.iter().map(|axis| axis.key.to_owned()));
-    table.row(heads.chain(shown.iter().map(|metric| metric.short.to_owned())).chain([String::new()]));
-    for (at, summary) in swept.all.iter().enumerate().take(MOST_LINES) {
+    let head = heads.chain(shown.iter().map(|metric| metric.short.to_owned())).chain([String::new()]).collect();
+    let row = |(at, summary): (usize, &Summary)| {
         let point = [plan.stacks[summary.point.stack].clone(), plan.workloads[summary.point.workload].clone()];
         let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| axis.values[*value].clone());
         let metrics = shown.iter().map(|metric| {
@@ -227,12 +265,9 @@ fn table(swept: &Swept<'_>) -> String {
         });
         let mark = if swept.findings.verdict(at).is_unbeaten == Some(true) { "*" } else { "" };
         let problem: String = summary.problem.as_deref().unwrap_or(mark).chars().take(MOST_LETTERS).collect();
-        table.row(point.into_iter().chain(values).chain(metrics).chain([problem]));
-    }
-    let left_out = swept.all.len().saturating_sub(MOST_LINES);
-    let rest =
-        if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
-    table.render("") + &rest
+        point.into_iter().chain(values).chain(metrics).chain([problem]).collect()
+    };
+    (head, swept.all.iter().enumerate().take(MOST_LINES).map(row).collect())
 }
 
 /// A sweep as it is printed: the table, the recommendation for each panel and for all, and what is to be said besides.

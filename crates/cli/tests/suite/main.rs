@@ -6,6 +6,7 @@ mod golden;
 mod life;
 mod mistakes;
 mod probe;
+mod progress;
 mod repro;
 mod runs;
 mod serving;

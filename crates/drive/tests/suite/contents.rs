@@ -144,6 +144,31 @@ fn requests_that_do_not_fit_are_refused_and_change_nothing() {
     );
 }
 
+/// One request after the other: the drive is busy as long as they take, with one of them.
+#[test]
+fn time_with_requests_is_told_from_time_without() {
+    let mut drive = small(&[]);
+    drive.measure();
+    for page in 0..50 {
+        drive.write(page * 4096, &[7; 4096]).unwrap();
+        drive.rest(1_000_000).unwrap();
+    }
+    drive.power_cut(1);
+    drive.reopen().unwrap();
+    drive.read(0, &mut [0; 4096]).unwrap();
+    let result = drive.result("calls", 1.0).unwrap();
+    let pulse = drive.pulse().unwrap();
+    let latencies: u128 = pulse.latency.iter().map(|recorder| recorder.histogram().sum()).sum();
+    assert!(latencies > 0 && u128::from(pulse.busy) == latencies && pulse.occupied == latencies, "{pulse:?}");
+    assert!(pulse.simulated >= pulse.busy + 50_000_000, "{} {}", pulse.simulated, pulse.busy);
+    // What is watched is what the result says.
+    assert_eq!((pulse.simulated, pulse.requests, pulse.flash), (result.sim_ns, &result.host, result.flash));
+    let maps = drive.block_maps().unwrap();
+    assert_eq!((maps.erases, maps.valid, maps.shape), (result.erases, result.valid, result.shape));
+    let blocks = drive.blocks().unwrap();
+    assert!(blocks.free < blocks.usable && blocks.usable == blocks.all && blocks.needed < blocks.all, "{blocks:?}");
+}
+
 #[test]
 fn the_same_calls_give_the_same_drive() {
     let run = || {

@@ -42,7 +42,7 @@ use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::remapped::Remapped;
-use crate::run::{self, Ended, Loop, Observer, RunPlan};
+use crate::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
@@ -73,6 +73,8 @@ pub trait Watcher {
     fn seconds(&self) -> f64;
     /// Something worth knowing that does not belong into the result.
     fn remark(&mut self, text: &str);
+    /// What the phase has measured up to now; called as often as [`Watcher::progress`] is.
+    fn measured(&mut self, _: &HostMeasurements) {}
 }
 
 /// A watcher without a clock that sees nothing and stops nothing.
@@ -93,6 +95,10 @@ struct Relay<'a>(&'a mut dyn Watcher);
 impl Observer for Relay<'_> {
     fn progress(&mut self, done: u64) -> bool {
         self.0.progress(done)
+    }
+
+    fn look(&mut self, sheet: &HostMeasurements) {
+        self.0.measured(sheet);
     }
 }
 

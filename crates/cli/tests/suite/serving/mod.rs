@@ -6,6 +6,7 @@ mod limits;
 mod remapped;
 mod room;
 mod torture;
+pub mod watching;
 
 use crate::support::nandarium;
 use std::fs;

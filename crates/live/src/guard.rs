@@ -1,0 +1,185 @@
+//! Who may look, and who may command.
+//!
+//! On loopback anybody on this machine may, and nobody else: a page of another site that the browser shows can send
+//! requests here too. Those have the wrong name in `Host` (a name that its owner has pointed to this machine), or tell
+//! their origin when they command. Elsewhere a token is asked for.
+
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::{Method, StatusCode, Uri};
+use std::net::SocketAddr;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 16;
+/// Shortest token that somebody may choose.
+const SHORTEST: usize = 8;
+
+/// Where to listen, and what to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Address and port; port 0: any that is free.
+    pub address: SocketAddr,
+    /// What a request has to bring; `None`: nothing, on loopback only.
+    pub token: Option<String>,
+}
+
+/// An address or a token that will not do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccessError {
+    /// A token that does not stand in a URL as it is, or is too short.
+    #[error(
+        "a token is {SHORTEST} letters, digits, `-` or `_` at least, as it stands in URLs; leave it out, and one is \
+         made up"
+    )]
+    Token,
+    /// There are no random numbers.
+    #[error("the operating system has no random numbers for a token: {0}; give one")]
+    Random(getrandom::Error),
+}
+
+impl Access {
+    /// With this token, or where others reach the address and none is given, with a new one.
+    ///
+    /// # Errors
+    /// The token will not do, or cannot be made up.
+    pub fn new(address: SocketAddr, token: Option<String>) -> Result<Self, AccessError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if token.as_ref().is_some_and(|token| token.len() < SHORTEST || !token.bytes().all(plain)) {
+            return Err(AccessError::Token);
+        }
+        let token = match token {
+            None if !address.ip().is_loopback() => Some(made_up()?),
+            given => given,
+        };
+        Ok(Self { address, token })
+    }
+
+    /// The page's address as a browser takes it.
+    pub fn url(&self) -> String {
+        let token = self.token.as_ref().map_or_else(String::new, |token| format!("?token={token}"));
+        format!("http://{}/{token}", self.address)
+    }
+
+    /// Whether a request may be served.
+    ///
+    /// # Errors
+    /// The status of the refusal, and what to say.
+    pub(crate) fn check(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), (StatusCode, &'static str)> {
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(&HOST).unwrap_or("");
+        if self.address.ip().is_loopback() && !self.is_own_name(host) {
+            return Err((
+                StatusCode::MISDIRECTED_REQUEST,
+                "this server answers to 127.0.0.1, [::1] and localhost with its port alone: use the address it told",
+            ));
+        }
+        if let Some(token) = &self.token {
+            let bearer = text(&AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+            let given = bearer.or_else(|| token_of(uri)).unwrap_or("");
+            if !is_same(given, token) {
+                return Err((
+                    StatusCode::UNAUTHORIZED,
+                    "this server asks for its token: add ?token=TOKEN to the address, or send Authorization: Bearer \
+                     TOKEN",
+                ));
+            }
+        }
+        if method != Method::GET && method != Method::HEAD {
+            let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, name)| name == host);
+            let is_foreign = headers.contains_key(ORIGIN) && !text(&ORIGIN).is_some_and(is_own);
+            let is_sent_from_elsewhere = text(&FETCH_SITE).is_some_and(|site| !["same-origin", "none"].contains(&site));
+            if is_foreign || is_sent_from_elsewhere {
+                return Err((StatusCode::FORBIDDEN, "another site may not give commands here"));
+            }
+            let is_json = text(&CONTENT_TYPE).is_some_and(|kind| {
+                kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+            });
+            if !is_json {
+                return Err((
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "a command comes as Content-Type: application/json, for example {\"command\": \"power-cut 7\"}",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_own_name(&self, host: &str) -> bool {
+        let port = format!(":{}", self.address.port());
+        let name = host.strip_suffix(&port).or_else(|| (self.address.port() == 80).then_some(host));
+        name.is_some_and(|name| {
+            ["127.0.0.1", "[::1]", "localhost"].contains(&name) || name == self.address.ip().to_string()
+        })
+    }
+}
+
+fn token_of(uri: &Uri) -> Option<&str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// Compares in a time that does not tell where two texts differ.
+fn is_same(given: &str, wanted: &str) -> bool {
+    let different = given.bytes().zip(wanted.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == wanted.len() && std::hint::black_box(different) == 0
+}
+
+fn made_up() -> Result<String, AccessError> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(access: &Access, method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+            .collect::<HeaderMap>();
+        access.check(method, &path.parse().unwrap(), &headers).err().map_or(200, |(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn names_of_others_and_commands_of_their_pages_are_refused() {
+        let access = Access::new("127.0.0.1:9000".parse().unwrap(), None).unwrap();
+        let get = |host| status(&access, &Method::GET, "/", &[("host", host)]);
+        assert_eq!(["127.0.0.1:9000", "localhost:9000", "[::1]:9000"].map(get), [200; 3]);
+        assert_eq!(["evil.example:9000", "127.0.0.1", "127.0.0.1:9001", "", "localhost:9000.evil"].map(get), [421; 5]);
+        let own = ("host", "localhost:9000");
+        let post = |more: &[(&'static str, &str)]| {
+            status(&access, &Method::POST, "/command", &[&[own, ("content-type", "application/json")], more].concat())
+        };
+        assert_eq!(post(&[]), 200);
+        assert_eq!(post(&[("origin", "http://localhost:9000"), ("sec-fetch-site", "same-origin")]), 200);
+        assert_eq!(post(&[("origin", "http://evil.example")]), 403);
+        assert_eq!(post(&[("origin", "null")]), 403);
+        assert_eq!(post(&[("sec-fetch-site", "cross-site")]), 403);
+        // A form of another site that tells no origin cannot send JSON.
+        assert_eq!(status(&access, &Method::POST, "/command", &[own, ("content-type", "text/plain")]), 415);
+    }
+
+    #[test]
+    fn whom_others_reach_asks_for_a_token() {
+        let access = Access::new("192.0.2.1:9000".parse().unwrap(), None).unwrap();
+        let token = access.token.clone().unwrap();
+        assert!(token.len() == 32 && access.url() == format!("http://192.0.2.1:9000/?token={token}"));
+        assert_ne!(Access::new(access.address, None).unwrap().token, Some(token.clone()));
+        let get = |path: &str, headers: &[(&'static str, &str)]| status(&access, &Method::GET, path, headers);
+        assert_eq!(get("/", &[("host", "a")]), 401);
+        assert_eq!(get(&format!("/?token={token}x"), &[]), 401);
+        assert_eq!(get("/?token=", &[]), 401);
+        assert_eq!(get(&format!("/?x=1&token={token}"), &[("host", "name.example:9000")]), 200);
+        assert_eq!(get("/metrics", &[("authorization", &format!("Bearer {token}"))]), 200);
+        for short in ["", "1234567", "with space"] {
+            assert!(Access::new(access.address, Some(short.to_owned())).is_err());
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The HTTP server: a thread with a small runtime, a few routes.
+
+use crate::guard::Access;
+use crate::metrics::{Exposition, exposition};
+use crate::page;
+use crate::source::{Kept, Source};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+/// Connections at once; further ones wait.
+const CONNECTIONS: usize = 32;
+/// Bytes of a request's head, and of what is still to be sent to a connection.
+const HEAD: usize = 16 << 10;
+/// Bytes of a command.
+const BODY: usize = 4096;
+/// How long a request may take to come, and a connection to ask the next one.
+const IDLE: Duration = Duration::from_secs(30);
+/// How long a connection lives; browsers make a new one.
+const LIFE: Duration = Duration::from_secs(600);
+/// How long it gets to take what it was promised.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long to wait where no connection can be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A server for viewers that cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// The operating system refuses the address.
+    #[error("{address}: nobody can watch there: {source}; choose another port, or 0 for any that is free")]
+    Bind {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// There is no thread for it, or no runtime.
+    #[error("the thread for those who watch cannot begin: {0}")]
+    Thread(io::Error),
+}
+
+/// A server for viewers; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Watching {
+    access: Access,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watching {
+    /// Listens, and answers from a thread of its own from now on.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn begin(mut access: Access, source: Box<dyn Source>) -> Result<Self, WatchError> {
+        let refused = |source| WatchError::Bind { address: access.address, source };
+        let listener = std::net::TcpListener::bind(access.address).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        access.address = address;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .map_err(WatchError::Thread)?;
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::new(Shared { access: access.clone(), kept: Mutex::new(Kept::new(source)) });
+        let serve = move || {
+            runtime.block_on(async {
+                match TcpListener::from_std(listener) {
+                    Ok(listener) => {
+                        let listening = tokio::spawn(listen(listener, shared));
+                        // The sender is dropped, which is an error to who hears of it and an end to us.
+                        let _ = stopped.await;
+                        listening.abort();
+                    }
+                    Err(error) => tracing::warn!("nobody can watch: {error}"),
+                }
+            });
+            // Who waits for an answer of the source is not waited for.
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(serve).map_err(WatchError::Thread)?;
+        Ok(Self { access, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens: the port that was free, if any was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.access.address
+    }
+
+    /// The page's address as a browser takes it, with the token if there is one.
+    pub fn url(&self) -> String {
+        self.access.url()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::warn!("the thread for those who watch broke down");
+        }
+    }
+}
+
+struct Shared {
+    access: Access,
+    kept: Mutex<Kept>,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let shared = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    converse(stream, shared).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::debug!("somebody who watches could not connect: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+    let service = service_fn(|request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(answer(request, shared).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    if let Ok(ended) = timeout(LIFE, connection.as_mut()).await {
+        if let Err(error) = ended {
+            tracing::debug!("somebody who watches left: {error}");
+        }
+        return;
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = timeout(GRACE, connection).await;
+}
+
+async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {
+    let (head, body) = request.into_parts();
+    let is_look = [Method::GET, Method::HEAD].contains(&head.method);
+    let is_command = head.method == Method::POST && head.uri.path() == "/command";
+    let mut answer = if let Err((status, problem)) = shared.access.check(&head.method, &head.uri, &head.headers) {
+        text(status, problem)
+    } else if !is_look && !is_command {
+        text(StatusCode::METHOD_NOT_ALLOWED, "ask with GET; commands are a POST to /command")
+    } else {
+        match head.uri.path() {
+            "/" => page(),
+            "/state.json" => document(ask(&shared, Kept::state).await),
+            "/maps.json" => document(ask(&shared, Kept::maps).await),
+            "/metrics" => {
+                let accepted = head.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+                metrics(Exposition::accepted(accepted), ask(&shared, Kept::state).await)
+            }
+            "/command" if is_command => command(&shared, body).await,
+            "/command" => text(StatusCode::METHOD_NOT_ALLOWED, "a command is a POST"),
+            _ => text(StatusCode::NOT_FOUND, "there are: /, /state.json, /maps.json, /metrics, and POST /command"),
+        }
+    };
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    let headers = answer.headers_mut();
+    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    answer
+}
+
+/// Asks the source on a thread that may wait.
+async fn ask<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    question: impl FnOnce(&mut Kept) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let shared = Arc::clone(shared);
+    let asked =
+        tokio::task::spawn_blocking(move || question(&mut shared.kept.lock().unwrap_or_else(PoisonError::into_inner)));
+    asked.await.unwrap_or_else(|error| Err(format!("the question was not answered: {error}")))
+}
+
+async fn command(shared: &Arc<Shared>, body: Incoming) -> Answer {
+    let Ok(Ok(body)) = timeout(IDLE, Limited::new(body, BODY).collect()).await else {
+        return text(StatusCode::PAYLOAD_TOO_LARGE, "a command is 4096 bytes at most, and comes within 30 s");
+    };
+    let given: Option<Value> = serde_json::from_slice(&body.to_bytes()).ok();
+    let Some(command) = given.as_ref().and_then(|given| given["command"].as_str()).map(str::to_owned) else {
+        return text(StatusCode::BAD_REQUEST, "a command is an object, for example {\"command\": \"power-cut 7\"}");
+    };
+    match ask(shared, move |kept| kept.command(&command)).await {
+        Ok(done) => written(StatusCode::OK, JSON, json!({ "ok": done }).to_string()),
+        Err(problem) => written(StatusCode::BAD_REQUEST, JSON, json!({ "error": problem }).to_string()),
+    }
+}
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn page() -> Answer {
+    let mut answer = written(StatusCode::OK, "text/html; charset=utf-8", page::HTML);
+    answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(page::POLICY));
+    answer
+}
+
+fn document(said: Result<Arc<Value>, String>) -> Answer {
+    match said {
+        Ok(document) => written(StatusCode::OK, JSON, document.to_string()),
+        Err(problem) => written(StatusCode::SERVICE_UNAVAILABLE, JSON, json!({ "error": problem }).to_string()),
+    }
+}
+
+fn metrics(form: Exposition, said: Result<Arc<Value>, String>) -> Answer {
+    match said.and_then(|state| exposition(&state, form).map_err(|error| error.to_string())) {
+        Ok(text) => written(StatusCode::OK, form.content_type(), text),
+        Err(problem) => text(StatusCode::SERVICE_UNAVAILABLE, &problem),
+    }
+}
+
+fn text(status: StatusCode, line: &str) -> Answer {
+    written(status, TEXT, format!("{line}\n"))
+}
+
+fn written(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(bytes.into()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if status == StatusCode::UNAUTHORIZED {
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    answer
+}
