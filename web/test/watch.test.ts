@@ -102,7 +102,7 @@ const HERE = /^(http:\/\/127\.0\.0\.1:\d+\/|data:)/;
 
 test("numbers move under a load, and afterwards are those of ctl stats", async () => {
   const { page, complaints } = await browser.visit(url(), LIGHT, HERE);
-  const working = load(6);
+  const working = load(Number(process.env["LOAD_SECONDS"] ?? 6));
   await until("requests a second are shown", async () => ((await value(page, "now.iops")) ?? 0) > 100);
   await until("a p99 of the last seconds is shown", async () => ((await value(page, "now.write_p99")) ?? 0) > 0);
   await until("waiting is split by cause", async () => (await page.locator("#why .segment").count()) > 1);
