@@ -23,7 +23,7 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "closeups"}}
+OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "closeups", "repeated"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "samples/sqlite-git-ext4.csv.zst")
@@ -148,6 +148,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["result"]["files, written"] = read(folder / "run/result.json")
 
     stacks = ("page", "page+ftl.wear.static_gap=9")
+    made["comparison"]["repetitions"] = said("compare", "page", "dftl", "--repetitions", "3", "--requests", "2000", *sets(TINY), *alone)
     made["comparison"]["without effect"] = said("compare", *stacks, "--requests", "100", *sets(TINY), "--out", str(folder / "compare"), *alone)
     made["comparison"]["written"] = read(folder / "compare/result.json")
 

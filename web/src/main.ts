@@ -11,6 +11,7 @@ import { memory } from "./sections/memory";
 import { worstOfAll } from "./sections/moment";
 import { opening } from "./sections/opening";
 import { microscope } from "./sections/requests";
+import { repetitions } from "./sections/repetitions";
 import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
 import { runLabel, whySlow } from "./sections/waiting";
@@ -74,6 +75,7 @@ function page(results: readonly Result[]): Child[] {
     brand(`comparison of ${runs.length} runs`),
     opening(runs),
     comparison(runs),
+    repetitions(runs),
     whySlow(runs),
     overlaidLatency(runs),
     worstOfAll(runs),

@@ -73,6 +73,26 @@ export interface AddressMap {
   writes: Num[];
 }
 
+/** What repetitions of a comparison tell of a figure. */
+export interface RepeatedFigure {
+  metric: string;
+  name: string;
+  mean: number;
+  half: Num;
+  /** Mean and half of its interval, as people write them. */
+  shown: string;
+  ratio: { low: number; middle: number; high: number } | null;
+  differs: "higher" | "lower" | "cannot be told" | null;
+  better: boolean | null;
+}
+
+export interface Repeated {
+  count: number;
+  against: string | null;
+  figures: RepeatedFigure[];
+  sentence: string | null;
+}
+
 /** A request, and what went on in its time; columns, times in ns since it arrived. */
 export interface Closeup {
   role: "slowest" | "typical" | "between";
@@ -142,6 +162,8 @@ export interface Result {
   life?: Life | null;
   /** Requests that were looked at closely. */
   closeups?: Closeups;
+  /** Runs with other seeds. */
+  repeated?: Repeated;
 }
 
 export interface Estimate {

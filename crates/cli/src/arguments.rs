@@ -169,6 +169,10 @@ pub struct CompareArguments {
     /// page page+ftl.gc.victim=fifo. Ratios are to the first.
     #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
+    /// Run each so many times with other seeds: means, 95 % intervals of ratios, and what can be told.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with = "life")]
+    pub repetitions: u32,
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Vec<String>,

@@ -286,7 +286,8 @@ impl RunResult {
         }
         let has_causes = self.has_causes();
         for kind in 0..WAIT_KINDS {
-            let waited: Vec<_> = samples.iter().map(|sample| has_causes.then_some(sample.waited[kind] as f64)).collect();
+            let waited: Vec<_> =
+                samples.iter().map(|sample| has_causes.then_some(sample.waited[kind] as f64)).collect();
             columns[format!("{}_wait_ns", Wait::name_at(kind))] = json!(waited);
         }
         json!({"interval_ns": interval, "columns": columns})

@@ -1,8 +1,8 @@
 //! Time series of bounded size: when the table is full, neighbouring intervals are merged and the
 //! interval doubles, so a run of any length gives between 200 and 400 points.
 
-use serde::{Deserialize, Serialize};
 use crate::latency::Waits;
+use serde::{Deserialize, Serialize};
 use units::{DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 
 /// Most intervals kept.

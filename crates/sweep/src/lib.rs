@@ -14,6 +14,7 @@
 
 mod advice;
 mod axis;
+mod contrast;
 mod document;
 mod effect;
 mod errand;
@@ -38,6 +39,7 @@ mod words;
 
 pub use advice::{Advice, Knee};
 pub use axis::Axis;
+pub use contrast::{Contrast, Differs};
 pub use document::{document, planned};
 pub use errand::{Errand, answer, trace_problem};
 pub use error::{ExecuteError, PlanError};

@@ -159,6 +159,11 @@ impl Metric {
         if self.name == SPARE { 0.02 } else { SUMS }
     }
 
+    /// Whether more of it is better: of most, less is.
+    pub fn is_more_better(&self) -> bool {
+        matches!(self.name, "iops" | "requests_per_wall_s")
+    }
+
     /// The metric of this name.
     pub fn named(name: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.name == name)

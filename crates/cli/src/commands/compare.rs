@@ -1,14 +1,16 @@
 //! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
 
 use super::life::plan::LifePlan;
+use super::repeated::{self, Again, Repeated};
 use super::{results, timeline};
 use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments};
 use crate::failure::{Failure, USAGE};
 use crate::watch::Session;
 use crate::{memory, output, provenance, settings, table, watch};
-use metrics::{LifeReport, Provenance, RunResult};
+use metrics::{LifeReport, Provenance, RunResult, Status};
 use rayon::prelude::*;
 use serde_json::Value;
+use simulator::Config;
 use simulator::session::Prepared;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -17,6 +19,7 @@ use units::quantity;
 /// A stack of the comparison.
 struct Member {
     name: String,
+    config: Config,
     prepared: Prepared,
     provenance: Provenance,
     /// Where its life is asked for.
@@ -43,6 +46,8 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
+    let again: Vec<Again> =
+        members.iter().map(|member| Again { name: member.name.clone(), config: member.config.clone() }).collect();
     let outcomes: Vec<Result<Compared, Failure>> = members
         .into_par_iter()
         .map(|member| {
@@ -60,12 +65,14 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             notes.push(note.clone());
         }
     }
-    let documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
+    let mut documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
+    let repeated = repetitions(arguments, &again, &ran, &mut documents, &stage)?;
     if shared.json {
         output::print(&results::pretty(&results::together(&documents, &notes)))?;
     } else {
         let lives: Vec<Option<LifeReport>> = finished.iter().map(|one| one.life.clone()).collect();
         output::print(&table::comparison(&ran, &lives, &notes))?;
+        output::print(&repeated::table(&repeated))?;
         if std::io::stdout().is_terminal() {
             output::print(&table::pictures_together(&ran))?;
         }
@@ -81,13 +88,34 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     results::verdict(&ran)
 }
 
+/// Runs each stack again, if that is asked for, and writes what can be told into its document.
+fn repetitions(
+    arguments: &CompareArguments,
+    stacks: &[Again],
+    firsts: &[&RunResult],
+    documents: &mut [Value],
+    stage: &watch::Stage,
+) -> Result<Vec<Repeated>, Failure> {
+    let shared = &arguments.session;
+    if arguments.repetitions == 1 || firsts.iter().any(|result| result.status != Status::Complete) {
+        return Ok(Vec::new());
+    }
+    let snapshots = settings::snapshots_of(shared);
+    let count = arguments.repetitions as usize;
+    let repeated = repeated::run(stacks, documents, count, &shared.workload, snapshots.as_ref(), stage)?;
+    for (document, repeated) in documents.iter_mut().zip(&repeated) {
+        document["repeated"] = repeated.to_json();
+    }
+    Ok(repeated)
+}
+
 /// The stacks, checked before anything runs.
 fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
     let shared = &arguments.session;
     let stacks: Vec<&String> = arguments.stacks.iter().chain(&arguments.drive).collect();
-    if shared.workload == "-" && stacks.len() > 1 {
+    if shared.workload == "-" && (stacks.len() > 1 || arguments.repetitions > 1) {
         return Err(Failure::usage(
-            "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
+            "standard input can be read only once, and each run needs the whole workload; save the trace to a file",
         ));
     }
     let prices = prices(&arguments.lives, &stacks)?;
@@ -102,9 +130,9 @@ fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
         });
         let plan = plan.transpose().map_err(|failure| named(&name, failure))?;
         let config = plan.as_ref().map_or(config, |plan| plan.config.clone());
-        let prepared = Prepared::new(config, &shared.workload).map_err(|error| named(&name, error.into()))?;
+        let prepared = Prepared::new(config.clone(), &shared.workload).map_err(|error| named(&name, error.into()))?;
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
-        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, prepared, plan })
+        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, config, prepared, plan })
     };
     stacks.iter().map(load).collect()
 }

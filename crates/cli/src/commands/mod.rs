@@ -14,6 +14,7 @@ pub mod life;
 pub mod list;
 mod measure;
 mod probe;
+mod repeated;
 mod report;
 mod repro;
 pub mod results;

@@ -7,6 +7,7 @@ mod life;
 mod mistakes;
 mod probe;
 mod progress;
+mod repetitions;
 mod repro;
 mod runs;
 mod serving;

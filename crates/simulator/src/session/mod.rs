@@ -359,6 +359,18 @@ impl Session<'_> {
         }
     }
 
+    /// Says so where dies were to fail, and none did.
+    fn no_die_failed<F: Clocked>(&self, drive: &Drive<F>, sheet: &run::HostMeasurements) -> Option<String> {
+        let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();
+        let after = self.plan.config.values.whole("flash.fault.dies_after");
+        (!drive.dying().is_empty()).then(|| {
+            format!(
+                "No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. \
+                Lower it, or raise workload.requests."
+            )
+        })
+    }
+
     fn measure<D: Measurable>(
         &self,
         mut device: D,
@@ -402,14 +414,7 @@ impl Session<'_> {
         notes.splice(0..0, self.chosen.iter().cloned());
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();
-        if !drive.dying().is_empty() {
-            let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();
-            let after = self.plan.config.values.whole("flash.fault.dies_after");
-            notes.push(format!(
-                "No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. \
-                Lower it, or raise workload.requests."
-            ));
-        }
+        notes.extend(self.no_die_failed(drive, &sheet));
         let unused = unused::keys(self.plan, self.source);
         let unused_keys: Vec<String> =
             unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();

@@ -1,0 +1,227 @@
+//! Repetitions of a comparison: each stack again with other seeds, and what can be told from them.
+
+use super::results;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::table::Grid;
+use crate::watch::Stage;
+use metrics::{RunResult, Status};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use simulator::Config;
+use simulator::session::{Prepared, Snapshots};
+use sweep::{Contrast, Differs, Metric};
+
+/// Figures that are compared, where all repetitions have them.
+const FIGURES: [&str; 9] = [
+    "iops",
+    "read_mean_ns",
+    "read_p99_ns",
+    "read_p999_ns",
+    "write_mean_ns",
+    "write_p99_ns",
+    "write_p999_ns",
+    "waf",
+    "flash_erases",
+];
+/// Keys that repetitions change.
+const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
+/// From here on a ratio is told as a factor.
+const FACTOR: f64 = 1.95;
+
+/// A stack to be run again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    /// What it is called.
+    pub name: String,
+    /// Its configuration, with the seeds of the first run.
+    pub config: Config,
+}
+
+/// The repetitions of a stack.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    name: String,
+    /// Runs, the first one included.
+    count: usize,
+    /// The stack that it is compared with; `None`: it is that stack.
+    against: Option<String>,
+    contrasts: Vec<Contrast>,
+}
+
+/// Runs each stack again until there are `count` runs of each, and compares them with the first. `firsts`: the results
+/// of the first runs.
+///
+/// # Errors
+/// As a run's; a repetition that did not end as its workload does.
+pub fn run(
+    stacks: &[Again],
+    firsts: &[Value],
+    count: usize,
+    workload: &str,
+    snapshots: Option<&Snapshots>,
+    stage: &Stage,
+) -> Result<Vec<Repeated>, Failure> {
+    let errands: Vec<(usize, u64)> =
+        (0..stacks.len()).flat_map(|stack| (1..count as u64).map(move |number| (stack, number))).collect();
+    let values: Vec<Vec<Option<f64>>> = errands
+        .into_par_iter()
+        .map(|(stack, number)| one(&stacks[stack], number, workload, snapshots, stage))
+        .collect::<Result<_, Failure>>()?;
+    let of_stack = |stack: usize| -> Vec<Vec<Option<f64>>> {
+        let others = &values[stack * (count - 1)..(stack + 1) * (count - 1)];
+        std::iter::once(figures(&firsts[stack])).chain(others.iter().cloned()).collect()
+    };
+    let first = of_stack(0);
+    let repeated = (0..stacks.len()).map(|stack| {
+        let own = of_stack(stack);
+        let against = (stack > 0).then_some(&first);
+        let contrast = |(at, metric): (usize, &'static Metric)| {
+            let known = |runs: &[Vec<Option<f64>>]| runs.iter().map(|run| run[at]).collect::<Option<Vec<f64>>>();
+            Contrast::of(metric, &known(&own)?, against.and_then(|first| known(first)).as_deref())
+        };
+        Repeated {
+            name: stacks[stack].name.clone(),
+            count,
+            against: (stack > 0).then(|| stacks[0].name.clone()),
+            contrasts: named().enumerate().filter_map(contrast).collect(),
+        }
+    });
+    Ok(repeated.collect())
+}
+
+fn one(
+    stack: &Again,
+    number: u64,
+    workload: &str,
+    snapshots: Option<&Snapshots>,
+    stage: &Stage,
+) -> Result<Vec<Option<f64>>, Failure> {
+    let name = format!("{}, repetition {}", stack.name, number + 1);
+    let mut config = stack.config.clone();
+    for key in SEEDS {
+        let seed = config.values.whole(key).wrapping_add(number);
+        config.set_whole(key, seed);
+    }
+    let result: RunResult = Prepared::new(config, workload)?.run(snapshots, &mut stage.watcher(&name))?;
+    match result.status {
+        Status::Complete => Ok(figures(&result.to_json())),
+        Status::Interrupted => {
+            Err(Failure { code: INTERRUPTED, message: "interrupted: a comparison takes all repetitions".to_owned() })
+        }
+        status => {
+            let why = results::verdict(&[&result]).err().map_or_else(String::new, |failure| failure.message);
+            Err(Failure::failed(format!("{name} ended as {}, and has no place in means: {why}", status.name())))
+        }
+    }
+}
+
+fn named() -> impl Iterator<Item = &'static Metric> {
+    FIGURES.into_iter().filter_map(Metric::named)
+}
+
+fn figures(result: &Value) -> Vec<Option<f64>> {
+    named().map(|metric| metric.of(result)).collect()
+}
+
+impl Repeated {
+    /// What can be told of this stack against the first; nothing of the first itself.
+    pub fn sentence(&self) -> Option<String> {
+        let against = self.against.as_ref()?;
+        let judged: Vec<Option<bool>> =
+            self.contrasts.iter().filter(|one| one.ratio.is_some()).map(Contrast::is_better).collect();
+        let count = |wanted: Option<bool>| judged.iter().filter(|one| **one == wanted).count();
+        let told: Vec<String> = self.contrasts.iter().filter_map(words).collect();
+        if judged.is_empty() {
+            return Some(format!("{} and {against} have no figures that all repetitions have.", self.name));
+        }
+        let open = match count(None) {
+            0 => String::new(),
+            1 => " The difference of one lies within its 95 % interval.".to_owned(),
+            many => format!(" The differences of {many} lie within their 95 % intervals."),
+        };
+        let details = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        Some(format!(
+            "{} against {against}, {} repetitions: better in {}, worse in {} of {} figures{details}.{open}",
+            self.name,
+            self.count,
+            count(Some(true)),
+            count(Some(false)),
+            judged.len()
+        ))
+    }
+
+    /// The form in a result.
+    pub fn to_json(&self) -> Value {
+        let figure = |contrast: &Contrast| {
+            let ratio = contrast.ratio.map(|[low, middle, high]| json!({"low": low, "middle": middle, "high": high}));
+            let differs = contrast.differs().map(|differs| match differs {
+                Differs::Higher => "higher",
+                Differs::Lower => "lower",
+                Differs::CannotBeTold => "cannot be told",
+            });
+            json!({
+                "metric": contrast.metric.name,
+                "name": contrast.metric.short,
+                "mean": contrast.own.mean,
+                "half": contrast.own.half,
+                "shown": sweep::shown_cell(contrast.metric, contrast.own),
+                "ratio": ratio,
+                "differs": differs,
+                "better": contrast.is_better(),
+            })
+        };
+        json!({
+            "count": self.count,
+            "against": self.against,
+            "figures": self.contrasts.iter().map(figure).collect::<Vec<_>>(),
+            "sentence": self.sentence(),
+        })
+    }
+}
+
+/// A difference that can be told, in words.
+fn words(contrast: &Contrast) -> Option<String> {
+    let [low, middle, high] = contrast.ratio?;
+    let name = contrast.metric.short;
+    let percent = |ratio: f64| format!("{:.1} %", (ratio - 1.0).abs() * 100.0);
+    match contrast.differs()? {
+        Differs::CannotBeTold => None,
+        _ if middle >= FACTOR => Some(format!("{name} {middle:.2} times as high ({low:.2} to {high:.2})")),
+        Differs::Higher => Some(format!("{name} {} higher ({} to {})", percent(middle), percent(low), percent(high))),
+        Differs::Lower => Some(format!("{name} {} lower ({} to {})", percent(middle), percent(high), percent(low))),
+    }
+}
+
+/// All stacks as a table: means with halves of their 95 % intervals, and ratios to the first with theirs.
+pub fn table(all: &[Repeated]) -> String {
+    let Some(first) = all.first() else { return String::new() };
+    let mut grid = Grid::new(1);
+    let mut head = vec![format!("{} repetitions", first.count)];
+    for one in all {
+        head.push(one.name.clone());
+        head.extend(one.against.as_ref().map(|_| "ratio".to_owned()));
+    }
+    grid.row(head);
+    for metric in named() {
+        let found: Vec<Option<&Contrast>> =
+            all.iter().map(|one| one.contrasts.iter().find(|contrast| contrast.metric == metric)).collect();
+        if found.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = vec![metric.short.to_owned()];
+        for (one, contrast) in all.iter().zip(found) {
+            let nothing = || "-".to_owned();
+            row.push(contrast.map_or_else(nothing, |contrast| sweep::shown_cell(metric, contrast.own)));
+            if one.against.is_some() {
+                let ratio = contrast.and_then(|contrast| contrast.ratio);
+                row.push(
+                    ratio.map_or_else(nothing, |[low, middle, high]| format!("{middle:.2} ({low:.2} to {high:.2})")),
+                );
+            }
+        }
+        grid.row(row);
+    }
+    let sentences: Vec<String> = all.iter().filter_map(Repeated::sentence).collect();
+    let verdicts = sentences.iter().map(|text| format!("verdict   {}\n", crate::table::wrapped_at(text, 10)));
+    format!("\n{}\n{}", grid.render(""), verdicts.collect::<String>())
+}
