@@ -23,6 +23,7 @@ mod gangs;
 mod gather;
 mod issue;
 mod join;
+mod occupancy;
 mod ready;
 mod recorder;
 mod retry;

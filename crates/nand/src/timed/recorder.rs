@@ -7,8 +7,9 @@
 
 use super::TimedFlash;
 use super::bus::COMMAND;
-use super::closeups::{Begun, Choice, Closeup, Closeups, Places};
+use super::closeups::{Choice, Closeup, Closeups, Places};
 use super::join::Joins;
+use super::occupancy::Begun;
 use super::slab::{Kind, Slot, flag};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector};
@@ -43,7 +44,7 @@ pub struct Slice {
     pub begin: Nanos,
     /// When it ended, or was interrupted.
     pub end: Nanos,
-    /// The first flash page it is about.
+    /// The first flash page it is about; `u32::MAX` where that is not kept.
     pub page: u32,
     /// The host request it is a command of, by its number in the drive; `u32::MAX`: of none, or of more than one.
     pub request: u32,
@@ -267,7 +268,7 @@ impl TimedFlash {
     }
 
     /// A die works for a gang from now on, and for a cause.
-    #[inline]
+    #[inline(always)]
     pub(super) fn occupy(&mut self, die: usize, gang: u32, [cause, root]: [u8; 2]) {
         self.meters[die].occupy(self.now, cause, root);
         if self.records_occupancy {
@@ -276,7 +277,7 @@ impl TimedFlash {
     }
 
     /// A die has nothing to do.
-    #[inline]
+    #[inline(always)]
     pub(super) fn vacate(&mut self, die: usize) {
         if self.records_occupancy && self.meters[die].is_occupied() {
             self.note_vacant(die);
@@ -291,7 +292,7 @@ impl TimedFlash {
         let slot = self.slab.get(gang);
         let request = request_of(slot, &self.joins, recorder.plan.host);
         let next = slot.next;
-        let begun = Begun { at: self.now, page: slot.page, request, die: die as u16, kind: Some(slot.kind), cause };
+        let begun = Begun { at: self.now, request, die: die as u16, kind: Some(slot.kind), cause };
         if recorder.closely.begin(begun) || next != NIL {
             self.go_on_noting(die, next, cause);
         }
@@ -310,7 +311,7 @@ impl TimedFlash {
     #[inline(never)]
     fn note_vacant(&mut self, die: usize) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
-        let begun = Begun { at: self.now, page: NIL, request: NIL, die: die as u16, kind: None, cause: 0 };
+        let begun = Begun { at: self.now, die: die as u16, ..Begun::NOTHING };
         if recorder.closely.begin(begun) {
             recorder.closely.copy_if_due();
         }
