@@ -1,7 +1,6 @@
 //! What dies are occupied by: a note for each command that begins on a die, and none of its end.
 //!
-//! Protects: a note costs some ten nanoseconds at most, and a die is shown as occupied by what waiting for it is charged
-//! to.
+//! Protects: a note costs a few nanoseconds, and a die is shown as occupied by what waiting for it is charged to.
 
 use super::closeups::Ring;
 use super::recorder::{Served, Slice, Work, work_of};
