@@ -115,6 +115,19 @@ impl LatencyRecorder {
     /// drive took it (in a queue, and for space).
     #[inline]
     pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, queue: Nanos, space: Nanos) {
+        self.record_with(latency, waits, [queue, space], None);
+    }
+
+    /// The same, with its waits before the drive took it in a queue and for space; all it waited for is added to
+    /// `roots` as well, by root cause.
+    #[inline]
+    pub fn record_with(
+        &mut self,
+        latency: Nanos,
+        waits: Option<Waits<'_>>,
+        [queue, space]: [Nanos; 2],
+        mut roots: Option<&mut [u64; WAIT_KINDS]>,
+    ) {
         let bucket = self.histogram.record(latency);
         self.sums[bucket] += latency;
         if let Some(waits) = waits {
@@ -122,20 +135,33 @@ impl LatencyRecorder {
             let mut kinds = waits.kinds;
             while kinds != 0 {
                 let kind = kinds.trailing_zeros() as usize;
-                sums[kind][0] += waits.entries[kind][0];
-                sums[kind][1] += waits.entries[kind][1];
+                let [direct, root] = waits.entries[kind];
+                sums[kind][0] += direct;
+                sums[kind][1] += root;
+                if let Some(roots) = &mut roots {
+                    roots[kind] += root;
+                }
                 kinds &= kinds - 1;
             }
         }
         if queue | space != 0 {
-            self.record_host_wait(bucket, queue, space);
+            self.record_host_wait(bucket, queue, space, roots);
         }
     }
 
-    fn record_host_wait(&mut self, bucket: usize, queue: Nanos, space: Nanos) {
+    fn record_host_wait(
+        &mut self,
+        bucket: usize,
+        queue: Nanos,
+        space: Nanos,
+        mut roots: Option<&mut [u64; WAIT_KINDS]>,
+    ) {
         for (wait, time) in [(Wait::Queue, queue), (Wait::Space, space)] {
             let entry = &mut self.waits[bucket][wait.index()];
             *entry = [entry[0] + time, entry[1] + time];
+            if let Some(roots) = &mut roots {
+                roots[wait.index()] += time;
+            }
         }
     }
 

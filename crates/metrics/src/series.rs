@@ -1,9 +1,8 @@
 //! Time series of bounded size: when the table is full, neighbouring intervals are merged and the
 //! interval doubles, so a run of any length gives between 200 and 400 points.
 
-use crate::latency::Waits;
 use serde::{Deserialize, Serialize};
-use units::{DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
+use units::{DIE_CAUSES, HostOp, Nanos, WAIT_KINDS};
 
 /// Most intervals kept.
 const POINTS: usize = 400;
@@ -25,7 +24,8 @@ pub struct Sample {
     pub occupancy: u64,
     /// Flash programs by [`units::Cause::index`].
     pub programs: [u64; DIE_CAUSES],
-    /// What reads and writes waited for, by root cause, indexed by [`Wait::index`]; sums, ns.
+    /// What reads and writes waited for, by root cause, indexed by
+    /// [`units::Wait::index`]; sums, ns.
     pub waited: [u64; WAIT_KINDS],
 }
 
@@ -121,24 +121,10 @@ impl Series {
         self.current_end = (self.done.len() as u64 + 1) * self.interval;
     }
 
-    /// Adds what a read or write waited for: its last command, and the time before the drive took it (in a queue, and
-    /// for space).
+    /// Where what a read or write of this interval waited for is added, by root cause; other operations have no place.
     #[inline]
-    pub fn record_waits(&mut self, op: HostOp, waits: Option<Waits<'_>>, queue: Nanos, space: Nanos) {
-        if op.index() > 1 {
-            return;
-        }
-        let waited = &mut self.current.waited;
-        if let Some(waits) = waits {
-            let mut kinds = waits.kinds;
-            while kinds != 0 {
-                let kind = kinds.trailing_zeros() as usize;
-                waited[kind] += waits.entries[kind][1];
-                kinds &= kinds - 1;
-            }
-        }
-        waited[Wait::Queue.index()] += queue;
-        waited[Wait::Space.index()] += space;
+    pub fn waited(&mut self, op: HostOp) -> Option<&mut [u64; WAIT_KINDS]> {
+        (op.index() < 2).then_some(&mut self.current.waited)
     }
 
     /// Adds a completed request.

@@ -139,9 +139,10 @@ impl HostMeasurements {
                     completion.explained(wait).iter().all(|explained| *explained <= latency),
                     "{request:?} took {latency} ns: {completion:?}, {wait:?}"
                 );
-                self.latency[request.op.index()].record(latency, waits, completion.queue_ns, completion.space_ns);
+                let before = [completion.queue_ns, completion.space_ns];
+                let roots = self.series.waited(request.op);
+                self.latency[request.op.index()].record_with(latency, waits, before, roots);
                 self.series.record(request.op, latency, bytes);
-                self.series.record_waits(request.op, waits, completion.queue_ns, completion.space_ns);
             }
         }
         self.ended = self.started + elapsed;

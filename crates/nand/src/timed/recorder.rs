@@ -286,6 +286,7 @@ impl TimedFlash {
     }
 
     /// Nothing but the ends calls anything, so that no register has to be kept: most gangs are one command.
+    #[cold]
     #[inline(never)]
     fn note_occupied(&mut self, die: usize, gang: u32, cause: u8) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
@@ -308,6 +309,7 @@ impl TimedFlash {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn note_vacant(&mut self, die: usize) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };

@@ -4,7 +4,7 @@ use metrics::RunResult;
 use nand::{Choice, Closeup, Served};
 use simulator::session::{Prepared, SessionError, Timeline, TimelinePlan};
 use simulator::{Config, Setting};
-use units::{CAUSES, HostOp, Nanos, Wait};
+use units::{CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 
 const EVERYTHING: TimelinePlan =
     TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, closeups: Choice::Nobody };
@@ -135,6 +135,25 @@ fn of_each_operation_the_slowest_are_kept_and_some_of_every_latency() {
             let nearest = kept.iter().map(|latency| latency.abs_diff(wanted)).min().unwrap();
             assert!(nearest * 4 <= wanted, "{}: {nearest} ns from the latency {wanted}", op.name());
         }
+    }
+}
+
+/// Waiting over time is split as waiting is in the whole run.
+#[test]
+fn what_the_series_tells_of_waiting_adds_up_to_all_of_it() {
+    for stack in ["page", "two-level", "raid5-ppc"] {
+        let result = prepared(stack, &[]).run(None, &mut ()).unwrap();
+        let mut of_series = [0; WAIT_KINDS];
+        for sample in &result.series.1 {
+            of_series.iter_mut().zip(sample.waited).for_each(|(sum, waited)| *sum += waited);
+        }
+        let mut of_run = [0; WAIT_KINDS];
+        for op in [HostOp::Read, HostOp::Write] {
+            let waited = result.latency[op.index()].waited();
+            of_run.iter_mut().zip(waited).for_each(|(sum, [_, root])| *sum += root);
+        }
+        assert_eq!(of_series, of_run, "{stack}");
+        assert!(of_run.iter().any(|waited| *waited > 0), "{stack}: something waits");
     }
 }
 
