@@ -53,13 +53,8 @@ impl Ring<Begun> {
         let look_back = self.oldest().max(from.saturating_sub(LOOK_BACK));
         let parts = self.range(look_back, until);
         let is_wanted = |begun: &&Begun| dies[usize::from(begun.die >> 6)] >> (begun.die & 63) & 1 == 1;
-        let mut notes = if is_any {
-            let mut notes = Vec::new();
-            parts.into_iter().for_each(|part| notes.extend(part.iter().filter(is_wanted)));
-            notes
-        } else {
-            parts.concat()
-        };
+        let mut notes =
+            if is_any { parts.into_iter().flatten().filter(is_wanted).copied().collect() } else { parts.concat() };
         let too_many = notes.len().saturating_sub(MOST_NOTES);
         notes.drain(..too_many);
         let is_full = too_many > 0 && notes[0].at >= served.request.arrival;
