@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
+import { violations } from "./access";
 import { Browser, MISSING } from "./page";
 
 const PROGRAM = process.env["NANDARIUM"] ?? "../target/debug/nandarium";
@@ -109,8 +110,10 @@ test("numbers move under a load, and afterwards are those of ctl stats", async (
   await until("there are maps", async () => (await page.locator("#maps canvas").count()) === 2);
   await sleep(3000);
   await picture(page, "light");
+  assert.deepEqual(await violations(page), [], "no rule of WCAG 2 A and AA is broken");
   await page.emulateMedia({ colorScheme: "dark" });
   await picture(page, "dark");
+  assert.deepEqual(await violations(page), [], "nor in the dark");
   await page.emulateMedia({ colorScheme: "light" });
   await working;
   const { since_start: stats, lifetime } = ctl("stats");
@@ -147,6 +150,7 @@ test("a phone needs no scrolling sideways", async () => {
     await sleep(500);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 400, `the page is ${width} pixels wide`);
+    assert.deepEqual(await violations(page), [], "no rule of WCAG 2 A and AA is broken");
     assert.deepEqual(complaints, []);
     await page.close();
   }
