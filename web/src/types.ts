@@ -81,7 +81,7 @@ export interface RepeatedFigure {
   half: Num;
   /** Mean and half of its interval, as people write them. */
   shown: string;
-  ratio: { low: number; middle: number; high: number } | null;
+  ratio: { low: number; middle: number; high: number; shown: string } | null;
   differs: "higher" | "lower" | "cannot be told" | null;
   better: boolean | null;
 }
@@ -101,7 +101,8 @@ export interface Closeup {
   bytes: number;
   arrival_ns: number;
   latency_ns: number;
-  waited_ns: Causes;
+  /** Null: causes are not recorded. */
+  waited_ns: Causes | null;
   cut_short: boolean;
   slices: {
     /** Index into the names of tracks. */

@@ -80,7 +80,9 @@ impl Access {
             ));
         }
         if let Some(token) = &self.token {
-            let bearer = text(&AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+            let bearer = text(&AUTHORIZATION)
+                .and_then(|value| value.split_once(' '))
+                .and_then(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()));
             let given = bearer.or_else(|| token_of(uri)).unwrap_or("");
             if !is_same(given, token) {
                 return Err((
@@ -178,6 +180,7 @@ mod tests {
         assert_eq!(get("/?token=", &[]), 401);
         assert_eq!(get(&format!("/?x=1&token={token}"), &[("host", "name.example:9000")]), 200);
         assert_eq!(get("/metrics", &[("authorization", &format!("Bearer {token}"))]), 200);
+        assert_eq!(get("/metrics", &[("authorization", &format!("bearer {token}"))]), 200);
         for short in ["", "1234567", "with space"] {
             assert!(Access::new(access.address, Some(short.to_owned())).is_err());
         }

@@ -19,22 +19,27 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// Connections at once; further ones wait.
-const CONNECTIONS: usize = 32;
+/// Connections at once; further ones are told that there are too many.
+const CONNECTIONS: usize = 64;
+/// What they are told.
+const FULL: &str = "too many are watching already: try again in a moment.\n";
 /// Bytes of a request's head, and of what is still to be sent to a connection.
 const HEAD: usize = 16 << 10;
 /// Bytes of a command.
 const BODY: usize = 4096;
 /// How long a request may take to come, and a connection to ask the next one.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(10);
 /// How long a connection lives; browsers make a new one.
 const LIFE: Duration = Duration::from_secs(600);
 /// How long it gets to take what it was promised.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long somebody may take to be told that there are too many.
+const REFUSAL: Duration = Duration::from_secs(1);
 /// How long to wait where no connection can be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -43,7 +48,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[non_exhaustive]
 pub enum WatchError {
     /// The operating system refuses the address.
-    #[error("{address}: nobody can watch there: {source}; choose another port, or 0 for any that is free")]
+    #[error(
+        "{address}: nobody can watch there: {source}; choose an address of this machine, and a port that is free; 0 is any"
+    )]
     Bind {
         /// Where it was to listen.
         address: SocketAddr,
@@ -133,9 +140,12 @@ type Answer = Response<Full<Bytes>>;
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _)) => {
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    tokio::spawn(timeout(REFUSAL, refuse(stream)));
+                    continue;
+                };
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move {
                     converse(stream, shared).await;
@@ -147,6 +157,19 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+}
+
+/// Tells somebody that there are too many, once the question has come: an answer before it would be cut off.
+async fn refuse(mut stream: TcpStream) {
+    let mut question = [0; 1024];
+    if stream.read(&mut question).await.is_ok() {
+        let head =
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 10\r\nContent-Type: text/plain\r\nConnection: close";
+        let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{FULL}", FULL.len());
+        // Who does not take it has left.
+        let _ = stream.write_all(answer.as_bytes()).await;
+        let _ = stream.shutdown().await;
     }
 }
 
@@ -175,10 +198,10 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {
     let (head, body) = request.into_parts();
     let is_look = [Method::GET, Method::HEAD].contains(&head.method);
     let is_command = head.method == Method::POST && head.uri.path() == "/command";
-    let mut answer = if let Err((status, problem)) = shared.access.check(&head.method, &head.uri, &head.headers) {
-        text(status, problem)
-    } else if !is_look && !is_command {
+    let mut answer = if !is_look && !is_command {
         text(StatusCode::METHOD_NOT_ALLOWED, "ask with GET; commands are a POST to /command")
+    } else if let Err((status, problem)) = shared.access.check(&head.method, &head.uri, &head.headers) {
+        text(status, problem)
     } else {
         match head.uri.path() {
             "/" => page(),
@@ -217,7 +240,7 @@ async fn ask<T: Send + 'static>(
 
 async fn command(shared: &Arc<Shared>, body: Incoming) -> Answer {
     let Ok(Ok(body)) = timeout(IDLE, Limited::new(body, BODY).collect()).await else {
-        return text(StatusCode::PAYLOAD_TOO_LARGE, "a command is 4096 bytes at most, and comes within 30 s");
+        return text(StatusCode::PAYLOAD_TOO_LARGE, "a command is 4096 bytes at most, and comes within 10 s");
     };
     let given: Option<Value> = serde_json::from_slice(&body.to_bytes()).ok();
     let Some(command) = given.as_ref().and_then(|given| given["command"].as_str()).map(str::to_owned) else {

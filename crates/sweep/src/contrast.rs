@@ -3,6 +3,9 @@
 use crate::metric::Metric;
 use crate::summary::Cell;
 
+/// Ratios nearer to 1 than by this are no difference, however alike repetitions are.
+const LEAST: f64 = 0.001;
+
 /// Which way a design differs from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differs {
@@ -59,7 +62,7 @@ fn ratio(metric: &Metric, own: &[f64], other: &[f64]) -> Option<[f64; 3]> {
     }
     let logarithms: Vec<f64> = own.iter().zip(other).map(|(own, other)| (own / other).ln()).collect();
     let Cell { mean, half } = Cell::of(&logarithms, 0.0)?;
-    let half = half?.max(metric.resolution());
+    let half = half?.max(metric.resolution()).max(LEAST);
     Some([mean - half, mean, mean + half].map(f64::exp))
 }
 
@@ -88,6 +91,8 @@ mod tests {
         let tail = Metric::named("read_p99_ns").unwrap();
         let close = Contrast::of(tail, &[101.0, 101.0], Some(&[100.0, 100.0])).unwrap();
         assert_eq!(close.differs(), Some(Differs::CannotBeTold), "percentiles are known to 1/64");
+        let alike = Contrast::of(iops, &[100.01, 100.01], Some(&[100.0, 100.0])).unwrap();
+        assert_eq!(alike.differs(), Some(Differs::CannotBeTold), "seeds change nothing, and 0.01 % is no difference");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 import { h, section, type Child } from "../dom";
-import { factor, NONE } from "../format";
+import { NONE } from "../format";
 import { table } from "../parts/table";
 import type { RepeatedFigure, Run } from "../types";
 import { runLabel } from "./waiting";
@@ -17,7 +17,7 @@ export function repetitions(runs: readonly Run[]): HTMLElement | null {
     null,
     "compare-repetitions",
     "Repetitions",
-    `Each stack was run ${count} times, each time with other seeds, the same for all stacks. Means with halves of their 95\u202f% intervals; ratios to the first with their whole intervals, from pairs of runs with the same seeds. An interval that holds 1 tells no difference.`,
+    `Each stack was run ${count} times, each time with other seeds, the same for all stacks. Means with halves of their 95\u202f% intervals; ratios to the first with their whole intervals, from pairs of runs with the same seeds. An interval that holds 1 tells no difference; of twenty figures that do not differ, one is told as different.`,
     table(`Figures of ${count} repetitions`, ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }),
   );
 }
@@ -29,6 +29,6 @@ function cell(figure: RepeatedFigure | undefined): Child {
   const tone = better === null ? "" : better ? " good" : " bad";
   return [
     figure.shown,
-    h("div", { class: `repeated${tone}` }, `\u00d7${factor(ratio.middle)} (${factor(ratio.low)} to ${factor(ratio.high)}), ${WORDS[differs] ?? differs}`),
+    h("div", { class: `repeated${tone}` }, `\u00d7${ratio.shown}, ${WORDS[differs] ?? differs}`),
   ];
 }

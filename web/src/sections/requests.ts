@@ -1,6 +1,6 @@
-import { causesIn, shares, sum } from "../causes";
+import { causesIn, shares, sum, type Share } from "../causes";
 import { append, empty, folded, h, section, type Child } from "../dom";
-import { count, percent, size, time } from "../format";
+import { count, size, time } from "../format";
 import { causeLegend } from "../parts/cause";
 import { gantt, type Piece } from "../parts/gantt";
 import { stackedBars } from "../parts/stacked";
@@ -9,6 +9,9 @@ import { toggle } from "../parts/toggle";
 import type { Closeup, Closeups, Op, Run } from "../types";
 
 type Shown = "slowest" | "typical" | "all";
+
+/** A share of the latency; less waiting is not told in the list. */
+const WORTH_TELLING = 0.1;
 
 const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
 
@@ -46,7 +49,7 @@ class Requests implements Microscope {
       run,
       "requests",
       "Requests under the microscope",
-      "Each bar is one request, split by what it waited for. The picture shows what the dies that it used were occupied by from its arrival to its answer: high pieces are commands of the host, low ones the drive's own work, and outlined ones belong to the request itself.",
+      "Each bar is one request, split by what it waited for. The picture shows what the dies that it used (or all, if none was its own) were occupied by from its arrival to its answer: high pieces are commands of the host, low ones the drive's own work, and outlined ones belong to the request itself.",
       this.controls,
       h("div", { class: "requests" }, this.list, this.picture),
     );
@@ -111,8 +114,8 @@ class Requests implements Microscope {
     this.chosen ??= listed[0] ?? null;
     this.list.replaceChildren(
       ...listed.map((request) => {
-        const waits = [{ cause: "service", value: own(request) }, ...shares(request.waited_ns)].filter(({ value }) => value > 0);
-        const [bar] = stackedBars([{ label: "", spoken: "", shares: waits, full: longest, total: "" }], time).querySelectorAll(".track");
+        const parts = [{ cause: "service", value: own(request) }, ...waits(request)].filter(({ value }) => value > 0);
+        const [bar] = stackedBars([{ label: "", spoken: "", shares: parts, full: longest, total: "" }], time).querySelectorAll(".track");
         bar?.setAttribute("aria-hidden", "true");
         bar?.removeAttribute("role");
         const key = h(
@@ -171,24 +174,31 @@ class Requests implements Microscope {
   }
 }
 
-/** Latency that was no waiting. */
+/** What it waited for; nothing where that is not recorded. */
+function waits(request: Closeup): Share[] {
+  return shares(request.waited_ns ?? undefined);
+}
+
+/** Latency that was no waiting; nothing where that is not known. */
 function own(request: Closeup): number {
-  return Math.max(0, request.latency_ns - sum(shares(request.waited_ns)));
+  return request.waited_ns ? Math.max(0, request.latency_ns - sum(waits(request))) : 0;
 }
 
 /** What it waited for most. */
 function why(request: Closeup): Child {
-  const most = [...shares(request.waited_ns)].sort((a, b) => b.value - a.value)[0];
-  if (!most || most.value < own(request)) return "no waiting to speak of";
-  return `${percent(most.value / request.latency_ns)} ${most.cause}`;
+  if (!request.waited_ns) return "causes not recorded";
+  const [most] = [...waits(request)].sort((a, b) => b.value - a.value);
+  if (!most || sum(waits(request)) < WORTH_TELLING * request.latency_ns) return "hardly any waiting";
+  return `${Math.round((most.value / request.latency_ns) * 100)}\u202f% ${most.cause}`;
 }
 
 function sentence(request: Closeup, pieces: readonly Piece[]): string {
-  const waits = [...shares(request.waited_ns)].sort((a, b) => b.value - a.value).map(({ cause, value }) => `${time(value)} for ${cause}`);
-  const waited = waits.length > 0 ? `it waited ${waits.join(", ")}` : "it waited for nothing";
-  const parts = [`It arrived ${time(request.arrival_ns)} after the run began; ${waited}; ${time(own(request))} were its own work.`];
+  const told = [...waits(request)].sort((a, b) => b.value - a.value).map(({ cause, value }) => `${time(value)} for ${cause}`);
+  const waited = told.length > 0 ? `it waited ${told.join(", ")}` : "it waited for nothing";
+  const known = request.waited_ns ? `${waited}; ${time(own(request))} were its own work` : "what it waited for was not recorded (engine.causes = false)";
+  const parts = [`It arrived ${time(request.arrival_ns)} after the run began; ${known}.`];
   if (pieces.length === 0) parts.push("No die worked in its time.");
-  else if (!pieces.some((piece) => piece.own)) parts.push("It had no commands of its own on flash: all dies that worked are shown.");
+  else if (!pieces.some((piece) => piece.own)) parts.push("It had no commands of its own on flash, or layers joined them with others': all dies that worked are shown.");
   if (request.cut_short) parts.push("The hatched beginning is not recorded: too much went on.");
   return parts.join(" ");
 }

@@ -15,14 +15,15 @@ const STEP: f64 = 1.19;
 /// What a page shows: of each operation the requests, the slowest first, each with what went on in its time.
 pub fn document(timeline: &Timeline, result: &RunResult) -> Value {
     let requests = HostOp::ALL.into_iter().flat_map(|op| of_operation(timeline, result, op));
-    let requests: Vec<Value> = requests.map(|(role, closeup)| request(timeline, role, closeup)).collect();
+    let requests: Vec<Value> =
+        requests.map(|(role, closeup)| request(timeline, result.has_causes(), role, closeup)).collect();
     json!({"tracks": timeline.tracks, "requests": requests})
 }
 
 /// The requests of an operation that are shown, and why.
 fn of_operation<'a>(timeline: &'a Timeline, result: &RunResult, op: HostOp) -> Vec<(&'static str, &'a Closeup)> {
     let mut all: Vec<&Closeup> =
-        timeline.recorder.closeups.iter().filter(|closeup| closeup.served.request.op == op).collect();
+        timeline.recorder.samples.iter().filter(|closeup| closeup.served.request.op == op).collect();
     all.sort_by_key(|closeup| (std::cmp::Reverse(closeup.served.latency()), closeup.served.request.arrival));
     let others = all.split_off(SLOWEST.min(all.len()));
     let slowest = all.into_iter().map(|closeup| ("slowest", closeup));
@@ -44,7 +45,7 @@ fn of_operation<'a>(timeline: &'a Timeline, result: &RunResult, op: HostOp) -> V
     slowest.chain(between).collect()
 }
 
-fn request(timeline: &Timeline, role: &str, closeup: &Closeup) -> Value {
+fn request(timeline: &Timeline, has_causes: bool, role: &str, closeup: &Closeup) -> Value {
     let Closeup { served, slices, is_cut_short } = closeup;
     let request = &served.request;
     let mut waited = Map::new();
@@ -68,7 +69,7 @@ fn request(timeline: &Timeline, role: &str, closeup: &Closeup) -> Value {
         "bytes": u64::from(request.sectors) * SECTOR_BYTES,
         "arrival_ns": request.arrival.saturating_sub(timeline.started),
         "latency_ns": served.latency(),
-        "waited_ns": waited,
+        "waited_ns": has_causes.then_some(waited),
         "cut_short": is_cut_short,
         "slices": {
             "track": column(&|slice| json!(slice.track)),

@@ -14,6 +14,7 @@ use simulator::Config;
 use simulator::session::Prepared;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use units::quantity;
 
 /// A stack of the comparison.
@@ -24,6 +25,8 @@ struct Member {
     provenance: Provenance,
     /// Where its life is asked for.
     plan: Option<LifePlan>,
+    /// The file of its timeline.
+    timeline: Option<PathBuf>,
 }
 
 /// A stack that ran, its life where one was asked for and can be told, and what is to be said of it.
@@ -41,8 +44,8 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     if drawing.is_some() && arguments.lives.life {
         return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
     }
-    drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path))?;
-    let members = members(arguments)?;
+    let mut members = members(arguments)?;
+    drawing.iter().try_for_each(|drawing| give_files(&mut members, drawing))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
@@ -66,7 +69,19 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         }
     }
     let mut documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
-    let repeated = repetitions(arguments, &again, &ran, &mut documents, &stage)?;
+    // What ran already is worth keeping, whatever becomes of its repetitions.
+    let (repeated, problem) = match repetitions(arguments, &again, &ran, &mut documents, &stage) {
+        Ok(repeated) => (repeated, None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    let stopped = ran.iter().find(|result| arguments.repetitions > 1 && result.status != Status::Complete);
+    notes.extend(stopped.map(|result| {
+        format!(
+            "No repetitions: {} did not run to its end ({}), and means take whole runs.",
+            result.stack,
+            result.status.name()
+        )
+    }));
     if shared.json {
         output::print(&results::pretty(&results::together(&documents, &notes)))?;
     } else {
@@ -85,7 +100,19 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         results::write_page(&folder.join("report.html"), &documents)?;
         results::show(&folder.join("report.html"), shared);
     }
-    results::verdict(&ran)
+    results::verdict(&ran)?;
+    problem.map_or(Ok(()), Err)
+}
+
+/// Gives each stack a file for its timeline, if all can be drawn.
+fn give_files(members: &mut [Member], drawing: &Drawing) -> Result<(), Failure> {
+    members.iter().try_for_each(|member| {
+        timeline::check(&drawing.path, &member.prepared).map_err(|failure| named(&member.name, failure))
+    })?;
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let files = timeline::files_of(&drawing.path, &names);
+    members.iter_mut().zip(files).for_each(|(member, file)| member.timeline = Some(file));
+    Ok(())
 }
 
 /// Runs each stack again, if that is asked for, and writes what can be told into its document.
@@ -132,7 +159,14 @@ fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
         let config = plan.as_ref().map_or(config, |plan| plan.config.clone());
         let prepared = Prepared::new(config.clone(), &shared.workload).map_err(|error| named(&name, error.into()))?;
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
-        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, config, prepared, plan })
+        Ok(Member {
+            provenance: provenance::of(stack, &shared.workload)?,
+            name,
+            config,
+            prepared,
+            plan,
+            timeline: None,
+        })
     };
     stacks.iter().map(load).collect()
 }
@@ -175,9 +209,8 @@ impl Member {
         let snapshots = settings::snapshots_of(shared);
         let with = |result| RunResult { provenance: Some(self.provenance), ..result };
         let Some(plan) = self.plan else {
-            let path = drawing.map(|drawing| (drawing, timeline::file_of(&drawing.path, &self.name)));
             let wanted = timeline::Wanted {
-                drawing: path.as_ref().map(|(drawing, path)| (*drawing, path.as_path())),
+                drawing: drawing.zip(self.timeline.as_deref()),
                 has_page: shared.out.is_some(),
                 stack: &self.name,
                 quiet: shared.quiet,

@@ -102,12 +102,15 @@ fn one(
         let seed = config.values.whole(key).wrapping_add(number);
         config.set_whole(key, seed);
     }
-    let result: RunResult = Prepared::new(config, workload)?.run(snapshots, &mut stage.watcher(&name))?;
+    let whose = |failure: Failure| Failure { message: format!("{name}: {}", failure.message), ..failure };
+    let prepared = Prepared::new(config, workload).map_err(|error| whose(error.into()))?;
+    let result: RunResult = prepared.run(snapshots, &mut stage.watcher(&name)).map_err(|error| whose(error.into()))?;
     match result.status {
         Status::Complete => Ok(figures(&result.to_json())),
-        Status::Interrupted => {
-            Err(Failure { code: INTERRUPTED, message: "interrupted: a comparison takes all repetitions".to_owned() })
-        }
+        Status::Interrupted => Err(Failure {
+            code: INTERRUPTED,
+            message: format!("{name} was interrupted: the first runs alone are told"),
+        }),
         status => {
             let why = results::verdict(&[&result]).err().map_or_else(String::new, |failure| failure.message);
             Err(Failure::failed(format!("{name} ended as {}, and has no place in means: {why}", status.name())))
@@ -136,8 +139,8 @@ impl Repeated {
         }
         let open = match count(None) {
             0 => String::new(),
-            1 => " The difference of one lies within its 95 % interval.".to_owned(),
-            many => format!(" The differences of {many} lie within their 95 % intervals."),
+            1 => " One figure cannot be told apart.".to_owned(),
+            many => format!(" {many} figures cannot be told apart."),
         };
         let details = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
         Some(format!(
@@ -153,7 +156,10 @@ impl Repeated {
     /// The form in a result.
     pub fn to_json(&self) -> Value {
         let figure = |contrast: &Contrast| {
-            let ratio = contrast.ratio.map(|[low, middle, high]| json!({"low": low, "middle": middle, "high": high}));
+            let ratio = contrast.ratio.map(|ratio| {
+                let [low, middle, high] = ratio;
+                json!({"low": low, "middle": middle, "high": high, "shown": shown(ratio)})
+            });
             let differs = contrast.differs().map(|differs| match differs {
                 Differs::Higher => "higher",
                 Differs::Lower => "lower",
@@ -179,11 +185,27 @@ impl Repeated {
     }
 }
 
+/// A ratio with its interval, with as many decimals as show on which side of 1 the interval ends.
+fn shown([low, middle, high]: [f64; 3]) -> String {
+    let is_clear = |decimals: &usize| {
+        let rounded = |ratio: f64| format!("{ratio:.decimals$}").parse().unwrap_or(ratio);
+        [low, high].iter().all(|end| (*end < 1.0) == (rounded(*end) < 1.0) && (*end > 1.0) == (rounded(*end) > 1.0))
+    };
+    let decimals = (2..5).find(is_clear).unwrap_or(2);
+    format!("{middle:.decimals$} ({low:.decimals$} to {high:.decimals$})")
+}
+
+/// A number of percent: one decimal, or more where that would be none at all.
+fn digits(percent: f64) -> String {
+    let decimals = (1..4).find(|decimals| percent * 10_f64.powi(*decimals) >= 0.5).unwrap_or(1) as usize;
+    format!("{percent:.decimals$}")
+}
+
 /// A difference that can be told, in words.
 fn words(contrast: &Contrast) -> Option<String> {
     let [low, middle, high] = contrast.ratio?;
     let name = contrast.metric.short;
-    let percent = |ratio: f64| format!("{:.1} %", (ratio - 1.0).abs() * 100.0);
+    let percent = |ratio: f64| format!("{}\u{a0}%", digits((ratio - 1.0).abs() * 100.0));
     match contrast.differs()? {
         Differs::CannotBeTold => None,
         _ if middle >= FACTOR => Some(format!("{name} {middle:.2} times as high ({low:.2} to {high:.2})")),
@@ -214,9 +236,7 @@ pub fn table(all: &[Repeated]) -> String {
             row.push(contrast.map_or_else(nothing, |contrast| sweep::shown_cell(metric, contrast.own)));
             if one.against.is_some() {
                 let ratio = contrast.and_then(|contrast| contrast.ratio);
-                row.push(
-                    ratio.map_or_else(nothing, |[low, middle, high]| format!("{middle:.2} ({low:.2} to {high:.2})")),
-                );
+                row.push(ratio.map_or_else(nothing, shown));
             }
         }
         grid.row(row);

@@ -25,7 +25,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let prepared = Prepared::new(config, workload)?;
     memory::check(prepared.plan(), false)?;
     let drawing = arguments.drawing.plan();
-    drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path))?;
+    drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path, &prepared))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let has_causes = prepared.plan().config.resolved.get(metrics::CAUSES_KEY).is_none_or(|on| on != "false");

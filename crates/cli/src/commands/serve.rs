@@ -82,6 +82,8 @@ pub fn run(
         .transpose()?;
     watch::catch_interrupts();
     let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
+    let source = || -> Box<dyn Source> { Box::new(ControlSocket::new(control.clone())) };
+    let watching = watch.map(|watch| progress::watched_by(watch, arguments.quiet, source)).transpose()?;
     if !arguments.quiet {
         output::complain(&format!(
             "serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it",
@@ -89,8 +91,6 @@ pub fn run(
             control.display()
         ));
     }
-    let source = || -> Box<dyn Source> { Box::new(ControlSocket::new(control)) };
-    let watching = watch.map(|watch| progress::watched_by(watch, arguments.quiet, source)).transpose()?;
     let served = server.run(watch::stop()).map_err(Failure::failed);
     drop(watching);
     served

@@ -52,38 +52,48 @@ pub fn run(
         let first = prepared.run(snapshots, watcher)?;
         plan.closeups = Choice::Nearest(count, first.reads_and_writes().histogram().percentile(share));
     }
-    let is_for_page = wanted.has_page && plan.closeups == Choice::Nobody && prepared.has_timeline();
-    if is_for_page {
-        plan.closeups = Choice::OfEach;
-    }
+    plan.samples = wanted.has_page && prepared.has_timeline();
     if plan == TimelinePlan::default() {
         return Ok((prepared.run(snapshots, watcher)?, None));
     }
-    let (result, mut drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
-    let closeups = wanted.has_page.then(|| closeups::document(&drawn, &result));
-    if is_for_page {
-        drawn.recorder.closeups.clear(); // what occupies dies is not the work of arrays and channels
-    }
+    let (result, drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
+    let closeups = plan.samples.then(|| closeups::document(&drawn, &result));
     if let Some((_, path)) = wanted.drawing {
-        write(path, &drawn, wanted.stack, wanted.quiet)?;
+        write(path, &drawn, result.has_causes(), (wanted.stack, wanted.quiet))?;
     }
     Ok((result, closeups))
 }
 
-/// Checks before anything runs that there is a folder to write into.
+/// Checks before anything runs that there is something to draw, and a folder to write into.
 ///
 /// # Errors
 /// There is none.
-pub fn check(path: &Path) -> Result<(), Failure> {
+pub fn check(path: &Path, prepared: &Prepared) -> Result<(), Failure> {
+    if !prepared.has_timeline() {
+        return Err(simulator::session::without_time().into());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return Err(Failure::usage(format!("--timeline {}: it is a folder; give the path of a file", path.display())));
+    }
     if folder.is_dir() {
         return Ok(());
     }
     Err(Failure::usage(format!("--timeline {}: there is no folder {}", path.display(), folder.display())))
 }
 
-/// The file of a stack among several: its name before the ending.
-pub fn file_of(path: &Path, stack: &str) -> PathBuf {
+/// The files of several stacks: their names before the ending, and a number where two names are the same.
+pub fn files_of(path: &Path, stacks: &[&str]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for (at, stack) in stacks.iter().enumerate() {
+        let file = file_of(path, stack);
+        let is_taken = files.contains(&file);
+        files.push(if is_taken { file_of(path, &format!("{stack}-{}", at + 1)) } else { file });
+    }
+    files
+}
+
+fn file_of(path: &Path, stack: &str) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String =
         stack.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
@@ -96,16 +106,16 @@ pub fn file_of(path: &Path, stack: &str) -> PathBuf {
 ///
 /// # Errors
 /// The file cannot be written.
-fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(), Failure> {
+fn write(path: &Path, timeline: &Timeline, has_causes: bool, (stack, quiet): (&str, bool)) -> Result<(), Failure> {
     let written = File::create(path).and_then(|file| {
         let plain = BufWriter::new(file);
         if path.extension().is_some_and(|ending| ending == "gz") {
             let mut packed = BufWriter::new(GzEncoder::new(plain, Compression::fast()));
-            document(&mut packed, timeline, stack)?;
+            document(&mut packed, timeline, has_causes, stack)?;
             packed.into_inner()?.finish()?.flush()
         } else {
             let mut plain = plain;
-            document(&mut plain, timeline, stack)?;
+            document(&mut plain, timeline, has_causes, stack)?;
             plain.flush()
         }
     });
@@ -128,7 +138,7 @@ fn write(path: &Path, timeline: &Timeline, stack: &str, quiet: bool) -> Result<(
     Ok(())
 }
 
-fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Result<()> {
+fn document(out: &mut impl Write, timeline: &Timeline, has_causes: bool, stack: &str) -> io::Result<()> {
     let recorder = &timeline.recorder;
     let mut served: Vec<&Served> = recorder.served.iter().collect();
     served.extend(recorder.closeups.iter().map(|closeup| &closeup.served));
@@ -143,9 +153,10 @@ fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Resul
     let head =
         json!({"schema": SCHEMA, "stack": stack, "cut_short": is_cut_short, "displayTimeUnit": "ns"}).to_string();
     writeln!(out, "{},\"traceEvents\":[", head.trim_end_matches('}'))?;
-    let mut file = Events { out, started: timeline.started, is_first: true, arrows: 0 };
+    let is_window = !recorder.served.is_empty();
+    let mut file = Events { out, started: timeline.started, has_causes, is_first: true, arrows: 0 };
     file.names(timeline)?;
-    file.requests(&served)?;
+    file.requests(&served, is_window)?;
     file.gauges(&timeline.gauges)?;
     file.work(timeline, &slices)?;
     file.arrows(timeline, &served, &slices)?;
@@ -155,6 +166,8 @@ fn document(out: &mut impl Write, timeline: &Timeline, stack: &str) -> io::Resul
 struct Events<'a, W> {
     out: &'a mut W,
     started: Nanos,
+    /// It was recorded what requests waited for.
+    has_causes: bool,
     is_first: bool,
     /// Arrows so far.
     arrows: u64,
@@ -183,8 +196,8 @@ impl<W: Write> Events<'_, W> {
         Ok(())
     }
 
-    /// Requests that are under way together lie in lanes of their own; how many there are is a curve.
-    fn requests(&mut self, served: &[&Served]) -> io::Result<()> {
+    /// Requests that are under way together lie in lanes of their own; where all are there, how many is a curve.
+    fn requests(&mut self, served: &[&Served], are_all: bool) -> io::Result<()> {
         let mut changes = BTreeMap::<Nanos, i64>::new();
         for (served, lane) in served.iter().zip(lanes(served)) {
             let request = &served.request;
@@ -208,11 +221,12 @@ impl<W: Write> Events<'_, W> {
                 "ts": self.time(request.arrival), "dur": (served.end - request.arrival) as f64 / 1e3,
                 "args": {"byte": request.first_sector * SECTOR_BYTES,
                     "bytes": u64::from(request.sectors) * SECTOR_BYTES,
-                    "fua": request.fua && request.op == HostOp::Write, "waited_for": waits},
+                    "fua": request.fua && request.op == HostOp::Write,
+                    "waited_for": self.has_causes.then_some(waits)},
             }))?;
         }
         let mut under_way = 0;
-        for (at, change) in changes {
+        for (at, change) in changes.into_iter().filter(|_| are_all) {
             under_way += change;
             let args = json!({"requests": under_way});
             self.event(&json!({"ph": "C", "pid": REQUESTS, "name": "under way", "ts": self.time(at), "args": args}))?;

@@ -69,6 +69,77 @@ fn the_table_has_intervals_and_a_verdict_in_words() {
     assert!(!alone.contains("repetitions") && !alone.contains("verdict"), "{alone}");
 }
 
+/// They were left out without a word, or took the first runs with them.
+#[test]
+fn where_a_run_ends_early_its_repetitions_are_missed_and_the_first_runs_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let worn = [
+        "compare",
+        "page",
+        "page+flash.endurance=3",
+        "--repetitions",
+        "2",
+        "--workload",
+        "uniform-write",
+        "--json",
+        "--quiet",
+    ];
+    let sizes = [
+        "--requests",
+        "300000",
+        "--set",
+        "drive.capacity=64MiB",
+        "--set",
+        "flash.channels=2",
+        "--set",
+        "flash.pages_per_block=32",
+    ];
+    let output = nandarium(
+        &[
+            &worn[..],
+            &sizes,
+            &[
+                "--set",
+                "drive.over_provisioning=60%",
+                "--set",
+                "drive.precondition=none",
+                "--out",
+                out.to_str().unwrap(),
+            ],
+        ]
+        .concat(),
+    )
+    .output()
+    .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        !output.status.success() && document["results"][1]["status"] == "worn-out",
+        "{}",
+        document["results"][1]["status"]
+    );
+    assert!(document["notes"].to_string().contains("No repetitions: page+flash.endurance=3"), "{}", document["notes"]);
+    assert!(document["results"][0].get("repeated").is_none() && out.join("report.html").is_file());
+}
+
+#[test]
+fn an_interval_is_shown_on_the_side_of_one_where_it_ends() {
+    let compared = json(&["compare", "page", "dftl", "page+ftl.gc.victim=fifo", "--repetitions", "3"]);
+    for result in &compared["results"].as_array().unwrap()[1..] {
+        for figure in result["repeated"]["figures"].as_array().unwrap().iter().filter(|one| !one["ratio"].is_null()) {
+            let shown = figure["ratio"]["shown"].as_str().unwrap();
+            let ends: Vec<f64> =
+                shown.split(['(', ')']).nth(1).unwrap().split(" to ").map(|end| end.parse().unwrap()).collect();
+            let told = match figure["differs"].as_str().unwrap() {
+                "higher" => ends[0] > 1.0,
+                "lower" => ends[1] < 1.0,
+                _ => ends[0] <= 1.0 && ends[1] >= 1.0,
+            };
+            assert!(told, "{figure}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_repeated_is_told() {
     for (more, wanted) in [

@@ -17,9 +17,9 @@ pub enum Choice {
     Slowest(usize),
     /// So many of those whose latency is nearest to this one, ns, with the work of all dies and channels.
     Nearest(usize, Nanos),
-    /// Of each operation the slowest, and some of every latency, drawn by chance, with what the dies that they used
-    /// were occupied by, or all dies, if they used none. A die is occupied by a command from the moment at which
-    /// waiting for it is charged to the command: array, transfer, and waiting for the channel. Costs little.
+    /// Of each operation the slowest, and some of every latency, with what the dies that they used were occupied by, or
+    /// all dies, if they used none. A die is occupied by a command from the moment at which waiting for it is charged
+    /// to the command: array, transfer, and waiting for the channel. Costs little.
     OfEach,
 }
 
@@ -121,7 +121,8 @@ impl Closeups {
             choice,
             work: Ring::new(choice != Choice::Nobody && bands == 0, Slice::of(&Begun::NOTHING)),
             begun: Ring::new(bands > 0, Begun::NOTHING),
-            bars: std::array::from_fn(|list| if list < lists { 0 } else { u64::MAX }),
+            // What took no time is no slow request, and there is nothing to see of it.
+            bars: std::array::from_fn(|list| if list < lists { u64::from(bands > 0) } else { u64::MAX }),
             is_by_operation: lists > 1,
             tops: vec![Vec::new(); lists],
             due: vec![1; bands],
@@ -177,15 +178,19 @@ impl Closeups {
         let list = if self.is_by_operation { op.index() } else { 0 };
         let is_top = self.height(latency) >= self.bars[list];
         let number = op.index() * BANDS + band(latency);
-        let is_due = self.due.get_mut(number).is_some_and(|due| {
-            *due -= 1;
-            *due == 0
-        });
+        let is_due = latency > 0
+            && self.due.get_mut(number).is_some_and(|due| {
+                *due -= 1;
+                *due == 0
+            });
         Places { top: is_top.then_some(list as u32), band: is_due.then_some(number as u32) }
     }
 
     /// Keeps a request that has ended.
     pub fn keep(&mut self, served: &Served, places: Places) {
+        if !places.is_any() {
+            return;
+        }
         let kept = Kept { served: served.clone(), until: self.work.pushed + self.begun.pushed, copied: None };
         if let Some(number) = places.band {
             let (band, due) = (&mut self.bands[number as usize], &mut self.due[number as usize]);

@@ -93,6 +93,8 @@ pub struct RecorderPlan {
     pub most: usize,
     /// Requests that are looked at closely.
     pub closeups: Choice,
+    /// As [`Choice::OfEach`], beside these.
+    pub samples: bool,
     /// Owner of the host's requests.
     pub host: Owner,
 }
@@ -104,6 +106,7 @@ pub struct Recorder {
     /// By die and channel: when what it does now began.
     begun: Vec<Nanos>,
     closely: Closeups,
+    sampled: Closeups,
     /// Work of the window, in order of its end.
     pub slices: Vec<Slice>,
     /// Requests of the window, in order of their end.
@@ -112,6 +115,8 @@ pub struct Recorder {
     pub is_cut_short: bool,
     /// Requests that were looked at closely, in no order; there once the recording was taken.
     pub closeups: Vec<Closeup>,
+    /// The same of the samples.
+    pub samples: Vec<Closeup>,
 }
 
 /// Where a request that ends now is to be kept.
@@ -119,6 +124,7 @@ pub struct Recorder {
 pub struct Wanted {
     is_in_window: bool,
     closely: Places,
+    sampled: Places,
 }
 
 impl Recorder {
@@ -127,10 +133,12 @@ impl Recorder {
             plan,
             begun: vec![0; tracks],
             closely: Closeups::new(plan.closeups),
+            sampled: Closeups::new(if plan.samples { Choice::OfEach } else { Choice::Nobody }),
             slices: Vec::new(),
             served: Vec::new(),
             is_cut_short: false,
             closeups: Vec::new(),
+            samples: Vec::new(),
         }
     }
 
@@ -164,12 +172,15 @@ impl Recorder {
     pub fn wants_request(&mut self, op: HostOp, arrival: Nanos, end: Nanos) -> Option<Wanted> {
         let is_in_window = self.is_within(arrival, end);
         let closely = self.closely.places(op, end - arrival);
-        (is_in_window || closely.is_any()).then_some(Wanted { is_in_window, closely })
+        let sampled = self.sampled.places(op, end - arrival);
+        let is_any = is_in_window || closely.is_any() || sampled.is_any();
+        is_any.then_some(Wanted { is_in_window, closely, sampled })
     }
 
     /// A request has ended that is wanted.
     pub fn serve(&mut self, served: Served, wanted: Wanted) {
         self.closely.keep(&served, wanted.closely);
+        self.sampled.keep(&served, wanted.sampled);
         if wanted.is_in_window {
             if self.served.len() < self.plan.most {
                 self.served.push(served);
@@ -184,8 +195,8 @@ impl TimedFlash {
     /// Records from now on.
     pub fn record(&mut self, plan: RecorderPlan) {
         let tracks = self.dies.len() + self.channels.len();
-        self.records_occupancy = plan.closeups == Choice::OfEach;
-        self.records_work = plan.window.is_some() || !matches!(plan.closeups, Choice::OfEach | Choice::Nobody);
+        self.records_occupancy = plan.samples;
+        self.records_work = plan.window.is_some() || plan.closeups != Choice::Nobody;
         self.recorder = Some(Box::new(Recorder::new(plan, tracks)));
     }
 
@@ -201,6 +212,8 @@ impl TimedFlash {
         let mut recorder = self.recorder.take()?;
         let closely = std::mem::replace(&mut recorder.closely, Closeups::new(Choice::Nobody));
         recorder.closeups = closely.finish();
+        let sampled = std::mem::replace(&mut recorder.sampled, Closeups::new(Choice::Nobody));
+        recorder.samples = sampled.finish();
         Some(recorder)
     }
 
@@ -294,7 +307,7 @@ impl TimedFlash {
         let request = request_of(slot, &self.joins, recorder.plan.host);
         let next = slot.next;
         let begun = Begun { at: self.now, request, die: die as u16, kind: Some(slot.kind), cause };
-        if recorder.closely.begin(begun) || next != NIL {
+        if recorder.sampled.begin(begun) || next != NIL {
             self.go_on_noting(die, next, cause);
         }
     }
@@ -303,7 +316,7 @@ impl TimedFlash {
     #[inline(never)]
     fn go_on_noting(&mut self, die: usize, next: u32, cause: u8) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
-        recorder.closely.copy_if_due();
+        recorder.sampled.copy_if_due();
         if next != NIL {
             self.note_occupied(die, next, cause);
         }
@@ -314,8 +327,8 @@ impl TimedFlash {
     fn note_vacant(&mut self, die: usize) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
         let begun = Begun { at: self.now, die: die as u16, ..Begun::NOTHING };
-        if recorder.closely.begin(begun) {
-            recorder.closely.copy_if_due();
+        if recorder.sampled.begin(begun) {
+            recorder.sampled.copy_if_due();
         }
     }
 }

@@ -8,7 +8,13 @@ use units::{BlockId, Cause, HostOp, Nanos, Request};
 
 fn record(flash: &mut TimedFlash) -> Nanos {
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, Nanos::MAX]), most: 100, closeups: Choice::Nobody, host: 1 });
+    flash.record(RecorderPlan {
+        window: Some([begin, Nanos::MAX]),
+        most: 100,
+        closeups: Choice::Nobody,
+        samples: false,
+        host: 1,
+    });
     begin
 }
 
@@ -100,7 +106,13 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), most: 100, closeups: Choice::Nobody, host: 1 });
+    flash.record(RecorderPlan {
+        window: Some([begin, begin + 12 * US]),
+        most: 100,
+        closeups: Choice::Nobody,
+        samples: false,
+        host: 1,
+    });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
@@ -108,7 +120,13 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let recording = flash.take_recording().unwrap();
     let works: Vec<Work> = recording.slices.iter().map(|slice| slice.work).collect();
     assert_eq!(works, [Work::Read, Work::DataOut], "one has begun when the window ends");
-    flash.record(RecorderPlan { window: Some([0, Nanos::MAX]), most: 3, closeups: Choice::Nobody, host: 1 });
+    flash.record(RecorderPlan {
+        window: Some([0, Nanos::MAX]),
+        most: 3,
+        closeups: Choice::Nobody,
+        samples: false,
+        host: 1,
+    });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
@@ -124,7 +142,7 @@ fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
     fill(&mut flash, 0, 0, 1);
     fill(&mut flash, 1, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan { window: None, most: 0, closeups: Choice::OfEach, host: 0 });
+    flash.record(RecorderPlan { window: None, most: 0, closeups: Choice::Nobody, samples: true, host: 0 });
     program(&mut flash, at(0, 0, 1));
     flash.erase(0, BlockId(1), Cause::Gc);
     read(&mut flash, at(1, 0, 0), 6);
@@ -137,7 +155,7 @@ fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
     let served = Served { number: 7, request, end, waited: None, queue_ns: 0, space_ns: 0 };
     recorder.serve(served, wanted);
     let recording = flash.take_recording().unwrap();
-    let [closeup] = recording.closeups.as_slice() else { panic!("{:?}", recording.closeups) };
+    let [closeup] = recording.samples.as_slice() else { panic!("{:?}", recording.samples) };
     let row = |slice: &Slice| {
         let own = slice.request == 7;
         (slice.track, slice.work, slice.cause, (slice.begin - begin) / US, (slice.end - begin) / US, own)

@@ -1,14 +1,17 @@
 //! What stands in a drive's blocks, buffers and caches, now and then within a window of a run.
 //!
-//! Protects: a look costs a walk over all blocks; there are some hundred in a window, and none outside of it.
+//! Protects: a look costs a walk over all blocks; some hundred are kept of a window, some thousand are taken, and
+//! none outside of it.
 
 use crate::clocked::Clocked;
 use crate::drive::Drive;
 use layer::LayerReport;
 use units::Nanos;
 
-/// Looks in a window, if its requests allow as many.
-const LOOKS: Nanos = 400;
+/// Most looks that are kept: with more of them every second one goes, and twice the time lies between two.
+const LOOKS: usize = 400;
+/// Time between the first looks, ns.
+const FIRST: Nanos = 10_000;
 /// Requests between two questions whether the window has begun.
 const AHEAD: u64 = 64;
 
@@ -31,13 +34,15 @@ pub(super) struct Gauges {
     window: [Nanos; 2],
     next_mark: u64,
     next_look: Nanos,
+    /// Between two looks.
+    step: Nanos,
     pub rows: Vec<Gauge>,
 }
 
 impl Gauges {
     /// Looks at a drive between two moments of its time.
     pub fn new(window: [Nanos; 2]) -> Self {
-        Self { window, next_mark: 0, next_look: window[0], rows: Vec::new() }
+        Self { window, next_mark: 0, next_look: window[0], step: FIRST, rows: Vec::new() }
     }
 
     /// Requests that have to be done before the next mark.
@@ -50,8 +55,16 @@ impl Gauges {
         let (now, [from, to]) = (drive.flash().now(), self.window);
         self.next_mark = if now > to { u64::MAX } else { done + if now < from { AHEAD } else { 1 } };
         if now >= self.next_look && now <= to {
-            self.next_look = now + (to - from) / LOOKS;
             self.rows.push(look(drive, now));
+            if self.rows.len() > LOOKS {
+                let mut number = 0;
+                self.rows.retain(|_| {
+                    number += 1;
+                    number % 2 == 1
+                });
+                self.step *= 2;
+            }
+            self.next_look = now + self.step;
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct TimelinePlan {
     pub most: usize,
     /// Requests that are looked at closely.
     pub closeups: Choice,
+    /// Of each operation the slowest, and some of every latency, beside these: for a page.
+    pub samples: bool,
 }
 
 /// What was taken down.
@@ -40,6 +42,7 @@ impl TimelinePlan {
             window: self.window.map(|window| window.map(|at| at.saturating_add(started))),
             most: self.most,
             closeups: self.closeups,
+            samples: self.samples,
             host: HOST_OWNER,
         }
     }
@@ -56,7 +59,7 @@ impl Timeline {
 }
 
 /// A run without what a timeline shows.
-pub(super) fn without_time() -> SessionError {
+pub fn without_time() -> SessionError {
     SessionError::Timeline {
         problem:
             "a timeline shows dies and channels side by side: it needs engine.time = virtual and engine.service = \

@@ -7,7 +7,7 @@ use simulator::{Config, Setting};
 use units::{CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 
 const EVERYTHING: TimelinePlan =
-    TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, closeups: Choice::Nobody };
+    TimelinePlan { window: Some([0, Nanos::MAX / 2]), most: 1 << 20, closeups: Choice::Nobody, samples: false };
 const SMALL: [&str; 5] = [
     "drive.capacity=128MiB",
     "flash.pages_per_block=32",
@@ -75,7 +75,8 @@ fn no_die_and_no_channel_does_two_things_at_once() {
 
 #[test]
 fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
-    let (result, timeline) = drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Slowest(20) });
+    let (result, timeline) =
+        drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Slowest(20), samples: false });
     let (_, all) = drawn("page", EVERYTHING);
     let mut latencies: Vec<Nanos> = all.recorder.served.iter().map(nand::Served::latency).collect();
     latencies.sort_unstable_by(|one, other| other.cmp(one));
@@ -95,7 +96,8 @@ fn the_slowest_requests_are_those_and_their_commands_are_with_them() {
 fn those_nearest_to_a_latency_are_nearer_than_all_others() {
     let (result, all) = drawn("page", EVERYTHING);
     let near = result.reads_and_writes().histogram().percentile(0.9);
-    let (_, timeline) = drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Nearest(10, near) });
+    let (_, timeline) =
+        drawn("page", TimelinePlan { window: None, most: 0, closeups: Choice::Nearest(10, near), samples: false });
     let distances = |requests: &mut dyn Iterator<Item = &nand::Served>| {
         let mut distances: Vec<Nanos> = requests.map(|served| served.latency().abs_diff(near)).collect();
         distances.sort_unstable();
@@ -114,7 +116,7 @@ fn without_dies_in_time_there_is_no_timeline() {
     }
 }
 
-const OF_EACH: TimelinePlan = TimelinePlan { window: None, most: 0, closeups: Choice::OfEach };
+const OF_EACH: TimelinePlan = TimelinePlan { window: None, most: 0, closeups: Choice::Nobody, samples: true };
 
 #[test]
 fn of_each_operation_the_slowest_are_kept_and_some_of_every_latency() {
@@ -128,7 +130,7 @@ fn of_each_operation_the_slowest_are_kept_and_some_of_every_latency() {
             latencies
         };
         let all = latencies(&mut all.recorder.served.iter());
-        let kept = latencies(&mut sampled.recorder.closeups.iter().map(|closeup| &closeup.served));
+        let kept = latencies(&mut sampled.recorder.samples.iter().map(|closeup| &closeup.served));
         assert_eq!(kept[..20], all[..20], "{}", op.name());
         for share in [10, 25, 50, 75, 90] {
             let wanted = all[all.len() * share / 100];
@@ -163,7 +165,7 @@ fn what_a_closeup_shows_adds_up_to_what_the_request_waited_for() {
     for stack in ["page", "dftl"] {
         let (_, sampled) = drawn(stack, OF_EACH);
         let mut checked = 0;
-        for Closeup { served, slices, is_cut_short } in &sampled.recorder.closeups {
+        for Closeup { served, slices, is_cut_short } in &sampled.recorder.samples {
             let own: Vec<_> = slices.iter().filter(|slice| slice.request == served.number).collect();
             let ([own], Some(waited), false) = (own.as_slice(), &served.waited, *is_cut_short) else { continue };
             let begin = served.request.arrival + served.queue_ns + served.space_ns;

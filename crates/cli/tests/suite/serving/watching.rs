@@ -198,7 +198,7 @@ fn a_free_port_is_told_and_a_token_is_asked_for() {
     let all = [&["serve"], &SMALL[2..], &["--socket", socket.to_str().unwrap(), "--watch", &address]].concat();
     let said = nandarium(&all).output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains(&address) && said.contains("choose another port"), "{said}");
+    assert!(said.contains(&address) && said.contains("a port that is free") && !said.contains("serving"), "{said}");
 }
 
 /// Clients that send nothing, or half a request, must not keep the page from others, nor the server from ending.
@@ -218,6 +218,23 @@ fn viewers_that_stall_do_not_keep_the_server() {
     assert_eq!(serving.terminate(), Some(0));
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     drop(stalled);
+}
+
+/// Whoever came after them waited until one of them was done, and was told nothing.
+#[test]
+fn with_too_many_viewers_the_next_is_told_so() {
+    let (serving, port) = watched(&[]);
+    let many: Vec<_> = (0..64).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let begun = Instant::now();
+    let (status, _, body) = get(port, "/metrics");
+    assert!(status == 503 && body.contains("too many are watching"), "{status}: {body}");
+    drop(many);
+    while get(port, "/metrics").0 != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(15), "they have left");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(http(port, "PUT /metrics HTTP/1.1", &[], "").0, 405, "and not that a command is JSON");
+    serving.end();
 }
 
 /// The metrics that the dashboard asks for, by name.
