@@ -49,7 +49,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub enum WatchError {
     /// The operating system refuses the address.
     #[error(
-        "{address}: nobody can watch there: {source}; choose an address of this machine, and a port that is free; 0 is any"
+        "{address}: nobody can watch there: {source}; choose an address of this machine, and a port that is free \
+         (0 is any)"
     )]
     Bind {
         /// Where it was to listen.
