@@ -7,7 +7,7 @@ const FAULTS: readonly { kind: string; label: string; unit: string; example: str
   { kind: "die", label: "A die answers nothing any more", unit: "number of the die", example: "0" },
   { kind: "channel", label: "All dies of a channel answer nothing", unit: "number of the channel", example: "0" },
   { kind: "block", label: "A block cannot be read any more", unit: "number of the block", example: "0" },
-  { kind: "reads", label: "Pages written from now on cannot be read, with a chance", unit: "chance in percent, 0 to end it", example: "0.1" },
+  { kind: "reads", label: "New pages turn out unreadable", unit: "chance in percent, 0 to end it", example: "0.1" },
   { kind: "programs", label: "Programs fail with a chance", unit: "chance in percent, 0 to end it", example: "1" },
   { kind: "erases", label: "Erases fail with a chance", unit: "chance in percent, 0 to end it", example: "1" },
 ];
