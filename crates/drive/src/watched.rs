@@ -64,7 +64,6 @@ impl Drive {
         let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
         let chips = self.plan.lockstep.chips();
         let Counters { reads, programs, erases, .. } = since(&state.counters, &measuring.before);
-        let resolved = |key: &str| self.plan.config.resolved.get(key).map(String::as_str);
         Some(Pulse {
             requests: &measuring.sheet.totals,
             latency: &measuring.sheet.latency,
@@ -74,7 +73,7 @@ impl Drive {
             busy: measuring.busy,
             occupied: measuring.occupied,
             outstanding: if let Power::On(host) = &self.power { host.outstanding() } else { 0 },
-            has_causes: resolved(metrics::CAUSES_KEY) != Some("false") || resolved("engine.service") == Some("serial"),
+            has_causes: metrics::records_causes(&self.plan.config.resolved),
         })
     }
 
@@ -101,7 +100,7 @@ impl Drive {
         let alive = state.blocks().chunks(per_die).zip(&dead).filter(|(_, is_dead)| !**is_dead);
         for row in alive.flat_map(|(rows, _)| rows).filter(|row| !row.is_bad() && !row.has_failed()) {
             blocks.usable += 1;
-            blocks.free += u64::from(row.issued == 0 && !row.erase_pending());
+            blocks.free += u64::from(row.is_free());
         }
         Some(blocks)
     }

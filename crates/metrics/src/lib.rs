@@ -14,5 +14,5 @@ pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};
-pub use report::{CAUSES_KEY, OpTotals, RunResult, SCHEMA, Status, block_maps, is_caution};
+pub use report::{CAUSES_KEY, OpTotals, RunResult, SCHEMA, Status, block_maps, is_caution, records_causes};
 pub use series::{AddressMap, Sample, Series};

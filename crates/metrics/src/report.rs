@@ -149,8 +149,7 @@ impl RunResult {
 
     /// Whether it was recorded what requests waited for.
     pub fn has_causes(&self) -> bool {
-        let is = |key: &str, value: &str| self.config.get(key).is_some_and(|own| own == value);
-        self.sim_ns > 0 && (!is(CAUSES_KEY, "false") || is("engine.service", "serial"))
+        self.sim_ns > 0 && records_causes(&self.config)
     }
 
     /// Latencies of reads and writes together.
@@ -309,6 +308,12 @@ impl RunResult {
             },
         })
     }
+}
+
+/// Whether a drive of this configuration, every key with its value, records what requests wait for.
+pub fn records_causes(config: &BTreeMap<String, String>) -> bool {
+    let is = |key: &str, value: &str| config.get(key).is_some_and(|own| own == value);
+    !is(CAUSES_KEY, "false") || is("engine.service", "serial")
 }
 
 /// Most columns of a block map; neighbouring blocks are averaged beyond it.

@@ -101,6 +101,12 @@ impl BlockRow {
         self.flags & ERASE_PENDING != 0
     }
 
+    /// The block is erased, and can be programmed from its first page on.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.issued == 0 && !self.is_bad() && !self.has_failed() && !self.erase_pending()
+    }
+
     /// The block is programmed with one bit a cell: it has fewer pages, which take their own times.
     #[inline]
     pub fn is_slc(&self) -> bool {

@@ -4,7 +4,7 @@ use metrics::RunResult;
 use nand::{Closeup, Slice, Work};
 use serde_json::{Map, Value, json};
 use simulator::session::Timeline;
-use units::{HostOp, SECTOR_BYTES, WAIT_KINDS, Wait};
+use units::{HostOp, SECTOR_BYTES};
 
 /// Slowest requests of an operation, and those that are nearest to its median.
 const SLOWEST: usize = 20;
@@ -48,19 +48,7 @@ fn of_operation<'a>(timeline: &'a Timeline, result: &RunResult, op: HostOp) -> V
 fn request(timeline: &Timeline, has_causes: bool, role: &str, closeup: &Closeup) -> Value {
     let Closeup { served, slices, is_cut_short } = closeup;
     let request = &served.request;
-    let mut waited = Map::new();
-    let mut wait = |kind: usize, ns: u64| {
-        if ns > 0 {
-            let before = waited.get(Wait::name_at(kind)).and_then(Value::as_u64).unwrap_or(0);
-            waited.insert(Wait::name_at(kind).to_owned(), json!(before + ns));
-        }
-    };
-    wait(Wait::Queue.index(), served.queue_ns);
-    wait(Wait::Space.index(), served.space_ns);
-    let counts = |kind: &usize| served.waited.as_ref().is_some_and(|waited| waited.kinds >> kind & 1 == 1);
-    for kind in (0..WAIT_KINDS).filter(counts) {
-        wait(kind, served.waited.as_ref().map_or(0, |waited| waited.entries[kind][0]));
-    }
+    let waited: Map<String, Value> = served.waits().map(|(name, ns)| (name.to_owned(), json!(ns))).collect();
     let column = |value: &dyn Fn(&Slice) -> Value| -> Vec<Value> { slices.iter().map(value).collect() };
     json!({
         "role": role,

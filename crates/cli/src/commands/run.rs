@@ -28,7 +28,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path, &prepared))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let has_causes = prepared.plan().config.resolved.get(metrics::CAUSES_KEY).is_none_or(|on| on != "false");
+    let has_causes = metrics::records_causes(&prepared.plan().config.resolved);
     let board = arguments.watch.watch.map(|_| Board::new("run", &name, "requests", has_causes));
     let watching = progress::watched(&arguments.watch, shared.quiet, board.as_ref())?;
     let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json).shown_on(board);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use units::{HostOp, Nanos, SECTOR_BYTES, WAIT_KINDS, Wait};
+use units::{HostOp, Nanos, SECTOR_BYTES};
 
 /// Version of the form.
 const SCHEMA: &str = "nandarium.timeline/1";
@@ -203,19 +203,8 @@ impl<W: Write> Events<'_, W> {
             let request = &served.request;
             *changes.entry(request.arrival).or_default() += 1;
             *changes.entry(served.end).or_default() -= 1;
-            let mut waits = serde_json::Map::new();
-            let mut wait = |name: &str, ns: Nanos| {
-                if ns > 0 {
-                    waits.insert(format!("{name}_us"), json!(ns as f64 / 1e3));
-                }
-            };
-            wait("queue", served.queue_ns);
-            wait("room", served.space_ns);
-            let on_flash = served.waited.iter().flat_map(|waited| {
-                let counts = |kind: &usize| waited.kinds >> kind & 1 == 1;
-                (0..WAIT_KINDS).filter(counts).map(|kind| (Wait::name_at(kind), waited.entries[kind][0]))
-            });
-            on_flash.for_each(|(name, ns)| wait(name, ns));
+            let waits = served.waits().map(|(name, ns)| (format!("{name}_us"), json!(ns as f64 / 1e3)));
+            let waits: serde_json::Map<String, Value> = waits.collect();
             self.event(&json!({
                 "ph": "X", "pid": REQUESTS, "tid": lane, "name": request.op.name(), "cat": "request",
                 "ts": self.time(request.arrival), "dur": (served.end - request.arrival) as f64 / 1e3,

@@ -12,8 +12,8 @@ use super::join::Joins;
 use super::occupancy::Begun;
 use super::slab::{Kind, Slot, flag};
 use crate::NIL;
-use crate::flash::{Owner, WaitVector};
-use units::{CAUSES, Cause, HostOp, Nanos, Request};
+use crate::flash::{Owner, WaitVector, each_kind};
+use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
 
 /// What a die or a channel did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,20 @@ impl Served {
     /// Its latency, ns.
     pub fn latency(&self) -> Nanos {
         self.end - self.request.arrival
+    }
+
+    /// What it waited for, by direct blocker, before the drive took it and on flash together: those kinds alone that it
+    /// waited for, with their names and times, ns.
+    pub fn waits(&self) -> impl Iterator<Item = (&'static str, Nanos)> {
+        let mut waited = [0; WAIT_KINDS];
+        let on_flash = self.waited.as_ref();
+        each_kind(on_flash.map_or(0, |waits| waits.kinds), |kind| {
+            waited[kind] = on_flash.map_or(0, |waits| waits.entries[kind][0]);
+        });
+        waited[Wait::Queue.index()] += self.queue_ns;
+        waited[Wait::Space.index()] += self.space_ns;
+        let named = waited.into_iter().enumerate().map(|(kind, ns)| (Wait::name_at(kind), ns));
+        named.filter(|(_, ns)| *ns > 0)
     }
 }
 

@@ -73,7 +73,7 @@ fn look<F: Clocked>(drive: &Drive<F>, at: Nanos) -> Gauge {
     let mut reports: Vec<LayerReport> = Vec::new();
     drive.top().report(&mut reports);
     let blocks = drive.flash().state().blocks();
-    let free = blocks.iter().filter(|row| row.issued == 0 && !row.is_bad() && !row.erase_pending()).count();
+    let free = blocks.iter().filter(|row| row.is_free()).count();
     let buffered = |report: &LayerReport| {
         let counted = ["pages_buffered", "block_pages_buffered"].map(|name| report.counters.get(name).copied());
         (counted != [None; 2]).then(|| counted.into_iter().flatten().sum::<u64>())
