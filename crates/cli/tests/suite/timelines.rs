@@ -3,6 +3,7 @@
 use crate::support::nandarium;
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -106,14 +107,38 @@ fn a_window_has_curves_of_blocks_buffers_and_caches() {
         let of_it = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
         of_it.map(|event| (event["ts"].as_f64().unwrap(), event["args"][arg].as_u64().unwrap())).collect()
     };
-    let free = curve("free blocks", "blocks");
+    let free = curve("free", "blocks");
     assert!((10..=400).contains(&free.len()) && free.is_sorted_by(|one, next| one.0 < next.0), "{free:?}");
     let (first, last) = (free[0].1, free[free.len() - 1].1);
     assert!(first > last && first > 0, "an empty drive that is written has fewer free blocks: {first}, {last}");
-    let dirty = curve("dirty pages", "pages");
+    let dirty = curve("dirty", "pages");
     assert!(dirty.len() == free.len() && dirty.iter().any(|row| row.1 > 0), "{dirty:?}");
     let caches = events.iter().any(|event| event["name"].as_str().is_some_and(|name| name.starts_with("cache of ")));
     assert!(caches, "the buffer is a cache");
+}
+
+/// Viewers take thread 0 for an idle one: work of the first die and of the first channel lay on one track, and most of
+/// it was dropped.
+#[test]
+fn each_track_has_a_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--window", "5ms..15ms", "--quiet"];
+    assert_eq!(said(&[&["run", "--set", "flash.planes_per_die=2"], &SMALL[..], &draw].concat()).0, 0);
+    let events = events(&path);
+    let number = |event: &Value, key: &str| event[key].as_u64().unwrap();
+    let named = events.iter().filter(|event| event["name"] == "thread_name");
+    let mut names: Vec<(u64, &str)> =
+        named.map(|event| (number(event, "tid"), event["args"]["name"].as_str().unwrap())).collect();
+    names.sort_unstable();
+    assert!(names.iter().is_sorted_by(|one, next| one.0 < next.0) && names[0].0 > 0, "{names:?}");
+    for wanted in ["channel 0", "die 0 (channel 0)", "plane 1 of die 0", "lane 1"] {
+        assert!(names.iter().any(|(_, name)| *name == wanted), "{wanted}: {names:?}");
+    }
+    let slices = events.iter().filter(|event| event["ph"] == "X");
+    let tracks: BTreeSet<(u64, u64)> = slices.map(|event| (number(event, "tid"), number(event, "pid"))).collect();
+    assert!(tracks.iter().is_sorted_by(|one, next| one.0 < next.0), "a number in two processes: {tracks:?}");
+    assert!(tracks.iter().all(|(tid, _)| names.iter().any(|(named, _)| named == tid)), "{tracks:?}");
 }
 
 /// The slowest request of the report is the longest latency of the result, and typical ones are about the median.
@@ -169,7 +194,7 @@ fn a_timeline_and_a_report_do_not_know_of_each_other() {
     };
     let (alone, both) = (result(&[]), result(&["--timeline", path.to_str().unwrap()]));
     assert_eq!(alone["closeups"], both["closeups"]);
-    assert!(events(&path).iter().all(|event| event["name"] != "under way"));
+    assert!(events(&path).iter().all(|event| event["name"] != "requests"));
     let silent = result(&["--set", "engine.causes=false"]);
     let requests = silent["closeups"]["requests"].as_array().unwrap();
     assert!(

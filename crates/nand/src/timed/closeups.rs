@@ -23,10 +23,11 @@ pub enum Choice {
     OfEach,
 }
 
-/// What a ring holds; half of it is there for sure when a request is looked at.
-const RING: usize = 1 << 13;
+/// What the rings hold; half of it is there for sure when a request is looked at.
+const WORK: usize = 1 << 14;
+const BEGUN: usize = 1 << 13;
 /// Most pieces of work of a request.
-const MOST: usize = 2000;
+const MOST: usize = 4000;
 /// Slowest requests of each operation, with [`Choice::OfEach`].
 const SLOWEST: usize = 20;
 /// Requests of each band of latencies. A band is a quarter of an octave.
@@ -119,8 +120,8 @@ impl Closeups {
         };
         Self {
             choice,
-            work: Ring::new(choice != Choice::Nobody && bands == 0, Slice::of(&Begun::NOTHING)),
-            begun: Ring::new(bands > 0, Begun::NOTHING),
+            work: Ring::new(if lists == 1 { WORK } else { 0 }, Slice::of(&Begun::NOTHING)),
+            begun: Ring::new(if bands > 0 { BEGUN } else { 0 }, Begun::NOTHING),
             // What took no time is no slow request, and there is nothing to see of it.
             bars: std::array::from_fn(|list| if list < lists { u64::from(bands > 0) } else { u64::MAX }),
             is_by_operation: lists > 1,
@@ -256,14 +257,21 @@ impl Closeups {
 }
 
 impl<T: Clone> Ring<T> {
-    fn new(is_used: bool, nothing: T) -> Self {
-        Self { all: vec![nothing; if is_used { RING } else { 0 }], pushed: 0 }
+    /// `size` is a power of two, or nothing.
+    fn new(size: usize, nothing: T) -> Self {
+        Self { all: vec![nothing; size], pushed: 0 }
+    }
+
+    /// Place of the one of this number.
+    #[inline]
+    fn place(&self, number: u64) -> usize {
+        number as usize & self.all.len().wrapping_sub(1)
     }
 
     /// Adds one. `true`: the next half turn overwrites what is older.
     #[inline]
     fn push(&mut self, new: T) -> bool {
-        let at = self.pushed as usize & (RING - 1);
+        let at = self.place(self.pushed);
         if let Some(place) = self.all.get_mut(at) {
             *place = new;
         }
@@ -273,16 +281,16 @@ impl<T: Clone> Ring<T> {
 
     #[inline]
     fn is_half_a_turn(&self) -> bool {
-        self.pushed as usize & (RING / 2 - 1) == 0 && self.pushed > 0
+        self.pushed > 0 && self.place(2 * self.pushed) == 0
     }
 
     fn at(&self, number: u64) -> &T {
-        &self.all[number as usize & (RING - 1)]
+        &self.all[self.place(number)]
     }
 
     /// Those from `from` up to `until`, in two parts: the ring may come round between.
     pub fn range(&self, from: u64, until: u64) -> [&[T]; 2] {
-        let [first, end] = [from, until].map(|number| number as usize & (RING - 1));
+        let [first, end] = [from, until].map(|number| self.place(number));
         match () {
             () if from >= until => [&[], &[]],
             () if first < end => [&self.all[first..end], &[]],
@@ -291,7 +299,7 @@ impl<T: Clone> Ring<T> {
     }
 
     pub fn oldest(&self) -> u64 {
-        self.pushed.saturating_sub(RING as u64)
+        self.pushed.saturating_sub(self.all.len() as u64)
     }
 
     /// The first of those before `until` that is not before a moment, and whether older ones that are not there may be.

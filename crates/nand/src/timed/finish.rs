@@ -165,7 +165,7 @@ impl TimedFlash {
         } else if flags & flag::WASTED != 0 {
             self.state.counters.wasted_reads += 1;
         }
-        self.slab.remove(id);
+        self.retire(id);
     }
 
     #[inline]

@@ -412,7 +412,7 @@ impl TimedFlash {
         }
         self.settle(block, slot.held() as usize);
         self.free_memory(slot.held(), [slot.cause, slot.root]);
-        self.slab.remove(id);
+        self.retire(id);
         self.unpin(block);
     }
 

@@ -23,6 +23,7 @@ impl TimedFlash {
         if self.slab.capacity() > self.traces.len() {
             self.traces.resize(self.slab.capacity(), Trace::NEW);
         }
+        self.command_begins(id);
         let place = self.slab.at(id);
         let generation = place.generation;
         *place = Slot { generation, state: State::Waiting, ..slot };
@@ -206,7 +207,7 @@ impl TimedFlash {
                 return;
             }
         }
-        self.slab.remove(id);
+        self.retire(id);
         self.unpin(block);
     }
 }
@@ -457,7 +458,7 @@ impl Flash for TimedFlash {
         let row = self.state.row(block);
         row.waiting_erase = NIL;
         row.set_erase_pending(false);
-        self.slab.remove(erase);
+        self.retire(erase);
         true
     }
 

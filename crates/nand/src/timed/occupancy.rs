@@ -118,6 +118,7 @@ impl Slice {
             request: begun.request,
             track: begun.die,
             pages: u16::from(begun.kind.is_some()),
+            is_beside: false,
             is_interrupted: false,
             work: begun.kind.map_or(Work::Read, work_of),
             cause: CAUSES[begun.cause as usize],

@@ -46,7 +46,7 @@ impl TimedFlash {
         let slot = self.slab.get(id);
         let page = slot.page;
         if slot.flags & flag::DROPPED != 0 {
-            self.slab.remove(id);
+            self.retire(id);
             self.unpin(block);
         } else if slot.what == What::Answered {
             self.conclude_answered(id);

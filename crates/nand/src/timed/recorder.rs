@@ -48,10 +48,13 @@ pub struct Slice {
     pub page: u32,
     /// The host request it is a command of, by its number in the drive; `u32::MAX`: of none, or of more than one.
     pub request: u32,
-    /// A die, or after all dies a channel.
+    /// A die; after all dies a channel, with its transfers; after all channels a layer ([`RecorderPlan::layers`]), with
+    /// the commands that it asked for, each from then to its end.
     pub track: u16,
     /// Pages it is about.
     pub pages: u16,
+    /// It was done together with the piece before it: other pages of the same die at the same time.
+    pub is_beside: bool,
     /// It was interrupted, and goes on later.
     pub is_interrupted: bool,
     /// What was done.
@@ -111,6 +114,8 @@ pub struct RecorderPlan {
     pub samples: bool,
     /// Owner of the host's requests.
     pub host: Owner,
+    /// Layers that have a track of their own: so many owners from the highest number down. All others have one more.
+    pub layers: u16,
 }
 
 /// Takes down what dies, channels and requests do.
@@ -119,6 +124,9 @@ pub struct Recorder {
     plan: RecorderPlan,
     /// By die and channel: when what it does now began.
     begun: Vec<Nanos>,
+    /// When recording began, and by slot when its command was asked for.
+    started: Nanos,
+    asked: Vec<Nanos>,
     closely: Closeups,
     sampled: Closeups,
     /// Work of the window, in order of its end.
@@ -142,10 +150,12 @@ pub struct Wanted {
 }
 
 impl Recorder {
-    fn new(plan: RecorderPlan, tracks: usize) -> Self {
+    fn new(plan: RecorderPlan, tracks: usize, started: Nanos) -> Self {
         Self {
             plan,
             begun: vec![0; tracks],
+            started,
+            asked: Vec::new(),
             closely: Closeups::new(plan.closeups),
             sampled: Closeups::new(if plan.samples { Choice::OfEach } else { Choice::Nobody }),
             slices: Vec::new(),
@@ -161,10 +171,10 @@ impl Recorder {
         self.plan.window.is_some_and(|[from, to]| begin < to && end >= from)
     }
 
-    /// Whether work on a track that ends now is kept at all.
+    /// Whether work that ends now is kept at all.
     #[inline]
-    fn wants(&self, track: usize, now: Nanos) -> bool {
-        self.closely.want_work() || self.is_within(self.begun[track], now)
+    fn wants(&self, begun: Nanos, now: Nanos) -> bool {
+        self.closely.want_work() || self.is_within(begun, now)
     }
 
     #[inline]
@@ -208,10 +218,14 @@ impl Recorder {
 impl TimedFlash {
     /// Records from now on.
     pub fn record(&mut self, plan: RecorderPlan) {
-        let tracks = self.dies.len() + self.channels.len();
         self.records_occupancy = plan.samples;
         self.records_work = plan.window.is_some() || plan.closeups != Choice::Nobody;
-        self.recorder = Some(Box::new(Recorder::new(plan, tracks)));
+        self.recorder = Some(Box::new(Recorder::new(plan, self.tracks(), self.now)));
+    }
+
+    /// Dies and channels.
+    fn tracks(&self) -> usize {
+        self.dies.len() + self.channels.len()
     }
 
     /// What is being recorded, if anything is.
@@ -242,9 +256,9 @@ impl TimedFlash {
     /// The array of a die has ended what a gang asked for, or was interrupted at it.
     #[inline]
     pub(super) fn array_ends(&mut self, die: usize, gang: u32, is_interrupted: bool) {
-        if self.records_work && self.recorder.as_ref().is_some_and(|recorder| recorder.wants(die, self.now)) {
+        if self.wants_work_of(die) {
             let work = work_of(self.slab.get(gang).kind);
-            self.note(die, die, gang, work, is_interrupted);
+            self.note(die, gang, work, is_interrupted);
         }
     }
 
@@ -259,10 +273,15 @@ impl TimedFlash {
     /// A channel has served a die.
     #[inline]
     pub(super) fn channel_ends(&mut self, channel: usize, die: usize) {
-        let track = self.dies.len() + channel;
-        if self.records_work && self.recorder.as_ref().is_some_and(|recorder| recorder.wants(track, self.now)) {
+        if self.wants_work_of(self.dies.len() + channel) {
             self.note_transfer(channel, die);
         }
+    }
+
+    #[inline]
+    fn wants_work_of(&self, track: usize) -> bool {
+        let wants = |recorder: &Recorder| recorder.wants(recorder.begun[track], self.now);
+        self.records_work && self.recorder.as_deref().is_some_and(wants)
     }
 
     #[inline]
@@ -274,24 +293,67 @@ impl TimedFlash {
             Kind::Read => Work::DataOut,
             _ => Work::DataIn,
         };
-        self.note(self.dies.len() + channel, die, id, work, false);
+        self.note(self.dies.len() + channel, id, work, false);
     }
 
+    /// Takes down what a track did for a gang, or on a channel for one of its members, until now.
     #[inline(never)]
-    fn note(&mut self, track: usize, die: usize, first: u32, work: Work, is_interrupted: bool) {
+    fn note(&mut self, track: usize, first: u32, work: Work, is_interrupted: bool) {
         let Some(recorder) = &mut self.recorder else { return };
-        let request_of = |slot: &Slot| request_of(slot, &self.joins, recorder.plan.host);
-        let slot = self.slab.get(first);
-        let mut request = request_of(slot);
-        let (mut pages, mut next) = (1_u16, slot.next);
-        while track == die && next != NIL {
-            pages = pages.saturating_add(1);
-            request = if request_of(self.slab.get(next)) == request { request } else { NIL };
-            next = self.slab.get(next).next;
+        let is_die = track < self.dies.len();
+        let (begin, end, track) = (recorder.begun[track], self.now, track as u16);
+        let mut next = first;
+        while next != NIL {
+            let slot = self.slab.get(next);
+            let slice = slice_of(slot, &self.joins, recorder.plan.host);
+            recorder.take(Slice { begin, end, track, work, is_interrupted, is_beside: next != first, ..slice });
+            next = if is_die { slot.next } else { NIL };
         }
-        let (page, cause, end) = (slot.page, CAUSES[slot.cause as usize], self.now);
-        let begin = recorder.begun[track];
-        recorder.take(Slice { begin, end, page, request, track: track as u16, pages, is_interrupted, work, cause });
+    }
+
+    /// A layer has asked for a command.
+    #[inline(always)]
+    pub(super) fn command_begins(&mut self, id: u32) {
+        if self.records_work {
+            self.note_asked(id);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_asked(&mut self, id: u32) {
+        let Some(recorder) = &mut self.recorder else { return };
+        if recorder.asked.len() <= id as usize {
+            recorder.asked.resize(id as usize + 1, recorder.started);
+        }
+        recorder.asked[id as usize] = self.now;
+    }
+
+    /// A command has ended, or was taken back: its slot is free.
+    #[inline(always)]
+    pub(super) fn retire(&mut self, id: u32) {
+        if self.records_work {
+            self.note_command(id);
+        }
+        self.slab.remove(id);
+    }
+
+    /// Its join may have ended with it: that is as it was until another one opens.
+    #[cold]
+    #[inline(never)]
+    fn note_command(&mut self, id: u32) {
+        let tracks = self.tracks();
+        let Some(recorder) = &mut self.recorder else { return };
+        let begin = recorder.asked.get(id as usize).copied().unwrap_or(recorder.started);
+        if !recorder.wants(begin, self.now) {
+            return;
+        }
+        let slot = self.slab.get(id);
+        let is_of_join = slot.flags & flag::JOIN != 0;
+        let owner = if is_of_join { self.joins.get(slot.completion).owner } else { slot.owner };
+        let track = tracks as u16 + (Owner::MAX - owner).min(recorder.plan.layers);
+        let slice = slice_of(slot, &self.joins, recorder.plan.host);
+        recorder.take(Slice { begin, end: self.now, track, ..slice });
     }
 
     /// A die works for a gang from now on, and for a cause.
@@ -355,6 +417,23 @@ fn request_of(slot: &Slot, joins: &Joins, host: Owner) -> u32 {
     }
     let join = joins.get(slot.completion);
     if join.owner == host { join.token } else { NIL }
+}
+
+/// A command by itself, without times and track.
+fn slice_of(slot: &Slot, joins: &Joins, host: Owner) -> Slice {
+    let pages = if slot.kind == Kind::Gathered { slot.held() } else { 1 };
+    Slice {
+        begin: 0,
+        end: 0,
+        page: slot.page,
+        request: request_of(slot, joins, host),
+        track: 0,
+        pages: u16::try_from(pages).unwrap_or(u16::MAX),
+        is_beside: false,
+        is_interrupted: false,
+        work: work_of(slot.kind),
+        cause: CAUSES[slot.cause as usize],
+    }
 }
 
 pub(super) fn work_of(kind: Kind) -> Work {

@@ -357,7 +357,7 @@ impl TimedFlash {
         let index = self.state.geometry.die_of(block).index();
         self.queue.disarm(index as u32);
         self.dies[index].array = NIL;
-        self.slab.remove(id);
+        self.retire(id);
         self.unpin(block);
         if self.dies[index].is_idle() {
             self.vacate(index);

@@ -6,15 +6,15 @@ use nand::{
 };
 use units::{BlockId, Cause, HostOp, Nanos, Request};
 
+/// All that happens from a moment on, as far as so many pieces are enough.
+fn everything(begin: Nanos, most: usize) -> RecorderPlan {
+    let window = Some([begin, Nanos::MAX]);
+    RecorderPlan { window, most, closeups: Choice::Nobody, samples: false, host: 1, layers: 0 }
+}
+
 fn record(flash: &mut TimedFlash) -> Nanos {
     let begin = flash.now();
-    flash.record(RecorderPlan {
-        window: Some([begin, Nanos::MAX]),
-        most: 100,
-        closeups: Choice::Nobody,
-        samples: false,
-        host: 1,
-    });
+    flash.record(everything(begin, 100));
     begin
 }
 
@@ -27,7 +27,7 @@ fn slices(flash: &mut TimedFlash, begin: Nanos) -> Vec<(u16, Work, Nanos, Nanos)
     rows
 }
 
-/// Dies 0 and 2 share channel 0, which is track 4.
+/// Dies 0 and 2 share channel 0, which is track 4; track 6 has all commands, from when they were asked for.
 #[test]
 fn two_reads_and_a_program_on_one_channel_are_where_they_belong() {
     let mut flash = plain();
@@ -45,8 +45,48 @@ fn two_reads_and_a_program_on_one_channel_are_where_they_belong() {
         (4, Work::DataOut, 10, 15),
         (4, Work::DataOut, 15, 20),
         (4, Work::DataIn, 20, 25),
+        (6, Work::Read, 0, 15),
+        (6, Work::Read, 0, 20),
+        (6, Work::Program, 0, 125),
     ];
     assert_eq!(slices(&mut flash, begin), wanted);
+}
+
+/// Blocks 0 and 2 of a die are in different planes.
+#[test]
+fn what_planes_do_together_is_a_piece_for_each() {
+    let mut flash = flash(CommandOptions { multi_plane: true, ..CommandOptions::default() });
+    fill(&mut flash, 0, 0, 1);
+    fill(&mut flash, 0, 2, 1);
+    let begin = record(&mut flash);
+    flash.erase(0, BlockId(4), Cause::Gc); // of die 1, beside them
+    flash.erase(0, BlockId(1), Cause::Gc);
+    read(&mut flash, at(0, 0, 0), 7);
+    read(&mut flash, at(0, 2, 0), 8);
+    run(&mut flash);
+    let recording = flash.take_recording().unwrap();
+    let of_die = recording.slices.iter().filter(|slice| slice.track == 0);
+    let row = |slice: &Slice| (slice.page, slice.is_beside, (slice.begin - begin) / US, (slice.end - begin) / US);
+    let rows: Vec<_> = of_die.map(row).collect();
+    let wanted =
+        [(at(0, 1, 0).0, false, 0, 1000), (at(0, 0, 0).0, false, 1000, 1010), (at(0, 2, 0).0, true, 1000, 1010)];
+    assert_eq!(rows, wanted);
+}
+
+#[test]
+fn each_layer_has_a_track_and_all_others_one_together() {
+    let mut flash = plain();
+    let begin = flash.now();
+    flash.record(RecorderPlan { layers: 2, ..everything(begin, 100) });
+    for (block, owner) in [(1, u16::MAX), (5, u16::MAX - 1), (9, u16::MAX - 2), (13, 0)] {
+        flash.erase(owner, BlockId(block), Cause::Gc);
+    }
+    flash.erase(u16::MAX, BlockId(2), Cause::Gc);
+    let found = slices(&mut flash, begin);
+    let of_layers: Vec<_> = found.into_iter().filter(|row| row.0 >= 6).collect();
+    let erase = |track, end| (track, Work::Erase, 0, end);
+    // The last one waits for the first, on the same die.
+    assert_eq!(of_layers, [erase(6, 1000), erase(6, 2000), erase(7, 1000), erase(8, 1000), erase(8, 1000)]);
 }
 
 #[test]
@@ -106,27 +146,17 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan {
-        window: Some([begin, begin + 12 * US]),
-        most: 100,
-        closeups: Choice::Nobody,
-        samples: false,
-        host: 1,
-    });
+    flash.record(RecorderPlan { window: Some([begin, begin + 12 * US]), ..everything(begin, 100) });
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
     run(&mut flash);
     let recording = flash.take_recording().unwrap();
-    let works: Vec<Work> = recording.slices.iter().map(|slice| slice.work).collect();
+    let (done, asked): (Vec<&Slice>, Vec<&Slice>) = recording.slices.iter().partition(|slice| slice.track < 6);
+    let works: Vec<Work> = done.iter().map(|slice| slice.work).collect();
     assert_eq!(works, [Work::Read, Work::DataOut], "one has begun when the window ends");
-    flash.record(RecorderPlan {
-        window: Some([0, Nanos::MAX]),
-        most: 3,
-        closeups: Choice::Nobody,
-        samples: false,
-        host: 1,
-    });
+    assert_eq!(asked.len(), 20, "all were asked for within it");
+    flash.record(everything(0, 3));
     for number in 0..20 {
         read(&mut flash, at(0, 0, 0), number);
     }
@@ -142,7 +172,7 @@ fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
     fill(&mut flash, 0, 0, 1);
     fill(&mut flash, 1, 0, 1);
     let begin = flash.now();
-    flash.record(RecorderPlan { window: None, most: 0, closeups: Choice::Nobody, samples: true, host: 0 });
+    flash.record(RecorderPlan { window: None, most: 0, closeups: Choice::Nobody, samples: true, host: 0, layers: 0 });
     program(&mut flash, at(0, 0, 1));
     flash.erase(0, BlockId(1), Cause::Gc);
     read(&mut flash, at(1, 0, 0), 6);

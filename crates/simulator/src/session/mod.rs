@@ -31,7 +31,7 @@ pub use gauges::Gauge;
 pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
-pub use timeline::{Timeline, TimelinePlan, without_time};
+pub use timeline::{Place, Timeline, TimelinePlan, without_time};
 
 use self::gauges::Gauges;
 use self::probe::Probe;

@@ -3,9 +3,9 @@
 use super::SessionError;
 use super::gauges::Gauge;
 use crate::DrivePlan;
-use layer::HOST_OWNER;
-use nand::{Choice, Recorder, RecorderPlan};
-use units::{DieId, Nanos};
+use layer::{HOST_OWNER, OWNERS};
+use nand::{Choice, Recorder, RecorderPlan, Slice};
+use units::{DieId, Geometry, Nanos, Ppn};
 
 /// What is to be taken down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,10 +25,12 @@ pub struct TimelinePlan {
 pub struct Timeline {
     /// When the measured run began, in the time of all that was recorded.
     pub started: Nanos,
-    /// Name of each track: dies, and after them channels.
+    /// Name of each die, and after them of each channel.
     pub tracks: Vec<String>,
-    /// Pages of a block, for places.
-    pub pages_per_block: u32,
+    /// Name of each layer that may ask for commands: the host's requests first, the mapping last.
+    pub layers: Vec<&'static str>,
+    /// For places.
+    pub geometry: Geometry,
     /// Work and requests.
     pub recorder: Box<Recorder>,
     /// What stood in blocks, buffers and caches within the window, in order of time.
@@ -44,8 +46,20 @@ impl TimelinePlan {
             closeups: self.closeups,
             samples: self.samples,
             host: HOST_OWNER,
+            layers: OWNERS.len() as u16,
         }
     }
+}
+
+/// Where a piece of work lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the array of this die.
+    Die(u32),
+    /// On this channel.
+    Channel(u32),
+    /// Among the commands of this layer, by its place in [`Timeline::layers`].
+    Layer(usize),
 }
 
 impl Timeline {
@@ -54,7 +68,25 @@ impl Timeline {
         let die = |die: u32| format!("die {die} (channel {})", geometry.channel_of(DieId(die)).0);
         let channels = (0..geometry.channels).map(|channel| format!("channel {channel}"));
         let tracks = (0..geometry.dies()).map(die).chain(channels).collect();
-        Self { started, tracks, pages_per_block: geometry.pages_per_block, recorder, gauges }
+        // Stripes and zones take the same place.
+        let name = |name| if name == "stripe" && plan.zones.is_some() { "zones" } else { name };
+        let layers = OWNERS.into_iter().map(name).chain(["ftl"]).collect();
+        Self { started, tracks, layers, geometry: *geometry, recorder, gauges }
+    }
+
+    /// Where a piece of work lies.
+    pub fn place(&self, slice: &Slice) -> Place {
+        let [track, dies, tracks] = [u32::from(slice.track), self.geometry.dies(), self.tracks.len() as u32];
+        match track {
+            _ if track < dies => Place::Die(track),
+            _ if track < tracks => Place::Channel(track - dies),
+            _ => Place::Layer((track - tracks) as usize),
+        }
+    }
+
+    /// The plane of its die in which the first page of a piece of work is.
+    pub fn plane(&self, slice: &Slice) -> u32 {
+        self.geometry.plane_of(self.geometry.block_of(Ppn(slice.page)))
     }
 }
 
