@@ -4,8 +4,14 @@
 //! work is copied only before the ring comes round, if the request is still kept then: most are replaced before.
 
 use super::occupancy::{self, Begun};
-use super::recorder::{Served, Slice};
-use units::{HostOp, Nanos};
+use super::recorder::{Served, Slice, Work};
+use crate::NIL;
+use units::{Cause, HostOp, Nanos};
+
+/// Requests with the work of arrays and channels in their time.
+pub(super) type WithWork = Closeups<Slice, { 1 << 14 }>;
+/// Requests with what dies were occupied by in their time.
+pub(super) type WithOccupancy = Closeups<Begun, { 1 << 13 }>;
 
 /// Requests that are looked at closely, each with what dies and channels did in its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +29,6 @@ pub enum Choice {
     OfEach,
 }
 
-/// What the rings hold; half of it is there for sure when a request is looked at.
-const WORK: usize = 1 << 14;
-const BEGUN: usize = 1 << 13;
 /// Most pieces of work of a request.
 const MOST: usize = 4000;
 /// Slowest requests of each operation, with [`Choice::OfEach`].
@@ -62,101 +65,84 @@ impl Places {
     }
 }
 
-/// The newest of something that comes in order of time.
+/// The newest of something that comes in order of time: so many, a power of two. Half of them are there for sure when a
+/// request is looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Ring<T> {
-    all: Vec<T>,
+pub(super) struct Ring<T, const SIZE: usize> {
+    all: Box<[T; SIZE]>,
     /// How many came so far.
     pushed: u64,
 }
 
+/// Something that a ring keeps.
+pub(super) trait Piece: Copy {
+    /// None.
+    const NOTHING: Self;
+
+    /// Those of a request's time, before `until`, and whether there was more.
+    fn of_time<const SIZE: usize>(ring: &Ring<Self, SIZE>, served: &Served, until: u64) -> (Vec<Self>, bool);
+
+    /// The same as pieces of work, and whether there was more.
+    fn slices(served: &Served, pieces: Vec<Self>, is_cut_short: bool) -> (Vec<Slice>, bool);
+}
+
 /// A request, and its work as soon as that had to be copied.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Kept<T> {
     served: Served,
     /// How many the ring had got when it ended.
     until: u64,
-    copied: Option<Copied>,
-}
-
-/// What the ring had of a request's time, and whether there was more.
-#[derive(Clone, Debug)]
-enum Copied {
-    Work(Vec<Slice>, bool),
-    Begun(Vec<Begun>, bool),
+    /// What the ring had of its time, and whether there was more.
+    copied: Option<(Vec<T>, bool)>,
 }
 
 /// Some of a band of latencies, evenly over all of them: every second one, fourth one and so on. When there are too
 /// many, every second one goes.
 #[derive(Clone, Debug)]
-struct Band {
+struct Band<T> {
     stride: u32,
-    kept: Vec<Kept>,
+    kept: Vec<Kept<T>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Closeups {
+pub(super) struct Closeups<T, const RING: usize> {
     choice: Choice,
-    /// What arrays and channels did, in order of its end.
-    work: Ring<Slice>,
-    /// What dies began.
-    begun: Ring<Begun>,
+    /// What came last, of all requests.
+    ring: Ring<T, RING>,
     /// A list of all requests, or one of each operation: the height that a request needs.
     bars: [u64; OPERATIONS],
     is_by_operation: bool,
     /// The highest of each list, in no order.
-    tops: Vec<Vec<Kept>>,
+    tops: Vec<Vec<Kept<T>>>,
     /// By band: how many requests later the next one is kept.
     due: Vec<u32>,
-    bands: Vec<Band>,
+    bands: Vec<Band<T>>,
 }
 
-impl Closeups {
-    pub fn new(choice: Choice) -> Self {
+impl<T: Piece, const RING: usize> Closeups<T, RING> {
+    /// Nothing, where nobody is wanted.
+    pub fn new(choice: Choice) -> Option<Self> {
         let (lists, bands) = match choice {
-            Choice::Nobody => (0, 0),
+            Choice::Nobody => return None,
             Choice::Slowest(_) | Choice::Nearest(..) => (1, 0),
             Choice::OfEach => (OPERATIONS, OPERATIONS * BANDS),
         };
-        Self {
+        Some(Self {
             choice,
-            work: Ring::new(if lists == 1 { WORK } else { 0 }, Slice::of(&Begun::NOTHING)),
-            begun: Ring::new(if bands > 0 { BEGUN } else { 0 }, Begun::NOTHING),
+            ring: Ring::new(),
             // What took no time is no slow request, and there is nothing to see of it.
             bars: std::array::from_fn(|list| if list < lists { u64::from(bands > 0) } else { u64::MAX }),
             is_by_operation: lists > 1,
             tops: vec![Vec::new(); lists],
             due: vec![1; bands],
             bands: vec![Band { stride: 1, kept: Vec::new() }; bands],
-        }
+        })
     }
 
-    /// Whether the work of arrays and channels is kept.
-    #[inline]
-    pub fn want_work(&self) -> bool {
-        matches!(self.choice, Choice::Slowest(_) | Choice::Nearest(..))
-    }
-
-    /// An array or a channel has done something.
-    #[inline]
-    pub fn done(&mut self, slice: Slice) {
-        if self.work.push(slice) {
-            self.copy_if_due();
-        }
-    }
-
-    /// A die begins something. `true`: [`Closeups::copy_if_due`] comes next.
-    #[inline]
-    pub fn begin(&mut self, begun: Begun) -> bool {
-        self.begun.push(begun)
-    }
-
-    /// Copies what the next half turn of the ring overwrites.
-    #[cold]
-    pub fn copy_if_due(&mut self) {
-        if self.work.is_half_a_turn() || self.begun.is_half_a_turn() {
-            self.copy_all();
-        }
+    /// The next piece. `true`: [`Closeups::copy_all`] comes next.
+    #[inline(always)]
+    pub fn push(&mut self, piece: T) -> bool {
+        self.ring.push(piece)
     }
 
     /// The higher, the sooner a request of this latency is kept.
@@ -192,7 +178,7 @@ impl Closeups {
         if !places.is_any() {
             return;
         }
-        let kept = Kept { served: served.clone(), until: self.work.pushed + self.begun.pushed, copied: None };
+        let kept = Kept { served: served.clone(), until: self.ring.pushed, copied: None };
         if let Some(number) = places.band {
             let (band, due) = (&mut self.bands[number as usize], &mut self.due[number as usize]);
             band.kept.push(kept.clone());
@@ -221,18 +207,21 @@ impl Closeups {
         }
     }
 
-    fn copy_all(&mut self) {
-        let is_work = self.want_work();
+    /// The same, if it is time for that.
+    pub fn copy_if_due(&mut self) {
+        if self.ring.is_half_a_turn() {
+            self.copy_all();
+        }
+    }
+
+    /// Copies what the next half turn of the ring overwrites.
+    #[cold]
+    #[inline(never)]
+    pub fn copy_all(&mut self) {
         let kept = self.tops.iter_mut().flatten();
         for kept in kept.chain(self.bands.iter_mut().flat_map(|band| &mut band.kept)) {
             if kept.copied.is_none() {
-                kept.copied = Some(if is_work {
-                    let (slices, is_cut_short) = self.work.copy(&kept.served, kept.until);
-                    Copied::Work(slices, is_cut_short)
-                } else {
-                    let (begun, is_cut_short) = self.begun.copy(&kept.served, kept.until);
-                    Copied::Begun(begun, is_cut_short)
-                });
+                kept.copied = Some(T::of_time(&self.ring, &kept.served, kept.until));
             }
         }
     }
@@ -241,56 +230,45 @@ impl Closeups {
     pub fn finish(mut self) -> Vec<Closeup> {
         self.copy_all();
         let tops = self.tops.into_iter().flatten();
-        let mut all: Vec<Kept> = tops.chain(self.bands.into_iter().flat_map(|band| band.kept)).collect();
+        let mut all: Vec<Kept<T>> = tops.chain(self.bands.into_iter().flat_map(|band| band.kept)).collect();
         all.sort_by_key(|kept| (kept.until, kept.served.number, kept.served.request.arrival));
         all.dedup_by_key(|kept| (kept.until, kept.served.number, kept.served.request.arrival));
-        let closeup = |kept: Kept| {
-            let (slices, is_cut_short) = match kept.copied {
-                Some(Copied::Work(slices, is_cut_short)) => (slices, is_cut_short),
-                Some(Copied::Begun(begun, is_cut_short)) => occupancy::slices(&kept.served, &begun, is_cut_short),
-                None => Default::default(),
-            };
-            Closeup { served: kept.served, slices, is_cut_short }
+        let closeup = |Kept { served, copied, .. }| {
+            let (pieces, is_cut_short) = copied.unwrap_or_default();
+            let (slices, is_cut_short) = T::slices(&served, pieces, is_cut_short);
+            Closeup { served, slices, is_cut_short }
         };
         all.into_iter().map(closeup).collect()
     }
 }
 
-impl<T: Clone> Ring<T> {
-    /// `size` is a power of two, or nothing.
-    fn new(size: usize, nothing: T) -> Self {
-        Self { all: vec![nothing; size], pushed: 0 }
-    }
-
-    /// Place of the one of this number.
-    #[inline]
-    fn place(&self, number: u64) -> usize {
-        number as usize & self.all.len().wrapping_sub(1)
+impl<T: Piece, const SIZE: usize> Ring<T, SIZE> {
+    fn new() -> Self {
+        const { assert!(SIZE.is_power_of_two(), "places are found by a mask") };
+        let all: Result<Box<[T; SIZE]>, _> = vec![T::NOTHING; SIZE].into_boxed_slice().try_into();
+        Self { all: all.unwrap_or_else(|_| unreachable!("it is as long as that")), pushed: 0 }
     }
 
     /// Adds one. `true`: the next half turn overwrites what is older.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, new: T) -> bool {
-        let at = self.place(self.pushed);
-        if let Some(place) = self.all.get_mut(at) {
-            *place = new;
-        }
+        self.all[self.pushed as usize & (SIZE - 1)] = new;
         self.pushed += 1;
         self.is_half_a_turn()
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_half_a_turn(&self) -> bool {
-        self.pushed > 0 && self.place(2 * self.pushed) == 0
+        self.pushed as usize & (SIZE / 2 - 1) == 0
     }
 
     fn at(&self, number: u64) -> &T {
-        &self.all[self.place(number)]
+        &self.all[number as usize & (SIZE - 1)]
     }
 
     /// Those from `from` up to `until`, in two parts: the ring may come round between.
     pub fn range(&self, from: u64, until: u64) -> [&[T]; 2] {
-        let [first, end] = [from, until].map(|number| self.place(number));
+        let [first, end] = [from, until].map(|number| number as usize & (SIZE - 1));
         match () {
             () if from >= until => [&[], &[]],
             () if first < end => [&self.all[first..end], &[]],
@@ -299,7 +277,7 @@ impl<T: Clone> Ring<T> {
     }
 
     pub fn oldest(&self) -> u64 {
-        self.pushed.saturating_sub(self.all.len() as u64)
+        self.pushed.saturating_sub(SIZE as u64)
     }
 
     /// The first of those before `until` that is not before a moment, and whether older ones that are not there may be.
@@ -313,12 +291,41 @@ impl<T: Clone> Ring<T> {
     }
 }
 
-impl Ring<Slice> {
-    /// All work of a request's time, and whether there was more.
-    fn copy(&self, served: &Served, until: u64) -> (Vec<Slice>, bool) {
-        let (from, is_cut_short) = self.first(served.request.arrival, until, |slice| slice.end);
+/// All work of a request's time.
+impl Piece for Slice {
+    const NOTHING: Slice = Slice {
+        begin: 0,
+        end: 0,
+        page: NIL,
+        request: NIL,
+        track: 0,
+        pages: 0,
+        is_beside: false,
+        is_interrupted: false,
+        work: Work::Read,
+        cause: Cause::Host,
+    };
+
+    fn of_time<const SIZE: usize>(ring: &Ring<Self, SIZE>, served: &Served, until: u64) -> (Vec<Self>, bool) {
+        let (from, is_cut_short) = ring.first(served.request.arrival, until, |slice| slice.end);
         let newest = from.max(until.saturating_sub(MOST as u64));
-        (self.range(newest, until).concat(), is_cut_short || newest > from)
+        (ring.range(newest, until).concat(), is_cut_short || newest > from)
+    }
+
+    fn slices(_: &Served, pieces: Vec<Self>, is_cut_short: bool) -> (Vec<Slice>, bool) {
+        (pieces, is_cut_short)
+    }
+}
+
+impl Piece for Begun {
+    const NOTHING: Begun = Begun::NOTHING;
+
+    fn of_time<const SIZE: usize>(ring: &Ring<Self, SIZE>, served: &Served, until: u64) -> (Vec<Self>, bool) {
+        occupancy::of_time(ring, served, until)
+    }
+
+    fn slices(served: &Served, notes: Vec<Self>, is_cut_short: bool) -> (Vec<Slice>, bool) {
+        occupancy::slices(served, &notes, is_cut_short)
     }
 }
 

@@ -15,6 +15,8 @@ const LOOK_BACK: u64 = 512;
 const SEARCHED: u64 = 4096;
 const MOST_NOTES: usize = 2048;
 const MOST: usize = 400;
+/// Most dies of a drive.
+const DIES: usize = 4096;
 
 /// A die begins something, or has nothing to do. 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -39,27 +41,25 @@ impl Begun {
     }
 }
 
-impl Ring<Begun> {
-    /// Notes of a request's time, and whether there were more: of the dies that it used, or of all.
-    pub fn copy(&self, served: &Served, until: u64) -> (Vec<Begun>, bool) {
-        let (first, is_cut_short) = self.first(served.request.arrival, until, |begun| begun.at);
-        let from = first.max(until.saturating_sub(SEARCHED));
-        let mut dies = [0_u64; 1 << 10];
-        let mut is_any = false;
-        for begun in self.range(from, until).into_iter().flatten().filter(|begun| begun.is_of(served)) {
-            dies[usize::from(begun.die >> 6)] |= 1 << (begun.die & 63);
-            is_any = true;
-        }
-        let look_back = self.oldest().max(from.saturating_sub(LOOK_BACK));
-        let parts = self.range(look_back, until);
-        let is_wanted = |begun: &&Begun| dies[usize::from(begun.die >> 6)] >> (begun.die & 63) & 1 == 1;
-        let mut notes =
-            if is_any { parts.into_iter().flatten().filter(is_wanted).copied().collect() } else { parts.concat() };
-        let too_many = notes.len().saturating_sub(MOST_NOTES);
-        notes.drain(..too_many);
-        let is_full = too_many > 0 && notes[0].at >= served.request.arrival;
-        (notes, is_cut_short || is_full || from > first)
+/// Notes of a request's time, and whether there were more: of the dies that it used, or of all.
+pub(super) fn of_time<const N: usize>(ring: &Ring<Begun, N>, served: &Served, until: u64) -> (Vec<Begun>, bool) {
+    let (first, is_cut_short) = ring.first(served.request.arrival, until, |begun| begun.at);
+    let from = first.max(until.saturating_sub(SEARCHED));
+    let mut dies = [0_u64; DIES / 64];
+    let mut is_any = false;
+    for begun in ring.range(from, until).into_iter().flatten().filter(|begun| begun.is_of(served)) {
+        dies[usize::from(begun.die >> 6)] |= 1 << (begun.die & 63);
+        is_any = true;
     }
+    let look_back = ring.oldest().max(from.saturating_sub(LOOK_BACK));
+    let parts = ring.range(look_back, until);
+    let is_wanted = |begun: &&Begun| dies[usize::from(begun.die >> 6)] >> (begun.die & 63) & 1 == 1;
+    let mut notes =
+        if is_any { parts.into_iter().flatten().filter(is_wanted).copied().collect() } else { parts.concat() };
+    let too_many = notes.len().saturating_sub(MOST_NOTES);
+    notes.drain(..too_many);
+    let is_full = too_many > 0 && notes[0].at >= served.request.arrival;
+    (notes, is_cut_short || is_full || from > first)
 }
 
 /// Notes as pieces, each until the next beginning on its die, and whether there was more.

@@ -7,7 +7,7 @@
 
 use super::TimedFlash;
 use super::bus::COMMAND;
-use super::closeups::{Choice, Closeup, Closeups, Places};
+use super::closeups::{Choice, Closeup, Places, WithOccupancy, WithWork};
 use super::join::Joins;
 use super::occupancy::Begun;
 use super::slab::{Kind, Slot, flag};
@@ -127,8 +127,8 @@ pub struct Recorder {
     /// When recording began, and by slot when its command was asked for.
     started: Nanos,
     asked: Vec<Nanos>,
-    closely: Closeups,
-    sampled: Closeups,
+    closely: Option<WithWork>,
+    sampled: Option<WithOccupancy>,
     /// Work of the window, in order of its end.
     pub slices: Vec<Slice>,
     /// Requests of the window, in order of their end.
@@ -156,8 +156,8 @@ impl Recorder {
             begun: vec![0; tracks],
             started,
             asked: Vec::new(),
-            closely: Closeups::new(plan.closeups),
-            sampled: Closeups::new(if plan.samples { Choice::OfEach } else { Choice::Nobody }),
+            closely: WithWork::new(plan.closeups),
+            sampled: WithOccupancy::new(if plan.samples { Choice::OfEach } else { Choice::Nobody }),
             slices: Vec::new(),
             served: Vec::new(),
             is_cut_short: false,
@@ -174,13 +174,15 @@ impl Recorder {
     /// Whether work that ends now is kept at all.
     #[inline]
     fn wants(&self, begun: Nanos, now: Nanos) -> bool {
-        self.closely.want_work() || self.is_within(begun, now)
+        self.closely.is_some() || self.is_within(begun, now)
     }
 
     #[inline]
     fn take(&mut self, slice: Slice) {
-        if self.closely.want_work() {
-            self.closely.done(slice);
+        if let Some(closely) = &mut self.closely
+            && closely.push(slice)
+        {
+            closely.copy_all();
         }
         if self.is_within(slice.begin, slice.end) {
             if self.slices.len() < self.plan.most {
@@ -195,16 +197,20 @@ impl Recorder {
     #[inline]
     pub fn wants_request(&mut self, op: HostOp, arrival: Nanos, end: Nanos) -> Option<Wanted> {
         let is_in_window = self.is_within(arrival, end);
-        let closely = self.closely.places(op, end - arrival);
-        let sampled = self.sampled.places(op, end - arrival);
+        let closely = self.closely.as_mut().map_or_else(Places::default, |closely| closely.places(op, end - arrival));
+        let sampled = self.sampled.as_mut().map_or_else(Places::default, |sampled| sampled.places(op, end - arrival));
         let is_any = is_in_window || closely.is_any() || sampled.is_any();
         is_any.then_some(Wanted { is_in_window, closely, sampled })
     }
 
     /// A request has ended that is wanted.
     pub fn serve(&mut self, served: Served, wanted: Wanted) {
-        self.closely.keep(&served, wanted.closely);
-        self.sampled.keep(&served, wanted.sampled);
+        if let Some(closely) = &mut self.closely {
+            closely.keep(&served, wanted.closely);
+        }
+        if let Some(sampled) = &mut self.sampled {
+            sampled.keep(&served, wanted.sampled);
+        }
         if wanted.is_in_window {
             if self.served.len() < self.plan.most {
                 self.served.push(served);
@@ -238,10 +244,8 @@ impl TimedFlash {
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         (self.records_work, self.records_occupancy) = (false, false);
         let mut recorder = self.recorder.take()?;
-        let closely = std::mem::replace(&mut recorder.closely, Closeups::new(Choice::Nobody));
-        recorder.closeups = closely.finish();
-        let sampled = std::mem::replace(&mut recorder.sampled, Closeups::new(Choice::Nobody));
-        recorder.samples = sampled.finish();
+        recorder.closeups = recorder.closely.take().map_or_else(Vec::new, WithWork::finish);
+        recorder.samples = recorder.sampled.take().map_or_else(Vec::new, WithOccupancy::finish);
         Some(recorder)
     }
 
@@ -379,11 +383,12 @@ impl TimedFlash {
     #[inline(never)]
     fn note_occupied(&mut self, die: usize, gang: u32, cause: u8) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
+        let host = recorder.plan.host;
+        let Some(sampled) = &mut recorder.sampled else { return };
         let slot = self.slab.get(gang);
-        let request = request_of(slot, &self.joins, recorder.plan.host);
-        let next = slot.next;
-        let begun = Begun { at: self.now, request, die: die as u16, kind: Some(slot.kind), cause };
-        if recorder.sampled.begin(begun) || next != NIL {
+        let (kind, next, request) = (slot.kind, slot.next, request_of(slot, &self.joins, host));
+        let begun = Begun { at: self.now, request, die: die as u16, kind: Some(kind), cause };
+        if sampled.push(begun) || next != NIL {
             self.go_on_noting(die, next, cause);
         }
     }
@@ -391,8 +396,8 @@ impl TimedFlash {
     /// The other members of a gang, and what is due after half a turn of the ring.
     #[inline(never)]
     fn go_on_noting(&mut self, die: usize, next: u32, cause: u8) {
-        let Some(recorder) = self.recorder.as_deref_mut() else { return };
-        recorder.sampled.copy_if_due();
+        let Some(sampled) = self.recorder.as_mut().and_then(|recorder| recorder.sampled.as_mut()) else { return };
+        sampled.copy_if_due();
         if next != NIL {
             self.note_occupied(die, next, cause);
         }
@@ -402,9 +407,9 @@ impl TimedFlash {
     #[inline(never)]
     fn note_vacant(&mut self, die: usize) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
-        let begun = Begun { at: self.now, die: die as u16, ..Begun::NOTHING };
-        if recorder.sampled.begin(begun) {
-            recorder.sampled.copy_if_due();
+        let Some(sampled) = &mut recorder.sampled else { return };
+        if sampled.push(Begun { at: self.now, die: die as u16, ..Begun::NOTHING }) {
+            sampled.copy_all();
         }
     }
 }
