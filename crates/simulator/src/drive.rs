@@ -9,7 +9,7 @@ use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, Served, TimedFlash, Wanted};
+use nand::{Event, Flash, PayloadId, Served, TimedFlash};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Nanos, Request};
 
@@ -291,8 +291,8 @@ impl<F: Clocked> Drive<F> {
         let space_ns = if self.slots[id as usize].space_ns == 0 { 0 } else { self.space_of(id, wait) };
         let (request, now) = (self.slots[id as usize].request, self.flash.now());
         let recorder = self.flash.recorder();
-        if let Some(wanted) = recorder.and_then(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
-            self.record_served(id, wait, space_ns, wanted);
+        if recorder.is_some_and(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
+            self.record_served(id, wait, space_ns);
         }
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
@@ -313,12 +313,12 @@ impl<F: Clocked> Drive<F> {
 
     /// Tells the recorder that a request has ended that it wants.
     #[cold]
-    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos, wanted: Wanted) {
+    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos) {
         let (request, queue_ns) = (self.slots[id as usize].request, self.slots[id as usize].queue_ns);
         let waited = wait.map(|index| self.flash.state().memory.waits[index]);
         let end = self.flash.now();
         if let Some(recorder) = self.flash.recorder() {
-            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns }, wanted);
+            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns });
         }
     }
 

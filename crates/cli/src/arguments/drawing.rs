@@ -17,8 +17,8 @@ const NEAREST: usize = 5;
 /// What of a run is drawn over time.
 #[derive(Debug, Args)]
 pub struct TimelineArguments {
-    /// Write what requests, layers, channels, dies and planes did into this file, which Perfetto (ui.perfetto.dev) opens;
-    /// with .gz at its end it is compressed.
+    /// Write what requests, layers, channels, dies and planes did into this file, which Perfetto (ui.perfetto.dev)
+    /// opens; with .gz at its end it is compressed.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
     /// Of that, what falls between two moments of the measured run: 10ms..12ms. Two million pieces of work are kept at

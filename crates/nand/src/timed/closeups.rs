@@ -49,22 +49,6 @@ pub struct Closeup {
     pub is_cut_short: bool,
 }
 
-/// Where a request is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
-    /// Among the highest of this list.
-    top: Option<u32>,
-    /// In this band.
-    band: Option<u32>,
-}
-
-impl Places {
-    #[inline]
-    pub fn is_any(self) -> bool {
-        self.top.is_some() || self.band.is_some()
-    }
-}
-
 /// The newest of something that comes in order of time: so many, a power of two. Half of them are there for sure when a
 /// request is looked at.
 #[derive(Clone, Debug)]
@@ -159,30 +143,35 @@ impl<T: Piece, const RING: usize> Closeups<T, RING> {
         }
     }
 
-    /// Where a request that ends now is to be kept.
+    /// Whether a request that ends now is to be kept; to be asked once for each.
     #[inline]
-    pub fn places(&mut self, op: HostOp, latency: Nanos) -> Places {
-        let list = if self.is_by_operation { op.index() } else { 0 };
-        let is_top = self.height(latency) >= self.bars[list];
-        let number = op.index() * BANDS + band(latency);
+    pub fn wants(&mut self, op: HostOp, latency: Nanos) -> bool {
         let is_due = latency > 0
-            && self.due.get_mut(number).is_some_and(|due| {
+            && self.due.get_mut(number(op, latency)).is_some_and(|due| {
                 *due -= 1;
                 *due == 0
             });
-        Places { top: is_top.then_some(list as u32), band: is_due.then_some(number as u32) }
+        is_due || self.is_high(op, latency)
     }
 
-    /// Keeps a request that has ended.
-    pub fn keep(&mut self, served: &Served, places: Places) {
-        if !places.is_any() {
-            return;
-        }
+    fn list(&self, op: HostOp) -> usize {
+        if self.is_by_operation { op.index() } else { 0 }
+    }
+
+    #[inline]
+    fn is_high(&self, op: HostOp, latency: Nanos) -> bool {
+        self.height(latency) >= self.bars[self.list(op)]
+    }
+
+    /// Keeps a request that has ended, where it is wanted.
+    pub fn keep(&mut self, served: &Served) {
+        let (op, latency) = (served.request.op, served.latency());
         let kept = Kept { served: served.clone(), until: self.ring.pushed, copied: None };
-        if let Some(number) = places.band {
-            let (band, due) = (&mut self.bands[number as usize], &mut self.due[number as usize]);
+        let number = number(op, latency);
+        if self.due.get(number) == Some(&0) {
+            let band = &mut self.bands[number];
             band.kept.push(kept.clone());
-            *due = band.stride;
+            self.due[number] = band.stride;
             if band.kept.len() > OF_BAND {
                 let mut number = 0;
                 band.kept.retain(|_| {
@@ -192,18 +181,21 @@ impl<T: Piece, const RING: usize> Closeups<T, RING> {
                 band.stride = band.stride.saturating_mul(2);
             }
         }
-        let Some(list) = places.top else { return };
+        if !self.is_high(op, latency) {
+            return;
+        }
+        let list = self.list(op);
         let most = self.most();
-        let heights = self.tops[list as usize].iter().map(|kept| self.height(kept.served.latency())).enumerate();
+        let heights = self.tops[list].iter().map(|kept| self.height(kept.served.latency())).enumerate();
         let lowest = heights.min_by_key(|(_, height)| *height).map(|(at, _)| at);
-        let top = &mut self.tops[list as usize];
+        let top = &mut self.tops[list];
         match lowest.filter(|_| top.len() == most) {
             Some(lowest) => top[lowest] = kept,
             None => top.push(kept),
         }
-        if self.tops[list as usize].len() == most {
-            let heights = self.tops[list as usize].iter().map(|kept| self.height(kept.served.latency()));
-            self.bars[list as usize] = heights.min().map_or(0, |lowest| lowest.saturating_add(1));
+        if self.tops[list].len() == most {
+            let heights = self.tops[list].iter().map(|kept| self.height(kept.served.latency()));
+            self.bars[list] = heights.min().map_or(0, |lowest| lowest.saturating_add(1));
         }
     }
 
@@ -327,6 +319,12 @@ impl Piece for Begun {
     fn slices(served: &Served, notes: Vec<Self>, is_cut_short: bool) -> (Vec<Slice>, bool) {
         occupancy::slices(served, &notes, is_cut_short)
     }
+}
+
+/// Place of an operation's band of a latency.
+#[inline]
+fn number(op: HostOp, latency: Nanos) -> usize {
+    op.index() * BANDS + band(latency)
 }
 
 /// Number of the band of a latency: quarters of octaves.

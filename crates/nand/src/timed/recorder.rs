@@ -7,7 +7,7 @@
 
 use super::TimedFlash;
 use super::bus::COMMAND;
-use super::closeups::{Choice, Closeup, Places, WithOccupancy, WithWork};
+use super::closeups::{Choice, Closeup, WithOccupancy, WithWork};
 use super::join::Joins;
 use super::occupancy::Begun;
 use super::slab::{Kind, Slot, flag};
@@ -141,14 +141,6 @@ pub struct Recorder {
     pub samples: Vec<Closeup>,
 }
 
-/// Where a request that ends now is to be kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    is_in_window: bool,
-    closely: Places,
-    sampled: Places,
-}
-
 impl Recorder {
     fn new(plan: RecorderPlan, tracks: usize, started: Nanos) -> Self {
         Self {
@@ -193,25 +185,24 @@ impl Recorder {
         }
     }
 
-    /// Whether a request that arrived and ended then is kept, and where: to be asked once for each.
+    /// Whether a request that arrived and ended then is kept: to be asked once for each.
     #[inline]
-    pub fn wants_request(&mut self, op: HostOp, arrival: Nanos, end: Nanos) -> Option<Wanted> {
-        let is_in_window = self.is_within(arrival, end);
-        let closely = self.closely.as_mut().map_or_else(Places::default, |closely| closely.places(op, end - arrival));
-        let sampled = self.sampled.as_mut().map_or_else(Places::default, |sampled| sampled.places(op, end - arrival));
-        let is_any = is_in_window || closely.is_any() || sampled.is_any();
-        is_any.then_some(Wanted { is_in_window, closely, sampled })
+    pub fn wants_request(&mut self, op: HostOp, arrival: Nanos, end: Nanos) -> bool {
+        let latency = end - arrival;
+        let is_close = self.closely.as_mut().is_some_and(|closely| closely.wants(op, latency));
+        let is_sampled = self.sampled.as_mut().is_some_and(|sampled| sampled.wants(op, latency));
+        is_close || is_sampled || self.is_within(arrival, end)
     }
 
     /// A request has ended that is wanted.
-    pub fn serve(&mut self, served: Served, wanted: Wanted) {
+    pub fn serve(&mut self, served: Served) {
         if let Some(closely) = &mut self.closely {
-            closely.keep(&served, wanted.closely);
+            closely.keep(&served);
         }
         if let Some(sampled) = &mut self.sampled {
-            sampled.keep(&served, wanted.sampled);
+            sampled.keep(&served);
         }
-        if wanted.is_in_window {
+        if self.is_within(served.request.arrival, served.end) {
             if self.served.len() < self.plan.most {
                 self.served.push(served);
             } else {

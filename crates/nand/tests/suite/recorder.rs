@@ -181,9 +181,9 @@ fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
     let end = flash.now();
     let request = Request { op: HostOp::Read, arrival: begin, first_sector: 0, sectors: 8, fua: false };
     let recorder = flash.recorder().unwrap();
-    let wanted = recorder.wants_request(HostOp::Read, begin, end).expect("the first of its kind");
+    assert!(recorder.wants_request(HostOp::Read, begin, end), "the first of its kind");
     let served = Served { number: 7, request, end, waited: None, queue_ns: 0, space_ns: 0 };
-    recorder.serve(served, wanted);
+    recorder.serve(served);
     let recording = flash.take_recording().unwrap();
     let [closeup] = recording.samples.as_slice() else { panic!("{:?}", recording.samples) };
     let row = |slice: &Slice| {
