@@ -75,6 +75,8 @@ pub struct TimedFlash {
     /// Of that: each piece of work of arrays and channels, or what dies are occupied by.
     records_work: bool,
     records_occupancy: bool,
+    /// From when to when work is recorded, ns.
+    work_span: [Nanos; 2],
     die_count: u32,
     timer_base: u32,
     page_transfer_ns: Nanos,
@@ -120,6 +122,7 @@ impl TimedFlash {
             gather: Gather::new(&mut state, options.gather_pages, options.gather_forgets),
             recorder: None,
             records_work: false,
+            work_span: [0; 2],
             records_occupancy: false,
             die_count: dies,
             timer_base,

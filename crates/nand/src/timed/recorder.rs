@@ -15,6 +15,10 @@ use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
 use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
 
+/// Time before and after a window in which work is followed, ns: what began earlier is drawn from then, and what ends
+/// later is not drawn.
+const AROUND: Nanos = 100_000_000;
+
 /// What a die or a channel did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -124,7 +128,7 @@ pub struct Recorder {
     plan: RecorderPlan,
     /// By die and channel: when what it does now began.
     begun: Vec<Nanos>,
-    /// When recording began, and by slot when its command was asked for.
+    /// When work began to be recorded, and by slot when its command was asked for.
     started: Nanos,
     asked: Vec<Nanos>,
     closely: Option<WithWork>,
@@ -145,7 +149,7 @@ impl Recorder {
     fn new(plan: RecorderPlan, tracks: usize, started: Nanos) -> Self {
         Self {
             plan,
-            begun: vec![0; tracks],
+            begun: vec![started; tracks],
             started,
             asked: Vec::new(),
             closely: WithWork::new(plan.closeups),
@@ -217,7 +221,19 @@ impl TimedFlash {
     pub fn record(&mut self, plan: RecorderPlan) {
         self.records_occupancy = plan.samples;
         self.records_work = plan.window.is_some() || plan.closeups != Choice::Nobody;
-        self.recorder = Some(Box::new(Recorder::new(plan, self.tracks(), self.now)));
+        self.work_span = match plan.window {
+            Some([from, to]) if plan.closeups == Choice::Nobody => {
+                [from.saturating_sub(AROUND).max(self.now), to.saturating_add(AROUND)]
+            }
+            _ => [self.now, Nanos::MAX],
+        };
+        self.recorder = Some(Box::new(Recorder::new(plan, self.tracks(), self.work_span[0])));
+    }
+
+    /// Whether work may be kept: near a window, and always where requests are looked at closely.
+    #[inline(always)]
+    fn keeps_work(&self) -> bool {
+        self.records_work && (self.work_span[0]..self.work_span[1]).contains(&self.now)
     }
 
     /// Dies and channels.
@@ -243,7 +259,7 @@ impl TimedFlash {
     /// The array of a die begins, or goes on.
     #[inline]
     pub(super) fn array_begins(&mut self, die: usize) {
-        if let (true, Some(recorder)) = (self.records_work, &mut self.recorder) {
+        if let (true, Some(recorder)) = (self.keeps_work(), &mut self.recorder) {
             recorder.begun[die] = self.now;
         }
     }
@@ -260,7 +276,7 @@ impl TimedFlash {
     /// A channel begins to serve a die.
     #[inline]
     pub(super) fn channel_begins(&mut self, channel: usize) {
-        if let (true, Some(recorder)) = (self.records_work, &mut self.recorder) {
+        if let (true, Some(recorder)) = (self.keeps_work(), &mut self.recorder) {
             recorder.begun[self.dies.len() + channel] = self.now;
         }
     }
@@ -276,7 +292,7 @@ impl TimedFlash {
     #[inline]
     fn wants_work_of(&self, track: usize) -> bool {
         let wants = |recorder: &Recorder| recorder.wants(recorder.begun[track], self.now);
-        self.records_work && self.recorder.as_deref().is_some_and(wants)
+        self.keeps_work() && self.recorder.as_deref().is_some_and(wants)
     }
 
     #[inline]
@@ -309,7 +325,7 @@ impl TimedFlash {
     /// A layer has asked for a command.
     #[inline(always)]
     pub(super) fn command_begins(&mut self, id: u32) {
-        if self.records_work {
+        if self.keeps_work() {
             self.note_asked(id);
         }
     }
@@ -327,7 +343,7 @@ impl TimedFlash {
     /// A command has ended, or was taken back: its slot is free.
     #[inline(always)]
     pub(super) fn retire(&mut self, id: u32) {
-        if self.records_work {
+        if self.keeps_work() {
             self.note_command(id);
         }
         self.slab.remove(id);

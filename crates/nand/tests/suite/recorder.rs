@@ -165,6 +165,27 @@ fn a_window_is_kept_and_no_more_than_asked_for() {
     assert!(recording.slices.len() == 3 && recording.is_cut_short);
 }
 
+/// Nothing is followed until shortly before a window: a long run with a short one is as fast as without.
+#[test]
+fn what_began_long_before_a_window_is_drawn_from_shortly_before_it() {
+    let mut flash = plain();
+    fill(&mut flash, 0, 0, 1);
+    let begin = flash.now();
+    let from = begin + 150_000 * US;
+    flash.record(RecorderPlan { window: Some([from, from + 15 * US]), ..everything(begin, 100_000) });
+    // One after the other, 15 us each: all wait from the beginning, and the window is that of one of them.
+    for number in 0..20_000 {
+        read(&mut flash, at(0, 0, 0), number);
+    }
+    let found = slices(&mut flash, begin);
+    let [on_die, waiting]: [Vec<_>; 2] = [0, 6].map(|track| found.iter().filter(|row| row.0 == track).collect());
+    assert_eq!(on_die, [&(0, Work::Read, 150_000, 150_010)]);
+    let (since, until) = (50_000, 250_015);
+    let ends: Vec<Nanos> = waiting.iter().map(|row| row.3).collect();
+    assert!(waiting.iter().all(|row| row.2 == since), "all were asked for before that");
+    assert!(ends.contains(&150_015) && ends.iter().all(|end| (150_000..until).contains(end)), "{ends:?}");
+}
+
 /// What die 0 is occupied by while the last of four commands waits and is served.
 #[test]
 fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
