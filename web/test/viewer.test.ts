@@ -83,6 +83,7 @@ before(async () => {
   result = JSON.parse(execFileSync(PROGRAM, ["run", "--json", "--quiet", ...RUN, ...SETTINGS, ...draw], { encoding: "utf8", maxBuffer: 1 << 28 }));
   events = JSON.parse(gunzipSync(await readFile(trace)).toString()).traceEvents;
   page = await browser.blank(WIDE);
+  await page.route((url) => url.hostname !== "127.0.0.1", (route) => route.abort());
   await page.goto(`http://127.0.0.1:${await serve(trace)}/`);
   await page.waitForFunction(() => (window as any).app?.trace !== undefined, undefined, { timeout: 60_000 });
   await page.evaluate(() => (window as any).waitForPerfettoIdle());
@@ -96,7 +97,7 @@ after(async () => {
 
 test("there is a browser and a viewer", () => {
   assert.equal(MISSING, false);
-  assert.equal(NO_VIEWER, false, "the Makefile's page-test installs it");
+  assert.equal(NO_VIEWER, false, "make page-test installs it");
 });
 
 test("the trace processor takes all of it", async () => {

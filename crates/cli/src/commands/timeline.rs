@@ -25,6 +25,8 @@ const LAYERS: u32 = 2;
 
 /// First thread of the viewer. Each track has a number of its own, over all processes: viewers take 0 for an idle one.
 const FIRST: u32 = 10;
+/// Thread of what lies on none.
+const NO_TRACK: u32 = 1;
 
 /// What is wanted of a run beside its result.
 #[derive(Clone, Copy, Debug)]
@@ -150,18 +152,17 @@ fn document(out: &mut impl Write, timeline: &Timeline, has_causes: bool, stack: 
     // Closeups of requests that were under way together share work.
     let mut known = HashSet::new();
     slices.retain(|slice| known.insert((slice.track, slice.begin, slice.end, slice.work as u8, slice.page)));
-    slices.sort_by_key(|slice| (slice.track, slice.begin));
+    slices.sort_by_key(|slice| (slice.track, slice.begin, slice.end, slice.is_beside));
     let (asked, done): (Vec<&Slice>, Vec<&Slice>) =
         slices.into_iter().partition(|slice| matches!(timeline.place(slice), Place::Layer(_)));
     let is_cut_short = recorder.is_cut_short || recorder.closeups.iter().any(|closeup| closeup.is_cut_short);
     let head =
         json!({"schema": SCHEMA, "stack": stack, "cut_short": is_cut_short, "displayTimeUnit": "ns"}).to_string();
     writeln!(out, "{},\"traceEvents\":[", head.trim_end_matches('}'))?;
-    let is_window = !recorder.served.is_empty();
     let lanes = lanes(&served);
     let mut file = Events { out, timeline, has_causes, is_first: true, numbers: 0 };
     file.names(&asked, lanes.iter().max().map_or(0, |last| last + 1))?;
-    file.requests(&served, &lanes, is_window)?;
+    file.requests(&served, &lanes)?;
     file.gauges(&timeline.gauges)?;
     file.asked(&asked)?;
     file.done(&done)?;
@@ -263,11 +264,11 @@ impl<W: Write> Events<'_, W> {
     }
 
     fn name(&mut self, pid: u32, tid: Option<u32>, what: &str, args: &Value) -> io::Result<()> {
-        self.event(&json!({"ph": "M", "pid": pid, "tid": tid.unwrap_or(FIRST), "name": what, "args": args}))
+        self.event(&json!({"ph": "M", "pid": pid, "tid": tid.unwrap_or(NO_TRACK), "name": what, "args": args}))
     }
 
-    /// Requests that are under way together lie in lanes of their own; where all are there, how many is a curve.
-    fn requests(&mut self, served: &[&Served], lanes: &[u32], are_all: bool) -> io::Result<()> {
+    /// Requests that are under way together lie in lanes of their own; in a window all are there: how many is a curve.
+    fn requests(&mut self, served: &[&Served], lanes: &[u32]) -> io::Result<()> {
         let mut changes = BTreeMap::<Nanos, i64>::new();
         for (served, lane) in served.iter().zip(lanes) {
             let request = &served.request;
@@ -285,8 +286,10 @@ impl<W: Write> Events<'_, W> {
                     "waited_for": self.has_causes.then_some(waits)},
             }))?;
         }
-        let mut under_way = 0;
-        for (at, change) in changes.into_iter().filter(|_| are_all) {
+        let Some([from, to]) = self.timeline.window else { return Ok(()) };
+        let mut under_way: i64 = changes.range(..from).map(|(_, change)| change).sum();
+        changes.entry(from).or_default();
+        for (at, change) in changes.into_iter().filter(|(at, _)| (from..=to).contains(at)) {
             under_way += change;
             let args = json!({"under way": under_way});
             self.event(&json!({"ph": "C", "pid": REQUESTS, "name": "requests", "ts": self.time(at), "args": args}))?;
@@ -320,10 +323,10 @@ impl<W: Write> Events<'_, W> {
         for slice in slices {
             self.numbers += 1;
             let (pid, _) = self.of(slice);
-            let args = self.args(slice, slice.pages);
+            let args = self.args(slice, u32::from(slice.pages));
             for (phase, at, args) in [("b", slice.begin, args), ("e", slice.end, json!({}))] {
                 self.event(&json!({
-                    "ph": phase, "pid": pid, "tid": FIRST, "id2": {"local": self.numbers},
+                    "ph": phase, "pid": pid, "tid": NO_TRACK, "id2": {"local": self.numbers},
                     "cat": slice.cause.name(), "name": name(slice), "ts": self.time(at), "args": args,
                 }))?;
             }
@@ -333,8 +336,8 @@ impl<W: Write> Events<'_, W> {
 
     /// What channels and arrays did, and where dies have several planes, the same by plane.
     fn done(&mut self, slices: &[&Slice]) -> io::Result<()> {
-        for piece in slices.chunk_by(|_, next| next.is_beside) {
-            let pages = |of: &[&Slice]| of.iter().map(|slice| slice.pages).sum();
+        for piece in slices.chunk_by(|one, next| is_together(one, next)) {
+            let pages = |of: &[&Slice]| of.iter().map(|slice| u32::from(slice.pages)).sum();
             self.work(piece[0], self.of(piece[0]), pages(piece))?;
             let Place::Die(die) = self.timeline.place(piece[0]) else { continue };
             let mut planes = BTreeMap::<u32, Vec<&Slice>>::new();
@@ -348,7 +351,7 @@ impl<W: Write> Events<'_, W> {
         Ok(())
     }
 
-    fn work(&mut self, slice: &Slice, (pid, tid): (u32, u32), pages: u16) -> io::Result<()> {
+    fn work(&mut self, slice: &Slice, (pid, tid): (u32, u32), pages: u32) -> io::Result<()> {
         self.event(&json!({
             "ph": "X", "pid": pid, "tid": tid, "cat": slice.cause.name(), "name": name(slice),
             "ts": self.time(slice.begin), "dur": (slice.end - slice.begin) as f64 / 1e3,
@@ -357,7 +360,7 @@ impl<W: Write> Events<'_, W> {
     }
 
     /// Where it is.
-    fn args(&self, slice: &Slice, pages: u16) -> Value {
+    fn args(&self, slice: &Slice, pages: u32) -> Value {
         let (geometry, page) = (&self.timeline.geometry, Ppn(slice.page));
         json!({"block": geometry.block_of(page).0, "page": geometry.page_in_block(page), "pages": pages})
     }
@@ -369,12 +372,15 @@ impl<W: Write> Events<'_, W> {
             by_request.entry(served.number).or_default().push((served, *lane));
         }
         let mut last: Option<&Slice> = None;
-        for piece in slices.chunk_by(|_, next| next.is_beside) {
+        for piece in slices.chunk_by(|one, next| is_together(one, next)) {
             let (first, track) = (piece[0], self.of(piece[0]));
             let blocker = last.filter(|last| last.track == first.track && last.end == first.begin);
             for slice in piece {
                 let of_it = by_request.get(&slice.request).into_iter().flatten();
-                let is_its = |served: &Served| slice.begin >= served.request.arrival && slice.end <= served.end;
+                // A number is given again when its request has ended: what began before this one was taken is not its.
+                let is_its = |served: &Served| {
+                    slice.begin >= served.request.arrival + served.queue_ns && slice.end <= served.end
+                };
                 let Some((served, lane)) = of_it.copied().find(|(served, _)| is_its(served)) else { continue };
                 self.arrow("its command", (self.of_lane(lane), served.request.arrival), (track, slice.begin))?;
                 if let Some(blocker) = blocker.filter(|blocker| blocker.request != slice.request) {
@@ -398,6 +404,11 @@ impl<W: Write> Events<'_, W> {
 
 /// Where an arrow begins or ends: process, thread, and when.
 type End = ((u32, u32), Nanos);
+
+/// Whether two pieces that follow each other are one, in several planes of a die.
+fn is_together(one: &Slice, next: &Slice) -> bool {
+    next.is_beside && [one.begin, one.end] == [next.begin, next.end] && one.track == next.track
+}
 
 /// For whom, and what.
 fn name(slice: &Slice) -> String {

@@ -3,7 +3,7 @@
 use crate::support::nandarium;
 use flate2::read::GzDecoder;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -53,6 +53,7 @@ fn a_window_is_what_viewers_take() {
     let mut slices = of("X");
     assert!(slices.len() > 50 && !of("s").is_empty() && !of("C").is_empty(), "{} slices", slices.len());
     let (from, to) = (5000.0, 15000.0);
+    assert!(of("C").iter().all(|curve| (from..=to).contains(&number(curve, "ts"))), "only there all are known");
     assert!(slices.iter().all(|one| number(one, "ts") < to && number(one, "ts") + number(one, "dur") >= from));
     let key = |event: &&Value| (event["pid"].as_u64(), event["tid"].as_u64(), (number(event, "ts") * 1e3) as i64);
     slices.sort_by_key(key);
@@ -139,6 +140,62 @@ fn each_track_has_a_number_of_its_own() {
     let tracks: BTreeSet<(u64, u64)> = slices.map(|event| (number(event, "tid"), number(event, "pid"))).collect();
     assert!(tracks.iter().is_sorted_by(|one, next| one.0 < next.0), "a number in two processes: {tracks:?}");
     assert!(tracks.iter().all(|(tid, _)| names.iter().any(|(named, _)| named == tid)), "{tracks:?}");
+}
+
+/// A slot's number goes to the next request: those that waited long for one were drawn with the commands of the request
+/// that had it before.
+#[test]
+fn no_arrow_goes_to_a_command_from_before_its_request_was_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--around", "slowest:20", "--quiet"];
+    let crowd = ["--set", "workload.loop=open", "--set", "host.queue_limit=4", "--set", "workload.time_scale=0.5"];
+    assert_eq!(said(&[&["run"], &SMALL[..], &crowd, &draw].concat()).0, 0);
+    let events = events(&path);
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap();
+    let requests: Vec<&Value> = events.iter().filter(|event| event["cat"] == "request").collect();
+    let ends = events.iter().filter(|event| event["ph"] == "f");
+    let ends: BTreeMap<u64, &Value> = ends.map(|event| (event["id"].as_u64().unwrap(), event)).collect();
+    let mut arrows = 0;
+    for from in events.iter().filter(|event| event["ph"] == "s" && event["name"] == "its command") {
+        let request = requests.iter().find(|one| one["tid"] == from["tid"] && one["ts"] == from["ts"]).unwrap();
+        let to = ends[&from["id"].as_u64().unwrap()];
+        let queued = request["args"]["waited_for"]["queue_us"].as_f64().unwrap_or(0.0);
+        assert!(number(to, "ts") >= number(request, "ts") + queued - 1e-3, "{request}\n{to}");
+        arrows += 1;
+    }
+    let is_queued = |request: &&Value| request["args"]["waited_for"]["queue_us"].as_f64() > Some(1e3);
+    assert!(arrows > 0 && requests.iter().any(is_queued));
+}
+
+/// Where the oldest work of a request is no longer there, what was left of a gang lay on the plane of another die.
+#[test]
+fn planes_work_when_their_die_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    let draw = ["--timeline", path.to_str().unwrap(), "--around", "slowest:60", "--quiet"];
+    let planes =
+        ["--set", "flash.planes_per_die=4", "--set", "flash.multi_plane=true", "--set", "flash.pages_per_block=32"];
+    let run = ["run", "--requests", "10000", "--workload", "mixed", "--set", "drive.capacity=256MiB"];
+    assert_eq!(said(&[&run[..], &planes, &draw].concat()).0, 0);
+    let events = events(&path);
+    let named = events.iter().filter(|event| event["name"] == "thread_name");
+    let names: BTreeMap<u64, &str> =
+        named.map(|event| (event["tid"].as_u64().unwrap(), event["args"]["name"].as_str().unwrap())).collect();
+    let of_die = |name: &str| name.rsplit_once("of ").map_or(name, |(_, die)| die).replace('(', "");
+    let mut pages = BTreeMap::<(String, String), [u64; 2]>::new();
+    for slice in events.iter().filter(|event| event["ph"] == "X" && event["args"]["pages"].is_u64()) {
+        let name = names[&slice["tid"].as_u64().unwrap()];
+        if !name.starts_with("channel") {
+            let die: String = of_die(name).split(' ').take(2).collect::<Vec<_>>().join(" ");
+            let sums = pages.entry((die, slice["ts"].to_string() + " " + &slice["dur"].to_string())).or_default();
+            sums[usize::from(name.starts_with("plane"))] += slice["args"]["pages"].as_u64().unwrap();
+        }
+    }
+    assert!(pages.len() > 1000 && pages.values().any(|[_, of_planes]| *of_planes > 1));
+    for (piece, [of_die, of_planes]) in pages {
+        assert_eq!(of_die, of_planes, "{piece:?}");
+    }
 }
 
 /// The slowest request of the report is the longest latency of the result, and typical ones are about the median.

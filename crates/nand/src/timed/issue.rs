@@ -191,6 +191,7 @@ impl TimedFlash {
         let slot = *self.slab.get(id);
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
         let block = self.state.geometry.block_of(Ppn(slot.page));
+        self.command_ends(id);
         self.slab.at(id).flags &= !flag::JOIN;
         self.slab.at(id).payload = NIL; // its payload may be used again at once
         left.unstarted += 1;

@@ -10,7 +10,7 @@ use super::bus::COMMAND;
 use super::closeups::{Choice, Closeup, WithOccupancy, WithWork};
 use super::join::Joins;
 use super::occupancy::Begun;
-use super::slab::{Kind, Slot, flag};
+use super::slab::{Kind, Slot, What, flag};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
 use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
@@ -343,10 +343,16 @@ impl TimedFlash {
     /// A command has ended, or was taken back: its slot is free.
     #[inline(always)]
     pub(super) fn retire(&mut self, id: u32) {
+        self.command_ends(id);
+        self.slab.remove(id);
+    }
+
+    /// A command has ended, or is taken back and leaves its join: the first time counts.
+    #[inline(always)]
+    pub(super) fn command_ends(&mut self, id: u32) {
         if self.keeps_work() {
             self.note_command(id);
         }
-        self.slab.remove(id);
     }
 
     /// Its join may have ended with it: that is as it was until another one opens.
@@ -355,11 +361,15 @@ impl TimedFlash {
     fn note_command(&mut self, id: u32) {
         let tracks = self.tracks();
         let Some(recorder) = &mut self.recorder else { return };
-        let begin = recorder.asked.get(id as usize).copied().unwrap_or(recorder.started);
-        if !recorder.wants(begin, self.now) {
+        if recorder.asked.len() <= id as usize {
+            recorder.asked.resize(id as usize + 1, recorder.started);
+        }
+        let begin = std::mem::replace(&mut recorder.asked[id as usize], Nanos::MAX);
+        let slot = self.slab.get(id);
+        // Who waits for a page to be programmed asks for no read.
+        if begin == Nanos::MAX || slot.what == What::Answered || !recorder.wants(begin, self.now) {
             return;
         }
-        let slot = self.slab.get(id);
         let is_of_join = slot.flags & flag::JOIN != 0;
         let owner = if is_of_join { self.joins.get(slot.completion).owner } else { slot.owner };
         let track = tracks as u16 + (Owner::MAX - owner).min(recorder.plan.layers);

@@ -400,7 +400,8 @@ impl Session<'_> {
         if let Some((_, taken)) = timeline {
             let recorder = device.drive_mut().flash_mut().take_recording();
             let rows = gauges.map(|gauges| gauges.rows).unwrap_or_default();
-            *taken = recorder.map(|recorder| Timeline::new(self.plan, begun, recorder, rows));
+            let window = recorded.and_then(|plan| plan.window);
+            *taken = recorder.map(|recorder| Timeline::new(self.plan, (begun, window), recorder, rows));
         }
         let drive = device.drive();
         if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {

@@ -25,6 +25,8 @@ pub struct TimelinePlan {
 pub struct Timeline {
     /// When the measured run began, in the time of all that was recorded.
     pub started: Nanos,
+    /// Everything between these moments is there, in the same time.
+    pub window: Option<[Nanos; 2]>,
     /// Name of each die, and after them of each channel.
     pub tracks: Vec<String>,
     /// Name of each layer that may ask for commands: the host's requests first, the mapping last.
@@ -63,7 +65,12 @@ pub enum Place {
 }
 
 impl Timeline {
-    pub(super) fn new(plan: &DrivePlan, started: Nanos, recorder: Box<Recorder>, gauges: Vec<Gauge>) -> Self {
+    pub(super) fn new(
+        plan: &DrivePlan,
+        (started, window): (Nanos, Option<[Nanos; 2]>),
+        recorder: Box<Recorder>,
+        gauges: Vec<Gauge>,
+    ) -> Self {
         let geometry = &plan.geometry;
         let die = |die: u32| format!("die {die} (channel {})", geometry.channel_of(DieId(die)).0);
         let channels = (0..geometry.channels).map(|channel| format!("channel {channel}"));
@@ -71,7 +78,7 @@ impl Timeline {
         // Stripes and zones take the same place.
         let name = |name| if name == "stripe" && plan.zones.is_some() { "zones" } else { name };
         let layers = OWNERS.into_iter().map(name).chain(["ftl"]).collect();
-        Self { started, tracks, layers, geometry: *geometry, recorder, gauges }
+        Self { started, window, tracks, layers, geometry: *geometry, recorder, gauges }
     }
 
     /// Where a piece of work lies.
