@@ -5,6 +5,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 
 const SMALL: [&str; 10] = [
@@ -31,7 +32,7 @@ fn events(path: &Path) -> Vec<Value> {
     let document: Value = if path.extension().is_some_and(|ending| ending == "gz") {
         serde_json::from_reader(GzDecoder::new(file)).unwrap()
     } else {
-        serde_json::from_reader(file).unwrap()
+        serde_json::from_reader(BufReader::new(file)).unwrap()
     };
     document["traceEvents"].as_array().unwrap().clone()
 }
