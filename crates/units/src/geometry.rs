@@ -105,6 +105,8 @@ const PAGES_LIMIT: u64 = 1 << 31;
 impl Shape {
     /// Largest flash page, bytes.
     pub const PAGE_BYTES_MAX: u64 = 64 * SECTOR_BYTES;
+    /// Most dies.
+    pub const DIES_MAX: usize = 4096;
 
     /// Checks every bound named in the field descriptions.
     ///
@@ -129,7 +131,7 @@ impl Shape {
         for (field, value, limit) in [
             ("flash.page_size", u64::from(self.page_bytes), Self::PAGE_BYTES_MAX),
             ("flash.pages_per_block", u64::from(self.pages_per_block), Geometry::PAGES_PER_BLOCK_MAX),
-            (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
+            (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), Self::DIES_MAX as u64),
             (GeometryError::PAGES, self.pages_u64(), PAGES_LIMIT),
         ] {
             if value > limit {

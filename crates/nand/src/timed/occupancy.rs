@@ -7,7 +7,7 @@ use super::recorder::{Served, Slice, Work, work_of};
 use super::slab::Kind;
 use crate::NIL;
 use std::collections::HashMap;
-use units::{CAUSES, Nanos};
+use units::{CAUSES, Nanos, Shape};
 
 /// Notes that are looked at for those that were under way when a request came.
 const LOOK_BACK: u64 = 512;
@@ -15,8 +15,6 @@ const LOOK_BACK: u64 = 512;
 const SEARCHED: u64 = 4096;
 const MOST_NOTES: usize = 2048;
 const MOST: usize = 400;
-/// Most dies of a drive.
-const DIES: usize = 4096;
 
 /// A die begins something, or has nothing to do. 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +43,7 @@ impl Begun {
 pub(super) fn of_time<const N: usize>(ring: &Ring<Begun, N>, served: &Served, until: u64) -> (Vec<Begun>, bool) {
     let (first, is_cut_short) = ring.first(served.request.arrival, until, |begun| begun.at);
     let from = first.max(until.saturating_sub(SEARCHED));
-    let mut dies = [0_u64; DIES / 64];
+    let mut dies = [0_u64; Shape::DIES_MAX / 64];
     let mut is_any = false;
     for begun in ring.range(from, until).into_iter().flatten().filter(|begun| begun.is_of(served)) {
         dies[usize::from(begun.die >> 6)] |= 1 << (begun.die & 63);
