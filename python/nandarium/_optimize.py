@@ -239,10 +239,11 @@ class _Space:
             raise ConfigError(f"objectives: {what}; there is {', '.join(metrics)}")
         if len(plan.workloads) > 1:
             raise ConfigError(f"a search has one workload, and this plan has {len(plan.workloads)}: {', '.join(plan.workloads)}")
-        if compared := plan.compared_load():
+        if compared := plan.compared_circumstance():
             key, part = compared
             raise ConfigError(
-                f"{part}: {key} changes the requests, and a search compares drives under the same ones; give it one value (set), and search once for each"
+                f"{part}: {key} is a circumstance (the requests, the state of the drive, how it is simulated), and a search compares drives"
+                " under the same ones; give it one value (set), and search once for each"
             )
         self.plan = plan
         self.objectives = objectives

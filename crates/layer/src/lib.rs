@@ -32,7 +32,7 @@ pub use condition::{Condition, Conditions, Test, declaring, of_table};
 pub use flushes::FlushLine;
 pub use hint::translated;
 pub use ops::{Op, Ops};
-pub use parameter::{Named, Parameter, ParameterKind, Value, Values};
+pub use parameter::{Named, Parameter, ParameterKind, Role, Value, Values};
 pub use room::Room;
 pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};

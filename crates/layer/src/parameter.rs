@@ -54,6 +54,26 @@ pub enum ParameterKind {
     Text,
 }
 
+/// Who decides about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The designer of a drive: a better value makes a better drive.
+    Design,
+    /// The circumstances under which designs are compared: the requests, the state the drive is in, its faults, how it is
+    /// simulated. A drive under easier circumstances is not a better one.
+    Circumstance,
+}
+
+impl Role {
+    /// What it is called in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Design => "design",
+            Role::Circumstance => "circumstance",
+        }
+    }
+}
+
 /// One configuration key.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -67,6 +87,8 @@ pub struct Parameter {
     pub doc: &'static str,
     /// When it is read; without a condition always.
     pub read_when: Conditions,
+    /// Who decides about it.
+    pub role: Role,
 }
 
 /// A checked value.
@@ -85,12 +107,18 @@ pub enum Value {
 impl Parameter {
     /// A key with a default.
     pub const fn new(key: &'static str, kind: ParameterKind, default: &'static str, doc: &'static str) -> Self {
-        Self { key, kind, default: Some(default), doc, read_when: Conditions::NONE }
+        Self { key, kind, default: Some(default), doc, read_when: Conditions::NONE, role: Role::Design }
     }
 
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, doc, read_when: Conditions::NONE }
+        Self { key, kind, default: None, doc, read_when: Conditions::NONE, role: Role::Design }
+    }
+
+    /// The same key, as one of the circumstances.
+    #[must_use]
+    pub const fn circumstance(self) -> Self {
+        Self { role: Role::Circumstance, ..self }
     }
 
     /// Whether it has a value that is not its default.

@@ -100,8 +100,8 @@ impl Plan {
     }
 
     /// A key of the load that designs would be compared over, and the part of the plan where it stands.
-    fn compared_load(&self, py: Python<'_>) -> PyResult<Option<(String, &'static str)>> {
-        py.detach(|| sweep::compared_load(&self.plan)).map_err(of_plan)
+    fn compared_circumstance(&self, py: Python<'_>) -> PyResult<Option<(String, &'static str)>> {
+        py.detach(|| sweep::compared_circumstance(&self.plan)).map_err(of_plan)
     }
 
     /// One combination alone, whether it can be built or not, by numbers of stack and workload and of a value of each

@@ -57,13 +57,15 @@ fn rates() -> [Parameter; 11] {
             Kind::Count { min: 0, max: 1 << 24 },
             "0",
             "Erases of every block before the drive is used; they count for flash.endurance as well.",
-        ),
+        )
+        .circumstance(),
         Parameter::new(
             AGE,
             Kind::Duration { max: AGE_MAX },
             "0ns",
             "Age of what the drive holds when the measured run begins, such as \"90d\".",
-        ),
+        )
+        .circumstance(),
     ]
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn parameter() -> Parameter {
          whole drive. For ftl.kind = page and superpage: what other maps cost depends on the length of blocks and on \
          caches. A trace keeps its addresses, and belongs on the whole drive.",
     )
+    .circumstance()
 }
 
 /// How a drive was made smaller.

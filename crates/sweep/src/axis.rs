@@ -1,7 +1,7 @@
 //! Axes: the values of one key.
 
 use engine::random::Stream;
-use layer::{Parameter, ParameterKind, Value};
+use layer::{Parameter, ParameterKind, Role, Value};
 use simulator::Setting;
 use simulator::config::{ConfigError, all_keys, did_you_mean, find_key};
 use std::collections::BTreeMap;
@@ -15,6 +15,8 @@ const MOST_VALUES: usize = 100_000;
 pub struct Axis {
     /// The key.
     pub key: &'static str,
+    /// Who decides about it: where it is the designer, its values compete with each other.
+    pub role: Role,
     /// Its values as they would be written in a stack.
     pub values: Vec<String>,
 }
@@ -49,7 +51,17 @@ pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError
     find_key(&keys, key).copied().ok_or_else(|| ConfigError::unknown_key(&setting, &keys))
 }
 
+/// Who decides about a key: a name that no key has is nobody's circumstance.
+pub(crate) fn role(key: &str) -> Role {
+    parameter(key, "").map_or(Role::Design, |known| known.role)
+}
+
 impl Axis {
+    /// Whether it divides a plan into panels: circumstances of which there are several.
+    pub(crate) fn divides(&self) -> bool {
+        self.role == Role::Circumstance && self.values.len() > 1
+    }
+
     /// Whether its values are numbers, which have an order and something between them.
     pub fn is_of_numbers(&self) -> bool {
         parameter(self.key, "").is_ok_and(|known| {
@@ -96,7 +108,7 @@ impl Axis {
                 });
             }
         }
-        Ok(Self { key: parameter.key, values })
+        Ok(Self { key: parameter.key, role: parameter.role, values })
     }
 }
 

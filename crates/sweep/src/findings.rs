@@ -6,10 +6,11 @@ use crate::execute::Outcome;
 use crate::front::Front;
 use crate::grid::{Grid, Point};
 use crate::metric::Metric;
-use crate::panel::{Panel, is_load, panels};
+use crate::panel::{Panel, panels};
 use crate::summary::Summary;
 use crate::tail;
 use crate::words::shown;
+use layer::Role;
 use std::collections::BTreeMap;
 
 /// A panel and what was found in it.
@@ -23,7 +24,7 @@ pub struct Judged {
     pub advice: Advice,
 }
 
-/// A design, which is a stack with values of the axes that are not of the load, over all panels.
+/// A design, which is a stack with values of the axes that a designer decides about, over all panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// What people call it.
@@ -78,11 +79,12 @@ pub struct Findings {
     verdicts: Vec<Verdict>,
 }
 
-/// What people call the drive of a combination: its stack, where there are several, and the axes that are not of the
-/// load.
+/// What people call the drive of a combination: its stack, where there are several, and the axes that a designer
+/// decides about.
 pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
     let plan = &grid.plan;
-    let axes = plan.axes.iter().zip(&point.values).filter(|(axis, _)| !is_load(axis.key) && axis.values.len() > 1);
+    let axes =
+        plan.axes.iter().zip(&point.values).filter(|(axis, _)| axis.role == Role::Design && axis.values.len() > 1);
     let mut parts: Vec<String> = axes.map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value])).collect();
     if plan.stacks.len() > 1 || parts.is_empty() {
         parts.insert(0, plan.stacks[point.stack].clone());
@@ -154,7 +156,7 @@ fn standings(grid: &Grid, all: &[Summary], panels: &[Judged]) -> Vec<Standing> {
         let shortest = front.tail_of(all, best).mean;
         for at in &front.candidates {
             let Point { stack, values, .. } = &all[*at].point;
-            let axes = grid.plan.axes.iter().zip(values).filter(|(axis, _)| !is_load(axis.key));
+            let axes = grid.plan.axes.iter().zip(values).filter(|(axis, _)| axis.role == Role::Design);
             let standing =
                 designs.entry((*stack, axes.map(|(_, value)| *value).collect())).or_insert_with(|| Standing {
                     name: design_name(grid, &all[*at].point),

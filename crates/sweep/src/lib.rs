@@ -49,7 +49,7 @@ pub use front::{Cost, Front, unbeaten};
 pub use grid::{Grid, Point, Run, file_digest, identity};
 pub use metric::{METRICS, Metric};
 pub use page::page;
-pub use panel::{Panel, compared_load};
+pub use panel::{Panel, compared_circumstance};
 pub use parquet_file::write_parquet;
 pub use plan::{Plan, tail, within};
 pub use store::Store;

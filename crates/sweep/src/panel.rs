@@ -1,25 +1,27 @@
-//! Panels: combinations under the same requests, which alone compete with each other.
+//! Panels: combinations under the same circumstances, which alone compete with each other.
 //!
-//! A queue depth of 1 has a shorter tail than one of 16 under any drive, so it is no better design but another
-//! question.
+//! A queue depth of 1 has a shorter tail than one of 16 on any drive, and an erased drive a shorter one than the same
+//! drive in use: neither is a better design. Which keys are circumstances is declared with each key
+//! ([`Role::Circumstance`]).
 
 use crate::axis;
 use crate::error::PlanError;
 use crate::grid::{Grid, Point, SEEDS};
 use crate::plan::Plan;
 use crate::summary::Summary;
+use layer::Role;
 use simulator::Setting;
 use std::collections::BTreeMap;
 
-/// What keys of a load begin with.
+/// What most circumstances begin with, which titles leave out.
 const LOAD: &str = "workload.";
 
-/// Combinations of one load.
+/// Combinations under the same circumstances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
     /// Number of the workload in the plan.
     pub workload: usize,
-    /// Keys of the load that differ between panels, and what they are here.
+    /// Circumstances that differ between panels, and what they are here.
     pub keys: Vec<(String, String)>,
     /// What people call it.
     pub title: String,
@@ -27,17 +29,12 @@ pub struct Panel {
     pub members: Vec<usize>,
 }
 
-/// Whether a key belongs to the load, and not to the drive.
-pub(crate) fn is_load(key: &str) -> bool {
-    key.starts_with(LOAD)
-}
-
-/// The keys of the load that a stack sets by itself, or by its file, and what they are; those that all runs are given
+/// The circumstances that a stack sets by itself, or by its file, and what they are; those that all runs are given
 /// win over a file's.
-fn own_load(plan: &Plan, base: &[Setting], given: &[(String, String)]) -> BTreeMap<String, String> {
+fn own_circumstances(plan: &Plan, base: &[Setting], given: &[(String, String)]) -> BTreeMap<String, String> {
     let base = base.iter().map(|setting| (setting.key.clone(), setting.value.clone()));
     let mut keys: BTreeMap<String, String> =
-        base.chain(given.iter().cloned()).filter(|(key, _)| is_load(key)).collect();
+        base.chain(given.iter().cloned()).filter(|(key, _)| axis::role(key) == Role::Circumstance).collect();
     let varies =
         |key: &str| plan.axes.iter().any(|axis| axis.key == key) || plan.repetitions > 1 && SEEDS.contains(&key);
     keys.retain(|key, _| !varies(key));
@@ -51,7 +48,7 @@ fn meaning(key: &str, value: Option<&String>) -> String {
     known.kind.parse(text).map_or_else(|_| text.to_owned(), |value| axis::meaning(&value))
 }
 
-/// The keys of the load in which stacks differ, by stack: what they are, as written and as meant.
+/// The circumstances in which stacks differ, by stack: what they are, as written and as meant.
 fn differing(loads: &[BTreeMap<String, String>]) -> Vec<Vec<(String, String, String)>> {
     let mut keys: Vec<&String> = loads.iter().flat_map(BTreeMap::keys).collect();
     keys.sort();
@@ -74,10 +71,9 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
     let plan = &grid.plan;
     // Runs are in the order of stacks, and each stack has as many.
     let of_each = grid.runs.chunks((grid.runs.len() / plan.stacks.len()).max(1));
-    let loads: Vec<_> = of_each.map(|runs| own_load(plan, &runs[0].read.1, &runs[0].settings)).collect();
+    let loads: Vec<_> = of_each.map(|runs| own_circumstances(plan, &runs[0].read.1, &runs[0].settings)).collect();
     let by_stack = differing(&loads);
-    let axes: Vec<usize> =
-        (0..plan.axes.len()).filter(|at| is_load(plan.axes[*at].key) && plan.axes[*at].values.len() > 1).collect();
+    let axes: Vec<usize> = (0..plan.axes.len()).filter(|at| plan.axes[*at].divides()).collect();
     let mut found: BTreeMap<(usize, Vec<usize>, Vec<String>), usize> = BTreeMap::new();
     let mut panels: Vec<Panel> = Vec::new();
     for (at, summary) in all.iter().enumerate() {
@@ -100,17 +96,17 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
     panels
 }
 
-/// A key of the load that designs of a plan would be compared over, and where it stands: an axis, or stacks that differ
+/// A circumstance that designs of a plan would be compared over, and where it stands: an axis, or stacks that differ
 /// in it.
 ///
 /// # Errors
 /// A stack that does not exist.
-pub fn compared_load(plan: &Plan) -> Result<Option<(String, &'static str)>, PlanError> {
-    if let Some(axis) = plan.axes.iter().find(|axis| is_load(axis.key) && axis.values.len() > 1) {
+pub fn compared_circumstance(plan: &Plan) -> Result<Option<(String, &'static str)>, PlanError> {
+    if let Some(axis) = plan.axes.iter().find(|axis| axis.divides()) {
         return Ok(Some((axis.key.to_owned(), "axes")));
     }
     let stacks = crate::grid::stack_settings(plan)?;
-    let loads: Vec<_> = stacks.iter().map(|(base, given)| own_load(plan, base, given)).collect();
+    let loads: Vec<_> = stacks.iter().map(|(base, given)| own_circumstances(plan, base, given)).collect();
     Ok(differing(&loads).first().and_then(|keys| keys.first()).map(|(key, ..)| (key.clone(), "stacks")))
 }
 
@@ -147,6 +143,27 @@ mod tests {
         );
     }
 
+    /// A drive that was never written beat the same drive in use, and a half empty one was recommended at the same
+    /// price.
+    #[test]
+    fn an_erased_drive_does_not_compete_with_one_in_use() {
+        let state = "[axes]\ndrive.precondition = [\"none\", \"overwrite\"]\n";
+        let expected = ["mixed, drive.precondition none", "mixed, drive.precondition overwrite"];
+        assert_eq!(titles(state), expected.map(|title| (title.to_owned(), 1)));
+        for axis in [
+            "drive.fill = [\"50%\", \"100%\"]",
+            "flash.fault.program = [\"0%\", \"1%\"]",
+            "flash.errors.data_age = [\"0ns\", \"90d\"]",
+            "flash.errors.worn = [0, 1000]",
+            "engine.time = [\"none\", \"virtual\"]",
+        ] {
+            let several = titles(&format!("[set]\nflash.errors.model = \"powers\"\n[axes]\n{axis}\n"));
+            assert_eq!(several.len(), 2, "{axis}: {several:?}");
+        }
+        let stacks = "stacks = [\"page\", \"page+drive.precondition=none\", \"dftl\"]\n";
+        assert_eq!(titles(stacks).iter().map(|(_, members)| *members).collect::<Vec<_>>(), [2, 1]);
+    }
+
     #[test]
     fn stacks_that_change_the_load_do_not_compete() {
         let stacks =
@@ -156,12 +173,12 @@ mod tests {
             [("mixed, queue_depth 32".to_owned(), 3), ("mixed, queue_depth 2".to_owned(), 1)],
             "32 is the default"
         );
-        assert_eq!(compared_load(&plan(stacks)).unwrap(), Some(("workload.queue_depth".to_owned(), "stacks")));
-        assert_eq!(compared_load(&plan("stacks = [\"page\", \"dftl\"]\n")).unwrap(), None);
+        assert_eq!(compared_circumstance(&plan(stacks)).unwrap(), Some(("workload.queue_depth".to_owned(), "stacks")));
+        assert_eq!(compared_circumstance(&plan("stacks = [\"page\", \"dftl\"]\n")).unwrap(), None);
         assert_eq!(
-            compared_load(&plan("[axes]\nworkload.read_share = [\"10%\", \"20%\"]\n")).unwrap(),
+            compared_circumstance(&plan("[axes]\nworkload.read_share = [\"10%\", \"20%\"]\n")).unwrap(),
             Some(("workload.read_share".to_owned(), "axes"))
         );
-        assert!(compared_load(&plan("stacks = [\"pgae\"]\n")).is_err());
+        assert!(compared_circumstance(&plan("stacks = [\"pgae\"]\n")).is_err());
     }
 }

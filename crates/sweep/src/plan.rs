@@ -77,7 +77,7 @@ impl Plan {
     /// There is no such number.
     #[must_use]
     pub fn only(&self, stack: usize, workload: usize, values: &[usize]) -> Self {
-        let axis = |(axis, value): (&Axis, &usize)| Axis { key: axis.key, values: vec![axis.values[*value].clone()] };
+        let axis = |(axis, value): (&Axis, &usize)| Axis { values: vec![axis.values[*value].clone()], ..axis.clone() };
         assert_eq!(values.len(), self.axes.len(), "a value for each axis");
         Self {
             stacks: vec![self.stacks[stack].clone()],

@@ -145,6 +145,7 @@ fn json_key(key: &Parameter, known: &[Parameter]) -> Value {
         "max": max,
         "default": key.default,
         "read_when": key.read_when_text(known),
+        "role": key.role.name(),
         "choices": if choices.is_empty() { Value::Null } else { Value::Array(choices) },
     })
 }

@@ -156,16 +156,19 @@ const DRIVE: &[Parameter] = &[
         Kind::Choice(|| PRECONDITION.named()),
         "auto",
         "State of the drive before the measured run.",
-    ),
+    )
+    .circumstance(),
     Parameter::new(
         "drive.fill",
         Kind::Share { max: 1.0 },
         "100%",
         "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest \
          stays unwritten, which leaves cleaning more room.",
-    ),
-    Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time."),
+    )
+    .circumstance(),
+    Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time.").circumstance(),
     Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time.")
+        .circumstance()
         .only(IN_TIME),
     Parameter::new(
         metrics::CAUSES_KEY,
@@ -174,14 +177,16 @@ const DRIVE: &[Parameter] = &[
         "Record what requests wait for. Without it a run is up to a sixth faster, and its result tells latencies and \
          no causes.",
     )
+    .circumstance()
     .only(SIDE_BY_SIDE),
-    Parameter::new(CONTENTS.key, Kind::Choice(|| CONTENTS.named()), "none", "What pages hold."),
+    Parameter::new(CONTENTS.key, Kind::Choice(|| CONTENTS.named()), "none", "What pages hold.").circumstance(),
     Parameter::new(
         "engine.seed",
         Kind::Count { min: 0, max: u64::MAX },
         "1",
         "Seed of the drive's own random streams (victim choice, faults).",
-    ),
+    )
+    .circumstance(),
     Parameter::new(
         "host.link_bandwidth",
         Kind::Rate,
@@ -382,43 +387,50 @@ const FLASH: &[Parameter] = &[
         Kind::Share { max: 1.0 },
         "0%",
         "Chance that a program fails (its block is given up).",
-    ),
+    )
+    .circumstance(),
     Parameter::new(
         "flash.fault.erase",
         Kind::Share { max: 1.0 },
         "0%",
         "Chance that an erase fails (its block is given up).",
-    ),
+    )
+    .circumstance(),
     Parameter::new(
         "flash.fault.read",
         Kind::Share { max: 1.0 },
         "0%",
         "Chance that a programmed page turns out uncorrectable; needs engine.contents = stamp.",
-    ),
+    )
+    .circumstance(),
     Parameter::optional(
         "flash.fault.dies",
         Kind::Text,
         "Dies that fail for good during the measured run: their numbers, separated by commas, such as \"3\" or \"0,5\" \
          (die 1 is behind channel 1 where there are several channels).",
-    ),
+    )
+    .circumstance(),
     Parameter::optional(
         "flash.fault.channels",
         Kind::Text,
         "Channels all of whose dies fail for good, as flash.fault.dies.",
-    ),
+    )
+    .circumstance(),
     Parameter::new(
         "flash.fault.dies_after",
         Kind::Count { min: 0, max: u64::MAX },
         "0",
         "Requests of the measured run before those dies fail.",
     )
+    .circumstance()
     .only(DIES_FAIL),
     Parameter::new(
         "flash.fault.factory_bad",
         Kind::Share { max: 0.5 },
         "0%",
         "Share of blocks that are bad from the start, drawn with engine.seed.",
-    ),
+    )
+    .circumstance(),
 ];
 
 const WORKLOAD: &[Parameter] = &[
@@ -536,8 +548,8 @@ pub fn all_keys() -> Vec<Parameter> {
         crate::errors::parameters(),
     ]
     .concat();
-    let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
-    [own, buffers, stripes, mappings, remap::keys(), workloads].concat()
+    let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat().into_iter().map(Parameter::circumstance);
+    [own, buffers, stripes, mappings, remap::keys(), workloads.collect()].concat()
 }
 
 /// The key called `name`.
