@@ -103,9 +103,10 @@ pub struct ManArguments {
 /// What `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
-    /// A built-in workload, a trace file (.gz .zst .xz .bz2 are seen through), or - for standard input.
-    #[arg(short, long, value_name = "NAME|FILE|-", default_value = "mixed")]
-    pub workload: String,
+    /// A built-in workload, a trace file (.gz .zst .xz .bz2 are seen through), or - for standard input
+    /// [default: mixed].
+    #[arg(short, long, value_name = "NAME|FILE|-")]
+    pub workload: Option<String>,
     /// Change a key, for example --set drive.capacity=4GiB; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -141,11 +142,15 @@ pub struct SessionArguments {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
-    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
-    pub stack: String,
+    /// A stack or drive, a workload or trace file, or both, in any order.
+    #[arg(value_name = "NAME|FILE", num_args = 0..=2)]
+    pub names: Vec<String>,
+    /// A built-in stack or drive, or a TOML file [default: page] (--drive is the same: a drive is a stack).
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
+    pub stack: Option<String>,
     /// Repeat the run that wrote this result.json, and say whether the result is the same (exit code 1 if it is not).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "workload", "set", "seed", "requests", "format"])]
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["names", "stack", "workload", "set", "seed", "requests", "format"])]
     pub again: Option<PathBuf>,
     /// What is drawn over time.
     #[command(flatten)]
@@ -166,7 +171,7 @@ pub struct RunArguments {
 --price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140")]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
-    /// page page+ftl.gc.victim=fifo. Ratios are to the first.
+    /// page page+ftl.gc.victim=fifo. Ratios are to the first. A workload among them stands for --workload.
     #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
     /// Run each so many times with other seeds: means, 95 % intervals of ratios, and what can be told.
@@ -262,6 +267,19 @@ pub struct TraceInput {
     /// Cut longer gaps between two requests to this, for example 1h (the key `workload.gap_limit`).
     #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
     pub gap_limit: Option<u64>,
+}
+
+/// A price: a number above 0.
+pub fn price(text: &str) -> Result<f64, String> {
+    let is_of_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+');
+    let number = text.trim_matches(|letter: char| !is_of_number(letter));
+    match number.parse::<f64>() {
+        Ok(price) if price.is_finite() && price > 0.0 && number == text => Ok(price),
+        Ok(price) if price.is_finite() && price > 0.0 => {
+            Err(format!("write {number} alone: prices have no currency, and all are in the same one"))
+        }
+        _ => Err("write a number above 0, without a currency, such as 190 or 0.08".to_owned()),
+    }
 }
 
 /// A whole number, with the errors that keys have.
@@ -439,7 +457,7 @@ pub struct SuperpageArguments {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Folders with a result.json, as `run --out` and `compare --out` write them.
+    /// Folders with a result.json, as `run --out` and `compare --out` write them, or such a file.
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// The page to write; by default report.html in the folder, or here if there are several.

@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod library;
 mod memory;
+mod names;
 mod output;
 mod page;
 mod panics;

@@ -7,6 +7,7 @@ use drive::Drive;
 use simulator::config::stack_parts;
 use simulator::session::{Snapshots, USUAL_FILES};
 use simulator::{Config, DrivePlan, Setting};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
@@ -28,9 +29,7 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
     let (name, own) = parts.map_err(|problem| Failure::usage(format!("stack `{stack}`: {problem}")))?;
     let is_changed = !own.is_empty();
-    for text in &arguments.set {
-        settings.push(Setting::from_argument(text)?);
-    }
+    settings.extend(given(&arguments.set)?);
     let option = |key: &str, value: String, place: &str| Setting::new(key, &value, place);
     if let Some(seed) = arguments.seed {
         settings.push(option("workload.seed", seed.to_string(), "--seed"));
@@ -42,6 +41,7 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     if let Some(format) = &arguments.format {
         settings.push(option("workload.format", format.clone(), "--format"));
     }
+    once(&settings)?;
     settings.extend(own.into_iter().map(|(key, value)| option(&key, value, &format!("stack `{stack}`"))));
     let mut config = Config::load(name, &settings)?;
     if is_changed {
@@ -50,12 +50,32 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     Ok(config)
 }
 
+/// The settings of `--set`.
+fn given(set: &[String]) -> Result<Vec<Setting>, Failure> {
+    set.iter().map(|text| Setting::from_argument(text).map_err(Failure::from)).collect()
+}
+
+/// Refuses a key that is given twice: which of its values was meant, nobody can tell.
+fn once(settings: &[Setting]) -> Result<(), Failure> {
+    let mut places: BTreeMap<&str, &Setting> = BTreeMap::new();
+    for setting in settings {
+        if let Some(first) = places.insert(&setting.key, setting) {
+            return Err(Failure::usage(format!(
+                "{} is given twice: {} ({}) and {} ({}); leave one out",
+                setting.key, first.value, first.place, setting.value, setting.place
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The configuration of a drive whose bytes others read and write, once it is known to fit this machine.
 ///
 /// # Errors
 /// As [`load`]; `set` gives a key that such a drive fixes; there is too little memory.
 pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
-    let mut settings = set.iter().map(|text| Setting::from_argument(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut settings = given(set)?;
+    once(&settings)?;
     for own in Drive::own_settings() {
         let given = settings.iter().find(|set| set.key == own.key);
         if let Some(set) = given.filter(|set| set.value != own.value) {

@@ -130,9 +130,9 @@ fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<Experiment>, 
     Ok(experiments)
 }
 
-/// Latencies of the reads or writes of a job, by name, ns. All are of one clock: `lat_ns` begins when a request is made,
-/// `clat_ns` when it has been handed over, and fio has percentiles of one of them (of `clat_ns` if nothing is said). A
-/// figure of one clock says nothing about a figure of the other.
+/// Latencies of the reads or writes of a job, by name, ns. All are of one clock: `lat_ns` begins when a request is
+/// made, `clat_ns` when it has been handed over, and fio has percentiles of one of them (of `clat_ns` if nothing is
+/// said). A figure of one clock says nothing about a figure of the other.
 fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
     let clocks = [&found["lat_ns"], &found["clat_ns"]];
     let latency = clocks.into_iter().find(|clock| clock["percentile"].is_object()).unwrap_or(clocks[0]);

@@ -59,7 +59,7 @@ pub enum ParameterKind {
 pub enum Role {
     /// The designer of a drive: a better value makes a better drive.
     Design,
-    /// The circumstances under which designs are compared: the requests, the state the drive is in, its faults, how it is
+    /// The circumstances under which designs are compared: the requests, the state of the drive, its faults, how it is
     /// simulated. A drive under easier circumstances is not a better one.
     Circumstance,
 }

@@ -15,8 +15,15 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
     let has_initials =
         |name: &str| words(name).count() > 1 && words(name).filter_map(|word| word.chars().next()).eq(wanted.chars());
     let has_word = |name: &str| words(name).any(|word| word == wanted);
+    // Of a longer name its beginning counts: `samsung-990-pro` is like `samsung-980-pro-like`.
+    let count = words(&wanted).count();
+    let beginning = |name: &str| words(&name.to_lowercase()).take(count).collect::<Vec<_>>().join("-");
     let alike = || {
-        let scored = names.iter().map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), *name));
+        let distance = |name: &str| {
+            let whole = strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
+            if count < 2 { whole } else { whole.min(strsim::damerau_levenshtein(&wanted, &beginning(name)) + 1) }
+        };
+        let scored = names.iter().map(|name| (distance(name), *name));
         // A word whose letters would all change says nothing.
         let is_near =
             |distance: usize, name: &str| distance <= 2.max(name.len() / 4) && distance < wanted.chars().count();
@@ -48,6 +55,11 @@ pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> St
     let names: Vec<&str> = names.collect();
     let meant = closest(found, names.iter().copied())
         .map_or_else(|| near_words(found, names.iter().copied()), |name| vec![name]);
+    one_of(&meant)
+}
+
+/// `; did you mean …` with all of these names, or nothing where there are none.
+pub fn one_of(meant: &[&str]) -> String {
     match meant.split_last() {
         None => String::new(),
         Some((only, [])) => format!("; did you mean `{only}`"),
@@ -75,6 +87,8 @@ mod tests {
         let names = ["cflru", "block-lru", "page-lru", "mlc-4k", "tlc-16k"];
         assert_eq!(did_you_mean("lru", names.into_iter()), "; did you mean `page-lru`");
         assert_eq!(did_you_mean("qlc", names.into_iter()), "; did you mean `mlc-4k` or `tlc-16k`");
+        let drives = ["samsung-980-pro-like", "samsung-pm883-like", "intel-s4610-like"];
+        assert_eq!(did_you_mean("samsung-990-pro", drives.into_iter()), "; did you mean `samsung-980-pro-like`");
         for found in ["xyzzy", "", "99"] {
             assert_eq!(did_you_mean(found, names.into_iter()), "", "{found}");
         }

@@ -1,6 +1,6 @@
 //! Arguments of `life`.
 
-use super::SessionArguments;
+use super::{SessionArguments, price};
 use clap::Args;
 
 /// Length of a warranty where none is given.
@@ -21,14 +21,17 @@ first block is \
     nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08"
 )]
 pub struct LifeArguments {
-    /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
-    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
-    pub stack: String,
+    /// A stack or drive, a workload or trace file, or both, in any order.
+    #[arg(value_name = "NAME|FILE", num_args = 0..=2)]
+    pub names: Vec<String>,
+    /// A built-in stack or drive, or a TOML file [default: page] (--drive is the same: a drive is a stack).
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
+    pub stack: Option<String>,
     /// What is asked besides the run.
     #[command(flatten)]
     pub question: LifeQuestion,
     /// Price of the drive.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = price)]
     pub price: Option<f64>,
     /// The rest.
     #[command(flatten)]
@@ -46,7 +49,7 @@ pub struct LifeQuestion {
     #[arg(long, value_name = "TIME", default_value = WARRANTY, allow_hyphen_values = true)]
     pub warranty: String,
     /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price", value_parser = price)]
     pub price_per_gb: Option<f64>,
 }
 

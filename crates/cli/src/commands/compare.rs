@@ -3,8 +3,9 @@
 use super::life::plan::LifePlan;
 use super::repeated::{self, Again, Repeated};
 use super::{results, timeline};
-use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments};
+use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments, price};
 use crate::failure::{Failure, USAGE};
+use crate::names::Names;
 use crate::watch::Session;
 use crate::{memory, output, provenance, settings, table, watch};
 use metrics::{LifeReport, Provenance, RunResult, Status};
@@ -44,7 +45,8 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     if drawing.is_some() && arguments.lives.life {
         return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
     }
-    let mut members = members(arguments)?;
+    let names = Names::sort(&arguments.stacks, &arguments.drive, shared.workload.as_deref())?;
+    let mut members = members(arguments, &names)?;
     drawing.iter().try_for_each(|drawing| give_files(&mut members, drawing))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
@@ -70,7 +72,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     let mut documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
     // What ran already is worth keeping, whatever becomes of its repetitions.
-    let (repeated, problem) = match repetitions(arguments, &again, &ran, &mut documents, &stage) {
+    let (repeated, problem) = match repetitions(arguments, (&again, names.workload), &ran, &mut documents, &stage) {
         Ok(repeated) => (repeated, None),
         Err(failure) => (Vec::new(), Some(failure)),
     };
@@ -118,7 +120,7 @@ fn give_files(members: &mut [Member], drawing: &Drawing) -> Result<(), Failure> 
 /// Runs each stack again, if that is asked for, and writes what can be told into its document.
 fn repetitions(
     arguments: &CompareArguments,
-    stacks: &[Again],
+    (stacks, workload): (&[Again], &str),
     firsts: &[&RunResult],
     documents: &mut [Value],
     stage: &watch::Stage,
@@ -129,7 +131,7 @@ fn repetitions(
     }
     let snapshots = settings::snapshots_of(shared);
     let count = arguments.repetitions as usize;
-    let repeated = repeated::run(stacks, documents, count, &shared.workload, snapshots.as_ref(), stage)?;
+    let repeated = repeated::run(stacks, documents, count, workload, snapshots.as_ref(), stage)?;
     for (document, repeated) in documents.iter_mut().zip(&repeated) {
         document["repeated"] = repeated.to_json();
     }
@@ -137,42 +139,40 @@ fn repetitions(
 }
 
 /// The stacks, checked before anything runs.
-fn members(arguments: &CompareArguments) -> Result<Vec<Member>, Failure> {
+fn members(arguments: &CompareArguments, names: &Names<'_>) -> Result<Vec<Member>, Failure> {
     let shared = &arguments.session;
-    let stacks: Vec<&String> = arguments.stacks.iter().chain(&arguments.drive).collect();
-    if shared.workload == "-" && (stacks.len() > 1 || arguments.repetitions > 1) {
+    let Names { stacks, workload } = names;
+    if stacks.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{workload}` is a workload: name the stacks to compare under it as well, for example page dftl"
+        )));
+    }
+    if *workload == "-" && (stacks.len() > 1 || arguments.repetitions > 1) {
         return Err(Failure::usage(
             "standard input can be read only once, and each run needs the whole workload; save the trace to a file",
         ));
     }
-    let prices = prices(&arguments.lives, &stacks)?;
-    let load = |stack: &&String| {
+    let prices = prices(&arguments.lives, stacks)?;
+    let load = |stack: &&str| {
         let config = settings::load(stack, shared)?;
         let name = config.name.clone();
         let plan = arguments.lives.life.then(|| {
             let load = |under| settings::load_with(stack, shared, under);
-            let plan = LifePlan::new(load, &arguments.lives.question, prices.get(stack.as_str()).copied())?;
-            plan.check_workload(&shared.workload)?;
+            let plan = LifePlan::new(load, &arguments.lives.question, prices.get(stack).copied())?;
+            plan.check_workload(workload)?;
             Ok::<_, Failure>(plan)
         });
         let plan = plan.transpose().map_err(|failure| named(&name, failure))?;
         let config = plan.as_ref().map_or(config, |plan| plan.config.clone());
-        let prepared = Prepared::new(config.clone(), &shared.workload).map_err(|error| named(&name, error.into()))?;
+        let prepared = Prepared::new(config.clone(), workload).map_err(|error| named(&name, error.into()))?;
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
-        Ok(Member {
-            provenance: provenance::of(stack, &shared.workload)?,
-            name,
-            config,
-            prepared,
-            plan,
-            timeline: None,
-        })
+        Ok(Member { provenance: provenance::of(stack, workload)?, name, config, prepared, plan, timeline: None })
     };
     stacks.iter().map(load).collect()
 }
 
 /// Prices by stack.
-fn prices<'a>(lives: &'a LivesArguments, stacks: &[&String]) -> Result<BTreeMap<&'a str, f64>, Failure> {
+fn prices<'a>(lives: &'a LivesArguments, stacks: &[&str]) -> Result<BTreeMap<&'a str, f64>, Failure> {
     if !lives.life && (!lives.price.is_empty() || lives.question.is_asked()) {
         return Err(Failure::usage(
             "--per-day, --warranty, --price and --price-per-gb are about lives: give --life as well",
@@ -181,15 +181,14 @@ fn prices<'a>(lives: &'a LivesArguments, stacks: &[&String]) -> Result<BTreeMap<
     let mut prices = BTreeMap::new();
     for text in &lives.price {
         // Names have `=` in them where a key is changed.
-        let parts = text.rsplit_once('=').and_then(|(name, number)| Some((name, number.parse::<f64>().ok()?)));
-        let Some((name, price)) = parts else {
+        let Some((name, number)) = text.rsplit_once('=') else {
             return Err(Failure::usage(format!("--price {text}: write NAME=NUMBER, such as {}=190", stacks[0])));
         };
-        if !stacks.iter().any(|stack| *stack == name) {
-            let names: Vec<&str> = stacks.iter().map(|stack| stack.as_str()).collect();
+        let price = price(number).map_err(|problem| Failure::usage(format!("--price {text}: {problem}")))?;
+        if !stacks.contains(&name) {
             return Err(Failure::usage(format!(
                 "--price {text}: `{name}` is not compared; compared are {}",
-                names.join(", ")
+                stacks.join(", ")
             )));
         }
         if prices.insert(name, price).is_some() {

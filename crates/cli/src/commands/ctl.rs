@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
+/// What a server says first to NBD clients.
+const NBD: &[u8] = b"NBDMAGIC";
+
 pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     let place = arguments.socket.display();
     let failed = |error: std::io::Error| {
@@ -17,8 +20,15 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     };
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
     writeln!(stream, "{}", arguments.command.join(" ")).map_err(failed)?;
+    let mut answer = BufReader::new(stream);
+    if answer.fill_buf().map_err(failed)?.starts_with(NBD) {
+        return Err(Failure::usage(format!(
+            "{place} is the socket for NBD clients, which takes no commands; the control socket is {place}.ctl unless \
+             `nandarium serve --control` named another one"
+        )));
+    }
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).map_err(failed)?;
+    answer.read_line(&mut line).map_err(failed)?;
     let answer: Value =
         serde_json::from_str(&line).map_err(|_| Failure::failed(format!("{place}: the server gave no answer")))?;
     if let Some(problem) = answer.get("error").and_then(Value::as_str) {

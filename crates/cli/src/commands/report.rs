@@ -16,6 +16,7 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
     }
     let path = match (&arguments.out, arguments.folders.as_slice()) {
         (Some(path), _) => path.clone(),
+        (None, [file]) if file.is_file() => file.with_file_name("report.html"),
         (None, [folder]) => folder.join("report.html"),
         (None, _) => PathBuf::from("report.html"),
     };
@@ -29,7 +30,8 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
 
 /// The result of a folder, or those of the folders in it (as `compare --out` writes them).
 fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
-    let path = folder.join("result.json");
+    // Whoever names the file itself means what is in it.
+    let path = if folder.is_file() { folder.to_path_buf() } else { folder.join("result.json") };
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             documents.extend(parse(&path, &text)?);

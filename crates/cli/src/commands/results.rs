@@ -48,7 +48,11 @@ pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
             return format!("{} records other causes than {}, and gave its result.", other.stack, first.stack);
         }
         if differ.is_empty() {
-            return format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack);
+            return format!(
+                "`{}` and `{}` are alike: every key has the same value, so all ratios are 1. Change a key of one of \
+                 them, for example {}+ftl.gc.victim=fifo.",
+                first.stack, other.stack, other.stack
+            );
         }
         let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
         let why = if has_cleaned {

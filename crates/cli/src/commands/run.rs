@@ -3,6 +3,7 @@
 use super::{results, timeline};
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::names::Names;
 use crate::progress::{self, Board};
 use crate::provenance::{self, Again};
 use crate::{memory, output, settings, table, watch};
@@ -13,13 +14,13 @@ use std::io::IsTerminal as _;
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let again = arguments.again.as_deref().map(provenance::again).transpose()?;
-    let (config, workload) = match &again {
-        Some(again) => (again.config.clone(), &again.workload),
-        None => (settings::load(&arguments.stack, shared)?, &shared.workload),
-    };
-    let provenance = match &again {
-        Some(again) => again.provenance.clone(),
-        None => provenance::of(&arguments.stack, workload)?,
+    let (config, workload, provenance) = match &again {
+        Some(again) => (again.config.clone(), again.workload.as_str(), again.provenance.clone()),
+        None => {
+            let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
+            let stack = names.stack()?;
+            (settings::load(stack, shared)?, names.workload, provenance::of(stack, names.workload)?)
+        }
     };
     let name = config.name.clone();
     let prepared = Prepared::new(config, workload)?;

@@ -1,6 +1,6 @@
 //! `nandarium life` as a user runs it.
 
-use crate::support::{Said, TINY, hash, json, nandarium, said, trace};
+use crate::support::{Said, hash, json, nandarium, said, tiny_beside, trace};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
@@ -9,9 +9,8 @@ const ENDURANCE: &str = "flash.endurance=1000";
 
 fn life_on(settings: &[&str], arguments: &[&str]) -> Said {
     let mut command = nandarium(&["life", "--no-snapshots"]);
-    for setting in TINY.iter().chain(settings) {
-        command.args(["--set", setting]);
-    }
+    command.args(tiny_beside(&[settings, arguments].concat()));
+    command.args(settings.iter().flat_map(|setting| ["--set", setting]));
     command.args(arguments);
     said(command)
 }
@@ -245,7 +244,7 @@ fn what_has_no_answer_is_refused_with_the_remedy() {
         (&[ENDURANCE], &["--per-day", "-1GB"], 2, &["--per-day", "negative"]),
         (&[ENDURANCE], &["--warranty", "-5y"], 2, &["--warranty -5y", "above 0"]),
         (&[ENDURANCE], &["--warranty", "5"], 2, &["--warranty 5", "5y or 1825d"]),
-        (&[ENDURANCE], &["--price", "0"], 2, &["--price 0", "above 0"]),
+        (&[ENDURANCE], &["--price", "0"], 2, &["'0' for '--price", "above 0"]),
         (&[ENDURANCE], &["--price", "$5"], 2, &["--price"]),
         (&[ENDURANCE], &["--price", "5", "--price-per-gb", "1"], 2, &["cannot be used with"]),
         (&[ENDURANCE], &["--workload", "-"], 2, &["drive.precondition = steady", "save the trace"]),

@@ -1,6 +1,6 @@
 //! What a new user gets wrong: each mistake is named with its remedy before anything runs.
 
-use crate::support::{nandarium, run_tiny, said, trace};
+use crate::support::{nandarium, run_tiny, said, tiny_beside, trace};
 use std::io::Write;
 
 /// Runs a command that must fail with `code`, without a panic, naming all of `parts`.
@@ -301,4 +301,60 @@ fn a_drive_that_does_not_fit_into_memory_is_refused() {
             &["drive.capacity = 1TiB", "GiB of memory", "`ulimit -v` allows 977MiB", "lower drive.capacity"],
         );
     }
+}
+
+/// `run zipf` was an unexpected argument, though `compare` takes names without an option.
+#[test]
+fn bare_names_are_stacks_and_workloads() {
+    let bare = said(run_tiny(&["zipf", "dftl", "--json", "--requests", "1000"]));
+    let options = said(run_tiny(&["--workload", "zipf", "--stack", "dftl", "--json", "--requests", "1000"]));
+    let hash =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["hash"].as_str().unwrap().to_owned();
+    assert_eq!(hash(&bare.out), hash(&options.out), "{}", bare.err);
+    let folder = tempfile::tempdir().unwrap();
+    let file = trace(folder.path(), "0,0,W,0,4096\n1000,0,R,0,4096\n");
+    assert_eq!(said(run_tiny(&[&file])).code, 0);
+    refused(run_tiny(&["zpif"]), 2, &["`zpif` is no stack", "did you mean `zipf`"]);
+    refused(run_tiny(&["page", "dftl"]), 2, &["are 2 stacks", "nandarium compare page dftl"]);
+    refused(run_tiny(&["zipf", "--workload", "oltp"]), 2, &["two workloads"]);
+    refused(run_tiny(&["missing.csv"]), 2, &["missing.csv"]);
+    refused(nandarium(&["compare", "zipf"]), 2, &["`zipf` is a workload", "name the stacks"]);
+}
+
+#[test]
+fn the_nearest_right_thing_is_named() {
+    refused(nandarium(&["run", "--drive", "samsung-990-pro"]), 2, &["did you mean `samsung-980-pro-like`"]);
+    refused(nandarium(&["run", "--set", "capacity=4GiB"]), 2, &["did you mean `drive.capacity`"]);
+    refused(nandarium(&["run", "--set", "drive.capacity=1PB"]), 2, &["1PB is above the largest value"]);
+    refused(nandarium(&["life", "zipf", "--price", "100EUR"]), 2, &["--price", "write 100 alone", "no currency"]);
+    let priced = ["compare", "page", "--life", "--price", "page=100EUR"];
+    refused(nandarium(&priced), 2, &["page=100EUR", "write 100 alone"]);
+}
+
+/// The last one won, and a run was not the one that was meant.
+#[test]
+fn a_key_given_twice_is_refused() {
+    let twice = ["run", "--set", "ftl.kind=page", "--set", "ftl.kind=dftl"];
+    refused(nandarium(&twice), 2, &["ftl.kind is given twice: page (--set) and dftl (--set)"]);
+    let requests = ["run", "--requests", "5", "--set", "workload.requests=6"];
+    refused(nandarium(&requests), 2, &["workload.requests is given twice", "--requests"]);
+    refused(nandarium(&["serve", "--set", "ftl.kind=page", "--set", "ftl.kind=page"]), 2, &["given twice"]);
+}
+
+#[test]
+fn a_stack_compared_with_itself_is_said_to_be_alike() {
+    let settings = tiny_beside(&[]);
+    let same = [&["compare", "page", "page", "--requests", "2000", "--no-snapshots"], &settings[..]].concat();
+    let said = said(nandarium(&same));
+    assert!(said.code == 0 && said.out.contains("`page` and `page` are alike"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_page_is_drawn_from_a_result_that_is_named_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x");
+    assert_eq!(said(run_tiny(&["--requests", "1000", "--out", out.to_str().unwrap()])).code, 0);
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    let said = said(nandarium(&["report", out.join("result.json").to_str().unwrap()]));
+    assert!(said.code == 0 && out.join("report.html").is_file(), "{}", said.err);
 }

@@ -1,6 +1,6 @@
 //! What works: runs, comparisons, snapshots, reports.
 
-use crate::support::{hash, json, nandarium, run_tiny, said};
+use crate::support::{beside, hash, json, nandarium, run_tiny, said};
 use serde_json::Value;
 
 const PRECONDITIONS: [&str; 3] = ["fill", "overwrite", "steady"];
@@ -360,7 +360,8 @@ const ZONED: [&str; 10] = [
 
 /// Arguments of a command on that drive.
 fn zoned<'a>(command: &'a [&'a str], settings: &'a [&'a str]) -> Vec<&'a str> {
-    let settings = ZONED.iter().chain(settings).flat_map(|setting| ["--set", setting]);
+    let own = settings.iter().flat_map(|setting| ["--set", setting]);
+    let settings = beside(&ZONED, settings).into_iter().chain(own);
     command.iter().copied().chain(["--no-snapshots", "--requests", "2000"]).chain(settings).collect()
 }
 

@@ -29,11 +29,21 @@ pub fn run_tiny(arguments: &[&str]) -> Command {
     if !arguments.contains(&"--snapshots") {
         command.arg("--no-snapshots");
     }
-    for setting in TINY {
-        command.args(["--set", setting]);
-    }
-    command.args(arguments);
+    command.args(tiny_beside(arguments)).args(arguments);
     command
+}
+
+/// The settings of a tiny drive, but for keys that `arguments` set themselves.
+pub fn tiny_beside(arguments: &[&str]) -> Vec<&'static str> {
+    beside(&TINY, arguments)
+}
+
+/// `settings` as options, but for keys that `arguments` set themselves.
+pub fn beside<'a>(settings: &[&'a str], arguments: &[&str]) -> Vec<&'a str> {
+    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let given: Vec<String> = arguments.iter().map(|text| key(text)).collect();
+    let others = settings.iter().filter(|setting| !given.contains(&key(setting)));
+    others.flat_map(|setting| ["--set", *setting]).collect()
 }
 
 /// What the program said.

@@ -2,7 +2,7 @@
 
 use super::Setting;
 use layer::Parameter;
-use layer::spelling::did_you_mean;
+use layer::spelling::{did_you_mean, one_of};
 
 /// A configuration that cannot be used: place, value, limit and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,14 +83,21 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The key of a setting is none of those known: with the one that may be meant.
+    /// The key of a setting is none of those known: with those that may be meant. A key without its group
+    /// (`capacity`) means the keys that end in it.
     pub fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
         let group = setting.key.split('.').next().unwrap_or_default();
+        let ends = |key: &&str| key.rsplit('.').next() == Some(setting.key.as_str());
+        let ending: Vec<&str> = known.iter().map(|parameter| parameter.key).filter(ends).collect();
         let grouped = known.iter().any(|parameter| parameter.key.split('.').next() == Some(group));
         Self::UnknownKey {
             key: setting.key.clone(),
             place: setting.place.clone(),
-            hint: did_you_mean(&setting.key, known.iter().map(|parameter| parameter.key)),
+            hint: if ending.is_empty() {
+                did_you_mean(&setting.key, known.iter().map(|parameter| parameter.key))
+            } else {
+                one_of(&ending)
+            },
             listing: if grouped { format!("explain {group}") } else { "list keys".to_owned() },
         }
     }

@@ -141,6 +141,12 @@ fn commands_cut_power_and_let_things_fail() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(wanted), "{command}: {said}");
     }
+    let wrong = nandarium(&["ctl", serving.path("s").to_str().unwrap(), "smart"]).output().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(
+        wrong.status.code() == Some(2) && said.contains("the control socket is") && said.contains("s.ctl"),
+        "{said}"
+    );
     serving.end();
 }
 
