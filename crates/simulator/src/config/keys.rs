@@ -207,7 +207,8 @@ const DRIVE: &[Parameter] = &[
         "controller.page_time",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time of the drive's firmware for each page (ftl.unit) of a request.",
+        "Time of the drive's firmware for each page (ftl.unit) of a read or write. A trim or a flush takes this time \
+         once, however much it covers.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),

@@ -1,8 +1,8 @@
 //! What a request passes between the host and the layers: the host link in each direction, a core of the controller,
 //! and a latency each way.
 //!
-//! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each page of a command, on
-//! as many cores as there are. Simplified: requests leave the cores in the order in which they came; background work
+//! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each page of a read or write,
+//! and once for a trim or a flush, on as many cores as there are. Simplified: requests leave the cores in the order in which they came; background work
 //! takes no time of a core.
 //! Protects: what costs nothing is passed at once.
 
@@ -92,7 +92,13 @@ impl<F: Clocked> Drive<F> {
         if let Some(core) = self.front.cores.iter_mut().min() {
             self.slots[id as usize].queue_ns += core.saturating_sub(at);
             let pages = u64::from(request.sectors).div_ceil(1 << self.page_shift).max(1);
-            *core = at.max(*core) + pages * if request.op == HostOp::Write { write_ns } else { command_ns };
+            // A trim or a flush moves no data: the firmware handles it as one command, however many pages it names.
+            let firmware_ns = match request.op {
+                HostOp::Read => pages * command_ns,
+                HostOp::Write => pages * write_ns,
+                HostOp::Trim | HostOp::Flush => command_ns,
+            };
+            *core = at.max(*core) + firmware_ns;
             at = self.front.last.max(*core);
             self.front.last = at;
         }
