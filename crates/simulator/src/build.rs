@@ -65,6 +65,9 @@ pub enum Service {
 /// One page in this many of the gathering buffer may be on its way to flash. A stripe takes two programs, data and then
 /// parity: one page for each chip would leave most chips idle. A page under way gathers no longer.
 const GATHERED_UNDER_WAY: u64 = 4;
+/// A capacity is rounded down to whole pages where that takes no more than one in this many of its bytes.
+const ROUNDED_OFF: u64 = 10_000;
+
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -101,17 +104,9 @@ impl DrivePlan {
         let units = Units::apply(&mut config.values, &mapping).map_err(together)?;
         let values = &config.values;
         let page = values.whole("flash.page_size");
-        let capacity = values.whole("drive.capacity");
-        if !capacity.is_multiple_of(page) {
-            let near = quantity::size_at_most(capacity, page)
-                .or_else(|| quantity::size_at_least(capacity, page))
-                .unwrap_or_default();
-            return Err(together(format!(
-                "drive.capacity is {}, no whole number of pages of {} (flash.page_size); try \"{near}\"",
-                config.resolved["drive.capacity"],
-                quantity::format_size(page),
-            )));
-        }
+        let capacity = Self::whole_pages(&config, page)?;
+        config.values.set("drive.capacity", Value::Whole(capacity));
+        let values = &config.values;
         let user_pages = capacity / page;
         let stripes = StripePlan::new(values, user_pages).map_err(together)?;
         let zones = ZonePlan::new(values).map_err(together)?;
@@ -156,6 +151,24 @@ impl DrivePlan {
         errors::check(&plan.config.values, units.page_bytes.into()).map_err(together)?;
         Ok(plan)
     }
+    /// The capacity in whole pages: rounded down, where that takes next to nothing of it. Drives are sold by sizes that
+    /// are no whole number of pages, and a size of a few digits is rounded anyway.
+    fn whole_pages(config: &Config, page: u64) -> Result<u64, ConfigError> {
+        let capacity = config.values.whole("drive.capacity");
+        let beyond = capacity % page;
+        if beyond <= capacity / ROUNDED_OFF {
+            return Ok(capacity - beyond);
+        }
+        let near = quantity::size_at_most(capacity, page)
+            .or_else(|| quantity::size_at_least(capacity, page))
+            .unwrap_or_default();
+        Err(together(format!(
+            "drive.capacity is {}, no whole number of pages of {} (flash.page_size); try \"{near}\"",
+            config.resolved["drive.capacity"],
+            quantity::format_size(page),
+        )))
+    }
+
 
     /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
     fn shape(

@@ -141,7 +141,7 @@ const DRIVE: &[Parameter] = &[
         "drive.capacity",
         Kind::Size { min: 1 << 12, max: 1 << 46 },
         "8GiB",
-        "Bytes the user sees; a whole number of flash pages.",
+        "Bytes the user sees, rounded down to whole flash pages.",
     ),
     Parameter::new(
         "drive.over_provisioning",

@@ -1,7 +1,7 @@
 //! Stacks that people compare differ in their subject and in nothing else.
 #![allow(missing_docs)]
 
-use simulator::Config;
+use simulator::{Config, DrivePlan, Setting};
 use std::collections::BTreeMap;
 
 /// Stacks meant to be compared, and the keys that are their subject: a whole key, or a prefix that ends with a dot.
@@ -73,4 +73,35 @@ fn every_built_in_stack_is_in_a_family_or_stands_for_itself() {
         let is_in_family = FAMILIES.iter().any(|(stacks, _)| stacks.contains(&preset.name));
         assert!(is_in_family || alone.contains(&preset.name), "{} is in no family of stacks to compare", preset.name);
     }
+}
+
+/// A drive of "745.2GiB" could only be run many times smaller: its own size was no whole number of pages.
+#[test]
+fn every_built_in_stack_and_drive_can_be_built_at_its_own_size() {
+    for preset in [simulator::config::stacks(), simulator::config::drives()].concat() {
+        let plan = DrivePlan::new(Config::load(preset.name, &[]).unwrap());
+        let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+        let (seen, said) = (plan.host_sectors() * 512, Config::load(preset.name, &[]).unwrap());
+        let said = said.values.whole("drive.capacity");
+        // A driver of the host holds a share of the drive back.
+        assert!(seen <= said && (plan.remap.is_some() || said - seen < 1 << 20), "{}: {seen} of {said}", preset.name);
+    }
+}
+
+#[test]
+fn a_capacity_is_rounded_down_to_whole_pages_unless_much_of_it_would_be_lost() {
+    let plan = |stack: &str, capacity: &str| {
+        let setting = Setting::from_argument(&format!("drive.capacity={capacity}")).unwrap();
+        DrivePlan::new(Config::load(stack, &[setting]).unwrap())
+    };
+    for stack in ["page", "superpage", "raid5", "dftl"] {
+        for capacity in ["745.2MiB", "500MB", "1.3GB"] {
+            let built = plan(stack, capacity).unwrap_or_else(|error| panic!("{stack}, {capacity}: {error}"));
+            let page = u64::from(built.geometry.page_bytes);
+            assert_eq!(built.config.values.whole("drive.capacity"), u64::from(built.user_pages) * page);
+            assert_eq!(built.config.resolved["drive.capacity"], capacity, "as it was written");
+        }
+    }
+    let refused = plan("page", "4097B").unwrap_err().to_string();
+    assert!(refused.contains("no whole number of pages"), "{refused}");
 }
