@@ -71,6 +71,12 @@ impl StripePlan {
         self.0.scheme.elastic.then_some(elastic::RESERVE)
     }
 
+    /// What these stripes do differently where commands take no time, in words. `None`: nothing that changes what is
+    /// written.
+    pub fn without_time(&self) -> Option<&'static str> {
+        self.0.scheme.without_time
+    }
+
     /// Old versions of pages that may have to be kept in one plane at once.
     pub fn most_old(&self, values: &Values) -> u64 {
         if self.0.layout.parity == 0 {

@@ -35,6 +35,8 @@ pub(crate) struct Scheme {
     /// Pages have no place of their own: parities follow the pages written together.
     pub elastic: bool,
     pub delay: Delay,
+    /// What it does differently where commands take no time, a sentence; `None`: nothing that changes what is written.
+    pub without_time: Option<&'static str>,
 }
 
 /// Every scheme.
@@ -46,6 +48,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: false,
         elastic: false,
         delay: Delay::AtOnce,
+        without_time: None,
     },
     Scheme {
         name: "raid4",
@@ -54,6 +57,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: false,
         elastic: false,
         delay: Delay::AtOnce,
+        without_time: None,
     },
     Scheme {
         name: "raid5",
@@ -63,6 +67,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::AtOnce,
+        without_time: None,
     },
     Scheme {
         name: "raid5-fpc",
@@ -71,6 +76,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Full,
+        without_time: None,
     },
     Scheme {
         name: "raid5-ppc",
@@ -80,6 +86,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Partial,
+        without_time: None,
     },
     Scheme {
         name: "raid-elastic",
@@ -88,6 +95,10 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: true,
         delay: Delay::AtOnce,
+        without_time: Some(
+            "a page is on flash before the next one is written, so that a parity covers fewer pages: more parities are \
+            written, and write amplification is higher",
+        ),
     },
     Scheme {
         name: "fra",
@@ -96,6 +107,9 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Idle,
+        without_time: Some(
+            "the host is never idle, so that a parity is written only when memory for stale parities is full",
+        ),
     },
     Scheme {
         name: "raid6",
@@ -104,6 +118,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::AtOnce,
+        without_time: None,
     },
     Scheme {
         name: "raid6-ppc",
@@ -112,6 +127,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Partial,
+        without_time: None,
     },
 ];
 

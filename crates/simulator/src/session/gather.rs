@@ -262,6 +262,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
             "Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned(),
         );
     }
+    result.notes.extend(without_time(plan));
     result.notes.extend(too_few_writes(plan, result));
     add_failures(result);
     let read = result.host[HostOp::Read.index()].pages;
@@ -279,6 +280,21 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
             ),
         );
     }
+}
+
+/// What the stripes of a drive without time do differently, if they do: such a drive is another one.
+fn without_time(plan: &DrivePlan) -> Option<String> {
+    let what = plan.stripes.and_then(|stripes| stripes.without_time())?;
+    let key = match plan.service() {
+        Service::Parallel => return None,
+        Service::Counted => "engine.time = none",
+        Service::Serial => "engine.service = serial",
+    };
+    Some(format!(
+        "No two commands are under way at once ({key}), and stripe.kind = {} writes something else then: {what}. For \
+         write amplification and lives use engine.time = virtual and engine.service = parallel.",
+        plan.config.values.name("stripe.kind")
+    ))
 }
 
 /// Where the host wrote less than spare flash holds: the drive cleaned what the preconditioning left, and four writes

@@ -128,3 +128,27 @@ fn settings_that_cannot_matter_are_named() {
     let counted = unused(&["engine.time=none", "flash.cache_read=true"]);
     assert!(counted.contains("flash.cache_read has no effect here because no time passes (engine.time = none)."));
 }
+
+/// Counted, parities that follow pages written together cost three times as many programs as in time, and no note said
+/// so.
+#[test]
+fn stripes_that_are_another_drive_where_commands_take_no_time_say_so() {
+    let told = |stack: &str, time: &str| {
+        let settings = ["drive.capacity=64MiB", "flash.pages_per_block=32", "drive.over_provisioning=60%", time];
+        let settings: Vec<Setting> = settings
+            .into_iter()
+            .chain(["drive.precondition=none", "workload.requests=500"])
+            .map(|text| Setting::from_argument(text).unwrap())
+            .collect();
+        let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
+        let result = run(Config::load(stack, &settings).unwrap(), &options, &mut ()).unwrap();
+        result.notes.into_iter().find(|note| note.starts_with("No two commands are under way at once"))
+    };
+    for (stack, is_another) in [("raid-elastic", true), ("fra", true), ("raid5", false), ("page", false)] {
+        for (time, key) in [("engine.time=none", "engine.time = none"), (SERIAL, "engine.service = serial")] {
+            let note = told(stack, time);
+            assert_eq!(note.as_ref().is_some_and(|note| note.contains(key)), is_another, "{stack}, {time}: {note:?}");
+        }
+        assert_eq!(told(stack, "engine.time=virtual"), None, "{stack}");
+    }
+}
