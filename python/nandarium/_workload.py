@@ -38,7 +38,8 @@ class Workload:
         request_size: bytes of a request, such as ``"4KiB"``.
         read_share, trim_share: such as ``"70%"``.
         flush_every: requests between two flushes of a generator; 0: none.
-        footprint: share of the drive a generator uses.
+        footprint: share of the drive that a generator uses, such as ``"84%"``: its first addresses. Unless
+            ``drive.fill`` is set as well, only these addresses are preconditioned.
         zipf_exponent, hot_space, hot_traffic: skew.
         interarrival: mean time between arrivals of a generator, such as ``"50us"``.
         format, devices, fit, order: how a trace is read.

@@ -5,7 +5,6 @@ use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::errors;
 use crate::scale::Scale;
-use crate::state::Fill;
 use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use engine::random::Stream;
@@ -67,7 +66,6 @@ pub enum Service {
 const GATHERED_UNDER_WAY: u64 = 4;
 /// A capacity is rounded down to whole pages where that takes no more than one in this many of its bytes.
 const ROUNDED_OFF: u64 = 10_000;
-
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -168,7 +166,6 @@ impl DrivePlan {
             quantity::format_size(page),
         )))
     }
-
 
     /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
     fn shape(
@@ -341,14 +338,7 @@ impl DrivePlan {
 
     fn check_faults(&self) -> Result<(), ConfigError> {
         let values = &self.config.values;
-        let fill = values.real("drive.fill");
-        if fill < 1.0 && (u64::from(self.user_pages) / Fill::PAGES) as f64 * fill < 1.0 {
-            return Err(together(format!(
-                "drive.fill is {:.1} %, which leaves not one stretch of {} pages of this drive; raise it",
-                fill * 100.0,
-                Fill::PAGES
-            )));
-        }
+        crate::in_use::check(&self.config, self.user_pages.into()).map_err(together)?;
         if values.real("flash.fault.read") > 0.0 && keys::CONTENTS.read(values) == ContentsKind::None {
             return Err(together(
                 "flash.fault.read needs contents to lose: set engine.contents to \"stamp\"".to_owned(),

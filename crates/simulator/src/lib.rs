@@ -8,6 +8,7 @@ mod clocked;
 pub mod config;
 mod drive;
 mod errors;
+mod in_use;
 mod oracle;
 mod remapped;
 pub mod run;

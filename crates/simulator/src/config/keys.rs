@@ -158,14 +158,6 @@ const DRIVE: &[Parameter] = &[
         "State of the drive before the measured run.",
     )
     .circumstance(),
-    Parameter::new(
-        "drive.fill",
-        Kind::Share { max: 1.0 },
-        "100%",
-        "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest \
-         stays unwritten, which leaves cleaning more room.",
-    )
-    .circumstance(),
     Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time.").circumstance(),
     Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time.")
         .circumstance()
@@ -474,7 +466,7 @@ pub(crate) const OF_GENERATORS: &[Parameter] = &[
         "0",
         "A flush after this many requests of a generator; 0: none.",
     ),
-    Parameter::new("workload.footprint", Kind::Share { max: 1.0 }, "100%", "Share of the drive a generator uses."),
+    crate::in_use::OF_GENERATORS,
     Parameter::optional(
         "workload.zipf_exponent",
         Kind::Number { min: 0.0, max: 10.0 },
@@ -545,6 +537,7 @@ pub fn all_keys() -> Vec<Parameter> {
         DRIVE.to_vec(),
         vec![crate::scale::parameter()],
         FLASH.to_vec(),
+        crate::in_use::parameters(),
         crate::unit::parameters(),
         crate::errors::parameters(),
     ]

@@ -14,6 +14,7 @@ mod error;
 mod gather;
 mod gauges;
 mod given;
+mod held;
 mod precondition;
 mod probe;
 mod repeated;
@@ -387,6 +388,7 @@ impl Session<'_> {
         if let Some(wear) = &mut wear {
             wear.begin(device.drive().flash().state());
         }
+        let held_before = held::share(self.plan, &device);
         let begun = device.now();
         let recorded = timeline.as_ref().map(|(plan, _)| plan.from(begun));
         if let Some(plan) = recorded {
@@ -413,6 +415,7 @@ impl Session<'_> {
         }
         let status = status(ended, bad_blocks(drive.flash().state()) > bad_before);
         notes.splice(0..0, self.chosen.iter().cloned());
+        notes.extend(held::note(self.plan, held_before, held::share(self.plan, &device)));
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();
         notes.extend(self.no_die_failed(drive, &sheet));

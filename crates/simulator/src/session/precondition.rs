@@ -1,6 +1,6 @@
 //! Bringing a drive into its initial state in counted time, and handing that state over.
 //!
-//! Faithful to: fill once in order (or a share of the drive, evenly spread), then page-sized random writes of twice the
+//! Faithful to: fill once in order (the part of the drive in use), then page-sized random writes there of twice the
 //! capacity, then the workload itself until write amplification is steady; a flush at the end. Simplified: time stands
 //! still, so no background work happens in between. Protects: the state that is measured is the same whether it was
 //! computed or read from a file, because both ways go through the same tables.
@@ -13,6 +13,7 @@ use crate::clocked::Clocked;
 use crate::config::keys::CONTENTS;
 use crate::config::{PRECONDITION, Precondition};
 use crate::drive::Drive;
+use crate::in_use::InUse;
 use crate::oracle::Oracle;
 use crate::remapped::{Driver, Remapped};
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
@@ -205,15 +206,18 @@ impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
         let spp = self.plan.remap.as_ref().map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
         let pages = self.drive.sectors() / u64::from(spp);
-        let share = self.plan.config.values.real("drive.fill");
-        let mut fill = Fill::of(self.drive.sectors(), spp, share);
-        self.watcher.phase(Phase::Fill, Some(pages.div_ceil(Fill::PAGES)));
+        let in_use = InUse::of(&self.plan.config.values);
+        let (sectors, share) = in_use.within(self.drive.sectors(), spp);
+        let mut fill = Fill::of(sectors, spp, share);
+        self.watcher.phase(Phase::Fill, Some(sectors.div_ceil(u64::from(spp) * Fill::PAGES)));
         self.pour(Phase::Fill, &mut fill)?;
-        let part = if share < 1.0 { format!(", {:.0} % of it, evenly spread", share * 100.0) } else { String::new() };
+        let part = in_use.words(&self.plan.config);
         let mut notes = vec![format!("Preconditioned: the drive was filled once in order{part}")];
         if kind != Precondition::Fill {
             let seed = self.plan.config.values.whole("engine.seed");
+            // Of the capacity, and not of the part in use: no flash is left that was never written.
             let count = OVERWRITES * pages;
+            let pages = pages.min(sectors.div_ceil(u64::from(spp)));
             let stream = Stream::new(seed, "precondition.overwrite");
             let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp, share };
             self.watcher.phase(Phase::Overwrite, Some(count));

@@ -4,6 +4,7 @@ use super::repeated::Repeated;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
 use crate::config::keys::{CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
+use crate::in_use::FOOTPRINT;
 use layer::{Parameter, spelling::did_you_mean};
 use layer::{Value, Values};
 use std::io::Cursor;
@@ -44,9 +45,14 @@ pub struct WorkloadSource {
     survey: Option<Survey>,
 }
 
+/// Whether a workload of this name is a generator.
+pub(super) fn is_generator(name: &str) -> bool {
+    synthetic::find(name).is_some()
+}
+
 /// Whether a workload of this name or path, if there is one, is a trace of the user's and no generator.
 pub fn is_trace(name: &str) -> bool {
-    synthetic::find(name).is_none() && name != SAMPLE && (name == "-" || looks_like_path(name))
+    !is_generator(name) && name != SAMPLE && (name == "-" || looks_like_path(name))
 }
 
 /// A first pass over the trace called `name`, if it is one and can be read twice.
@@ -80,7 +86,7 @@ impl WorkloadSource {
     pub(super) fn surveyed(name: &str, plan: &DrivePlan, survey: Option<Survey>) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let sectors = plan.host_sectors();
-        let kind = if synthetic::find(name).is_some() {
+        let kind = if is_generator(name) {
             refuse(values, name, OF_TRACES, "only a trace has a use for it")?;
             Kind::Generator(generator_parameters(values, sectors))
         } else if name == SAMPLE {
@@ -284,7 +290,7 @@ fn real(values: &Values, key: &str) -> Option<f64> {
 fn generator_parameters(values: &Values, sectors: u64) -> WorkloadParameters {
     WorkloadParameters {
         seed: values.whole("workload.seed"),
-        footprint_share: values.real("workload.footprint"),
+        footprint_share: values.real(FOOTPRINT),
         mean_interarrival_ns: whole(values, "workload.interarrival"),
         flush_every: values.whole("workload.flush_every"),
         request_bytes: whole(values, "workload.request_size"),
@@ -305,7 +311,7 @@ fn generator_error(error: &SyntheticError) -> SessionError {
     };
     let key = key.map(|parameter| match parameter {
         "request_bytes" => "workload.request_size".to_owned(),
-        "footprint_share" => "workload.footprint".to_owned(),
+        "footprint_share" => FOOTPRINT.to_owned(),
         "user_sectors" => format!("drive.capacity, in sectors of {SECTOR_BYTES} bytes"),
         other => format!("workload.{other}"),
     });

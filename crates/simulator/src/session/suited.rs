@@ -1,5 +1,6 @@
-//! What a session chooses where nobody said anything: how large the drive is under a trace, and what state it is in
-//! before the run. Each choice is written into the configuration, so that the result names it, and told in a sentence.
+//! What a session chooses where nobody said anything: how large the drive is under a trace, what state it is in before
+//! the run, and how much of it is in use. Each choice is written into the configuration, so that the result names it,
+//! and told in a sentence.
 //!
 //! *Protects*: a key that was given (`--set`) is never changed; what was chosen can be given, and gives the same
 //! result.
@@ -35,8 +36,11 @@ pub(super) struct Suited {
 ///
 /// # Errors
 /// No such workload, a trace that cannot be read, a configuration that cannot be built.
-pub(super) fn to_workload(config: Config, name: &str) -> Result<Suited, SessionError> {
+pub(super) fn to_workload(mut config: Config, name: &str) -> Result<Suited, SessionError> {
     let mut chosen = Vec::new();
+    if source::is_generator(name) {
+        chosen.extend(crate::in_use::join_footprint(&mut config)?);
+    }
     let survey = source::survey(name, &config.values)?;
     let plan = match &survey {
         Some(survey) => grown(config, survey, &mut chosen)?,

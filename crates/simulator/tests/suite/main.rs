@@ -9,6 +9,7 @@ mod closed_forms;
 mod forgetful;
 mod gather;
 mod host;
+mod in_use;
 mod lifetime;
 mod log_block;
 mod outside;

@@ -36,6 +36,7 @@ mod zipf_law;
 pub use calibration::{Aim, Comparison};
 pub use parameters::{
     MEAN_BYTES_RANGE, Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters,
+    sectors_of_share,
 };
 pub use profile::Profile;
 pub use zipf_law::{Scatter, Zipf};

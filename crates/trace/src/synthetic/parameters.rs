@@ -48,6 +48,14 @@ pub struct WorkloadParameters {
     pub hot_traffic: Option<f64>,
 }
 
+/// The first sectors of a drive that are `share` of all `sectors`, 0 to 1; at least one.
+pub fn sectors_of_share(sectors: u64, share: f64) -> u64 {
+    if share >= 1.0 {
+        return sectors;
+    }
+    ((sectors as f64 * share) as u64).clamp(1, sectors.max(1))
+}
+
 impl WorkloadParameters {
     /// The defaults for a drive of `user_sectors`, with `requests` requests to come.
     pub fn new(user_sectors: u64, requests: u64) -> Self {
@@ -69,10 +77,7 @@ impl WorkloadParameters {
 
     /// Sectors the workload may touch; at least one.
     pub fn footprint_sectors(&self) -> u64 {
-        if self.footprint_share >= 1.0 {
-            return self.user_sectors;
-        }
-        ((self.user_sectors as f64 * self.footprint_share) as u64).clamp(1, self.user_sectors.max(1))
+        sectors_of_share(self.user_sectors, self.footprint_share)
     }
 
     /// Requests other than flushes.

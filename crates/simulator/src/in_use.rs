@@ -1,0 +1,176 @@
+//! The part of a drive that is in use: the addresses that hold data before a run, and that a generator uses in it.
+//!
+//! *Why both are one part*: garbage collection has the flash of every address without data as spare space. A drive that
+//! was filled where its workload never writes, or the other way round, has much less of it than a drive with an
+//! unpartitioned end, and a write amplification that is twice as high.
+
+use crate::build::mapping_of;
+use crate::config::ConfigError;
+use crate::state::Fill;
+use crate::{Config, DrivePlan};
+use layer::{Choices, Parameter, ParameterKind as Kind, Values};
+use trace::synthetic::sectors_of_share;
+
+/// Share of the drive in use.
+const FILL: &str = "drive.fill";
+/// Share of the drive that a generator uses.
+pub(crate) const FOOTPRINT: &str = "workload.footprint";
+
+/// Which addresses are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Prefix,
+    Stretches,
+}
+
+/// Which addresses are in use, by name.
+const LAYOUT: Choices<Layout> = Choices {
+    key: "drive.fill_layout",
+    table: &[
+        ("prefix", "the first addresses, as workload.footprint means them", Layout::Prefix),
+        (
+            "stretches",
+            "stretches of 256 pages, evenly spread over the drive; drive.fill and workload.footprint do not set each \
+             other",
+            Layout::Stretches,
+        ),
+    ],
+};
+
+/// What a generator reads of it.
+pub(crate) const OF_GENERATORS: Parameter = Parameter::new(
+    FOOTPRINT,
+    Kind::Share { max: 1.0 },
+    "100%",
+    "Share of the drive that a generator uses: its first addresses. Unless drive.fill is given as well, \
+     drive.precondition writes only these addresses, and garbage collection has the flash of all other addresses as \
+     spare space.",
+);
+
+/// The keys of it.
+pub(crate) fn parameters() -> Vec<Parameter> {
+    vec![
+        Parameter::new(
+            FILL,
+            Kind::Share { max: 1.0 },
+            "100%",
+            "Share of the drive in use. drive.precondition writes this share alone: the first addresses, unless \
+             drive.fill_layout says otherwise. Garbage collection has the flash of all other addresses as spare space, \
+             as on a drive with an unpartitioned end. Under a generator drive.fill sets workload.footprint as well, \
+             and workload.footprint sets drive.fill, unless both are given. Under a trace the whole drive is in use \
+             unless drive.fill is given.",
+        )
+        .circumstance(),
+        Parameter::new(
+            LAYOUT.key,
+            Kind::Choice(|| LAYOUT.named()),
+            "prefix",
+            "Which addresses are in use where drive.fill is less than 100%.",
+        )
+        .circumstance(),
+    ]
+}
+
+/// The part of a drive that is in use before a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InUse {
+    share: f64,
+    layout: Layout,
+}
+
+impl InUse {
+    /// What a configuration says.
+    pub fn of(values: &Values) -> Self {
+        Self { share: values.real(FILL), layout: LAYOUT.read(values) }
+    }
+
+    /// The first sectors, of `sectors` in pages of `sectors_per_page`, among which all those in use are: a whole number
+    /// of pages. And the share of these that is in use.
+    pub fn within(self, sectors: u64, sectors_per_page: u32) -> (u64, f64) {
+        match self.layout {
+            Layout::Prefix => {
+                let used = sectors_of_share(sectors, self.share).next_multiple_of(u64::from(sectors_per_page));
+                (used.min(sectors), 1.0)
+            }
+            Layout::Stretches => (sectors, self.share),
+        }
+    }
+
+    /// Which part of a drive it is, in words; nothing for all of it.
+    pub fn words(self, config: &Config) -> String {
+        let share = &config.resolved[FILL];
+        match self.layout {
+            _ if self.share >= 1.0 => String::new(),
+            Layout::Prefix => format!(" (its first {share} alone)"),
+            Layout::Stretches => format!(" ({share} of it, evenly spread)"),
+        }
+    }
+}
+
+/// Share of the drive that is written before or during a run with this configuration, as far as that is known: 1 where
+/// the addresses in use are spread.
+pub(crate) fn share(config: &Config) -> f64 {
+    let values = &config.values;
+    let InUse { share, layout } = InUse::of(values);
+    // A trace has no footprint: only one that was given counts.
+    let footprint = values.real(FOOTPRINT);
+    let is_said = footprint < 1.0 || config.given.contains(FOOTPRINT);
+    match layout {
+        Layout::Stretches => 1.0,
+        Layout::Prefix if is_said => share.max(footprint),
+        Layout::Prefix => share,
+    }
+}
+
+impl DrivePlan {
+    /// Whether the flash of addresses without data is spare space for all others. What one segment of a zone does not
+    /// use is no room for another one, and a logical block of a log-block mapping has its block for itself.
+    pub(crate) fn shares_unused_flash(&self) -> bool {
+        self.zones.is_none() && mapping_of(&self.config).kept_erased.is_some()
+    }
+}
+
+/// Checks that something is in use of a drive of `pages`.
+///
+/// # Errors
+/// Nothing is, in words.
+pub(crate) fn check(config: &Config, pages: u64) -> Result<(), String> {
+    let InUse { share, layout } = InUse::of(&config.values);
+    let share_text = &config.resolved[FILL];
+    match layout {
+        Layout::Prefix if share <= 0.0 => Err(format!(
+            "{FILL} is {share_text}, which leaves no address in use; raise it, or set drive.precondition to \"none\" for \
+             an erased drive"
+        )),
+        Layout::Stretches if share < 1.0 && (pages / Fill::PAGES) as f64 * share < 1.0 => Err(format!(
+            "{FILL} is {share_text}, which leaves not one stretch of {} pages of this drive; raise it",
+            Fill::PAGES
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Lets a generator use what is in use before its run, or the other way round, where only one of the two is said. A
+/// sentence, if so.
+///
+/// # Errors
+/// A value that the other key does not take.
+pub(crate) fn join_footprint(config: &mut Config) -> Result<Option<String>, ConfigError> {
+    if LAYOUT.read(&config.values) != Layout::Prefix {
+        return Ok(None);
+    }
+    let is_said = |key: &str| config.given.contains(key) || config.values.real(key) < 1.0;
+    let (said, other) = match (is_said(FILL), is_said(FOOTPRINT)) {
+        (true, false) => (FILL, FOOTPRINT),
+        (false, true) => (FOOTPRINT, FILL),
+        _ => return Ok(None),
+    };
+    let share = config.resolved[said].clone();
+    config.choose(other, &share)?;
+    Ok((config.values.real(said) < 1.0).then(|| {
+        format!(
+            "The first {share} of the drive are in use, and all other addresses stay unwritten: {other} = {share} was \
+             chosen, as {said} says. Give both keys for two different shares."
+        )
+    }))
+}
