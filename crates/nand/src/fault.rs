@@ -27,6 +27,19 @@ pub struct FaultPlan {
     pub dead_dies: Vec<DieId>,
 }
 
+impl FaultPlan {
+    /// Whether any command may fail.
+    pub fn may_fail(&self) -> bool {
+        self.program > 0.0
+            || self.erase > 0.0
+            || self.read > 0.0
+            || self.endurance > 0
+            || !self.bad_programs.is_empty()
+            || !self.bad_erases.is_empty()
+            || !self.dead_dies.is_empty()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     plan: FaultPlan,
@@ -36,13 +49,7 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn new(plan: FaultPlan, seed: u64) -> Self {
-        let active = plan.program > 0.0
-            || plan.erase > 0.0
-            || plan.read > 0.0
-            || plan.endurance > 0
-            || !plan.bad_programs.is_empty()
-            || !plan.bad_erases.is_empty()
-            || !plan.dead_dies.is_empty();
+        let active = plan.may_fail();
         Self { plan, stream: Stream::new(seed, "flash.faults"), active }
     }
 

@@ -64,6 +64,7 @@ pub enum Service {
 /// One page in this many of the gathering buffer may be on its way to flash. A stripe takes two programs, data and then
 /// parity: one page for each chip would leave most chips idle. A page under way gathers no longer.
 const GATHERED_UNDER_WAY: u64 = 4;
+
 /// A capacity is rounded down to whole pages where that takes no more than one in this many of its bytes.
 const ROUNDED_OFF: u64 = 10_000;
 
@@ -149,6 +150,7 @@ impl DrivePlan {
         errors::check(&plan.config.values, units.page_bytes.into()).map_err(together)?;
         Ok(plan)
     }
+
     /// The capacity in whole pages: rounded down, where that takes next to nothing of it. Drives are sold by sizes that
     /// are no whole number of pages, and a size of a few digits is rounded anyway.
     fn whole_pages(config: &Config, page: u64) -> Result<u64, ConfigError> {
@@ -382,7 +384,8 @@ impl DrivePlan {
         entry.map_or(Ok(()), |entry| (entry.check)(&self.stack().buffer_context()).map_err(together))
     }
 
-    fn fault_plan(&self) -> FaultPlan {
+    /// Which commands of its flash fail.
+    pub(crate) fn fault_plan(&self) -> FaultPlan {
         let values = &self.config.values;
         FaultPlan {
             program: values.real("flash.fault.program"),

@@ -2,13 +2,16 @@
 
 use crate::DrivePlan;
 use crate::build::{mapping_of, reserve_blocks};
+use crate::in_use;
+use ftl::mapping::Layout;
 
 /// Spare flash of a drive.
 ///
 /// ```text
-/// all blocks | data and parity | spare                                                          |
-///            |                 | in reserve: open and erased blocks, translation pages | effective |
+/// all blocks | data and parity  | spare                                                          |
+///            | in use | unused  | in reserve: open and erased blocks, translation pages | effective |
 /// ```
+/// What is not in use is effective as well.
 /// Only where spare flash is effective do pages become invalid before their block has to be collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spare {
@@ -19,11 +22,15 @@ pub struct Spare {
     /// pages, old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest
     /// log blocks.
     pub in_reserve: u64,
-    /// Spare blocks beyond those in reserve, as a share of data and parity; 0: there are none. `None`: nothing is
-    /// collected, as spare blocks are log blocks, and their number is a choice.
+    /// Of those in reserve, blocks that are kept erased only because commands may fail.
+    pub for_failures: u64,
+    /// Spare blocks beyond those in reserve and blocks that are not in use, as a share of data and parity in use; 0:
+    /// there are none. `None`: nothing is collected, as spare blocks are log blocks, and their number is a choice.
     pub effective_share: Option<f64>,
-    /// Blocks that data and parity fill.
+    /// Blocks that data and parity fill where the whole drive is in use.
     data: f64,
+    /// Of these, blocks of addresses that are not in use.
+    unused: f64,
     /// Share of blocks that are expected to be good.
     good: f64,
     /// Spare blocks are given by `zones.spare_blocks`, for each segment.
@@ -55,40 +62,53 @@ impl Spare {
 
     /// How much there is and how much of it is effective, in a sentence.
     pub fn sentence(&self) -> String {
-        let blocks = in_blocks(self.blocks);
         match self.effective_share {
-            Some(share) => format!(
-                "Of {blocks} spare blocks {} in reserve (open, kept erased, or for the map), which leaves {:.1} % of \
-                 the data to clean with.",
-                self.reserved(),
-                share * 100.0
-            ),
-            None => format!("There are {blocks} spare blocks, which are log blocks or kept for merging."),
+            Some(share) => format!("Of {}.", self.reserved(share)),
+            None => {
+                format!("There are {} spare blocks, which are log blocks or kept for merging.", in_blocks(self.blocks))
+            }
         }
     }
 
-    /// How many are in reserve, in words: a plane may want more than there are.
-    fn reserved(&self) -> String {
+    /// How many are in reserve, and what that leaves, in words: a plane may want more than there are.
+    fn reserved(&self, effective: f64) -> String {
         let wanted = self.in_reserve as f64;
-        if wanted < self.blocks {
+        let reserved = if wanted < self.blocks {
             format!("{wanted} are")
         } else if wanted > self.blocks {
             format!("all are ({wanted} are wanted)")
         } else {
             "all are".to_owned()
-        }
+        };
+        let failures = match self.for_failures {
+            0 => String::new(),
+            blocks => format!(
+                "; {blocks} of them only because blocks can fail, as flash.endurance or a flash.fault chance is set"
+            ),
+        };
+        let unused = if self.unused > 0.0 {
+            format!("with the {} blocks of addresses not in use ", in_blocks(self.unused.round()))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} spare blocks {reserved} in reserve (open, kept erased, or for the map{failures}), which {unused}leaves \
+             {:.1} % of the data to clean with",
+            in_blocks(self.blocks),
+            effective * 100.0
+        )
     }
 
     /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend
     /// it. `None`: enough is effective, or nothing is collected.
     pub fn warning(&self) -> Option<String> {
         let share = self.effective_share.filter(|share| *share < Self::LEAST_EFFECTIVE)?;
-        let Self { blocks, in_reserve, data, good, zoned, .. } = *self;
+        let Self { in_reserve, data, unused, good, zoned, .. } = *self;
         let least = Self::LEAST_EFFECTIVE * 100.0;
         let remedy = if zoned {
             "raise zones.spare_blocks".to_owned()
         } else {
-            let needed = (data * (1.0 + Self::LEAST_EFFECTIVE) + in_reserve as f64) / good / data - 1.0;
+            let needed = ((data - unused) * (1.0 + Self::LEAST_EFFECTIVE) + in_reserve as f64) / good / data - 1.0;
             let raised = (needed * 1000.0).ceil() / 10.0;
             format!(
                 "raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) \
@@ -96,13 +116,9 @@ impl Spare {
             )
         };
         Some(format!(
-            "Hardly any spare flash is effective: of {} spare blocks {} in reserve (open, kept erased, or for the \
-             map), \
-             which leaves {:.1} % of the data to clean with. Below {least} % random writes over the whole drive are \
-             slow, as nearly every program is a copy: {remedy}.",
-            in_blocks(blocks),
-            self.reserved(),
-            share * 100.0
+            "Hardly any spare flash is effective: of {}. Below {least} % random writes over the whole drive are slow, \
+             as nearly every program is a copy: {remedy}.",
+            self.reserved(share)
         ))
     }
 }
@@ -135,16 +151,38 @@ impl DrivePlan {
         let kept_erased = mapping_of(&self.config).kept_erased;
         let erased = kept_erased.filter(|_| !has_own_map).map_or(0, |kept| kept(values));
         let reserve = reserve_blocks(&self.config, self.user_pages).expect("the plan was checked");
-        let in_reserve = planes * segments * u64::from(reserve + erased);
-        let effective = ((blocks - in_reserve as f64) / data).max(0.0);
+        let lanes = planes * segments;
+        let for_failures = if has_own_map { 0 } else { lanes * u64::from(self.kept_for_failures(lanes, mapped, good)) };
+        let in_reserve = lanes * u64::from(reserve + erased) + for_failures;
+        let unused = if self.shares_unused_flash() { data * (1.0 - in_use::share(&self.config)) } else { 0.0 };
+        let effective = ((blocks + unused - in_reserve as f64) / (data - unused)).max(0.0);
         Spare {
             blocks,
             in_reserve,
+            for_failures,
             effective_share: kept_erased.map(|_| effective),
             data,
+            unused,
             good,
             zoned: self.zones.is_some(),
         }
+    }
+
+    /// Blocks that the mapping of `mapped` pages keeps erased in each of its `lanes` because commands may fail.
+    fn kept_for_failures(&self, lanes: u64, mapped: u64, good: f64) -> u32 {
+        if !self.fault_plan().may_fail() {
+            return 0;
+        }
+        let geometry = &self.geometry;
+        let layout = Layout {
+            page_bytes: geometry.page_bytes,
+            pages_per_block: geometry.pages_per_block,
+            planes: lanes as u32,
+            user_pages: mapped as u32,
+        };
+        let segments = lanes / u64::from(geometry.planes()).min(lanes);
+        let blocks = (f64::from(geometry.blocks_per_plane()) / segments as f64 * good) as u32;
+        (mapping_of(&self.config).kept_for_failures)(&self.config.values, &layout, blocks)
     }
 }
 
@@ -162,8 +200,14 @@ mod tests {
     /// cleaning.
     #[test]
     fn spare_flash_that_is_all_in_reserve_is_told_and_the_remedy_mends_it() {
-        let small =
-            ["drive.capacity=4GiB", "flash.part=tlc-16k", "flash.pages_per_block=576", "flash.dies_per_channel=1"];
+        // Its endurance would take one more block of each plane.
+        let small = [
+            "drive.capacity=4GiB",
+            "flash.part=tlc-16k",
+            "flash.pages_per_block=576",
+            "flash.dies_per_channel=1",
+            "flash.endurance=0",
+        ];
         let spare = plan("dftl", &[&small[..], &["drive.over_provisioning=9%"]].concat()).spare();
         assert_eq!(spare.in_reserve, 48);
         assert!((48.8..49.0).contains(&spare.blocks), "{spare:?}");
@@ -198,6 +242,52 @@ mod tests {
         );
         let logs = plan("fast", &["drive.capacity=1GiB"]).spare();
         assert_eq!((logs.effective_share, logs.warning()), (None, None));
+    }
+
+    /// A drive of 512 MiB wrote 27 % more with an endurance than without one, under the same words.
+    #[test]
+    fn a_block_kept_because_blocks_can_fail_is_in_reserve_and_told() {
+        let small = ["drive.capacity=512MiB", "flash.pages_per_block=128"];
+        let with = |more: &[&str]| plan("page", &[&small[..], more].concat()).spare();
+        let plain = with(&[]);
+        assert_eq!((plain.blocks, plain.in_reserve, plain.for_failures), (160.0, 128, 0));
+        assert!(!plain.sentence().contains("fail"), "{}", plain.sentence());
+        for setting in ["flash.endurance=3000", "flash.fault.program=0.1%", "flash.fault.erase=0.1%"] {
+            let failing = with(&[setting]);
+            assert_eq!((failing.blocks, failing.in_reserve, failing.for_failures), (160.0, 160, 32), "{setting}");
+            let (sentence, warning) = (failing.sentence(), failing.warning().unwrap());
+            for text in [sentence, warning] {
+                let expected = "160 spare blocks all are in reserve (open, kept erased, or for the map; 32 of them \
+                                only because blocks can fail, as flash.endurance or a flash.fault chance is set)";
+                assert!(text.contains(expected) && text.contains("leaves 0.0 %"), "{text}");
+            }
+        }
+        // No plane has room for one more: none is kept.
+        let tight = with(&["flash.endurance=3000", "drive.over_provisioning=9%"]);
+        assert_eq!((tight.for_failures, tight.in_reserve), (0, 128), "{tight:?}");
+        // Superblocks of stripes with a map of their own, and log blocks, know no such reserve.
+        for stack in ["raid-elastic", "fast"] {
+            assert_eq!(
+                plan(stack, &["flash.endurance=3000", "drive.capacity=1GiB"]).spare().for_failures,
+                0,
+                "{stack}"
+            );
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_not_in_use_are_room_to_clean_with() {
+        let small = ["drive.capacity=64MiB", "flash.channels=4", "flash.dies_per_channel=1"];
+        let with = |more: &[&str]| plan("page", &[&small[..], more].concat()).spare();
+        let (whole, part) = (with(&[]), with(&["drive.fill=75%"]));
+        // 64 blocks of data, of which 16 are not in use; 12 spare ones, all of them in reserve.
+        assert_eq!((whole.blocks, whole.in_reserve, whole.effective_share), (12.0, 16, Some(0.0)), "{whole:?}");
+        assert_eq!((part.blocks, part.in_reserve, part.effective_share), (12.0, 16, Some(0.25)), "{part:?}");
+        assert!(whole.warning().is_some() && part.warning().is_none());
+        assert!(part.sentence().contains("with the 16 blocks of addresses not in use leaves 25.0 %"));
+        // Beside a generator that uses more, and where addresses in use are spread, nothing is known to stay free.
+        assert_eq!(with(&["drive.fill=75%", "workload.footprint=100%"]).effective_share, Some(0.0));
+        assert_eq!(with(&["drive.fill=75%", "drive.fill_layout=stretches"]).effective_share, Some(0.0));
     }
 
     /// Segments of code zones have two spare blocks each, as published: enough for updates that are rare.

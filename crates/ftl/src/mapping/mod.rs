@@ -141,6 +141,9 @@ pub struct Mapping {
     /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`).
     /// `None`: nothing is collected; spare blocks are log blocks, and their number is a choice.
     pub kept_erased: Option<fn(&Values) -> u32>,
+    /// Blocks of each plane that collection keeps erased beyond those where commands may fail; `blocks`: good ones of a
+    /// plane. Of a plane in segments, each counts as one.
+    pub kept_for_failures: fn(&Values, &Layout, u32) -> u32,
     /// It can be built under a stripe layer: pages stay on their chip.
     pub is_versioned: bool,
 }

@@ -290,8 +290,9 @@ const FLASH: &[Parameter] = &[
         "flash.endurance",
         Kind::Count { min: 0, max: u32::MAX as u64 },
         "0",
-        "Erases a block survives; 0: never wears out. Where blocks can fail, each plane keeps a second block in \
-         reserve, if there is room.",
+        "Erases a block survives; 0: never wears out. With an endurance or a flash.fault chance above 0, a page-level \
+         mapping keeps one more erased block in each plane that has room for it, because any block can fail. Where \
+         planes have few spare blocks, this raises write amplification.",
     ),
     Parameter::new(
         "flash.multi_plane",
@@ -536,8 +537,8 @@ pub fn all_keys() -> Vec<Parameter> {
     let own = [
         DRIVE.to_vec(),
         vec![crate::scale::parameter()],
-        FLASH.to_vec(),
         crate::in_use::parameters(),
+        FLASH.to_vec(),
         crate::unit::parameters(),
         crate::errors::parameters(),
     ]

@@ -125,6 +125,8 @@ pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, paramete
         parameters,
         reserve_blocks: parameters::reserve_blocks::<S>,
         kept_erased: None,
+        // One log block less of the whole drive: their number is a choice anyway.
+        kept_for_failures: |_, _, _| 0,
         is_versioned: false,
     }
 }

@@ -97,6 +97,7 @@ pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, paramete
         parameters,
         reserve_blocks: parameters::reserve_blocks::<S>,
         kept_erased: Some(parameters::kept_erased::<S>),
+        kept_for_failures: parameters::kept_for_failures::<S>,
         is_versioned: false,
     }
 }

@@ -128,6 +128,24 @@ pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
     settings.free_blocks.max(ahead(settings.paced, kept::<S>())).saturating_sub(kept::<S>())
 }
 
+/// Whether planes with this much room each, in pages, hold so many logical pages.
+pub(super) fn have_room(placement: Placement, rooms: impl Iterator<Item = u32>, planes: u32, pages: u32) -> bool {
+    match placement {
+        Placement::Static => rooms.min() >= Some(pages.div_ceil(planes)),
+        Placement::Dynamic => rooms.map(u64::from).sum::<u64>() >= u64::from(pages),
+    }
+}
+
+/// Blocks of a plane that are kept erased beyond [`kept`] where commands may fail, as the one kept for collection may
+/// fail as well: one, if planes of so many `blocks` have room for it.
+pub(super) fn kept_for_failures<S: Scheme>(values: &Values, layout: &Layout, blocks: u32) -> u32 {
+    let Settings { frontiers, placement, .. } = Settings::read::<S>(values, true);
+    let room = blocks.saturating_sub(least_reserve::<S>(frontiers) + 1) * layout.pages_per_block;
+    let pages = layout.user_pages + translation_shape::<S>(values, layout).count;
+    let rooms = std::iter::repeat_n(room, layout.planes as usize);
+    u32::from(have_room(placement, rooms, layout.planes, pages))
+}
+
 /// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
 /// an open block for each translation page that has blocks of its own.
 ///

@@ -88,7 +88,8 @@ impl<S: Scheme> Space<S> {
     }
 
     /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
-    /// spare each lane keeps a second. `pages`: logical pages of the drive.
+    /// spare each lane keeps a second, as [`super::parameters::kept_for_failures`] says beforehand. `pages`: logical
+    /// pages of the drive.
     pub fn withhold(&mut self, state: &FlashState, pages: u32) {
         let reserve = least_reserve::<S>(self.frontiers) + 1;
         let spare = state.may_fail() && self.lanes.have_more_than(state, self.placement, reserve, pages);

@@ -7,7 +7,7 @@ use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
 use crate::mapping::page_level::cursor::Cursor;
 use crate::mapping::page_level::pages::Pages;
-use crate::mapping::page_level::parameters::Settings;
+use crate::mapping::page_level::parameters::{Settings, have_room};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{FlashState, LawBroken};
 use std::ops::{Index, Range};
@@ -270,10 +270,7 @@ impl Lanes {
             let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable.saturating_sub(reserve) * self.geometry.pages_per_block
         });
-        match placement {
-            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.order.len() as u32)),
-            Placement::Dynamic => rooms.sum::<u32>() >= pages,
-        }
+        have_room(placement, rooms, self.order.len() as u32, pages)
     }
 
     /// A failed program of this block has another place now, or needs none.
