@@ -139,8 +139,8 @@ pub(crate) fn check(config: &Config, pages: u64) -> Result<(), String> {
     let share_text = &config.resolved[FILL];
     match layout {
         Layout::Prefix if share <= 0.0 => Err(format!(
-            "{FILL} is {share_text}, which leaves no address in use; raise it, or set drive.precondition to \"none\" for \
-             an erased drive"
+            "{FILL} is {share_text}, which leaves no address in use; raise it, or set drive.precondition to \"none\" \
+             for an erased drive"
         )),
         Layout::Stretches if share < 1.0 && (pages / Fill::PAGES) as f64 * share < 1.0 => Err(format!(
             "{FILL} is {share_text}, which leaves not one stretch of {} pages of this drive; raise it",

@@ -2,8 +2,8 @@
 //! and a latency each way.
 //!
 //! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each page of a read or write,
-//! and once for a trim or a flush, on as many cores as there are. Simplified: requests leave the cores in the order in which they came; background work
-//! takes no time of a core.
+//! and once for a trim or a flush, on as many cores as there are. Simplified: requests leave the cores in the order in
+//! which they came; background work takes no time of a core.
 //! Protects: what costs nothing is passed at once.
 
 use super::{Drive, HostOptions, LINK_IN, LINK_OUT};

@@ -22,7 +22,10 @@ const ALL_HELD: f64 = 0.99;
 /// How much of the drive holds data before and after a run, unless all of it does.
 pub(super) fn note(plan: &DrivePlan, before: Option<f64>, after: Option<f64>) -> Option<String> {
     let (before, after) = before.zip(after).filter(|(before, after)| before.min(*after) < ALL_HELD)?;
-    let [first, last] = [before, after].map(|share| format!("{:.0} %", share * 100.0));
+    let [first, last] = [before, after].map(|share| match share * 100.0 {
+        percent if percent > 0.0 && percent < 1.0 => "less than 1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    });
     let when = if first == last { String::new() } else { format!(" at the start of the run, and {last} at its end") };
     let spare = if plan.shares_unused_flash() {
         "Garbage collection has the rest as spare space, beside over-provisioning "
