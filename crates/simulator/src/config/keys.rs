@@ -122,8 +122,6 @@ const IN_CLOSED_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names
     .otherwise("requests arrive at their own time");
 const IN_OPEN_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(false)))
     .otherwise("requests follow each other in a closed loop");
-const DIES_FAIL: Condition =
-    Condition::either_set("flash.fault.dies", "flash.fault.channels").otherwise("no die is to fail");
 const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besides_zones())
     .otherwise("segments have spare blocks of their own, zones.spare_blocks");
 const NOT_ZONED: Condition =
@@ -376,55 +374,6 @@ const FLASH: &[Parameter] = &[
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
-    Parameter::new(
-        "flash.fault.program",
-        Kind::Share { max: 1.0 },
-        "0%",
-        "Chance that a program fails (its block is given up).",
-    )
-    .circumstance(),
-    Parameter::new(
-        "flash.fault.erase",
-        Kind::Share { max: 1.0 },
-        "0%",
-        "Chance that an erase fails (its block is given up).",
-    )
-    .circumstance(),
-    Parameter::new(
-        "flash.fault.read",
-        Kind::Share { max: 1.0 },
-        "0%",
-        "Chance that a programmed page turns out uncorrectable; needs engine.contents = stamp.",
-    )
-    .circumstance(),
-    Parameter::optional(
-        "flash.fault.dies",
-        Kind::Text,
-        "Dies that fail for good during the measured run: their numbers, separated by commas, such as \"3\" or \"0,5\" \
-         (die 1 is behind channel 1 where there are several channels).",
-    )
-    .circumstance(),
-    Parameter::optional(
-        "flash.fault.channels",
-        Kind::Text,
-        "Channels all of whose dies fail for good, as flash.fault.dies.",
-    )
-    .circumstance(),
-    Parameter::new(
-        "flash.fault.dies_after",
-        Kind::Count { min: 0, max: u64::MAX },
-        "0",
-        "Requests of the measured run before those dies fail.",
-    )
-    .circumstance()
-    .only(DIES_FAIL),
-    Parameter::new(
-        "flash.fault.factory_bad",
-        Kind::Share { max: 0.5 },
-        "0%",
-        "Share of blocks that are bad from the start, drawn with engine.seed.",
-    )
-    .circumstance(),
 ];
 
 const WORKLOAD: &[Parameter] = &[
@@ -539,6 +488,7 @@ pub fn all_keys() -> Vec<Parameter> {
         vec![crate::scale::parameter()],
         crate::in_use::parameters(),
         FLASH.to_vec(),
+        super::fault_keys::FAULTS.to_vec(),
         crate::unit::parameters(),
         crate::errors::parameters(),
     ]

@@ -1,6 +1,7 @@
 //! Configuration: declared keys, files, overrides, and values checked before anything runs.
 
 mod error;
+mod fault_keys;
 mod file;
 pub(crate) mod keys;
 mod presets;
