@@ -85,15 +85,14 @@ fn two_shares_that_are_both_given_stand_as_they_are() {
 fn a_share_named_by_a_stack_is_said_as_well() {
     let text = "[drive]\nfill = \"50%\"\ncapacity = \"64MiB\"\n[flash]\nchannels = 4\n\
                 dies_per_channel = 1\n";
-    let requests = |settings: &[&str]| {
+    let shares = |settings: &[&str]| {
         let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
         let config = Config::from_text_with("own", text, &settings).unwrap();
-        let plan = Prepared::new(config, "uniform-write").unwrap();
-        let values = &plan.plan().config.values;
-        [values.real("drive.fill"), values.real("workload.footprint")].map(|share| (share * 100.0).round())
+        let prepared = Prepared::new(config, "uniform-write").unwrap();
+        ["drive.fill", "workload.footprint"].map(|key| prepared.plan().config.resolved[key].clone())
     };
-    assert_eq!(requests(&[]), [50.0, 50.0]);
-    assert_eq!(requests(&["workload.footprint=20%"]), [50.0, 20.0]);
+    assert_eq!(shares(&[]), ["50%", "50%"]);
+    assert_eq!(shares(&["workload.footprint=20%"]), ["50%", "20%"]);
 }
 
 #[test]
