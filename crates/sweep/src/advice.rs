@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 /// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between
 /// them.
 const BEND: f64 = 0.1;
+/// Beyond a knee the tail falls by no more than this part of the share by which it fell until there: where it falls on as
+/// before, paying more goes on being worth it.
+const FLATTER: f64 = 0.5;
 
 /// Where the tail stops falling for its price.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,8 +199,9 @@ impl Look<'_> {
         (!names.is_empty()).then(|| format!("For the same {}, it cannot be told from {}.", price.short, listed(&names)))
     }
 
-    /// The price from which on the tail falls least for what is paid more: the furthest below the straight line from
-    /// the first to the last.
+    /// The price from which on paying more shortens the tail much less. Of the prices beyond which the tail falls by at
+    /// most half the share by which it fell until there, the one that lies furthest below the straight line from the
+    /// first to the last.
     fn knee(&self, levels: &[(f64, usize)]) -> Option<Knee> {
         let (&(low, first), &(high, last)) = (levels.first()?, levels.last()?);
         let (start, end) = (self.tail(first).mean, self.tail(last).mean);
@@ -207,11 +211,17 @@ impl Look<'_> {
         let below = |(cost, at): (f64, usize)| {
             (start - (start - end) * (cost - low) / (high - low) - self.tail(at).mean) / (start - end)
         };
-        let inner = levels[1..levels.len() - 1].iter().copied();
-        let (bend, knee) = inner.map(|level| (below(level), level.1)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let turn = self.tail(knee);
-        (bend >= BEND && turn.is_below(self.tail(first)))
-            .then(|| Knee { at: [first, knee, last], falls: [1.0 - turn.mean / start, 1.0 - end / turn.mean] })
+        let falls = |at: usize| {
+            let turn = self.tail(at).mean;
+            [1.0 - turn / start, 1.0 - end / turn]
+        };
+        let is_bent = |level: &(f64, usize)| {
+            let [before, after] = falls(level.1);
+            after <= FLATTER * before && below(*level) >= BEND && self.tail(level.1).is_below(self.tail(first))
+        };
+        let inner = levels[1..levels.len() - 1].iter().copied().filter(is_bent);
+        let (_, knee) = inner.max_by(|a, b| below(*a).total_cmp(&below(*b)))?;
+        Some(Knee { at: [first, knee, last], falls: falls(knee) })
     }
 
     fn knee_words(&self, price: &Metric, levels: &[(f64, usize)], knee: Option<&Knee>) -> Option<String> {

@@ -319,6 +319,17 @@ pub(crate) mod tests {
         assert_eq!(advice.knee.map(|knee| knee.at), Some([0, 1, 3]));
     }
 
+    /// It was called a knee where the tail fell by 73 % before it and by 69 % after it.
+    #[test]
+    fn a_tail_that_falls_on_after_a_price_as_before_it_has_no_knee_there() {
+        let falling = advice([around(2000.0, 2.0), around(540.0, 2.0), around(400.0, 2.0), around(167.0, 2.0)]);
+        assert_eq!(falling.knee, None);
+        assert!(falling.text.ends_with("There is no knee between 7 % and 28 %."), "{}", falling.text);
+        // The furthest below the line is not the knee where the tail goes on falling from there.
+        let later = advice([around(2000.0, 2.0), around(540.0, 2.0), around(180.0, 2.0), around(167.0, 2.0)]);
+        assert_eq!(later.knee.map(|knee| knee.at), Some([0, 2, 3]));
+    }
+
     #[test]
     fn nothing_is_recommended_where_intervals_are_too_wide_or_there_is_no_tail() {
         let advice = advice([around(260.0, 50.0), around(250.0, 50.0), around(205.0, 50.0), around(201.0, 50.0)]);
