@@ -38,12 +38,17 @@ class Latency:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Latencies by operation."""
+    """Latencies by operation.
+
+    `unwritten_read` holds the reads that asked only for pages which were never written, or which were trimmed: the drive
+    answers them without flash, and `read` does not count them.
+    """
 
     read: Latency
     write: Latency
     trim: Latency
     flush: Latency
+    unwritten_read: Latency
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,30 @@ class Result:
 
     @property
     def waf(self) -> float | None:
-        """Write amplification: flash programs for a host page write, all causes; ``None`` without host writes."""
+        """Write amplification: bytes programmed for a byte that the host wrote, all causes, as the counters of a drive tell it.
+
+        ``None`` where the host wrote nothing, or too little to say anything (`waf_absent`).
+        """
         return self._outcome.waf
+
+    @property
+    def waf_pages(self) -> float | None:
+        """Write amplification by pages: pages programmed for a page that the host wrote. A write of a part of a page counts as a whole page."""
+        return self._outcome.waf_pages
+
+    @property
+    def waf_absent(self) -> str | None:
+        """Why there is no write amplification: ``"no writes"`` or ``"too few writes"``; ``None`` if there is one.
+
+        Too few writes are fewer than the spare flash holds, on a drive that was in use: collection then cleans up the state that the
+        drive began in.
+        """
+        return self.data["waf_absent"]  # type: ignore[no-any-return]
+
+    @property
+    def unwritten_read_share(self) -> float | None:
+        """Share of the reads that asked only for pages which hold nothing; ``None`` without reads."""
+        return self.data["unwritten_read_share"]  # type: ignore[no-any-return]
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -158,7 +185,7 @@ class Result:
 
     @property
     def waf_by_cause(self) -> dict[str, float | None]:
-        """Write amplification by cause: ``host``, ``gc``, ``merge`` and so on, and ``total``."""
+        """Write amplification in bytes by cause: ``host``, ``gc``, ``merge`` and so on, and ``total``; each ``None`` where there is none."""
         return self.data["waf"]  # type: ignore[no-any-return]
 
     @cached_property
@@ -213,7 +240,7 @@ class Result:
     def series(self) -> Table:
         """The run over time: at most 400 rows `interval_ns` apart, columns of ``float64``.
 
-        ``time_ns``, ``read_requests``, ``write_requests``, ``read_bytes``, ``write_bytes``, ``queue_depth``,
+        ``time_ns``, ``read_requests``, ``write_requests``, ``unwritten_read_requests``, ``read_bytes``, ``write_bytes``, ``queue_depth``,
         ``read_latency_mean_ns``, ``write_latency_mean_ns``, ``read_latency_max_ns``, ``write_latency_max_ns``, and flash
         programs by cause: ``host_programs``, ``gc_programs``, and so on for each cause.
         """
@@ -223,7 +250,7 @@ class Result:
     def histogram(self) -> Table:
         """Latencies: ``op``, ``latency_ns`` (the upper end of a bucket, ``uint64``) and ``requests`` in it (``uint64``)."""
         parts = [(op, np.frombuffer(ends, np.uint64), np.frombuffer(counts, np.uint64)) for op, ends, counts in self._outcome.histograms()]
-        ops = np.concatenate([np.full(len(ends), op, dtype="U5") for op, ends, _ in parts])
+        ops = np.concatenate([np.full(len(ends), op, dtype="U14") for op, ends, _ in parts])
         return Table({"op": ops, "latency_ns": np.concatenate([ends for _, ends, _ in parts]), "requests": np.concatenate([counts for *_, counts in parts])})
 
     @cached_property

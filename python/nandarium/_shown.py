@@ -29,20 +29,21 @@ def result(run: Result) -> str:
         run.status,
         f"{_html.count(run.requests)} requests in {_html.time(run.sim_ns)}",
         f"{_html.digits(run.iops)} IOPS" if run.iops is not None else "no time passed",
-        f"WAF {_html.digits(run.waf)}" if run.waf is not None else "nothing written",
+        f"WAF {_html.digits(run.waf)}" if run.waf is not None else f"no WAF: {run.waf_absent}",
         f"hash {run.hash}",
     ]
     head = ["latency", "requests", "mean", "p50", "p99", "p99.9", "max"]
-    each = [(op, getattr(run.latency, op)) for op in ("read", "write", "trim", "flush")]
+    names = {"read": "read", "write": "write", "trim": "trim", "flush": "flush", "unwritten_read": "read of unwritten pages"}
+    each = [(name, getattr(run.latency, op)) for op, name in names.items()]
     rows = [(op, _html.count(of.count), *map(_html.time, (of.mean, of.p50, of.p99, of.p999, of.max))) for op, of in each if of.count]
     waits = run.waiting.get("p99", {}).items()
     longest = sorted(((cause, ns) for cause, ns in waits if ns), key=lambda pair: -pair[1])[:6]
-    programs = [(cause, factor) for cause, factor in run.waf_by_cause.items() if cause != "total"]
+    programs = [(cause, factor) for cause, factor in run.waf_by_cause.items() if cause != "total" and factor]
     pictures = _html.side_by_side(
         slower({f"{op}s": _tail(run, op) for op in ("read", "write")}),
         _over_time(run),
         _html.bars("Mean wait of the slowest 1 %", longest, _html.time),
-        _html.bars("Programs for each page written", programs, _html.digits),
+        _html.bars("Bytes programmed for each byte written", programs, _html.digits),
     )
     return _html.card(f"{run.stack} under {run.workload}", facts, _html.table(head, rows), pictures, _html.notes(run.notes))
 
@@ -123,9 +124,9 @@ def slower(series: dict[str, Points], of: str = "requests") -> str:
 
 def _tail(run: Result, op: str) -> Points:
     """Latencies and the share of requests that took longer, 0 left out: it has no place on such an axis."""
-    buckets = run.data["latency_ns"][op]["histogram"] if getattr(run.latency, op).count else []
-    ends = np.array([end for end, _ in buckets], dtype=np.float64)
-    above = 1 - np.cumsum([number for _, number in buckets]) / max(sum(number for _, number in buckets), 1)
+    buckets = run.data["latency_ns"][op]["histogram"]
+    ends = np.array(buckets["latency_ns"], dtype=np.float64)
+    above = 1 - np.cumsum(buckets["requests"]) / max(sum(buckets["requests"]), 1)
     kept = (ends > 0) & (above > 1e-12)
     return _thinned(list(zip(ends[kept].tolist(), above[kept].tolist())))
 

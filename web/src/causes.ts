@@ -209,6 +209,13 @@ export function causeStyle(cause: string): CauseStyle {
   return STYLES[cause] ?? UNKNOWN;
 }
 
+/** Causes by which a drive makes room: of a workload that hardly writes, they come from what was written before it. */
+const CLEANING = new Set(["gc", "merge", "fold", "wear", "space"]);
+
+export function isCleaning(cause: string): boolean {
+  return CLEANING.has(cause);
+}
+
 /** Classes of an area in the colour of a cause: stripes are lighter below dark letters and darker below light ones. */
 export function stripes(cause: string): string {
   const { resource, ink } = causeStyle(cause);

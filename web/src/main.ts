@@ -1,21 +1,22 @@
+import { decoded, type RawResult } from "./decode";
 import { append, h, type Child } from "./dom";
 import { tabs } from "./parts/tabs";
 import { amplification } from "./sections/amplification";
 import { comparison } from "./sections/comparison";
 import { configuration, differences } from "./sections/configuration";
 import { figures } from "./sections/figures";
-import { header } from "./sections/header";
+import { header, noteList } from "./sections/header";
 import { heatmaps } from "./sections/heatmaps";
 import { latency, overlaidLatency } from "./sections/latency";
+import { lives } from "./sections/lives";
 import { memory } from "./sections/memory";
 import { worstOfAll } from "./sections/moment";
 import { opening } from "./sections/opening";
 import { microscope } from "./sections/requests";
-import { repetitions } from "./sections/repetitions";
 import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
 import { runLabel, whySlow } from "./sections/waiting";
-import type { Result, Run } from "./types";
+import type { Run } from "./types";
 
 const CONTENTS: readonly [id: string, label: string][] = [
   ["figures", "Key figures"],
@@ -66,16 +67,23 @@ function brand(text: string): HTMLElement {
   );
 }
 
-function page(results: readonly Result[]): Child[] {
-  const runs = results.map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
+/** What the program fills in. */
+interface Data {
+  results: RawResult[];
+  /** What is to be said of all runs together. */
+  notes?: string[];
+}
+
+function page({ results, notes = [] }: Data): Child[] {
+  const runs = results.map(decoded).map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
   const [only] = runs;
   if (!only) return [brand("report"), h("p", { class: "empty" }, "This report holds no result.")];
   if (runs.length === 1) return [brand("run report"), details(only)];
   return [
     brand(`comparison of ${runs.length} runs`),
     opening(runs),
+    lives(runs, notes) ?? noteList(notes, false),
     comparison(runs),
-    repetitions(runs),
     whySlow(runs),
     overlaidLatency(runs),
     worstOfAll(runs),
@@ -89,9 +97,8 @@ function page(results: readonly Result[]): Child[] {
 }
 
 const data = document.getElementById("results")?.textContent ?? "";
-const { results } = JSON.parse(data) as { results: Result[] };
 const root = document.getElementById("report");
 if (root) {
   root.replaceChildren();
-  append(root, page(results));
+  append(root, page(JSON.parse(data) as Data));
 }

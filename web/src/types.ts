@@ -1,6 +1,8 @@
-/** The result document, `nandarium.result/1`. Times are nanoseconds, sizes bytes; a ratio without a denominator arrives as null. */
+/** The result document, `nandarium.result/2`, with its lists written out (`decode.ts`). Times are nanoseconds, sizes bytes; a ratio without a denominator arrives as null. */
 
 export type Op = "read" | "write" | "trim" | "flush";
+/** Reads of pages that hold nothing are counted beside the operations of the host. */
+export type Operation = Op | "unwritten_read";
 export type Slice = "all" | "p99" | "p999";
 export type Num = number | null;
 
@@ -103,6 +105,8 @@ export interface Closeup {
   latency_ns: number;
   /** Null: causes are not recorded. */
   waited_ns: Causes | null;
+  /** The same by root cause; null also where an older program wrote it. */
+  waited_root_ns: Causes | null;
   cut_short: boolean;
   slices: {
     /** Index into the names of tracks. */
@@ -132,17 +136,24 @@ export interface Result {
   workload: { name: string; loop: "open" | "closed"; queue_depth: Num };
   status: string;
   config: Record<string, string>;
-  host: Record<Op, Traffic>;
+  host: Record<Operation, Traffic>;
+  /** Share of the reads that asked only for pages which hold nothing. */
+  unwritten_read_share: Num;
   iops: Num;
   bandwidth_bytes_per_s: { read: Num; write: Num };
-  latency_ns: Record<Op, Latency>;
+  latency_ns: Record<Operation, Latency>;
   waiting: Sliced<Causes>;
   waiting_root: Sliced<Causes>;
   waiting_by_op: Record<"read" | "write", OpWaiting>;
   service_ns: Sliced<Num>;
   flash: { reads: Causes; programs: Causes; erases: Causes };
+  /** Bytes of the blocks that were erased; older results do not have it. */
+  erased_bytes?: Num;
+  /** Write amplification in bytes, and by pages. */
   waf: Causes;
-  waf_bytes?: Num;
+  waf_pages: Causes;
+  /** Why there is none, in a few words. */
+  waf_absent: string | null;
   merges: { switch: Num; partial: Num; full: Num };
   cache: Record<string, { hits: Num; misses: Num; hit_ratio: Num }>;
   wear: { min: Num; mean: Num; max: Num; histogram: [number, number][] };
@@ -173,8 +184,11 @@ export interface Estimate {
   latest: Num;
 }
 
-/** What a comparison shows of `nandarium.life/1`. */
+/** What a comparison shows of `nandarium.life/2`. */
 export interface Life {
+  endurance: number;
+  scale: number;
+  capacity_bytes: number;
   tbw: Estimate;
   dwpd: Estimate;
   years: Estimate | null;

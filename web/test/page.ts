@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium, type BrowserContext, type Page } from "playwright-core";
 import type { Result } from "../src/types";
+import { encoded } from "./encode";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
@@ -64,11 +65,11 @@ export interface Opened {
   complaints: string[];
 }
 
-export async function writePage(folder: string, name: string, results: Result[]): Promise<string> {
+export async function writePage(folder: string, name: string, results: Result[], notes: string[] = []): Promise<string> {
   const [template, css, js] = await Promise.all(
     ["template.html", "report.css", "report.js"].map((file) => readFile(join("dist", file), "utf8")),
   );
-  const json = JSON.stringify({ results }).replaceAll("<", "\\u003c");
+  const json = JSON.stringify({ results: results.map(encoded), notes }).replaceAll("<", "\\u003c");
   const page = (template ?? "")
     .replace("<!--TITLE-->", () => "nandarium report")
     .replace("/*CSS*/", () => css ?? "")

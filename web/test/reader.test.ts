@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { CAUSES, causeStyle } from "../src/causes";
-import type { Life, Result } from "../src/types";
+import type { Causes, Life, Repeated, RepeatedFigure, Result } from "../src/types";
 import { Browser, MISSING, writePage, type Opened } from "./page";
 import { sample } from "./sample";
 
@@ -29,9 +29,9 @@ describe("a reader", { skip: MISSING }, () => {
   });
   after(() => browser?.close());
 
-  async function open(results: Result[], viewport: { width: number; height: number; scheme: "light" | "dark" } = DESK): Promise<Opened> {
+  async function open(results: Result[], viewport: { width: number; height: number; scheme: "light" | "dark" } = DESK, notes: string[] = []): Promise<Opened> {
     pages += 1;
-    return browser.open(await writePage(browser.folder, `reader-${pages}.html`, results), viewport);
+    return browser.open(await writePage(browser.folder, `reader-${pages}.html`, results, notes), viewport);
   }
 
   const page = (): Result => sample({ stack: "page", seed: 7, pressure: 1 });
@@ -159,23 +159,86 @@ describe("a reader", { skip: MISSING }, () => {
 
   test("sees how long each drive of a comparison lives, and what that costs", async () => {
     const life = (years: number, price: number): Life => ({
+      endurance: 3_000,
+      scale: 64,
+      capacity_bytes: 800e9,
       tbw: { earliest: years * 300, estimate: years * 365, latest: years * 400 },
       dwpd: { earliest: 0.9, estimate: 1, latest: 1.1 },
       years: { earliest: years * 0.8, estimate: years, latest: years * 1.1 },
       cost: { price, per_gb: price / 800, per_tb_written: { earliest: 2, estimate: price / (years * 365), latest: 1 } },
     });
-    const { page: shown } = await open([
-      { ...page(), life: life(5, 190) },
-      { ...dftl(), life: life(2, 140) },
-    ]);
-    const row = shown.locator("#compare-figures tbody tr").filter({ has: shown.locator("th", { hasText: /^Years until worn out$/ }) });
+    const untold = { ...sample({ stack: "tpftl", seed: 9, pressure: 1 }), life: null };
+    const notes = ["No life of tpftl: the average block was erased less than once.", "drive.scale = 64: a drive of 12.5 GB ran in place of one of about 800 GB."];
+    const { page: shown } = await open([{ ...page(), life: life(5, 190) }, { ...dftl(), life: life(2, 140) }, untold], DESK, notes);
+    const row = shown.locator("#compare-lives tbody tr").filter({ has: shown.locator("th", { hasText: /^Years until worn out$/ }) });
     const cells = (await row.locator("td").allTextContents()).map((text) => text.replace(/\s+/g, " "));
     assert.match(cells[0] ?? "", /^5.* \(4.* to 5\.5.*\)/);
     assert.match(cells[1] ?? "", /×0\.40? ▼ worse$/);
+    assert.equal(cells[2], "\u2013");
+    const told = plain(await shown.locator("#compare-lives").innerText());
+    for (const part of ["Price of a TB written", "Erases that a block survives", "3,000", "Simulated at 1 of", ...notes]) assert.ok(told.includes(part), `${part}: ${told}`);
+    const { y } = (await shown.locator("#compare-lives .notes").boundingBox())!;
+    assert.ok(y < DESK.height, `what limits the answers stands ${y} px down`);
     await shown.close();
     const { page: without } = await open([page(), dftl()]);
-    assert.equal(await without.locator("#compare-figures tbody th", { hasText: /^(Years|Price)/ }).count(), 0);
+    assert.equal(await without.locator("#compare-lives").count(), 0);
     await without.close();
+  });
+
+  test("is not told better or worse by single runs where repetitions cannot tell", async () => {
+    const figure = (metric: string, differs: RepeatedFigure["differs"], better: boolean | null): RepeatedFigure => ({
+      metric,
+      name: metric,
+      mean: 5,
+      half: 1,
+      shown: "5.0 \u00b1 1.0",
+      ratio: { low: 0.9, middle: 1.2, high: 1.6, shown: "1.20 (0.90 to 1.60)" },
+      differs,
+      better,
+    });
+    const repeated = (against: string | null, figures: RepeatedFigure[]): Repeated => ({ count: 5, against, figures, sentence: null });
+    const first = [figure("iops", null, null), figure("write_p99_ns", null, null)].map((one) => ({ ...one, ratio: null }));
+    const second = [figure("iops", "cannot be told", null), figure("write_p99_ns", "lower", true)];
+    const { page: shown } = await open([
+      { ...page(), repeated: repeated(null, first) },
+      { ...dftl(), repeated: repeated("page", second) },
+    ]);
+    const cell = async (label: string): Promise<string> => {
+      const row = shown.locator("#compare-figures tbody tr").filter({ has: shown.locator("th", { hasText: new RegExp(`^${label}$`) }) });
+      return plain(await row.locator("td").nth(1).textContent());
+    };
+    assert.equal(await cell("IOPS"), "5.0 \u00b1 1.0\u00d71.20 (0.90 to 1.60) cannot be told apart");
+    assert.match(await cell("Write latency p99"), /\u25bc better$/);
+    assert.match(await cell("Read bandwidth"), /\u00d71\.50$/, "a ratio of single runs is not judged");
+    const colours = await shown.locator("#compare-figures .better, #compare-figures .worse").allTextContents();
+    assert.equal(colours.length, 1, colours.join());
+    await shown.close();
+  });
+
+  test("sees no write amplification and no advice on it after too few writes", async () => {
+    const nothing = (causes: Causes): Causes => Object.fromEntries(Object.keys(causes).map((cause) => [cause, null]));
+    const few = { ...page(), waf: nothing(page().waf), waf_pages: nothing(page().waf_pages), waf_absent: "too few writes" };
+    few.waiting_root.p99 = { gc: 5e6 };
+    const { page: shown } = await open([few]);
+    const tile = plain(await shown.locator("#run-0-figures .tile", { hasText: "Write amplification" }).innerText());
+    assert.match(tile, /\u2013\s*too few writes/);
+    assert.equal(await shown.locator("[data-advice]").count(), 0);
+    assert.match(plain(await shown.locator(".run-header .advice").textContent()), /cleaned up the state that the drive began in/);
+    assert.ok(!/cost .* of programs/.test(plain(await shown.locator("#run-0-figures").textContent())));
+    await shown.close();
+    const { page: both } = await open([few, dftl()]);
+    const row = both.locator("#compare-figures tbody tr").filter({ has: both.locator("th", { hasText: /^WAF$/ }) });
+    assert.equal(await row.locator("td").first().textContent(), "\u2013, too few writes");
+    await both.close();
+  });
+
+  test("finds reads of unwritten pages as an operation of their own", async () => {
+    const { page: shown } = await open([page()]);
+    const latency = shown.locator("#run-0-latency");
+    assert.ok(await latency.locator("tbody th", { hasText: "read of unwritten pages" }).isVisible());
+    assert.match(plain(await latency.textContent()), /0\.09 % of the reads asked for pages that were never written, or trimmed/);
+    assert.ok(await shown.locator("#run-0-amplification tbody th", { hasText: "read of unwritten pages" }).isVisible());
+    await shown.close();
   });
 
   test("learns what a cause is by key, by touch and from a list", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
+import { decoded, type RawResult } from "../src/decode";
 import type { Result } from "../src/types";
 import { Browser, MISSING, writePage, type Viewport } from "./page";
 import { emptySample, sample } from "./sample";
@@ -41,8 +42,8 @@ async function cases(): Promise<Case[]> {
   const { REPORT_HTML: html, REPORT_JSON: json } = process.env;
   if (html) {
     assert.ok(json, "REPORT_HTML needs REPORT_JSON, the results the page was made from");
-    const parsed = JSON.parse(await readFile(json, "utf8")) as Result | { results: Result[] };
-    return [{ name: html, file: html, results: "results" in parsed ? parsed.results : [parsed] }];
+    const parsed = JSON.parse(await readFile(json, "utf8")) as RawResult | { results: RawResult[] };
+    return [{ name: html, file: html, results: ("results" in parsed ? parsed.results : [parsed]).map(decoded) }];
   }
   const page = sample({ stack: "page", seed: 7, pressure: 1 });
   const dftl = sample({ stack: "dftl", seed: 8, pressure: 0.5, status: "drive-full" });

@@ -80,6 +80,16 @@ describe("requests under the microscope", { skip: MISSING }, () => {
     assert.ok(isSeen, "the section has come into view");
   });
 
+  test("a request that waited behind host commands behind gc is said to have waited for gc", async () => {
+    const behind = { ...closeup("read", 4_000_000, "slowest", true), waited_ns: { host: 3_600_000 }, waited_root_ns: { gc: 3_600_000 } };
+    const run = { ...result(), closeups: { ...result().closeups!, requests: [behind] } };
+    const { page, complaints } = await browser.open(await writePage(browser.folder, "behind.html", [run]), { width: 1200, height: 900, scheme: "light" });
+    assert.equal(((await page.textContent(".request-why")) ?? "").replaceAll("\u202f", " "), "90 % gc");
+    assert.match((await page.textContent(".request-picture .lead")) ?? "", /waited 3\.60\u202fms for gc; .*directly before it was mostly host \(3\.60\u202fms\)/);
+    assert.deepEqual(complaints, []);
+    await page.close();
+  });
+
   test("a request without commands says so", async () => {
     const { page } = opened;
     await page.check("#run-0-requests input[value=write]", { force: true });

@@ -1,5 +1,5 @@
 /** Synthetic results with the shape of real ones: seeded, so that every run of the tests renders the same pages. */
-import type { BlockMap, Causes, Closeup, Closeups, Latency, Op, Result, Sliced } from "../src/types";
+import type { BlockMap, Causes, Closeup, Closeups, Latency, Op, Operation, Result, Sliced } from "../src/types";
 
 /** Mulberry32. */
 function stream(seed: number): () => number {
@@ -71,7 +71,7 @@ export function closeup(op: Op, latency: number, role: Closeup["role"], waits: b
       }
     : { track: [0], begin_ns: [0], ns: [latency], work: [op === "read" ? "read" : "program"], cause: ["host"], pages: [1], own: [true] };
   const waited: Causes = waits ? { host: latency / 2, gc: latency / 2 - own } : {};
-  return { role, op, byte: 4096, bytes: 8192, arrival_ns: 1_000_000, latency_ns: latency, waited_ns: waited, cut_short: false, slices };
+  return { role, op, byte: 4096, bytes: 8192, arrival_ns: 1_000_000, latency_ns: latency, waited_ns: waited, waited_root_ns: waited, cut_short: false, slices };
 }
 
 /** Requests of both operations: three of the slowest, a typical one, and one between. */
@@ -127,7 +127,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       cell % addresses < hot ? Math.round(400 * random() ** 2) : random() < 0.3 ? Math.round(12 * random()) : 0,
     );
   return {
-    schema: "nandarium.result/1",
+    schema: "nandarium.result/2",
     hash: `9f3c1a77e04b${seed.toString(16).padStart(4, "0")}`,
     seed,
     wall_s: 1.8342,
@@ -162,7 +162,8 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       "workload.request_size": "4KiB",
       "workload.seed": String(seed),
     },
-    host: { read: op(1_340_000), write: op(writes), trim: op(211), flush: { requests: 0, pages: 0, bytes: 0 } },
+    host: { read: op(1_340_000), write: op(writes), trim: op(211), flush: { requests: 0, pages: 0, bytes: 0 }, unwritten_read: op(1_200) },
+    unwritten_read_share: 1_200 / 1_341_200,
     iops: 223_368.5 / (0.5 + pressure),
     bandwidth_bytes_per_s: { read: 457_386_666.7 / (0.5 + pressure), write: 457_458_688 / (0.5 + pressure) },
     latency_ns: {
@@ -170,6 +171,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       write: latencyOf(random, writes, 214_000, 9_800_000 * pressure),
       trim: latencyOf(random, 211, 2_000, 0),
       flush: latencyOf(random, 0, 0, 0),
+      unwritten_read: { ...noLatency(), count: 1_200, mean: 0, p50: 0, p90: 0, p99: 0, max: 0, histogram: [[0, 1_200]] },
     },
     waiting: direct,
     waiting_root: root,
@@ -186,7 +188,10 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       programs: { host: hostPrograms, gc: gcPrograms, mapping: 11_800, metadata: 290, total },
       erases: { gc: Math.round(total / 256), total: Math.round(total / 256) },
     },
-    waf: { host: 1, gc: gcPrograms / writes, mapping: 11_800 / writes, metadata: 290 / writes, total: total / writes },
+    erased_bytes: Math.round(total / 256) * 256 * 4096,
+    waf: { host: 1.5, gc: (1.5 * gcPrograms) / writes, mapping: (1.5 * 11_800) / writes, metadata: (1.5 * 290) / writes, total: (1.5 * total) / writes },
+    waf_pages: { host: 1, gc: gcPrograms / writes, mapping: 11_800 / writes, metadata: 290 / writes, total: total / writes },
+    waf_absent: null,
     merges: { switch: 0, partial: 0, full: 0 },
     cache: { "ftl.map": { hits: 2_610_002, misses: 70_420, hit_ratio: 0.97373 } },
     wear: { min: 14, mean: 28.4, max: 52, histogram: [...wear].sort((a, b) => a[0] - b[0]) },
@@ -244,7 +249,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
 
 /** A run that ended before its first request: every list empty, every ratio without a denominator. */
 export function emptySample(): Result {
-  const ops = <T>(make: () => T): Record<Op, T> => ({ read: make(), write: make(), trim: make(), flush: make() });
+  const ops = <T>(make: () => T): Record<Operation, T> => ({ read: make(), write: make(), trim: make(), flush: make(), unwritten_read: make() });
   const nothing = (): Sliced<Causes> => ({ all: {}, p99: {}, p999: {} });
   return {
     ...sample({ stack: "page", seed: 1, pressure: 1, status: "interrupted" }),
@@ -255,6 +260,7 @@ export function emptySample(): Result {
     iops: 0,
     config: {},
     host: ops(() => ({ requests: 0, pages: 0, bytes: 0 })),
+    unwritten_read_share: null,
     bandwidth_bytes_per_s: { read: 0, write: 0 },
     latency_ns: ops(noLatency),
     waiting: nothing(),
@@ -262,7 +268,10 @@ export function emptySample(): Result {
     waiting_by_op: { read: { direct: nothing(), root: nothing() }, write: { direct: nothing(), root: nothing() } },
     service_ns: { all: 0, p99: 0, p999: 0 },
     flash: { reads: { total: 0 }, programs: { total: 0 }, erases: { total: 0 } },
+    erased_bytes: 0,
     waf: { total: null },
+    waf_pages: { total: null },
+    waf_absent: "no writes",
     cache: {},
     wear: { min: 0, mean: 0, max: 0, histogram: [] },
     ram_bytes: {},

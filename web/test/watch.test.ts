@@ -120,7 +120,7 @@ test("numbers move under a load, and afterwards are those of ctl stats", async (
   const { smart_log: log } = ctl("live");
   await until("the last request is shown", async () => (await value(page, "requests.write.requests")) === stats.requests.write.requests);
   const wanted: Record<string, number> = {
-    "waf_bytes": stats.waf_bytes,
+    "waf": stats.waf,
     "smart.lifetime.most_erases": lifetime.most_erases,
     "smart.lifetime.least_erases": lifetime.least_erases,
     "smart_log.percent_used": log.percent_used,
@@ -130,7 +130,7 @@ test("numbers move under a load, and afterwards are those of ctl stats", async (
     for (const key of ["requests", "bytes", "failed"]) wanted[`requests.${op}.${key}`] = stats.requests[op][key];
     for (const key of ["mean", "p50", "p99", "p999", "max"]) wanted[`latency_ns.${op}.${key}`] = stats.latency_ns[op][key];
   }
-  assert.ok(stats.requests.write.requests > 1000 && stats.requests.read.requests > 300 && stats.waf_bytes > 1);
+  assert.ok(stats.requests.write.requests > 1000 && stats.requests.read.requests > 300 && stats.waf > 1);
   for (const [key, number] of Object.entries(wanted)) {
     const shown = await value(page, key);
     assert.ok(shown !== null && Math.abs(shown - number) <= Math.abs(number) * 1e-9, `${key}: the page says ${shown}, the drive ${number}`);

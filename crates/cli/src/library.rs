@@ -33,7 +33,7 @@ pub fn text(results: &[RunResult]) -> String {
         [result] => table::result(result),
         several => {
             let several: Vec<&RunResult> = several.iter().collect();
-            table::comparison(&several, &[], &results::without_effect(&several))
+            table::comparison(&several, &[], None, &results::without_effect(&several))
         }
     }
 }
@@ -49,7 +49,7 @@ pub fn pretty(document: &Value) -> String {
 /// A file cannot be written; the text names it.
 pub fn write_folder(folder: &Path, document: &Value) -> Result<(), String> {
     results::write(folder, document)
-        .and_then(|()| results::write_page(&folder.join("report.html"), std::slice::from_ref(document)))
+        .and_then(|()| results::write_page(&folder.join("report.html"), std::slice::from_ref(document), &[]))
         .map_err(|failure| failure.message)
 }
 
@@ -58,7 +58,7 @@ pub fn write_folder(folder: &Path, document: &Value) -> Result<(), String> {
 /// # Errors
 /// The file cannot be written; the text names it.
 pub fn write_page(path: &Path, documents: &[Value]) -> Result<(), String> {
-    results::write_page(path, documents).map_err(|failure| failure.message)
+    results::write_page(path, documents, &[]).map_err(|failure| failure.message)
 }
 
 /// Where preconditioned states are kept: in `folder`, or the user's cache folder, if there is one.

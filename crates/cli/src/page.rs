@@ -6,10 +6,10 @@ const TEMPLATE: &str = include_str!("../../../web/dist/template.html");
 const CSS: &str = include_str!("../../../web/dist/report.css");
 const JS: &str = include_str!("../../../web/dist/report.js");
 
-/// The page for these results, self-contained.
-pub fn render(title: &str, results: &[Value]) -> String {
+/// The page for these results, self-contained. `notes`: what is to be said of all of them together.
+pub fn render(title: &str, results: &[Value], notes: &[String]) -> String {
     // `<` would end the script element that holds the data.
-    let data = json!({ "results": results }).to_string().replace('<', "\\u003c");
+    let data = json!({ "results": results, "notes": notes }).to_string().replace('<', "\\u003c");
     fill(TEMPLATE, &[("<!--TITLE-->", &escape(title)), ("/*CSS*/", CSS), ("/*JS*/", JS), ("/*RESULTS*/", &data)])
 }
 
@@ -62,9 +62,13 @@ mod tests {
 
     #[test]
     fn data_cannot_break_out_of_its_element_or_be_taken_for_a_placeholder() {
-        let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})]);
+        let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})], &["</script>".to_owned()]);
         assert!(page.contains("<title>&lt;b&gt; &amp; co</title>"));
-        assert!(page.contains(r#"{"results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]}"#));
+        assert!(
+            page.contains(
+                r#"{"notes":["\u003c/script>"],"results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]}"#
+            )
+        );
         assert_eq!(page.matches(JS).count(), 1);
     }
 }

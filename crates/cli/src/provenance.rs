@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::panics;
-use metrics::{Asked, Provenance, SCHEMA, SourceFile};
+use metrics::{Asked, Provenance, SourceFile};
 use serde_json::Value;
 use simulator::config::{all_keys, find_key, stack_parts};
 use simulator::session::is_trace;
@@ -59,12 +59,12 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
     let document: Value = serde_json::from_str(&text)
         .map_err(|error| wrong(&format!("it is no JSON ({error}); give the result.json of `nandarium run --out`")))?;
-    if document["schema"] != SCHEMA {
-        return Err(wrong(
+    let document = metrics::result_of_today(document).ok_or_else(|| {
+        wrong(
             "it is not the result of one run; give the result.json of `nandarium run --out`, or one of those below a \
              comparison's folder",
-        ));
-    }
+        )
+    })?;
     let provenance: Option<Provenance> = serde_json::from_value(document["provenance"].clone()).unwrap_or_default();
     let provenance = provenance.ok_or_else(|| {
         wrong(

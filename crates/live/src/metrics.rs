@@ -244,7 +244,7 @@ impl Sheet<'_, '_> {
             self.family(MetricType::Counter, name, unit.as_ref(), help, rows)?;
         }
         let help = "Bytes programmed for each byte that clients wrote, since the server began";
-        self.gauge("write_amplification", Some(&ratio()), help, ("/waf_bytes", 1.0))
+        self.gauge("write_amplification", Some(&ratio()), help, ("/waf", 1.0))
     }
 
     fn blocks(&mut self) -> fmt::Result {
@@ -327,7 +327,7 @@ mod tests {
             "latency_ns": {"read": {"count": 4, "sum": 3_012_000.0, "histogram": [[999, 1], [1_007, 1], [10_000, 1],
                 [20_000_000_000_u64, 1]]}},
             "waiting_ns": {"read": {"service": 5e8, "gc": 1e9}, "write": null},
-            "flash": {"programs": {"host": 2, "gc": 1, "total": 3}}, "page_bytes": 100, "waf_bytes": null,
+            "flash": {"programs": {"host": 2, "gc": 1, "total": 3}}, "page_bytes": 100, "waf": null,
         }))
     }
 

@@ -1,6 +1,7 @@
 //! What a run measured: histograms, waiting times, time series, and the shape of `result.json`.
 //! No printing, no clock.
 
+mod earlier;
 mod histogram;
 mod latency;
 mod life_report;
@@ -9,10 +10,14 @@ mod provenance;
 mod report;
 mod series;
 
+pub use earlier::result_of_today;
 pub use histogram::{Histogram, PERCENTILES, needed};
 pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};
-pub use report::{CAUSES_KEY, OpTotals, RunResult, SCHEMA, Status, block_maps, is_caution, records_causes};
+pub use report::{
+    CAUSES_KEY, NoWaf, OpTotals, RunResult, SCHEMA, Status, UNWRITTEN, Unwritten, block_maps, is_caution,
+    records_causes,
+};
 pub use series::{AddressMap, Sample, Series};

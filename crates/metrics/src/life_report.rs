@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use units::HostOp;
 
 /// Version of the JSON form.
-pub const LIFE_SCHEMA: &str = "nandarium.life/1";
+pub const LIFE_SCHEMA: &str = "nandarium.life/2";
 /// Bytes of a terabyte and a gigabyte: decimal, as data sheets have them.
 const TB: f64 = 1e12;
 const GB: f64 = 1e9;
@@ -249,7 +249,7 @@ impl LifeReport {
     /// The JSON form.
     pub fn to_json(&self) -> Value {
         let result = &self.result;
-        let waf = result.to_json()["waf"].clone();
+        let document = result.to_json();
         json!({
             "schema": LIFE_SCHEMA,
             "hash": format!("{:016x}", result.hash),
@@ -276,8 +276,9 @@ impl LifeReport {
                 "rate_error": self.life.pace.error,
                 "spare_blocks": self.life.spare_blocks,
             },
-            "waf": waf,
-            "waf_bytes": result.waf_bytes(),
+            "waf": document["waf"],
+            "waf_pages": document["waf_pages"],
+            "waf_absent": document["waf_absent"],
             "tbw": range(self.tbw()),
             "tbw_even_wear": self.life.even_bytes * self.scale() / TB,
             "warranty_days": self.terms.warranty_days,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use units::{CAUSES, DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 
 /// Version of the JSON form.
-pub const SCHEMA: &str = "nandarium.result/1";
+pub const SCHEMA: &str = "nandarium.result/2";
 
 /// The key of whether a run records what requests wait for.
 pub const CAUSES_KEY: &str = "engine.causes";
@@ -52,6 +52,37 @@ pub struct OpTotals {
     pub failed: u64,
 }
 
+/// Name of reads that asked only for pages which hold nothing, where operations are named.
+pub const UNWRITTEN: &str = "unwritten_read";
+
+/// Requests that are counted beside the operations of [`HostOp`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Unwritten {
+    /// Reads all of whose pages were never written, or trimmed since: the drive answers them without flash.
+    pub totals: OpTotals,
+    /// Their latencies, which are in no percentile of reads.
+    pub latency: LatencyRecorder,
+}
+
+/// Why a run has no write amplification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoWaf {
+    /// The host wrote nothing.
+    NoWrites,
+    /// The host wrote less than the spare flash holds: collection cleaned up after the preconditioning.
+    TooFewWrites,
+}
+
+impl NoWaf {
+    /// The name in `result.json`, which people read as well.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NoWaf::NoWrites => "no writes",
+            NoWaf::TooFewWrites => "too few writes",
+        }
+    }
+}
+
 /// Whether a note says what was chosen for a run, or why its numbers may mislead: several runs together tell it once.
 pub fn is_caution(note: &str) -> bool {
     ["drive.", "The ", "Only ", "Hardly ", "No "].iter().any(|begin| note.starts_with(begin))
@@ -83,6 +114,10 @@ pub struct RunResult {
     pub host: [OpTotals; 4],
     /// Latencies by kind, same index.
     pub latency: Vec<LatencyRecorder>,
+    /// Reads of pages that hold nothing, which `host` and `latency` do not count.
+    pub unwritten: Unwritten,
+    /// Why there is no write amplification; `None`: there is one.
+    pub no_waf: Option<NoWaf>,
     /// Flash reads, programs and erases by cause.
     pub flash: [[u64; DIE_CAUSES]; 3],
     /// Switch, partial and full merges.
@@ -120,21 +155,45 @@ pub struct RunResult {
 impl RunResult {
     /// Requests completed.
     pub fn requests(&self) -> u64 {
-        self.host.iter().map(|op| op.requests).sum()
+        self.host.iter().map(|op| op.requests).sum::<u64>() + self.unwritten.totals.requests
     }
 
-    /// Flash programs for a host page write, all causes; `None` without host writes.
+    /// Bytes of the blocks that were erased, all causes: drives with blocks of other sizes can be compared by it.
+    pub fn erased_bytes(&self) -> u64 {
+        self.flash[2].iter().sum::<u64>() * u64::from(self.shape.0) * self.page_bytes
+    }
+
+    /// Share of the reads that asked only for pages which hold nothing; `None` without reads.
+    pub fn unwritten_share(&self) -> Option<f64> {
+        let unwritten = self.unwritten.totals.requests;
+        let reads = self.host[HostOp::Read.index()].requests + unwritten;
+        (reads > 0).then(|| unwritten as f64 / reads as f64)
+    }
+
+    /// Write amplification: bytes programmed for a byte that the host wrote, all causes, as the counters of a drive
+    /// tell it; `None` where it says nothing ([`RunResult::no_waf`]).
     pub fn waf(&self) -> Option<f64> {
-        let pages = self.host[HostOp::Write.index()].pages;
-        (pages > 0).then(|| self.flash[1].iter().sum::<u64>() as f64 / pages as f64)
+        self.waf_of(self.flash[1].iter().sum())
     }
 
-    /// Bytes programmed for a byte that the host wrote, all causes, as a drive's own counters tell it; `None` without
-    /// host writes.
-    pub fn waf_bytes(&self) -> Option<f64> {
+    /// The part of write amplification that so many programs make.
+    pub fn waf_of(&self, programs: u64) -> Option<f64> {
         let bytes = self.host[HostOp::Write.index()].bytes;
-        let programmed = self.flash[1].iter().sum::<u64>() * self.page_bytes;
-        (bytes > 0).then(|| programmed as f64 / bytes as f64)
+        self.amplification(programs * self.page_bytes, bytes)
+    }
+
+    /// Write amplification by pages: pages programmed for a page that the host wrote, all causes. A request that writes a
+    /// part of a page counts as the whole page. Where requests are whole aligned pages it equals [`RunResult::waf`].
+    pub fn waf_pages(&self) -> Option<f64> {
+        self.waf_pages_of(self.flash[1].iter().sum())
+    }
+
+    fn waf_pages_of(&self, programs: u64) -> Option<f64> {
+        self.amplification(programs, self.host[HostOp::Write.index()].pages)
+    }
+
+    fn amplification(&self, programmed: u64, written: u64) -> Option<f64> {
+        (self.no_waf.is_none() && written > 0).then(|| programmed as f64 / written as f64)
     }
 
     /// Requests completed in a simulated second; `None` when no time passed.
@@ -159,19 +218,22 @@ impl RunResult {
         both
     }
 
+    /// Every operation with its name, its requests and their latencies; reads of pages that hold nothing come last.
+    pub fn operations(&self) -> impl Iterator<Item = (&'static str, &OpTotals, &LatencyRecorder)> {
+        let own = HostOp::ALL.into_iter().map(|op| (op.name(), &self.host[op.index()], &self.latency[op.index()]));
+        own.chain([(UNWRITTEN, &self.unwritten.totals, &self.unwritten.latency)])
+    }
+
     /// The JSON form.
     pub fn to_json(&self) -> Value {
         let both = self.reads_and_writes();
         let by_op = |name: HostOp| waits_of(&self.latency[name.index()], self.has_causes());
         let mut host = Map::new();
         let mut latency = Map::new();
-        for op in HostOp::ALL {
-            let OpTotals { requests, pages, bytes, failed } = self.host[op.index()];
-            host.insert(
-                op.name().into(),
-                json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}),
-            );
-            latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
+        for (name, totals, recorder) in self.operations() {
+            let OpTotals { requests, pages, bytes, failed } = *totals;
+            host.insert(name.into(), json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}));
+            latency.insert(name.into(), latency_json(recorder, self.sim_ns > 0));
         }
         let both = waits_of(&both, self.has_causes());
         let ram_bytes = self.ram_bytes.iter().map(|(name, bytes)| (name.clone(), json!(bytes)));
@@ -194,6 +256,7 @@ impl RunResult {
             "config_unused": self.unused,
             "provenance": self.provenance,
             "host": host,
+            "unwritten_read_share": self.unwritten_share(),
             "iops": self.iops(),
             "bandwidth_bytes_per_s": {"read": self.bandwidth(HostOp::Read), "write": self.bandwidth(HostOp::Write)},
             "latency_ns": latency,
@@ -203,8 +266,10 @@ impl RunResult {
             "service_ns": both["service_ns"],
             "waiting_by_op": {"read": by_op(HostOp::Read), "write": by_op(HostOp::Write)},
             "flash": self.flash_json(),
-            "waf": self.waf_json(),
-            "waf_bytes": self.waf_bytes(),
+            "erased_bytes": self.erased_bytes(),
+            "waf": self.by_cause_of_programs(|programs| self.waf_of(programs)),
+            "waf_pages": self.by_cause_of_programs(|programs| self.waf_pages_of(programs)),
+            "waf_absent": self.no_waf.map(NoWaf::name),
             "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
             "cache": self.cache_json(),
             "wear": self.wear_json(),
@@ -224,10 +289,9 @@ impl RunResult {
         Value::Object(flash)
     }
 
-    fn waf_json(&self) -> Value {
-        let pages = self.host[HostOp::Write.index()].pages;
-        let share = |programs: u64| if pages == 0 { Value::Null } else { json!(programs as f64 / pages as f64) };
-        by_cause(|cause| share(self.flash[1][cause]), share(self.flash[1].iter().sum()))
+    fn by_cause_of_programs(&self, value: impl Fn(u64) -> Option<f64>) -> Value {
+        let programs = &self.flash[1];
+        by_cause(|cause| json!(value(programs[cause])), json!(value(programs.iter().sum())))
     }
 
     fn cache_json(&self) -> Value {
@@ -250,46 +314,59 @@ impl RunResult {
             "mean": (!histogram.is_empty()).then_some(sum / blocks),
             "max": histogram.keys().next_back(),
             "bad_blocks": self.erases.iter().filter(|erases| erases.is_none()).count(),
-            "histogram": histogram.into_iter().collect::<Vec<_>>(),
+            "histogram": {
+                "erases": histogram.keys().collect::<Vec<_>>(),
+                "blocks": histogram.values().collect::<Vec<_>>(),
+            },
         })
     }
 
     fn series_json(&self) -> Value {
-        let (interval, samples) = &self.series;
-        // Where no time is counted nothing has a place in it.
-        let samples = if self.sim_ns == 0 { &[] } else { samples.as_slice() };
+        let columns: Map<String, Value> =
+            self.series_columns().into_iter().map(|(name, column)| (name, column_json(&column))).collect();
+        json!({"interval_ns": self.series.0, "intervals": self.intervals().len(), "columns": columns})
+    }
+
+    /// Samples over time. Where no time is counted nothing has a place in it.
+    fn intervals(&self) -> &[Sample] {
+        if self.sim_ns == 0 { &[] } else { &self.series.1 }
+    }
+
+    /// The run over time: columns of one length by name; `None` where there is no such value.
+    pub fn series_columns(&self) -> Vec<(String, Vec<Option<f64>>)> {
+        let (interval, samples) = (self.series.0, self.intervals());
         // The last interval ends with the run.
-        let covered = |index: usize| (*interval).min(self.sim_ns.saturating_sub(index as u64 * *interval)).max(1);
-        let column = |value: &dyn Fn(usize, &Sample) -> f64| -> Vec<f64> {
-            samples.iter().enumerate().map(|(index, sample)| value(index, sample)).collect()
+        let covered = |index: usize| interval.min(self.sim_ns.saturating_sub(index as u64 * interval)).max(1);
+        let column = |value: &dyn Fn(usize, &Sample) -> f64| -> Vec<Option<f64>> {
+            samples.iter().enumerate().map(|(index, sample)| Some(value(index, sample))).collect()
         };
         // In an interval without requests of a kind there is no latency of it.
         let latency = |op: usize, value: &dyn Fn(&Sample) -> f64| -> Vec<Option<f64>> {
             samples.iter().map(|sample| (sample.requests[op] > 0).then(|| value(sample))).collect()
         };
         let mean = |sample: &Sample, op: usize| sample.latency_sum[op] as f64 / sample.requests[op] as f64;
-        let mut columns = json!({
-            "time_ns": column(&|index, _| index as f64 * *interval as f64),
-            "read_requests": column(&|_, s| s.requests[0] as f64),
-            "write_requests": column(&|_, s| s.requests[1] as f64),
-            "read_bytes": column(&|_, s| s.bytes[0] as f64),
-            "write_bytes": column(&|_, s| s.bytes[1] as f64),
-            "queue_depth": column(&|index, s| s.occupancy as f64 / covered(index) as f64),
-            "read_latency_mean_ns": latency(0, &|s| mean(s, 0)),
-            "write_latency_mean_ns": latency(1, &|s| mean(s, 1)),
-            "read_latency_max_ns": latency(0, &|s| s.latency_max[0] as f64),
-            "write_latency_max_ns": latency(1, &|s| s.latency_max[1] as f64),
-        });
-        for cause in CAUSES {
-            columns[format!("{}_programs", cause.name())] = json!(column(&|_, s| s.programs[cause.index()] as f64));
-        }
+        let mut columns = vec![
+            ("time_ns".to_owned(), column(&|index, _| (index as u64 * interval) as f64)),
+            ("read_requests".to_owned(), column(&|_, s| s.requests[0] as f64)),
+            ("write_requests".to_owned(), column(&|_, s| s.requests[1] as f64)),
+            (format!("{UNWRITTEN}_requests"), column(&|_, s| s.unwritten as f64)),
+            ("read_bytes".to_owned(), column(&|_, s| s.bytes[0] as f64)),
+            ("write_bytes".to_owned(), column(&|_, s| s.bytes[1] as f64)),
+            ("queue_depth".to_owned(), column(&|index, s| s.occupancy as f64 / covered(index) as f64)),
+            ("read_latency_mean_ns".to_owned(), latency(0, &|s| mean(s, 0))),
+            ("write_latency_mean_ns".to_owned(), latency(1, &|s| mean(s, 1))),
+            ("read_latency_max_ns".to_owned(), latency(0, &|s| s.latency_max[0] as f64)),
+            ("write_latency_max_ns".to_owned(), latency(1, &|s| s.latency_max[1] as f64)),
+        ];
+        columns.extend(CAUSES.iter().map(|cause| {
+            (format!("{}_programs", cause.name()), column(&|_, sample| sample.programs[cause.index()] as f64))
+        }));
         let has_causes = self.has_causes();
-        for kind in 0..WAIT_KINDS {
-            let waited: Vec<_> =
-                samples.iter().map(|sample| has_causes.then_some(sample.waited[kind] as f64)).collect();
-            columns[format!("{}_wait_ns", Wait::name_at(kind))] = json!(waited);
-        }
-        json!({"interval_ns": interval, "columns": columns})
+        columns.extend((0..WAIT_KINDS).map(|kind| {
+            let waited = samples.iter().map(|sample| has_causes.then_some(sample.waited[kind] as f64));
+            (format!("{}_wait_ns", Wait::name_at(kind)), waited.collect())
+        }));
+        columns
     }
 
     fn heatmaps_json(&self) -> Value {
@@ -303,8 +380,8 @@ impl RunResult {
                 "address_bins": self.addresses.bins,
                 "requests_per_row": self.addresses.requests_per_row,
                 "sectors_per_bin": self.addresses.sectors_per_bin,
-                "reads": self.addresses.counts(0),
-                "writes": self.addresses.counts(1),
+                "reads": without_zeros(&self.addresses.counts(0)),
+                "writes": without_zeros(&self.addresses.counts(1)),
             },
         })
     }
@@ -344,7 +421,36 @@ fn block_map(values: &[Option<f64>], blocks_per_die: u32, most: usize) -> Value 
         })
         .collect();
     let rows = values.len() / per_row;
+    let cells: Vec<Value> = cells.into_iter().map(|cell| cell.map_or(Value::Null, short)).collect();
     json!({"rows": rows, "columns": columns, "values": cells, "row_label": "die", "column_label": "block"})
+}
+
+/// A number with three decimals at most: no picture shows more, and sixteen digits a cell make a file four times as
+/// large.
+fn short(value: f64) -> Value {
+    let rounded = (value * 1e3).round() / 1e3;
+    if rounded.fract() == 0.0 && rounded.abs() < 9e15 { json!(rounded as i64) } else { json!(rounded) }
+}
+
+/// A column of a series: one value where all intervals have the same, otherwise all of them.
+fn column_json(values: &[Option<f64>]) -> Value {
+    let told = |value: &Option<f64>| value.map_or(Value::Null, short);
+    match values.split_first() {
+        Some((first, rest)) if rest.iter().all(|value| value == first) => told(first),
+        _ => values.iter().map(told).collect(),
+    }
+}
+
+/// Counts in which a number below zero stands for so many zeros.
+fn without_zeros(counts: &[u32]) -> Vec<i64> {
+    let mut written: Vec<i64> = Vec::new();
+    for count in counts {
+        match written.last_mut() {
+            Some(zeros) if *count == 0 && *zeros < 0 => *zeros -= 1,
+            _ => written.push(if *count == 0 { -1 } else { i64::from(*count) }),
+        }
+    }
+    written
 }
 
 fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {
@@ -362,8 +468,8 @@ fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     let histogram = recorder.histogram();
     let known = Latencies::of(histogram).filter(|_| is_timed);
     let percentile = |of: fn(&Latencies) -> Option<Nanos>| known.as_ref().and_then(of);
-    let buckets: Vec<_> =
-        histogram.filled().map(|(b, count)| json!([crate::Histogram::upper(b).min(histogram.max()), count])).collect();
+    let (ends, counts): (Vec<u64>, Vec<u64>) =
+        histogram.filled().map(|(b, count)| (crate::Histogram::upper(b).min(histogram.max()), count)).unzip();
     json!({
         "count": histogram.count(),
         "mean": known.map(|of| of.mean),
@@ -373,7 +479,7 @@ fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
         "p999": percentile(|of| of.p999),
         "p9999": percentile(|of| of.p9999),
         "max": known.map(|of| of.max),
-        "histogram": buckets,
+        "histogram": {"latency_ns": ends, "requests": counts},
     })
 }
 

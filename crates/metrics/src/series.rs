@@ -14,6 +14,8 @@ const FIRST_INTERVAL: Nanos = 100_000;
 pub struct Sample {
     /// Requests completed, by [`HostOp::index`].
     pub requests: [u64; 4],
+    /// Reads of pages that hold nothing, which `requests` does not count.
+    pub unwritten: u64,
     /// Bytes moved, reads then writes.
     pub bytes: [u64; 2],
     /// Sum of latencies, reads then writes, ns.
@@ -46,6 +48,7 @@ impl Sample {
             *a += b;
         }
         self.occupancy += other.occupancy;
+        self.unwritten += other.unwritten;
     }
 }
 
@@ -137,6 +140,12 @@ impl Series {
             sample.latency_sum[op.index()] += latency;
             sample.latency_max[op.index()] = sample.latency_max[op.index()].max(latency);
         }
+    }
+
+    /// Adds a completed read of pages that hold nothing.
+    #[inline]
+    pub fn record_unwritten(&mut self) {
+        self.current.unwritten += 1;
     }
 
     /// Interval, ns, and all samples of a finished run.

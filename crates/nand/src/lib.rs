@@ -35,7 +35,7 @@ pub use state::{
     AgeingOptions, Ages, BlockRow, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits, Running,
     lost_share,
 };
-pub use timed::{Choice, Closeup, Recorder, RecorderPlan, Served, Slice, TimedFlash, Work};
+pub use timed::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, TimedFlash, Work};
 
 /// "No such page, command or slot" inside packed records; outside them it is an `Option`.
 pub(crate) const NIL: u32 = u32::MAX;

@@ -2,13 +2,12 @@
 
 use crate::columns::given;
 use crate::errors::SimulationError;
-use metrics::{Histogram, RunResult};
+use metrics::{Histogram, LatencyRecorder, OpTotals, RunResult};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use units::HostOp;
 
 /// A result.
 #[pyclass(frozen, module = "nandarium._nandarium")]
@@ -100,6 +99,11 @@ impl Outcome {
         self.result.waf()
     }
 
+    #[getter]
+    fn waf_pages(&self) -> Option<f64> {
+        self.result.waf_pages()
+    }
+
     /// `result.json`, character for character.
     fn json(&self, py: Python<'_>) -> String {
         py.detach(|| cli::pretty(self.document()))
@@ -112,24 +116,23 @@ impl Outcome {
 
     /// Interval in nanoseconds, and columns of `float64`.
     fn series<'py>(&self, py: Python<'py>) -> (u64, Vec<Named<'py>>) {
-        let columns = self.document()["series"]["columns"].as_object().into_iter().flatten();
-        let column = |values: &Value| {
-            given(py, values.as_array().into_iter().flatten().map(|value| value.as_f64().unwrap_or(f64::NAN)))
-        };
-        (self.result.series.0, columns.map(|(name, values)| (name.clone(), column(values))).collect())
+        let mut columns = self.result.series_columns();
+        columns.sort_by(|a, b| a.0.cmp(&b.0));
+        let column = |values: Vec<Option<f64>>| given(py, values.into_iter().map(|value| value.unwrap_or(f64::NAN)));
+        (self.result.series.0, columns.into_iter().map(|(name, values)| (name, column(values))).collect())
     }
 
     /// Of each operation the upper ends of its latency buckets, ns, and the requests in them, both `uint64`.
     fn histograms<'py>(&self, py: Python<'py>) -> Vec<(&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let of = |op: HostOp| {
-            let histogram = self.result.latency[op.index()].histogram();
+        let of = |(name, _, recorder): (&'static str, &OpTotals, &LatencyRecorder)| {
+            let histogram = recorder.histogram();
             let (ends, counts): (Vec<u64>, Vec<u64>) = histogram
                 .filled()
                 .map(|(bucket, count)| (Histogram::upper(bucket).min(histogram.max()), count))
                 .unzip();
-            (op.name(), given(py, ends), given(py, counts))
+            (name, given(py, ends), given(py, counts))
         };
-        HostOp::ALL.into_iter().map(of).collect()
+        self.result.operations().map(of).collect()
     }
 
     /// Erases (`int64`, -1: bad) and valid pages (`uint16`) of each block, pages of a block, blocks of a die.

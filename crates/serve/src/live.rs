@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use units::{CAUSES, HostOp, Wait};
 
 /// Version of the form of `live`.
-pub const LIVE_SCHEMA: &str = "nandarium.live/1";
+pub const LIVE_SCHEMA: &str = "nandarium.live/2";
 /// Most columns of a map that is watched.
 const MAP_COLUMNS: usize = 256;
 
@@ -37,8 +37,8 @@ pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Opt
         "waiting_ns": of_requests["waiting_ns"],
         "flash": flash(&pulse),
         "page_bytes": pulse.page_bytes,
-        "waf": (write.pages > 0).then(|| programs as f64 / write.pages as f64),
-        "waf_bytes": stats::amplification(&pulse),
+        "waf": stats::amplification(&pulse),
+        "waf_pages": (write.pages > 0).then(|| programs as f64 / write.pages as f64),
         "blocks": standing(&blocks),
         "smart": stats::smart(drive),
         "smart_log": logs::smart_log(drive, &pulse, &blocks, refuses),

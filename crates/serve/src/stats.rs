@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use units::HostOp;
 
 /// Version of the form of `stats`.
-pub const STATS_SCHEMA: &str = "nandarium.serve-stats/1";
+pub const STATS_SCHEMA: &str = "nandarium.serve-stats/2";
 
 /// Answers to `stats`: `result` is what was measured since the server began.
 pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
@@ -22,14 +22,14 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
             "wall_s": result.wall_s,
             "simulated_ns": result.sim_ns,
             "power_cuts": drive.power_cuts(),
-            "requests": document["host"],
+            "requests": by_op(&|op| document["host"][op.name()].clone()),
             "latency_ns": by_op(&|op| latency(&document["latency_ns"][op.name()])),
             "waiting_ns": {
                 "read": waiting(&document["waiting_by_op"]["read"], &document["latency_ns"]["read"]),
                 "write": waiting(&document["waiting_by_op"]["write"], &document["latency_ns"]["write"]),
             },
             "waf": document["waf"]["total"],
-            "waf_bytes": document["waf_bytes"],
+            "waf_pages": document["waf_pages"]["total"],
             "flash": document["flash"],
         },
         "since_power_on": {

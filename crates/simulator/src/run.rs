@@ -1,7 +1,7 @@
 //! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
 
 use crate::block_device::{BlockDevice, Completions, Progress};
-use metrics::{AddressMap, LatencyRecorder, OpTotals, Series};
+use metrics::{AddressMap, LatencyRecorder, OpTotals, Series, Unwritten};
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 
@@ -46,6 +46,12 @@ pub trait Probe<D> {
         u64::MAX
     }
 
+    /// Whether a request that is about to be submitted reads only pages that hold nothing: such reads are counted apart.
+    #[inline]
+    fn is_unwritten(&mut self, _: &Request) -> bool {
+        false
+    }
+
     /// `_done` requests are done. [`Probe::next_mark`] has to grow, or the next completion comes here again.
     fn mark(&mut self, _: &D, _: &HostMeasurements, _done: u64) {}
 }
@@ -77,6 +83,8 @@ pub struct HostMeasurements {
     pub totals: [OpTotals; 4],
     /// Latencies by kind of request.
     pub latency: Vec<LatencyRecorder>,
+    /// Reads of pages that hold nothing, which are in neither of these.
+    pub unwritten: Unwritten,
     /// Time series.
     pub series: Series,
     /// Requests over time and address.
@@ -97,6 +105,7 @@ impl HostMeasurements {
         Self {
             totals: [OpTotals::default(); 4],
             latency: vec![LatencyRecorder::default(); 4],
+            unwritten: Unwritten::default(),
             series: Series::default(),
             addresses: AddressMap::new(sectors),
             started,
@@ -125,7 +134,8 @@ impl HostMeasurements {
         for completion in &completions.done {
             let request = &completion.request;
             let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
-            let totals = &mut self.totals[request.op.index()];
+            let is_unwritten = counting.unwritten == Some(completion.tag);
+            let totals = if is_unwritten { &mut self.unwritten.totals } else { &mut self.totals[request.op.index()] };
             totals.requests += 1;
             totals.pages += pages_of(request, counting.page_shift);
             totals.bytes += bytes;
@@ -140,6 +150,11 @@ impl HostMeasurements {
                     "{request:?} took {latency} ns: {completion:?}, {wait:?}"
                 );
                 let before = [completion.queue_ns, completion.space_ns];
+                if is_unwritten {
+                    self.unwritten.latency.record_with(latency, waits, before, None);
+                    self.series.record_unwritten();
+                    continue;
+                }
                 let roots = self.series.waited(request.op);
                 self.latency[request.op.index()].record_with(latency, waits, before, roots);
                 self.series.record(request.op, latency, bytes);
@@ -156,7 +171,13 @@ pub struct Counting {
     pub page_shift: u32,
     /// Whether time passes; otherwise latencies are not recorded.
     pub timed: bool,
+    /// The tag of reads of pages that hold nothing; `None`: no read is told apart.
+    pub unwritten: Option<u32>,
 }
+
+/// Tags of requests in a run: of all but reads of pages that hold nothing, and of these.
+const TAG: u32 = 0;
+const UNWRITTEN_TAG: u32 = 1;
 
 /// A request the workload has no right to make, or a workload that cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -316,7 +337,11 @@ pub fn run_probed<D: BlockDevice>(
     let mut runner = Runner {
         device,
         plan,
-        counting: Counting { page_shift: plan.sectors_per_page.trailing_zeros(), timed: plan.timed },
+        counting: Counting {
+            page_shift: plan.sectors_per_page.trailing_zeros(),
+            timed: plan.timed,
+            unwritten: Some(UNWRITTEN_TAG),
+        },
         outstanding: 0,
         completions: Completions::default(),
         sheet,
@@ -344,7 +369,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                 let Some(request) = source.peek(self.device)? else { break };
                 source.take();
                 let now = self.device.now();
-                self.submit(&request, now, source.taken)?;
+                self.submit(&request, now, source.taken, probe)?;
             }
             if self.outstanding == 0 {
                 return Ok(Ended::Complete);
@@ -382,7 +407,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                 source.take();
                 self.sheet.last_arrival = Some(request.arrival);
                 let arrival = if self.plan.timed { arrival } else { 0 };
-                self.submit(&request, arrival, source.taken)?;
+                self.submit(&request, arrival, source.taken, probe)?;
             }
             if next.is_some() && next != armed {
                 armed = next;
@@ -403,7 +428,13 @@ impl<D: BlockDevice> Runner<'_, D> {
     }
 
     #[inline]
-    fn submit(&mut self, request: &Request, arrival: Nanos, number: u64) -> Result<(), RunError> {
+    fn submit(
+        &mut self,
+        request: &Request,
+        arrival: Nanos,
+        number: u64,
+        probe: &mut impl Probe<D>,
+    ) -> Result<(), RunError> {
         let sectors = self.device.sectors();
         if request.end_sector() > sectors {
             return Err(RunError::BeyondDrive { number, end: request.end_sector(), sectors });
@@ -413,7 +444,8 @@ impl<D: BlockDevice> Runner<'_, D> {
         }
         self.outstanding += 1;
         self.sheet.addresses.record(request.op, request.first_sector);
-        self.device.submit(0, &Request { arrival, ..*request });
+        let tag = if probe.is_unwritten(request) { UNWRITTEN_TAG } else { TAG };
+        self.device.submit(tag, &Request { arrival, ..*request });
         Ok(())
     }
 

@@ -38,10 +38,17 @@ pub(crate) const MEMORY: &str = "ram_bytes";
 pub(crate) const BUCKET: f64 = 1.0 / 64.0;
 
 /// Every metric, in the order of columns.
-pub const METRICS: [Metric; 29] = [
+pub const METRICS: [Metric; 31] = [
     metric("iops", "/iops", "requests/s", "IOPS", "Requests served"),
     metric("read_requests", "/host/read/requests", "requests", "reads", "Reads served"),
     metric("write_requests", "/host/write/requests", "requests", "writes", "Writes served"),
+    metric(
+        "unwritten_reads",
+        "/host/unwritten_read/requests",
+        "requests",
+        "reads of unwritten pages",
+        "Reads of pages that hold nothing",
+    ),
     metric("read_mean_ns", "/latency_ns/read/mean", "ns", "mean read latency", "Mean latency of reads"),
     metric("read_p50_ns", "/latency_ns/read/p50", "ns", "read p50", "Median latency of reads"),
     metric("read_p90_ns", "/latency_ns/read/p90", "ns", "read p90", "90th percentile of reads"),
@@ -56,11 +63,18 @@ pub const METRICS: [Metric; 29] = [
     metric("write_p999_ns", "/latency_ns/write/p999", "ns", "write p99.9", "99.9th percentile of writes"),
     metric("write_p9999_ns", "/latency_ns/write/p9999", "ns", "write p99.99", "99.99th percentile of writes"),
     metric("write_max_ns", "/latency_ns/write/max", "ns", "slowest write", "Slowest write"),
-    metric("waf", "/waf/total", "pages/page", "write amplification", "Write amplification"),
-    metric("waf_bytes", "/waf_bytes", "bytes/byte", "write amplification in bytes", "Write amplification in bytes"),
+    metric("waf", "/waf/total", "bytes/byte", "write amplification", "Write amplification"),
+    metric(
+        "waf_pages",
+        "/waf_pages/total",
+        "pages/page",
+        "write amplification by pages",
+        "Write amplification by pages",
+    ),
     metric("flash_reads", "/flash/reads/total", "pages", "flash reads", "Pages read from flash"),
     metric("flash_programs", "/flash/programs/total", "pages", "flash programs", "Pages programmed"),
     metric("flash_erases", "/flash/erases/total", "blocks", "erases", "Blocks erased"),
+    metric("erased_bytes", "/erased_bytes", "bytes", "bytes erased", "Bytes of the blocks erased"),
     metric("wear_mean", "/wear/mean", "erases", "mean wear", "Mean erase count of a block"),
     metric("wear_max", "/wear/max", "erases", "largest wear", "Largest erase count of a block"),
     metric(SPARE, "/counters/flash.pages", "share of 1", "spare space", "Flash beyond what the user sees"),
@@ -194,7 +208,9 @@ pub(crate) fn absence(metrics: &[Option<f64>]) -> Option<String> {
             missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
         Some(format!("{requests} {}, too few for {} ({} or more)", op.plural, names.join(", "), first.needed()))
     });
-    let reasons: Vec<String> = reasons.collect();
+    let writes = of("write_requests").filter(|writes| *writes > 0.0 && of("waf").is_none());
+    let waf = writes.map(|writes| format!("{writes} writes, too few for write amplification"));
+    let reasons: Vec<String> = reasons.chain(waf).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
@@ -239,9 +255,15 @@ mod tests {
 
     #[test]
     fn what_is_absent_has_a_reason() {
-        let reason = |reads: u64| absence(&values(&result(reads))).unwrap();
+        let reason_of = |result: &Value| absence(&values(result)).unwrap();
+        let reason = |reads: u64| reason_of(&result(reads));
         assert_eq!(reason(318), "318 reads, too few for p99, p99.9, p99.99 (1000 or more); no writes");
         assert_eq!(reason(100_000), "no writes");
+        let mut few = result(100_000);
+        few["host"]["write"]["requests"] = json!(8);
+        assert!(reason_of(&few).ends_with("; 8 writes, too few for write amplification"), "{}", reason_of(&few));
+        few["waf"] = json!({"total": 1.5});
+        assert!(!reason_of(&few).contains("amplification"));
         assert_eq!(absence(&vec![None; METRICS.len()]), None, "what was not measured at all has a reason of its own");
     }
 

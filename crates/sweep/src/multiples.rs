@@ -20,7 +20,7 @@ fn shown(all: &[Summary]) -> Vec<(&'static Metric, &'static str)> {
     let named = |name: &str, axis: &'static str| Metric::named(name).map(|metric| (metric, axis));
     let tails = tail::tails(all).into_iter().map(|metric| (metric, "latency"));
     let first = named("iops", "requests a second");
-    let last = [named("waf", "pages programmed for each of the host"), named(MEMORY, "bytes")];
+    let last = [named("waf", "bytes programmed for each of the host"), named(MEMORY, "bytes")];
     first.into_iter().chain(tails).chain(last.into_iter().flatten()).collect()
 }
 

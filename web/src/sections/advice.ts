@@ -1,5 +1,5 @@
 import { blamedFor, slowest, waitingShare, type View } from "../breakdown";
-import { causeStyle, type Advice } from "../causes";
+import { causeStyle, isCleaning, type Advice } from "../causes";
 import { h, type Child } from "../dom";
 import { count, percent } from "../format";
 import { causeChip } from "../parts/cause";
@@ -26,7 +26,8 @@ export function advice(run: Run): HTMLElement | null {
   }
   const named = (cause: string, share: number): Child => [causeChip(cause), ` (${percent(share)} of their time)`];
   const also = first.share < MOST && second ? [", then for ", named(second.cause, second.share)] : null;
-  const proposals = proposalsFor(run, first.cause);
+  const isOfStart = run.result.waf_absent !== null && isCleaning(first.cause);
+  const proposals = isOfStart ? [] : proposalsFor(run, first.cause);
   return h(
     "p",
     { class: "advice" },
@@ -35,6 +36,7 @@ export function advice(run: Run): HTMLElement | null {
     named(first.cause, first.share),
     also,
     ", by root cause.",
+    isOfStart ? " That work cleaned up the state that the drive began in (drive.precondition): this workload did not make it." : null,
     proposals.length > 0 ? [" Try ", listed(proposals.map((proposal) => worded(run, proposal))), "."] : null,
   );
 }

@@ -3,20 +3,22 @@ import { count, factor, NONE, percent, plain, rate, size, time, type Format } fr
 import { latencyMetric } from "../latencies";
 import { table } from "../parts/table";
 import { percentileName } from "../quantiles";
-import type { Num, Run } from "../types";
-import { gcShare, tailCause } from "./figures";
+import type { Num, RepeatedFigure, Run } from "../types";
+import { gcShare, tailCause, wafMetric } from "./figures";
 import { loopText, status } from "./header";
 import { runLabel } from "./waiting";
 
 type Better = "higher" | "lower";
 
-interface Row {
+export interface Row {
   label: string;
   format: Format;
   better: Better;
   path: string[];
   /** How the value is shown, where its format is not all. */
   cell?: (run: Run) => HTMLElement;
+  /** The figure of repetitions that says the same of all of them. */
+  repeated?: string;
 }
 
 /** Whether a ratio is too close to 1 to be a difference; percentiles are known to 1/64. */
@@ -25,7 +27,7 @@ export function isEven(path: readonly string[], ratio: number): boolean {
 }
 
 const ROWS: readonly Row[] = [
-  { label: "IOPS", format: plain, better: "higher", path: ["iops"] },
+  { label: "IOPS", format: plain, better: "higher", path: ["iops"], repeated: "iops" },
   { label: "Read bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "read"] },
   { label: "Write bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "write"] },
   ...(["read", "write"] as const).flatMap((op) =>
@@ -35,27 +37,20 @@ const ROWS: readonly Row[] = [
       better: "lower",
       path: ["latency_ns", op, key],
       cell: (run) => latencyMetric(run, op, key),
+      repeated: `${op}_${key}_ns`,
     })),
   ),
-  { label: "WAF", format: factor, better: "lower", path: ["waf", "total"] },
+  { label: "WAF", format: factor, better: "lower", path: ["waf", "total"], cell: wafCell, repeated: "waf" },
+  { label: "WAF by pages", format: factor, better: "lower", path: ["waf_pages", "total"] },
   { label: "Flash programs", format: count, better: "lower", path: ["flash", "programs", "total"] },
-  { label: "Erases", format: count, better: "lower", path: ["flash", "erases", "total"] },
+  { label: "Erased", format: size, better: "lower", path: ["erased_bytes"], repeated: "erased_bytes" },
   { label: "Most-erased block", format: count, better: "lower", path: ["wear", "max"] },
-  { label: "TB written until worn out", format: plain, better: "higher", path: ["life", "tbw", "estimate"], cell: interval("tbw") },
-  { label: "Drive writes a day", format: plain, better: "higher", path: ["life", "dwpd", "estimate"], cell: interval("dwpd") },
-  { label: "Years until worn out", format: plain, better: "higher", path: ["life", "years", "estimate"], cell: interval("years") },
-  { label: "Price", format: plain, better: "lower", path: ["life", "cost", "price"] },
-  { label: "Price of a GB", format: plain, better: "lower", path: ["life", "cost", "per_gb"] },
-  { label: "Price of a TB written", format: plain, better: "lower", path: ["life", "cost", "per_tb_written", "estimate"] },
 ];
 
-/** An estimate of a life with its interval. */
-function interval(key: string): (run: Run) => HTMLElement {
-  return (run) => {
-    const [earliest, latest] = [lookup(run, ["life", key, "earliest"]), lookup(run, ["life", key, "latest"])];
-    const range = earliest !== null && latest !== null ? ` (${plain(earliest)} to ${plain(latest)})` : "";
-    return h("span", {}, metric(run, ["life", key, "estimate"], plain), range);
-  };
+/** Write amplification, or why there is none. */
+function wafCell(run: Run): HTMLElement {
+  const { waf_absent: absent } = run.result;
+  return h("span", {}, wafMetric(run), absent === null ? null : `, ${absent}`);
 }
 
 export function comparison(runs: readonly Run[]): HTMLElement {
@@ -63,10 +58,7 @@ export function comparison(runs: readonly Run[]): HTMLElement {
   const rows: Child[][] = [
     ["Status", ...runs.map((run): Child => status(run.result))],
     ["Hash", ...runs.map((run): Child => h("code", {}, run.result.hash))],
-    ...ROWS.filter((row) => runs.some((run) => lookup(run, row.path))).map((row): Child[] => [
-      row.label,
-      ...runs.map((run): Child => [row.cell?.(run) ?? metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
-    ]),
+    ...ROWS.filter((row) => isTold(runs, row)).map((row): Child[] => [row.label, ...cells(runs, row)]),
     ["GC share of programs", ...runs.map((run): Child => derived(run, "gc_share", gcShare(run), percent))],
     ...(["read", "write"] as const)
       .map((op): Child[] => [`Slowest 1\u202f% of ${op}s waited for`, ...runs.map((run): Child => tailCause(run, op))])
@@ -78,9 +70,38 @@ export function comparison(runs: readonly Run[]): HTMLElement {
     null,
     "compare-figures",
     "Side by side",
-    first ? `Ratios are against ${first.letter} ${first.name}; arrows point where the number went. What was waited for is the root cause. ${workloads(runs)}` : null,
+    first ? `Ratios are against ${first.letter} ${first.name}; arrows point where the number went. What was waited for is the root cause. ${workloads(runs)} ${repetitions(runs)}` : null,
     table("Key figures of all runs", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }),
   );
+}
+
+function isTold(runs: readonly Run[], row: Row): boolean {
+  return runs.some((run) => lookup(run, row.path) || (row.cell === wafCell && run.result.waf_absent === "too few writes"));
+}
+
+/** The cells of a row. Where repetitions tell it of all runs, their means and intervals: a ratio of single runs may be chance. */
+function cells(runs: readonly Run[], row: Row): Child[] {
+  const repeated = runs.map((run) => run.result.repeated?.figures.find(({ metric: name }) => name === row.repeated));
+  if (repeated.every((figure) => figure !== undefined)) return repeated.map(repeatedCell);
+  const [first] = runs;
+  const isRepeated = runs.some((run) => run.result.repeated);
+  return runs.map((run): Child => [row.cell?.(run) ?? metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row, isRepeated) : null]);
+}
+
+const WORDS: Record<string, string> = { higher: "\u25b2", lower: "\u25bc" };
+
+function repeatedCell({ shown, ratio: against, differs, better }: RepeatedFigure): Child {
+  if (!against || !differs) return shown;
+  const change = better === null ? "even" : better ? "better" : "worse";
+  const told = differs === "cannot be told" ? "cannot be told apart" : [WORDS[differs], change].join(" ");
+  return [shown, h("span", { class: `ratio ${change}` }, `\u00d7${against.shown} ${told}`)];
+}
+
+/** How to read a comparison of repeated runs; nothing where each stack ran once. */
+function repetitions(runs: readonly Run[]): string {
+  const count = runs[0]?.result.repeated?.count;
+  if (!count) return "";
+  return `Each stack ran ${count} times, with the same seeds for all stacks. A figure with \u00b1 is a mean with half of its 95\u202f% interval, and its ratio has its whole interval, from pairs of runs with the same seeds. An interval that holds 1 tells no difference; of twenty figures that do not differ, one is told as different. All other figures are of the first run alone, and are not judged.`;
 }
 
 function workloads(runs: readonly Run[]): string {
@@ -93,11 +114,14 @@ function ramTotal(run: Run): number {
   return Object.values(run.result.ram_bytes ?? {}).reduce<number>((total, bytes) => total + (bytes ?? 0), 0);
 }
 
-function ratio(first: Run, run: Run, row: Row): HTMLElement {
+/** The ratio of two single runs; `isMute`: repetitions judge, and a ratio of single runs does not. */
+export function ratio(first: Run, run: Run, row: Row, isMute = false): HTMLElement | null {
   const base = lookup(first, row.path);
   const value = lookup(run, row.path);
-  const against: Num = base && value !== null ? value / base : null;
+  if (value === null) return null;
+  const against: Num = base ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
+  if (isMute) return h("span", { class: "ratio" }, `\u00d7${factor(against)}`);
   const change = isEven(row.path, against) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
   const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
   return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);

@@ -53,13 +53,24 @@ function throughput(run: Run): HTMLElement {
 function latency(run: Run, op: "read" | "write"): HTMLElement {
   const title = op === "read" ? "Read latency" : "Write latency";
   if ((run.result.latency_ns[op]?.count ?? 0) === 0) {
-    return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, `No ${op}s in this run`));
+    return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, op === "read" && run.result.unwritten_read_share ? "All reads were of unwritten pages" : `No ${op}s in this run`));
   }
   const key = isCounted(run) ? "p99" : tailKey(run, op);
   return tile(title, latencyMetric(run, op, key), key, [
     ["p50", latencyMetric(run, op, "p50")],
     ["p99.9", latencyMetric(run, op, "p999")],
   ]);
+}
+
+const ABSENT: Record<string, string> = {
+  "no writes": "The host wrote nothing.",
+  "too few writes": "The host wrote less than the spare flash holds: collection cleaned up the state that the drive began in.",
+};
+
+/** Write amplification; where there is none, why. */
+export function wafMetric(run: Run): HTMLElement {
+  const { waf_absent: absent } = run.result;
+  return metric(run, ["waf", "total"], factor, absent === null ? null : (ABSENT[absent] ?? absent));
 }
 
 /** Share of all flash programs that garbage collection made; null when nothing was programmed. */
@@ -69,9 +80,10 @@ export function gcShare(run: Run): Num {
 }
 
 function amplification(run: Run): HTMLElement {
-  return tile("Write amplification", metric(run, ["waf", "total"], factor), "WAF", [
+  const { waf_absent: absent } = run.result;
+  return tile("Write amplification", wafMetric(run), absent ?? "WAF", [
     ["GC share", derived(run, "gc_share", gcShare(run), percent)],
-    ["In bytes", metric(run, ["waf_bytes"], factor)],
+    ["By pages", metric(run, ["waf_pages", "total"], factor)],
     ["Erases", metric(run, ["flash", "erases", "total"], count)],
   ]);
 }
@@ -121,7 +133,7 @@ function amplified(run: Run): Child {
       .filter(([cause]) => cause !== "total" && cause !== "host")
       .map(([cause, value]) => ({ cause, value: value ?? 0 })),
   );
-  const cost = [h("strong", {}, "Each page the host wrote"), ` cost ${factor(waf.total)} page programs`];
+  const cost = [h("strong", {}, "Each byte the host wrote"), ` cost ${factor(waf.total)} bytes of programs`];
   const extra = first ? (flash.programs[first.cause] ?? 0) / flash.programs.total : 0;
   return first && extra > 0 ? [cost, "; ", causeChip(first.cause), ` made ${percent(extra)} of them.`] : [cost, "."];
 }

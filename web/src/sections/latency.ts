@@ -1,20 +1,19 @@
-import { empty, h, metric, section, type Child } from "../dom";
+import { derived, empty, h, metric, section, type Child } from "../dom";
 import { axisTime, count, percent, time, type Format } from "../format";
-import { isCounted, latencyMetric } from "../latencies";
+import { isCounted, latencyMetric, OPERATIONS, operationName } from "../latencies";
 import { chart, type ChartSeries, type ChartSpec } from "../parts/chart";
 import { table } from "../parts/table";
 import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
 import { ink, runColor } from "../theme";
-import type { Op, Run } from "../types";
+import type { Op, Operation, Run } from "../types";
 
 const COLUMNS = ["mean", "p50", "p90", "p99", "p999", "p9999", "max"];
 
-const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
 const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 4, 2, 4]];
 
 /** Latencies of a run; `show` is told of a point of the curve that was pressed. */
 export function latency(run: Run, show: ((op: Op, latency: number) => void) | null): HTMLElement {
-  const ops = OPS.filter((op) => (run.result.latency_ns[op]?.count ?? 0) > 0);
+  const ops = OPERATIONS.filter((op) => (run.result.latency_ns[op]?.count ?? 0) > 0);
   const curves = (["read", "write"] as const).filter((op) => ops.includes(op));
   const grid = quantileGrid(curves.map((op) => run.result.latency_ns[op].count));
   const series = curves.map((op) => ({
@@ -38,6 +37,7 @@ export function latency(run: Run, show: ((op: Op, latency: number) => void) | nu
       ? h("p", { class: "lead" }, "Press the curve to see a request of that latency, or ", h("a", { href: `#run-${run.index}-requests` }, "go to the slowest"), ".")
       : null,
     withoutFlash(run, curves),
+    unwritten(run),
     ops.length > 0
       ? table(
           "Latency percentiles",
@@ -58,10 +58,17 @@ function withoutFlash(run: Run, ops: readonly Op[]): Child {
   return h("p", { class: "lead" }, `${words} touched no flash and took 0\u202fns; the curve begins behind them.`);
 }
 
+/** Says how many reads asked for pages that hold nothing. */
+function unwritten(run: Run): Child {
+  const { unwritten_read_share: share } = run.result;
+  if (!share) return null;
+  return h("p", { class: "lead" }, derived(run, "unwritten_read_share", share, percent), " of the reads asked for pages that were never written, or trimmed. They are an operation of their own, and in no percentile of reads.");
+}
+
 /** What was simulated, and below it what the trace tells of the drive it was recorded on. */
-function rows(run: Run, op: Op): Child[][] {
+function rows(run: Run, op: Operation): Child[][] {
   const simulated = [metric(run, ["latency_ns", op, "count"], count), ...COLUMNS.map((key) => latencyMetric(run, op, key))];
-  if (!run.result.recorded_latency_ns?.[op]) return [[op, ...simulated]];
+  if (op === "unwritten_read" || !run.result.recorded_latency_ns?.[op]) return [[operationName(op), ...simulated]];
   const recorded = (key: string, format: Format): HTMLElement => metric(run, ["recorded_latency_ns", op, key], format);
   return [
     [`${op}, simulated`, ...simulated],

@@ -3,19 +3,17 @@ import { factor, percent } from "../format";
 import { percentileName } from "../quantiles";
 import type { Op, Run } from "../types";
 import { isEven } from "./comparison";
-import { noteList } from "./header";
 import { runLabel } from "./waiting";
 
 /** From here on a ratio is told as a factor. */
 const FACTOR_FROM = 1.95;
 const TAILS = ["p999", "p99", "p90", "p50"];
 
-/** What a comparison says, a sentence for each run after the first, and the notes that all runs share. */
+/** What a comparison says, a sentence for each run after the first. */
 export function opening(runs: readonly Run[]): Child {
   const [first, ...others] = runs;
   if (!first) return null;
-  const shared = first.result.notes.filter((note) => others.every((run) => run.result.notes.includes(note)));
-  return [others.map((run) => h("p", { class: "advice" }, sentence(first, run))), noteList(shared, false)];
+  return others.map((run) => h("p", { class: "advice" }, sentence(first, run)));
 }
 
 function sentence(first: Run, run: Run): Child {

@@ -49,7 +49,7 @@ class Requests implements Microscope {
       run,
       "requests",
       "Requests under the microscope",
-      "Each bar is one request, split by what it waited for. The picture shows what the dies that it used (or all, if none was its own) were occupied by from its arrival to its answer: high pieces are commands of the host, low ones the drive's own work, and outlined ones belong to the request itself.",
+      "Each bar is one request, split by the root cause of its waiting. The picture shows what the dies that it used (or all, if none was its own) were occupied by from its arrival to its answer: high pieces are commands of the host, low ones the drive's own work, and outlined ones belong to the request itself.",
       this.controls,
       h("div", { class: "requests" }, this.list, this.picture),
     );
@@ -174,9 +174,13 @@ class Requests implements Microscope {
   }
 }
 
-/** What it waited for; nothing where that is not recorded. */
+/** What it waited for, by root cause as everywhere on the page; nothing where that is not recorded. */
 function waits(request: Closeup): Share[] {
-  return shares(request.waited_ns ?? undefined);
+  return shares(request.waited_root_ns ?? request.waited_ns ?? undefined);
+}
+
+function byTime(a: Share, b: Share): number {
+  return b.value - a.value;
 }
 
 /** Latency that was no waiting; nothing where that is not known. */
@@ -187,16 +191,19 @@ function own(request: Closeup): number {
 /** What it waited for most. */
 function why(request: Closeup): Child {
   if (!request.waited_ns) return "causes not recorded";
-  const [most] = [...waits(request)].sort((a, b) => b.value - a.value);
+  const [most] = waits(request).sort(byTime);
   if (!most || sum(waits(request)) < WORTH_TELLING * request.latency_ns) return "hardly any waiting";
   return `${Math.round((most.value / request.latency_ns) * 100)}\u202f% ${most.cause}`;
 }
 
 function sentence(request: Closeup, pieces: readonly Piece[]): string {
-  const told = [...waits(request)].sort((a, b) => b.value - a.value).map(({ cause, value }) => `${time(value)} for ${cause}`);
+  const told = waits(request).sort(byTime).map(({ cause, value }) => `${time(value)} for ${cause}`);
   const waited = told.length > 0 ? `it waited ${told.join(", ")}` : "it waited for nothing";
   const known = request.waited_ns ? `${waited}; ${time(own(request))} were its own work` : "what it waited for was not recorded (engine.causes = false)";
   const parts = [`It arrived ${time(request.arrival_ns)} after the run began; ${known}.`];
+  const [root] = waits(request).sort(byTime);
+  const [direct] = shares(request.waited_ns ?? undefined).sort(byTime);
+  if (request.waited_root_ns && root && direct && direct.cause !== root.cause) parts.push(`Causes are root causes; directly before it was mostly ${direct.cause} (${time(direct.value)}).`);
   if (pieces.length === 0) parts.push("No die worked in its time.");
   else if (!pieces.some((piece) => piece.own)) parts.push("It had no commands of its own on flash, or layers joined them with others': all dies that worked are shown.");
   if (request.cut_short) parts.push("The hatched beginning is not recorded: too much went on.");

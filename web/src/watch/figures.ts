@@ -40,7 +40,8 @@ export function tiles(): Part {
     read50: number("now.read_p50", time),
     write99: number("now.write_p99", time),
     write50: number("now.write_p50", time),
-    waf: number("waf_bytes", factor),
+    waf: number("waf", factor),
+    wafPages: number("waf_pages", factor),
     programmed: number("flash_bytes", size),
     depth: number("now.depth", plain),
     outstanding: number("outstanding", count),
@@ -52,7 +53,7 @@ export function tiles(): Part {
     tile("Bytes a second", now.moved, [["read", now.readBytes], ["written", now.writeBytes]]),
     tile("Write latency, p99", now.write99, [["median", now.write50]]),
     tile("Read latency, p99", now.read99, [["median", now.read50]]),
-    tile("Write amplification", now.waf, [["programmed", now.programmed]]),
+    tile("Write amplification", now.waf, [["by pages", now.wafPages], ["programmed", now.programmed]]),
     tile("Queue depth", now.depth, [["under way", now.outstanding]]),
   );
   const update = (answers: readonly Live[]): void => {
@@ -72,7 +73,8 @@ export function tiles(): Part {
     now.read50.set(recent(answers, "read", "p50"));
     now.write99.set(recent(answers, "write", "p99"));
     now.write50.set(recent(answers, "write", "p50"));
-    now.waf.set(newer.waf_bytes);
+    now.waf.set(newer.waf);
+    now.wafPages.set(newer.waf_pages);
     now.programmed.set((newer.flash.programs["total"] ?? 0) * newer.page_bytes);
     now.depth.set(older ? depth(newer, older) : null);
     now.outstanding.set(newer.outstanding);

@@ -16,7 +16,7 @@ export interface LiveRequests {
   failed: number;
 }
 
-/** The answer of a served drive, `nandarium.live/1`. */
+/** The answer of a served drive, `nandarium.live/2`. */
 export interface Live {
   schema: string;
   stack: string;
@@ -35,7 +35,7 @@ export interface Live {
   flash: { reads: Causes; programs: Causes; erases: Causes };
   page_bytes: number;
   waf: Num;
-  waf_bytes: Num;
+  waf_pages: Num;
   blocks: Record<"all" | "usable" | "free" | "needed" | "dies" | "dead_dies", number>;
   smart: Record<"now" | "lifetime" | "since_start" | "since_power_on", Record<string, Num>>;
   smart_log: Record<string, number>;

@@ -1,7 +1,7 @@
 //! Requests under the microscope, for a result's page: the slowest, typical ones, and some of what lies between.
 
 use metrics::RunResult;
-use nand::{Closeup, Slice, Work};
+use nand::{Blame, Closeup, Slice, Work};
 use serde_json::{Map, Value, json};
 use simulator::session::Timeline;
 use units::{HostOp, SECTOR_BYTES};
@@ -12,12 +12,43 @@ const TYPICAL: usize = 20;
 /// Of the others one for each step of latency, by this factor.
 const STEP: f64 = 1.19;
 
-/// What a page shows: of each operation the requests, the slowest first, each with what went on in its time.
+/// Words that slices use, each once: slices hold their places.
+#[derive(Default)]
+struct Words(Vec<&'static str>);
+
+impl Words {
+    fn place(&mut self, word: &'static str) -> usize {
+        self.0.iter().position(|known| *known == word).unwrap_or_else(|| {
+            self.0.push(word);
+            self.0.len() - 1
+        })
+    }
+}
+
+/// What a page shows: of each operation the requests, the slowest first, and in columns what went on in their time, as
+/// many slices for each request as it says.
 pub fn document(timeline: &Timeline, result: &RunResult) -> Value {
-    let requests = HostOp::ALL.into_iter().flat_map(|op| of_operation(timeline, result, op));
+    let shown: Vec<(&str, &Closeup)> =
+        HostOp::ALL.into_iter().flat_map(|op| of_operation(timeline, result, op)).collect();
     let requests: Vec<Value> =
-        requests.map(|(role, closeup)| request(timeline, result.has_causes(), role, closeup)).collect();
-    json!({"tracks": timeline.tracks, "requests": requests})
+        shown.iter().map(|(role, closeup)| request(timeline, result.has_causes(), role, closeup)).collect();
+    let (mut works, mut causes) = (Words::default(), Words::default());
+    let slices: Vec<(&Closeup, &Slice)> =
+        shown.iter().flat_map(|(_, closeup)| closeup.slices.iter().map(move |slice| (*closeup, slice))).collect();
+    let column = |value: &mut dyn FnMut(&Closeup, &Slice) -> i64| -> Vec<i64> {
+        slices.iter().map(|(closeup, slice)| value(closeup, slice)).collect()
+    };
+    let arrival = |closeup: &Closeup| closeup.served.request.arrival as i64;
+    let slices = json!({
+        "track": column(&mut |_, slice| i64::from(slice.track)),
+        "begin_ns": column(&mut |closeup, slice| slice.begin as i64 - arrival(closeup)),
+        "ns": column(&mut |_, slice| (slice.end - slice.begin) as i64),
+        "work": column(&mut |_, slice| works.place(name(slice.work)) as i64),
+        "cause": column(&mut |_, slice| causes.place(slice.cause.name()) as i64),
+        "pages": column(&mut |_, slice| i64::from(slice.pages)),
+        "own": column(&mut |closeup, slice| i64::from(slice.request == closeup.served.number)),
+    });
+    json!({"tracks": timeline.tracks, "works": works.0, "causes": causes.0, "requests": requests, "slices": slices})
 }
 
 /// The requests of an operation that are shown, and why.
@@ -48,8 +79,9 @@ fn of_operation<'a>(timeline: &'a Timeline, result: &RunResult, op: HostOp) -> V
 fn request(timeline: &Timeline, has_causes: bool, role: &str, closeup: &Closeup) -> Value {
     let Closeup { served, slices, is_cut_short } = closeup;
     let request = &served.request;
-    let waited: Map<String, Value> = served.waits().map(|(name, ns)| (name.to_owned(), json!(ns))).collect();
-    let column = |value: &dyn Fn(&Slice) -> Value| -> Vec<Value> { slices.iter().map(value).collect() };
+    let waited = |by: Blame| -> Option<Map<String, Value>> {
+        has_causes.then(|| served.waits(by).map(|(name, ns)| (name.to_owned(), json!(ns))).collect())
+    };
     json!({
         "role": role,
         "op": request.op.name(),
@@ -57,17 +89,10 @@ fn request(timeline: &Timeline, has_causes: bool, role: &str, closeup: &Closeup)
         "bytes": u64::from(request.sectors) * SECTOR_BYTES,
         "arrival_ns": request.arrival.saturating_sub(timeline.started),
         "latency_ns": served.latency(),
-        "waited_ns": has_causes.then_some(waited),
+        "waited_ns": waited(Blame::Direct),
+        "waited_root_ns": waited(Blame::Root),
         "cut_short": is_cut_short,
-        "slices": {
-            "track": column(&|slice| json!(slice.track)),
-            "begin_ns": column(&|slice| json!(slice.begin as i64 - request.arrival as i64)),
-            "ns": column(&|slice| json!(slice.end - slice.begin)),
-            "work": column(&|slice| json!(name(slice.work))),
-            "cause": column(&|slice| json!(slice.cause.name())),
-            "pages": column(&|slice| json!(slice.pages)),
-            "own": column(&|slice| json!(slice.request == served.number)),
-        },
+        "slices": slices.len(),
     })
 }
 

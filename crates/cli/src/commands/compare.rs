@@ -88,8 +88,9 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         output::print(&results::pretty(&results::together(&documents, &notes)))?;
     } else {
         let lives: Vec<Option<LifeReport>> = finished.iter().map(|one| one.life.clone()).collect();
-        output::print(&table::comparison(&ran, &lives, &notes))?;
-        output::print(&repeated::table(&repeated))?;
+        let told = (!repeated.is_empty()).then_some(&repeated);
+        output::print(&table::comparison(&ran, &lives, told.map(|all| all as &dyn table::Repetitions), &notes))?;
+        output::print(&repeated::verdicts(&repeated))?;
         if std::io::stdout().is_terminal() {
             output::print(&table::pictures_together(&ran))?;
         }
@@ -99,7 +100,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             results::write(&folder.join(results::folder_name(index, &one.result.stack)), document)?;
         }
         output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
-        results::write_page(&folder.join("report.html"), &documents)?;
+        results::write_page(&folder.join("report.html"), &documents, &notes)?;
         results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&ran)?;

@@ -2,7 +2,7 @@
 
 use super::results;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::table::Grid;
+use crate::table::Repetitions;
 use crate::watch::Stage;
 use metrics::{RunResult, Status};
 use rayon::prelude::*;
@@ -12,16 +12,18 @@ use simulator::session::{Prepared, Snapshots};
 use sweep::{Contrast, Differs, Metric};
 
 /// Figures that are compared, where all repetitions have them.
-const FIGURES: [&str; 9] = [
+const FIGURES: [&str; 11] = [
     "iops",
     "read_mean_ns",
+    "read_p50_ns",
     "read_p99_ns",
     "read_p999_ns",
     "write_mean_ns",
+    "write_p50_ns",
     "write_p99_ns",
     "write_p999_ns",
     "waf",
-    "flash_erases",
+    "erased_bytes",
 ];
 /// Keys that repetitions change.
 const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
@@ -214,34 +216,26 @@ fn words(contrast: &Contrast) -> Option<String> {
     }
 }
 
-/// All stacks as a table: means with halves of their 95 % intervals, and ratios to the first with theirs.
-pub fn table(all: &[Repeated]) -> String {
-    let Some(first) = all.first() else { return String::new() };
-    let mut grid = Grid::new(1);
-    let mut head = vec![format!("{} repetitions", first.count)];
-    for one in all {
-        head.push(one.name.clone());
-        head.extend(one.against.as_ref().map(|_| "ratio".to_owned()));
+impl Repetitions for Vec<Repeated> {
+    fn count(&self) -> usize {
+        self.first().map_or(0, |one| one.count)
     }
-    grid.row(head);
-    for metric in named() {
-        let found: Vec<Option<&Contrast>> =
-            all.iter().map(|one| one.contrasts.iter().find(|contrast| contrast.metric == metric)).collect();
-        if found.iter().all(Option::is_none) {
-            continue;
-        }
-        let mut row = vec![metric.short.to_owned()];
-        for (one, contrast) in all.iter().zip(found) {
-            let nothing = || "-".to_owned();
-            row.push(contrast.map_or_else(nothing, |contrast| sweep::shown_cell(metric, contrast.own)));
-            if one.against.is_some() {
-                let ratio = contrast.and_then(|contrast| contrast.ratio);
-                row.push(ratio.map_or_else(nothing, shown));
-            }
-        }
-        grid.row(row);
+
+    fn mean(&self, place: usize, metric: &str) -> Option<String> {
+        contrast(self, place, metric).map(|contrast| sweep::shown_cell(contrast.metric, contrast.own))
     }
-    let sentences: Vec<String> = all.iter().filter_map(Repeated::sentence).collect();
-    let verdicts = sentences.iter().map(|text| format!("verdict   {}\n", crate::table::wrapped_at(text, 10)));
-    format!("\n{}\n{}", grid.render(""), verdicts.collect::<String>())
+
+    fn ratio(&self, place: usize, metric: &str) -> Option<String> {
+        contrast(self, place, metric)?.ratio.map(shown)
+    }
+}
+
+fn contrast<'a>(all: &'a [Repeated], place: usize, metric: &str) -> Option<&'a Contrast> {
+    all.get(place)?.contrasts.iter().find(|contrast| contrast.metric.name == metric)
+}
+
+/// What can be told of each stack against the first, in words.
+pub fn verdicts(all: &[Repeated]) -> String {
+    let sentences = all.iter().filter_map(Repeated::sentence);
+    sentences.map(|text| format!("verdict   {}\n", crate::table::wrapped_at(&text, 10))).collect()
 }

@@ -4,15 +4,15 @@ use super::results;
 use crate::arguments::ReportArguments;
 use crate::failure::Failure;
 use crate::{browser, output};
-use metrics::SCHEMA;
+use metrics::{SCHEMA, result_of_today};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
-    let mut documents = Vec::new();
+    let mut found = Found::default();
     for folder in &arguments.folders {
-        collect(folder, &mut documents)?;
+        collect(folder, &mut found)?;
     }
     let path = match (&arguments.out, arguments.folders.as_slice()) {
         (Some(path), _) => path.clone(),
@@ -20,7 +20,7 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
         (None, [folder]) => folder.join("report.html"),
         (None, _) => PathBuf::from("report.html"),
     };
-    results::write_page(&path, &documents)?;
+    results::write_page(&path, &found.documents, &found.notes)?;
     output::print(&format!("{}\n", path.display()))?;
     if arguments.open {
         browser::open(&path);
@@ -28,13 +28,21 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is to be on the page.
+#[derive(Default)]
+struct Found {
+    documents: Vec<Value>,
+    /// What comparisons say of their results together.
+    notes: Vec<String>,
+}
+
 /// The result of a folder, or those of the folders in it (as `compare --out` writes them).
-fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
+fn collect(folder: &Path, found: &mut Found) -> Result<(), Failure> {
     // Whoever names the file itself means what is in it.
     let path = if folder.is_file() { folder.to_path_buf() } else { folder.join("result.json") };
     match std::fs::read_to_string(&path) {
         Ok(text) => {
-            documents.extend(parse(&path, &text)?);
+            parse(&path, &text, found)?;
             return Ok(());
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -54,20 +62,29 @@ fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
             folder.display()
         )));
     }
-    inner.iter().try_for_each(|folder| collect(folder, documents))
+    inner.iter().try_for_each(|folder| collect(folder, found))
 }
 
-/// The results of a document: one, or those of a comparison.
-fn parse(path: &Path, text: &str) -> Result<Vec<Value>, Failure> {
+/// Takes the results of a document: one, or those of a comparison.
+fn parse(path: &Path, text: &str, found: &mut Found) -> Result<(), Failure> {
     let document: Value = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("{}: {error}; run it again with --out", path.display())))?;
-    match document["schema"].as_str() {
-        Some(SCHEMA) => Ok(vec![document]),
-        Some(results::COMPARISON) => Ok(document["results"].as_array().cloned().unwrap_or_default()),
-        other => Err(Failure::usage(format!(
-            "{}: its schema is {}, this program renders {SCHEMA}; run it again with --out",
+    let schema = document["schema"].as_str().map(str::to_owned);
+    let results: Vec<Value> = match document {
+        Value::Object(mut members) if schema.as_deref() == Some(results::COMPARISON) => {
+            let mut list = |name: &str| members.get_mut(name).map_or(Value::Null, Value::take);
+            found.notes.extend(serde_json::from_value::<Vec<String>>(list("notes")).unwrap_or_default());
+            serde_json::from_value(list("results")).unwrap_or_default()
+        }
+        document => vec![document],
+    };
+    let results = results.into_iter().map(result_of_today).collect::<Option<Vec<Value>>>().ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: its schema is {}, and this program renders results up to {SCHEMA}; run it again with --out",
             path.display(),
-            other.unwrap_or("missing")
-        ))),
-    }
+            schema.as_deref().unwrap_or("missing")
+        ))
+    })?;
+    found.documents.extend(results);
+    Ok(())
 }

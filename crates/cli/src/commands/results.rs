@@ -9,9 +9,54 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// JSON as text, with a line feed at the end.
+/// Characters of a value that stands on one line.
+const INLINE: usize = 120;
+
+/// JSON as text, with a line feed at the end. Short values stand on one line, and so does every list of plain values:
+/// a number a line makes a file four times as large.
 pub fn pretty(document: &Value) -> String {
-    format!("{document:#}\n")
+    let mut text = String::new();
+    write_value(&mut text, document, 0);
+    text.push('\n');
+    text
+}
+
+fn write_value(text: &mut String, value: &Value, depth: usize) {
+    let is_plain = |value: &Value| !value.is_array() && !value.is_object();
+    let (open, close, members): (char, char, Vec<(Option<&String>, &Value)>) = match value {
+        Value::Array(items) if items.is_empty() || !items.iter().all(is_plain) => {
+            ('[', ']', items.iter().map(|item| (None, item)).collect())
+        }
+        Value::Object(members) => ('{', '}', members.iter().map(|(name, value)| (Some(name), value)).collect()),
+        // A list of plain values, or one of them.
+        _ => return text.push_str(&value.to_string()),
+    };
+    let is_short = members.iter().all(|(_, member)| is_plain(member)) && {
+        let inline = value.to_string();
+        let fits = inline.len() + 2 * members.len() <= INLINE;
+        fits && depth > 0
+    };
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n("  ", depth));
+    };
+    text.push(open);
+    for (at, (name, member)) in members.iter().enumerate() {
+        if at > 0 {
+            text.push_str(if is_short { ", " } else { "," });
+        }
+        if !is_short {
+            line(text, depth + 1);
+        }
+        if let Some(name) = name {
+            let _ = write!(text, "{}: ", Value::from(name.as_str()));
+        }
+        write_value(text, member, depth + 1);
+    }
+    if !is_short && !members.is_empty() {
+        line(text, depth);
+    }
+    text.push(close);
 }
 
 /// Version of the JSON form of several results.
@@ -167,11 +212,50 @@ pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
     output::write_file(&folder.join("series.csv"), &series(document))
 }
 
-/// Writes the report page of some results.
-pub fn write_page(path: &Path, documents: &[Value]) -> Result<(), Failure> {
+/// What several runs say that limits their numbers, each sentence once, with the names of those that say it where it is
+/// not all of them. `runs`: their names and notes.
+pub fn cautions(runs: &[(&str, Vec<&str>)]) -> Vec<String> {
+    let is_told = |note: &&&str| metrics::is_caution(note) || note.contains(" has no effect here because ");
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, notes) in runs {
+        for note in notes.iter().filter(is_told) {
+            match told.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) => names.push(name),
+                None => told.push((note, vec![name])),
+            }
+        }
+    }
+    let sentence = |(note, names): (&str, Vec<&str>)| {
+        if names.len() == runs.len() { note.to_owned() } else { format!("{}: {note}", names.join(", ")) }
+    };
+    told.into_iter().map(sentence).collect()
+}
+
+/// Writes the report page of some results. `notes`: what is to be said of all of them together, beside what they say
+/// themselves.
+pub fn write_page(path: &Path, documents: &[Value], notes: &[String]) -> Result<(), Failure> {
+    let mut notes = notes.to_vec();
+    // The page of one run has its notes at its head.
+    if documents.len() > 1 {
+        let texts = |document: &'_ Value| -> Vec<String> {
+            document["notes"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|note| Some(note.as_str()?.to_owned()))
+                .collect()
+        };
+        let of: Vec<(&str, Vec<String>)> = documents
+            .iter()
+            .map(|document| (document["stack"].as_str().unwrap_or_default(), texts(document)))
+            .collect();
+        let of: Vec<(&str, Vec<&str>)> =
+            of.iter().map(|(name, notes)| (*name, notes.iter().map(String::as_str).collect())).collect();
+        notes.extend(cautions(&of));
+    }
     let names = documents.iter().filter_map(|document| document["stack"].as_str()).collect::<Vec<_>>().join(", ");
     let workload = documents.first().and_then(|document| document["workload"]["name"].as_str()).unwrap_or_default();
-    output::write_file(path, &page::render(&format!("nandarium: {names} under {workload}"), documents))
+    output::write_file(path, &page::render(&format!("nandarium: {names} under {workload}"), documents, &notes))
 }
 
 /// A folder name for one of several results.
@@ -191,12 +275,14 @@ fn series(document: &Value) -> String {
     let Some(columns) = document["series"]["columns"].as_object() else { return String::new() };
     let mut text = columns.keys().map(String::as_str).collect::<Vec<_>>().join(",");
     text.push('\n');
-    let columns: Vec<&[Value]> = columns.values().map(|c| c.as_array().map_or(&[][..], Vec::as_slice)).collect();
-    for row in 0..columns.first().map_or(0, |column| column.len()) {
-        for (index, column) in columns.iter().enumerate() {
+    let intervals = document["series"]["intervals"].as_u64().unwrap_or(0) as usize;
+    for row in 0..intervals {
+        for (index, column) in columns.values().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             text.push_str(comma);
-            if let Some(value) = column.get(row).and_then(Value::as_f64) {
+            // One value stands for a column in which all are the same.
+            let value = column.as_array().map_or(Some(column), |column| column.get(row));
+            if let Some(value) = value.and_then(Value::as_f64) {
                 let _ = write!(text, "{value}");
             }
         }

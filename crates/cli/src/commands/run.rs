@@ -55,7 +55,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     }
     if let Some(folder) = &shared.out {
         results::write(folder, &json)?;
-        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
+        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json), &[])?;
         results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&[&result])?;

@@ -40,7 +40,7 @@ fn report(folder: &Path, target: &SimulatedDrive, quiet: bool) -> Result<(), Fai
     let Some(result) = target.result() else { return Ok(()) };
     let document = result.to_json();
     results::write(folder, &document)?;
-    results::write_page(&folder.join("report.html"), std::slice::from_ref(&document))?;
+    results::write_page(&folder.join("report.html"), std::slice::from_ref(&document), &[])?;
     results::tell(folder, quiet);
     Ok(())
 }

@@ -274,7 +274,8 @@ impl<W: Write> Events<'_, W> {
             let request = &served.request;
             *changes.entry(request.arrival).or_default() += 1;
             *changes.entry(served.end).or_default() -= 1;
-            let waits = served.waits().map(|(name, ns)| (format!("{name}_us"), json!(ns as f64 / 1e3)));
+            let waits =
+                served.waits(nand::Blame::Direct).map(|(name, ns)| (format!("{name}_us"), json!(ns as f64 / 1e3)));
             let waits: serde_json::Map<String, Value> = waits.collect();
             let (pid, tid) = self.of_lane(*lane);
             self.event(&json!({

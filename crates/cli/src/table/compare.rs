@@ -2,9 +2,9 @@
 
 use super::grid::Grid;
 use super::life::digits;
-use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, size, time};
-use super::run::wrapped;
-use metrics::{LifeReport, RunResult};
+use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
+use super::run::{told_waf, wrapped};
+use metrics::{LifeReport, NoWaf, RunResult};
 use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
@@ -16,6 +16,33 @@ struct Line {
     label: String,
     value: Value,
     show: fn(f64) -> String,
+    /// What repetitions call it, where they tell it.
+    metric: Option<&'static str>,
+    /// Whether it is a write amplification, which may have a reason to be none.
+    is_waf: bool,
+}
+
+impl Line {
+    fn repeated_as(self, metric: &'static str) -> Self {
+        Self { metric: Some(metric), ..self }
+    }
+
+    fn waf(self) -> Self {
+        Self { is_waf: true, ..self }
+    }
+
+    fn cell(&self, result: &RunResult, value: Option<f64>) -> String {
+        if self.is_waf && value.is_none() {
+            return told_waf(result, None);
+        }
+        value.map_or_else(|| NONE.to_owned(), self.show)
+    }
+
+    /// Whether it says nothing of any run.
+    fn is_empty(&self, results: &[&RunResult], values: &[Option<f64>]) -> bool {
+        let has_reason = self.is_waf && results.iter().any(|result| result.no_waf == Some(NoWaf::TooFewWrites));
+        !has_reason && values.iter().all(|value| value.is_none_or(|value| value == 0.0))
+    }
 }
 
 fn line(
@@ -23,84 +50,96 @@ fn line(
     show: fn(f64) -> String,
     value: impl Fn(&RunResult) -> Option<f64> + 'static,
 ) -> Line {
-    Line { label: label.into(), value: Box::new(move |result, _| value(result)), show }
+    Line { label: label.into(), value: Box::new(move |result, _| value(result)), show, metric: None, is_waf: false }
 }
 
 /// A line of a life.
 fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
-    Line { label: label.to_owned(), value: Box::new(move |_, life| life.and_then(&value)), show: digits }
+    let value: Value = Box::new(move |_, life| life.and_then(&value));
+    Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
 }
 
-/// A comparison as text. `lives`: how long each drive lives, or none at all; `notes`: what is to be said of all
-/// together.
-pub fn comparison(results: &[&RunResult], lives: &[Option<LifeReport>], notes: &[String]) -> String {
+/// Repetitions of the runs that are compared, in their order.
+pub trait Repetitions {
+    /// Runs of each stack.
+    fn count(&self) -> usize;
+    /// Mean of a metric with its interval, of the run in this place; `None`: it is not told.
+    fn mean(&self, place: usize, metric: &str) -> Option<String>;
+    /// Its ratio to the first run with its interval.
+    fn ratio(&self, place: usize, metric: &str) -> Option<String>;
+}
+
+/// A comparison as text. `lives`: how long each drive lives, or none at all; `repeated`: what repetitions tell, which
+/// then stands in place of the numbers of single runs; `notes`: what is to be said of all together.
+pub fn comparison(
+    results: &[&RunResult],
+    lives: &[Option<LifeReport>],
+    repeated: Option<&dyn Repetitions>,
+    notes: &[String],
+) -> String {
     let Some(first) = results.first() else { return String::new() };
     let arrivals = match first.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
         None => "open loop, requests arrive at their own time".to_owned(),
     };
-    let mut grid = Grid::new(1);
-    let mut head = vec![String::new()];
-    for (index, result) in results.iter().enumerate() {
-        head.push(result.stack.clone());
-        if index > 0 {
-            head.push("ratio".to_owned());
-        }
-    }
-    grid.row(head);
-    for line in lines() {
-        let life = |index: usize| lives.get(index).and_then(Option::as_ref);
-        let values: Vec<Option<f64>> =
-            results.iter().enumerate().map(|(index, result)| (line.value)(result, life(index))).collect();
-        if values.iter().all(|value| value.is_none_or(|value| value == 0.0)) {
-            continue;
-        }
-        let mut row = vec![line.label];
-        for (index, value) in values.iter().enumerate() {
-            row.push(value.map_or_else(|| NONE.to_owned(), line.show));
-            if index > 0 {
-                row.push(ratio_of(*value, values[0]));
-            }
-        }
-        grid.row(row);
-    }
-    for (label, text) in [("status", status as fn(&RunResult) -> String), ("hash", hash), ("computed in", wall)] {
-        let mut row = vec![label.to_owned()];
-        for (index, result) in results.iter().enumerate() {
-            row.push(text(result));
-            if index > 0 {
-                row.push(String::new());
-            }
-        }
-        grid.row(row);
-    }
     let stacks = if results.len() == 1 { "stack" } else { "stacks" };
     let mut text = format!("{} {stacks} under {}  ({arrivals})\n\n", results.len(), first.workload);
-    text.push_str(&grid.render(""));
-    for note in notes {
+    text.push_str(&figures(results, lives, repeated).render(""));
+    for note in repeated.map(how_to_read).iter().chain(notes) {
         let _ = write!(text, "\nnote      {}", wrapped(note));
     }
     text.push_str(&cautions(results));
     text
 }
 
+/// What the numbers of repeated runs are.
+fn how_to_read(repeated: &dyn Repetitions) -> String {
+    format!(
+        "Figures with an interval are means of {} runs with other seeds, with halves of their 95 % intervals; their \
+         ratios have whole intervals. All other figures are of the first run, and their differences may be chance.",
+        repeated.count()
+    )
+}
+
+fn figures(results: &[&RunResult], lives: &[Option<LifeReport>], repeated: Option<&dyn Repetitions>) -> Grid {
+    let mut grid = Grid::new(1);
+    let mut row = |label: String, cells: &dyn Fn(usize) -> [String; 2]| {
+        let all = (0..results.len()).map(cells);
+        let all = all.enumerate().flat_map(|(place, [own, ratio])| [Some(own), (place > 0).then_some(ratio)]);
+        grid.row(std::iter::once(label).chain(all.flatten()));
+    };
+    row(String::new(), &|place| [results[place].stack.clone(), "ratio".to_owned()]);
+    for line in lines() {
+        let life = |place: usize| lives.get(place).and_then(Option::as_ref);
+        let values: Vec<Option<f64>> =
+            results.iter().enumerate().map(|(place, result)| (line.value)(result, life(place))).collect();
+        if line.is_empty(results, &values) {
+            continue;
+        }
+        let told = |place: usize| repeated.zip(line.metric).and_then(|(of, metric)| of.mean(place, metric));
+        let is_repeated = (0..results.len()).all(|place| told(place).is_some());
+        row(line.label.clone(), &|place| match repeated.zip(line.metric).filter(|_| is_repeated) {
+            Some((of, metric)) => [
+                told(place).unwrap_or_default(),
+                of.ratio(place, metric).map_or_else(|| NONE.to_owned(), |ratio| format!("x{ratio}")),
+            ],
+            None => [line.cell(results[place], values[place]), ratio_of(values[place], values[0])],
+        });
+    }
+    for (label, text) in [("status", status as fn(&RunResult) -> String), ("hash", hash), ("computed in", wall)] {
+        row(label.to_owned(), &|place| [text(results[place]), String::new()]);
+    }
+    grid
+}
+
 /// What was chosen, and why numbers may mislead or be the same. Everything else is told by each run alone.
 fn cautions(results: &[&RunResult]) -> String {
-    let is_told = |note: &&String| metrics::is_caution(note) || note.contains(" has no effect here because ");
-    // What is true of several stacks is said once.
-    let mut told: Vec<(&String, Vec<&str>)> = Vec::new();
-    for result in results {
-        for note in result.notes.iter().filter(is_told) {
-            match told.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, stacks)) => stacks.push(&result.stack),
-                None => told.push((note, vec![&result.stack])),
-            }
-        }
-    }
-    let lines = told.iter().map(|(note, stacks)| {
-        let whose = if stacks.len() == results.len() { String::new() } else { format!("{}: ", stacks.join(", ")) };
-        format!("\nnote      {}", wrapped(&format!("{whose}{note}")))
-    });
+    let runs: Vec<(&str, Vec<&str>)> = results
+        .iter()
+        .map(|result| (result.stack.as_str(), result.notes.iter().map(String::as_str).collect()))
+        .collect();
+    let lines =
+        crate::commands::results::cautions(&runs).into_iter().map(|note| format!("\nnote      {}", wrapped(&note)));
     lines.collect::<String>() + "\n"
 }
 
@@ -125,7 +164,7 @@ fn ratio_of(value: Option<f64>, first: Option<f64>) -> String {
 
 fn lines() -> Vec<Line> {
     let plain = |value: f64| count(value as u64);
-    let mut lines = vec![line("IOPS", |value| rate(Some(value)), RunResult::iops)];
+    let mut lines = vec![line("IOPS", |value| rate(Some(value)), RunResult::iops).repeated_as("iops")];
     for op in [HostOp::Read, HostOp::Write] {
         let label = format!("{} MB/s", op.name());
         lines.push(line(label, |value| bandwidth(Some(value)), move |result| result.bandwidth(op)));
@@ -136,26 +175,32 @@ fn lines() -> Vec<Line> {
             (histogram.count() > 0).then(|| histogram.clone())
         };
         let name = op.name();
-        lines.push(line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean())));
-        for (percentile, at) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        let is_read = op == HostOp::Read;
+        let mean = line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean()));
+        lines.push(mean.repeated_as(if is_read { "read_mean_ns" } else { "write_mean_ns" }));
+        for (percentile, at, metrics) in [
+            ("p50", 0.5, ["read_p50_ns", "write_p50_ns"]),
+            ("p99", 0.99, ["read_p99_ns", "write_p99_ns"]),
+            ("p99.9", 0.999, ["read_p999_ns", "write_p999_ns"]),
+        ] {
             let value =
                 move |result: &RunResult| histogram(result).and_then(|h| h.supported(at)).map(|nanos| nanos as f64);
-            lines.push(line(format!("{name} latency {percentile}"), latency, value));
+            let own = line(format!("{name} latency {percentile}"), latency, value);
+            lines.push(own.repeated_as(metrics[usize::from(!is_read)]));
         }
         lines.push(line(format!("{name} latency max"), latency, move |result| {
             histogram(result).map(|h| h.max() as f64)
         }));
     }
-    lines.push(line("WAF in bytes", |value| ratio(Some(value)), RunResult::waf_bytes));
-    lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf));
+    lines.push(line("unwritten reads", share, |result| result.unwritten_share().filter(|share| *share > 0.0)));
+    lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf).waf().repeated_as("waf"));
+    lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages));
     for cause in CAUSES {
-        let value = move |result: &RunResult| {
-            let pages = result.host[HostOp::Write.index()].pages;
-            (pages > 0).then(|| result.flash[1][cause.index()] as f64 / pages as f64)
-        };
+        let value = move |result: &RunResult| result.waf_of(result.flash[1][cause.index()]);
         lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value));
     }
-    lines.push(line("erases", plain, |result| Some(result.flash[2].iter().sum::<u64>() as f64)));
+    let erased = line("erased", |value| size(value as u64), |result| Some(result.erased_bytes() as f64));
+    lines.push(erased.repeated_as("erased_bytes"));
     lines.push(line("most erases of a block", plain, |result| {
         result.erases.iter().flatten().max().map(|erases| f64::from(*erases))
     }));

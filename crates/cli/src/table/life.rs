@@ -1,8 +1,8 @@
 //! A life as text.
 
 use super::grid::Grid;
-use super::numbers::{NONE, count, share, size};
-use super::run::wrapped;
+use super::numbers::{NONE, count, ratio, share, size};
+use super::run::{told_waf, wrapped};
 use metrics::{Basis, LifeReport, Range};
 use std::fmt::Write;
 
@@ -79,13 +79,13 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             "measured",
             format!(
                 "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF \
-                 {:.3} ({:.3} in bytes), rate ± {}; {} blocks to spare",
+                 {} ({} by pages), rate ± {}; {} blocks to spare",
                 window.mean(),
                 count(window.erases.len() as u64),
                 share(life.spread),
                 share(life.lasting),
-                report.result.waf().unwrap_or(0.0),
-                report.result.waf_bytes().unwrap_or(0.0),
+                told_waf(&report.result, report.result.waf()),
+                ratio(report.result.waf_pages()),
                 share(life.pace.error),
                 count(life.spare_blocks as u64),
             ),

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::numbers::{
     NONE, bandwidth, count, duration, latency as as_latency, percentile_name, rate, ratio, share, size, time,
 };
-use metrics::{Latencies, LatencyRecorder, PERCENTILES, RunResult, needed};
+use metrics::{Latencies, LatencyRecorder, NoWaf, PERCENTILES, RunResult, UNWRITTEN, needed};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
@@ -38,22 +38,26 @@ fn heading(result: &RunResult) -> String {
     format!("{} under {}  ({arrivals})  {status}\n", result.stack, result.workload)
 }
 
+/// What an operation is called.
+fn called(name: &'static str) -> &'static str {
+    if name == UNWRITTEN { "read of unwritten pages" } else { name }
+}
+
 fn requests(result: &RunResult) -> String {
     let mut grid = Grid::new(1);
     grid.row(["requests", "count", "IOPS", "MB/s", "data", "errors"]);
-    for op in HostOp::ALL {
-        let totals = result.host[op.index()];
+    for (name, totals, _) in result.operations() {
         if totals.requests == 0 {
             continue;
         }
-        let per_second = (result.sim_ns > 0).then(|| totals.requests as f64 * 1e9 / result.sim_ns as f64);
-        let moves = matches!(op, HostOp::Read | HostOp::Write);
+        let per_second = |amount: u64| (result.sim_ns > 0).then(|| amount as f64 * 1e9 / result.sim_ns as f64);
+        let moves = ![HostOp::Trim, HostOp::Flush].iter().any(|op| op.name() == name);
         grid.row([
-            format!("  {}", op.name()),
+            format!("  {}", called(name)),
             count(totals.requests),
-            rate(per_second),
-            bandwidth(result.bandwidth(op).filter(|_| moves)),
-            if op == HostOp::Flush { NONE.to_owned() } else { size(totals.bytes) },
+            rate(per_second(totals.requests)),
+            bandwidth(per_second(totals.bytes).filter(|_| moves)),
+            if name == HostOp::Flush.name() { NONE.to_owned() } else { size(totals.bytes) },
             if totals.failed > 0 { count(totals.failed) } else { NONE.to_owned() },
         ]);
     }
@@ -61,8 +65,8 @@ fn requests(result: &RunResult) -> String {
     grid.render("")
 }
 
-fn timed(result: &RunResult) -> impl Iterator<Item = (HostOp, &LatencyRecorder)> {
-    let recorders = HostOp::ALL.into_iter().map(|op| (op, &result.latency[op.index()]));
+fn timed(result: &RunResult) -> impl Iterator<Item = (&'static str, &LatencyRecorder)> {
+    let recorders = result.operations().map(|(name, _, recorder)| (name, recorder));
     recorders.filter(|(_, recorder)| recorder.histogram().count() > 0)
 }
 
@@ -71,12 +75,15 @@ fn latency(result: &RunResult) -> String {
     let names = PERCENTILES.map(|(name, _)| percentile_name(name));
     grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
     let mut lacking = None;
-    for (op, recorder) in timed(result) {
+    for (name, recorder) in timed(result) {
         let Some(simulated) = Latencies::of(recorder.histogram()) else { continue };
-        lacking = lacking.or(PERCENTILES.into_iter().find(|(_, share)| simulated.count < needed(*share)));
-        grid.row(latencies(op.name(), &simulated, as_latency));
-        if let Some(recorded) = result.recorded.and_then(|recorded| recorded.of(op)) {
-            grid.row(latencies(&format!("{}, as recorded", op.name()), &recorded, time));
+        // Nobody asks how slow the slowest of these are.
+        let is_asked = name != UNWRITTEN;
+        lacking = lacking.or(PERCENTILES.into_iter().find(|(_, share)| is_asked && simulated.count < needed(*share)));
+        grid.row(latencies(called(name), &simulated, as_latency));
+        let op = HostOp::ALL.into_iter().find(|op| op.name() == name);
+        if let Some(recorded) = result.recorded.zip(op).and_then(|(recorded, op)| recorded.of(op)) {
+            grid.row(latencies(&format!("{name}, as recorded"), &recorded, time));
         }
     }
     let mut text = if timed(result).next().is_none() { String::new() } else { grid.render("") };
@@ -138,8 +145,7 @@ fn ranked(kinds: &[f64; WAIT_KINDS], of: f64) -> String {
 fn flash(result: &RunResult) -> String {
     let mut grid = Grid::new(1);
     grid.row(["flash", "reads", "programs", "erases", "WAF"]);
-    let pages = result.host[HostOp::Write.index()].pages;
-    let waf = |programs: u64| ratio((pages > 0).then(|| programs as f64 / pages as f64));
+    let waf = |programs: u64| ratio(result.waf_of(programs));
     let [reads, programs, erases] = &result.flash;
     for cause in CAUSES {
         let index = cause.index();
@@ -159,14 +165,22 @@ fn flash(result: &RunResult) -> String {
         count(total(reads)),
         count(total(programs)),
         count(total(erases)),
-        waf(total(programs)),
+        told_waf(result, result.waf()),
     ]);
-    if result.waf_bytes().is_some() {
+    if result.waf_pages().is_some() {
         let none = String::new();
-        let label = "  in bytes".to_owned();
-        grid.row([label, none.clone(), none.clone(), none, ratio(result.waf_bytes())]);
+        let label = "  by pages".to_owned();
+        grid.row([label, none.clone(), none.clone(), none, ratio(result.waf_pages())]);
     }
     grid.render("")
+}
+
+/// A write amplification, or why there is none.
+pub(super) fn told_waf(result: &RunResult, waf: Option<f64>) -> String {
+    match result.no_waf {
+        Some(why @ NoWaf::TooFewWrites) => format!("{NONE}, {}", why.name()),
+        Some(NoWaf::NoWrites) | None => ratio(waf),
+    }
 }
 
 fn state(result: &RunResult) -> String {

@@ -65,7 +65,7 @@ fn the_document_agrees_with_itself() {
         "--price-per-gb",
         "2",
     ]));
-    assert_eq!(whole["schema"], "nandarium.life/1");
+    assert_eq!(whole["schema"], "nandarium.life/2");
     for key in ["tbw", "dwpd", "years"] {
         let [earliest, estimate, latest] =
             ["earliest", "estimate", "latest"].map(|end| number(&whole, &format!("/{key}/{end}")));

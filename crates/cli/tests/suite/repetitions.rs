@@ -62,11 +62,14 @@ fn a_stack_cannot_be_told_from_itself_and_a_slower_one_can() {
 fn the_table_has_intervals_and_a_verdict_in_words() {
     let text = printed(&[&["compare", "page", "dftl", "--repetitions", "2", "--quiet"], &SMALL[..]].concat());
     assert!(
-        text.contains("\n2 repetitions") && text.contains(" ±") && text.contains("\nverdict   dftl against page"),
+        text.contains("are means of 2 runs") && text.contains(" ±") && text.contains("\nverdict   dftl against page"),
         "{text}"
     );
+    // One table: no second line tells the ratio of single runs.
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("IOPS ")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(" to "), "{text}");
     let alone = printed(&[&["compare", "page", "dftl", "--quiet"], &SMALL[..]].concat());
-    assert!(!alone.contains("repetitions") && !alone.contains("verdict"), "{alone}");
+    assert!(!alone.contains("are means of") && !alone.contains("verdict"), "{alone}");
 }
 
 /// They were left out without a word, or took the first runs with them.

@@ -15,7 +15,7 @@ fn the_result_has_every_key_scripts_rely_on() {
     for key in ["schema", "hash", "seed", "wall_s", "sim_ns", "iops", "requests_per_wall_s"] {
         assert!(!at(&result, key).is_null(), "{key}");
     }
-    for op in ["read", "write", "trim", "flush"] {
+    for op in ["read", "write", "trim", "flush", "unwritten_read"] {
         for key in ["requests", "pages", "bytes"] {
             assert!(at(&result, &format!("host.{op}.{key}")).is_u64(), "{op}.{key}");
         }

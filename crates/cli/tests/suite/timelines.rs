@@ -215,8 +215,23 @@ fn a_report_has_the_slowest_requests_and_typical_ones() {
     assert_eq!(slowest[0]["latency_ns"], result["latency_ns"]["write"]["max"]);
     let median = result["latency_ns"]["write"]["p50"].as_f64().unwrap();
     assert!(typical.iter().all(|one| (one["latency_ns"].as_f64().unwrap() / median - 1.0).abs() < 0.25), "{typical:?}");
-    let has_own = |one: &&Value| one["slices"]["own"].as_array().unwrap().contains(&Value::Bool(true));
-    assert!(requests.iter().all(|one| has_own(&one)), "each write of this stack is a program");
+    // Rows of all requests follow each other, and columns name works and causes by their place.
+    let slices = &result["closeups"]["slices"];
+    let column = |name: &str| slices[name].as_array().unwrap().iter().map(|value| value.as_i64().unwrap());
+    let own: Vec<i64> = column("own").collect();
+    let mut begin = 0;
+    for one in requests {
+        let rows = one["slices"].as_u64().unwrap() as usize;
+        assert!(own[begin..begin + rows].contains(&1), "each write of this stack is a program: {one}");
+        begin += rows;
+    }
+    for (name, table) in [("work", "works"), ("cause", "causes")] {
+        let words = result["closeups"][table].as_array().unwrap().len() as i64;
+        assert!(column(name).len() == begin && column(name).all(|place| (0..words).contains(&place)), "{name}");
+    }
+    // By root cause nothing is waited for that was not waited for, and by both it is the same time.
+    let sum = |waited: &Value| waited.as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum::<u64>();
+    assert!(requests.iter().all(|one| sum(&one["waited_ns"]) == sum(&one["waited_root_ns"])), "{requests:?}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("\"closeups\""), "the page has them");
     let (_, plain, _) = said(&[&["run", "--json", "--quiet"], &SMALL[..]].concat());
@@ -256,7 +271,8 @@ fn a_timeline_and_a_report_do_not_know_of_each_other() {
     let silent = result(&["--set", "engine.causes=false"]);
     let requests = silent["closeups"]["requests"].as_array().unwrap();
     assert!(
-        !requests.is_empty() && requests.iter().all(|one| one["waited_ns"].is_null()),
+        !requests.is_empty()
+            && requests.iter().all(|one| one["waited_ns"].is_null() && one["waited_root_ns"].is_null()),
         "not recorded is not nothing"
     );
 }

@@ -41,7 +41,7 @@ use slab::{Kind, Slab, Slot};
 use units::{Nanos, Ppn, SECTOR_BYTES};
 
 pub use closeups::{Choice, Closeup};
-pub use recorder::{Recorder, RecorderPlan, Served, Slice, Work};
+pub use recorder::{Blame, Recorder, RecorderPlan, Served, Slice, Work};
 
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;

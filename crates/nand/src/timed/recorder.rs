@@ -67,6 +67,15 @@ pub struct Slice {
     pub cause: Cause,
 }
 
+/// Who is said to have kept a request waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The command that was directly before it.
+    Direct,
+    /// What that command had waited for itself, where it had waited.
+    Root,
+}
+
 /// A request of the host that has ended.
 #[derive(Clone, Debug)]
 pub struct Served {
@@ -90,13 +99,13 @@ impl Served {
         self.end - self.request.arrival
     }
 
-    /// What it waited for, by direct blocker, before the drive took it and on flash together: those kinds alone that it
-    /// waited for, with their names and times, ns.
-    pub fn waits(&self) -> impl Iterator<Item = (&'static str, Nanos)> {
+    /// What it waited for before the drive took it and on flash together: those kinds alone that it waited for, with
+    /// their names and times, ns.
+    pub fn waits(&self, by: Blame) -> impl Iterator<Item = (&'static str, Nanos)> {
         let mut waited = [0; WAIT_KINDS];
         let on_flash = self.waited.as_ref();
         each_kind(on_flash.map_or(0, |waits| waits.kinds), |kind| {
-            waited[kind] = on_flash.map_or(0, |waits| waits.entries[kind][0]);
+            waited[kind] = on_flash.map_or(0, |waits| waits.entries[kind][by as usize]);
         });
         waited[Wait::Queue.index()] += self.queue_ns;
         waited[Wait::Space.index()] += self.space_ns;

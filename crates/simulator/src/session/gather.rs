@@ -6,7 +6,7 @@ use crate::build::Service;
 use crate::config::{PRECONDITION, Precondition};
 use crate::run::HostMeasurements;
 use layer::LayerReport;
-use metrics::{OpTotals, RecordedLatency, RunResult, Status};
+use metrics::{NoWaf, OpTotals, RecordedLatency, RunResult, Status};
 use nand::{Counters, Flash as _, FlashState};
 use std::collections::BTreeMap;
 use units::{Cause, DieId, HostOp, Nanos, quantity};
@@ -89,6 +89,8 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         config: plan.config.resolved.clone(),
         host: sheet.totals,
         latency: sheet.latency,
+        unwritten: sheet.unwritten,
+        no_waf: None,
         // Every chip of a group does what is counted once.
         flash: [counters.reads, counters.programs, counters.erases].map(|causes| causes.map(|count| count * chips)),
         merges: [0; 3],
@@ -114,8 +116,25 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     if let Some(report) = remap {
         add_remap(plan, &report, &mut result);
     }
+    result.no_waf = no_waf(plan, &result);
     result.hash = hash(flash.hash(), sheet.hash, &result);
     result
+}
+
+/// Why a run has no write amplification. Where the host wrote less than spare flash holds, the drive cleaned up what the
+/// preconditioning left, and eight written pages had one of 785.
+fn no_waf(plan: &DrivePlan, result: &RunResult) -> Option<NoWaf> {
+    let written = result.host[HostOp::Write.index()].pages;
+    let was_in_use = PRECONDITION.read(&plan.config.values) != Precondition::None;
+    match written {
+        0 => Some(NoWaf::NoWrites),
+        _ => (was_in_use && written < spare_pages(plan)).then_some(NoWaf::TooFewWrites),
+    }
+}
+
+/// Pages of flash that hold no user data.
+fn spare_pages(plan: &DrivePlan) -> u64 {
+    u64::from(plan.geometry.pages().saturating_sub(plan.user_pages))
 }
 
 fn add_layer(result: &mut RunResult, report: LayerReport) {
@@ -264,22 +283,12 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     }
     result.notes.extend(without_time(plan));
     result.notes.extend(too_few_writes(plan, result));
-    add_failures(result);
-    let read = result.host[HostOp::Read.index()].pages;
-    let from_flash = result.flash[0][Cause::Host.index()];
-    if PRECONDITION.read(&plan.config.values) == Precondition::None && from_flash < read / 2 {
+    if let Some(note) = unwritten(plan, result) {
         // A run that read nothing real says little else.
-        let nothing_real = from_flash == 0 && result.host[HostOp::Write.index()].pages == 0;
-        let place = if nothing_real { 0 } else { result.notes.len() };
-        result.notes.insert(
-            place,
-            format!(
-                "Only {from_flash} of {read} pages were read from flash: pages never written need none, and the drive \
-             began \
-             empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
-            ),
-        );
+        let is_all = result.host[HostOp::Read.index()].requests + result.host[HostOp::Write.index()].requests == 0;
+        result.notes.insert(if is_all { 0 } else { result.notes.len() }, note);
     }
+    add_failures(result);
 }
 
 /// What the stripes of a drive without time do differently, if they do: such a drive is another one.
@@ -297,24 +306,46 @@ fn without_time(plan: &DrivePlan) -> Option<String> {
     ))
 }
 
-/// Where the host wrote less than spare flash holds: the drive cleaned what the preconditioning left, and four writes
-/// had a write amplification of 785.
+/// Why write amplification is not told, where the host did write.
 fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
-    let written = result.host[HostOp::Write.index()].pages;
-    let spare = u64::from(plan.geometry.pages().saturating_sub(plan.user_pages));
-    let was_in_use = PRECONDITION.read(&plan.config.values) != Precondition::None;
-    (written > 0 && written < spare && was_in_use).then(|| {
+    (result.no_waf == Some(NoWaf::TooFewWrites)).then(|| {
         format!(
-            "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state \
-             the drive began in \
-             (drive.precondition). Raise workload.requests, or workload.repeat for a trace."
+            "No write amplification is told: the host wrote {} pages, and the spare flash holds {}, so collection \
+             cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
+             workload.repeat for a trace.",
+            result.host[HostOp::Write.index()].pages,
+            spare_pages(plan)
         )
     })
 }
 
+/// How many reads asked for pages that hold nothing, and what gives them something to read.
+fn unwritten(plan: &DrivePlan, result: &RunResult) -> Option<String> {
+    let (reads, share) = (result.unwritten.totals.requests, result.unwritten_share()?);
+    let began_empty = PRECONDITION.read(&plan.config.values) == Precondition::None;
+    let remedy = if began_empty {
+        " The drive began empty: set drive.precondition = fill (or overwrite, or steady) for a drive in use."
+    } else {
+        ""
+    };
+    (reads > 0).then(|| {
+        format!(
+            "The drive answered {reads} reads, {} of all, without flash: their pages were never written, or were \
+             trimmed. These reads are counted as an operation of their own, and are in no percentile of reads.{remedy}",
+            percent(share)
+        )
+    })
+}
+
+/// A share as people write it, with a decimal where whole per cents would say nothing.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if (1.0..=99.0).contains(&percent) || share >= 1.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
 /// What failed.
 fn add_failures(result: &mut RunResult) {
-    let failed: u64 = result.host.iter().map(|op| op.failed).sum();
+    let failed = result.host.iter().map(|op| op.failed).sum::<u64>() + result.unwritten.totals.failed;
     if failed > 0 {
         result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
     }
@@ -351,9 +382,11 @@ fn add_rebuild(result: &mut RunResult) {
 /// Hash over the commands, the completions and the totals: everything simulated, nothing of the
 /// machine it ran on.
 fn hash(flash: u64, host: u64, result: &RunResult) -> u64 {
-    let totals = result.host.iter().flat_map(|op| {
-        let OpTotals { requests, pages, bytes, failed } = *op;
-        [requests, pages, bytes, failed]
+    // Reads of pages that hold nothing are reads: which of them are counted apart is no part of what was simulated.
+    let totals = HostOp::ALL.into_iter().flat_map(|op| {
+        let OpTotals { requests, pages, bytes, failed } = result.host[op.index()];
+        let apart = if op == HostOp::Read { result.unwritten.totals } else { OpTotals::default() };
+        [requests + apart.requests, pages + apart.pages, bytes + apart.bytes, failed + apart.failed]
     });
     let is_mixed = |(cause, count): &(usize, &u64)| *cause < units::FIRST_CAUSES || **count > 0;
     let of_causes = result.flash.iter().flat_map(|causes| causes.iter().enumerate().filter(is_mixed));

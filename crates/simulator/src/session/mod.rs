@@ -25,6 +25,7 @@ mod suited;
 mod timeline;
 mod unused;
 mod wear;
+mod written;
 
 pub use error::SessionError;
 pub use gather::{Inside, Measured, served};
@@ -35,8 +36,10 @@ pub use source::{SAMPLE, WorkloadSource, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};
 
 use self::gauges::Gauges;
+use self::precondition::Begun;
 use self::probe::Probe;
 use self::suited::Suited;
+use self::written::Written;
 use crate::block_device::BlockDevice;
 use crate::build::Service;
 use crate::clocked::Clocked;
@@ -194,6 +197,8 @@ impl Prepared {
 struct Beside<'a> {
     wear: Option<&'a mut wear::Recorder>,
     timeline: Option<(TimelinePlan, &'a mut Option<Timeline>)>,
+    /// Pages that hold something when the measured run begins.
+    written: Option<Written>,
 }
 
 /// Prepares and runs one session.
@@ -219,21 +224,24 @@ fn run_session(
     let session = Session { plan, source, chosen };
     match plan.service() {
         Service::Counted => {
-            let (drive, driver, notes) = initial.into_drive(plan, CountedFlash::new)?;
+            let Begun { drive, driver, notes, written } = initial.into_drive(plan, CountedFlash::new)?;
+            let beside = Beside { written: Some(written), ..beside };
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
                 None => session.measure(drive, workload, notes, watcher, beside),
             }
         }
         Service::Parallel => {
-            let (drive, driver, notes) = initial.into_drive(plan, |state| plan.timed(state))?;
+            let Begun { drive, driver, notes, written } = initial.into_drive(plan, |state| plan.timed(state))?;
+            let beside = Beside { written: Some(written), ..beside };
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
                 None => session.measure(drive, workload, notes, watcher, beside),
             }
         }
         Service::Serial => {
-            let (drive, driver, notes) = initial.into_drive(plan, |state| plan.metered(state))?;
+            let Begun { drive, driver, notes, written } = initial.into_drive(plan, |state| plan.metered(state))?;
+            let beside = Beside { written: Some(written), ..beside };
             let drive = SerialDrive::new(drive);
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
@@ -380,7 +388,7 @@ impl Session<'_> {
         watcher: &mut dyn Watcher,
         beside: Beside<'_>,
     ) -> Result<RunResult, SessionError> {
-        let Beside { mut wear, timeline } = beside;
+        let Beside { mut wear, timeline, written } = beside;
         let run_plan = self.run_plan();
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
@@ -395,7 +403,8 @@ impl Session<'_> {
             device.drive_mut().flash_mut().record(plan);
         }
         let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
-        let probe = Probe { chips: self.plan.lockstep.chips(), wear: wear.as_deref_mut(), gauges: gauges.as_mut() };
+        let probe =
+            Probe { chips: self.plan.lockstep.chips(), wear: wear.as_deref_mut(), gauges: gauges.as_mut(), written };
         let started = watcher.seconds();
         let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
         let wall_s = watcher.seconds() - started;

@@ -6,6 +6,7 @@
 //! computed or read from a file, because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
+use super::written::Written;
 use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
 use crate::DrivePlan;
 use crate::block_device::{BlockDevice, Completions, Progress};
@@ -23,7 +24,7 @@ use layer::SnapshotError;
 use nand::{ContentsKind, CountedFlash, Flash, FlashState};
 use remap::DriverPlan;
 use trace::{Workload, WorkloadError};
-use units::{HostOp, Request};
+use units::{DIE_CAUSES, HostOp, Request};
 
 /// Random overwrites, as a multiple of the capacity.
 const OVERWRITES: u64 = 2;
@@ -33,8 +34,15 @@ const BATCH: usize = 8192;
 /// Requests between two stages of hints, as in a measured run.
 const GROUP: usize = 16;
 
-/// A drive to be measured, the driver of the host that goes over it, and notes.
-type Begun<F> = (Drive<F>, Option<Driver>, Vec<String>);
+/// A drive to be measured.
+pub(super) struct Begun<F: Clocked> {
+    pub drive: Drive<F>,
+    /// The driver of the host that goes over it.
+    pub driver: Option<Driver>,
+    pub notes: Vec<String>,
+    /// Pages that hold something.
+    pub written: Written,
+}
 
 /// The state a drive starts its measured run with.
 pub(super) struct Initial {
@@ -42,6 +50,8 @@ pub(super) struct Initial {
     /// The host's remapping driver, where there is one.
     driver: Option<Driver>,
     notes: Vec<String>,
+    /// Pages that hold something.
+    written: Written,
 }
 
 enum Image {
@@ -81,25 +91,36 @@ pub(super) fn initial_state(
         return behind_driver(plan, remap, source, watcher);
     }
     if kind == Precondition::None {
-        return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new() });
+        return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new(), written: nothing_written(plan) });
     }
     let identity = shared_state(plan, source);
     let kept = snapshots.zip(identity.as_deref());
-    if let Some(found) = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher)) {
+    let found = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher));
+    let found = found.and_then(|found| Some((nothing_written(plan).filled(&found.written)?, found)));
+    if let Some((written, found)) = found {
         watcher.remark("initial state taken from a snapshot");
         return Ok(Initial {
             image: Image::Tables(DriveState::from_bytes(found.tables)),
             driver: None,
             notes: found.notes,
+            written,
         });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
-    let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
+    let mut written = nothing_written(plan);
+    let notes = Preconditioner { plan, source, drive: &mut drive, watcher, written: &mut written }.run(kind)?;
     let image = Image::of(drive);
     if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
-        snapshots.store(identity, state.as_bytes(), &notes, watcher);
+        let texts = [notes.join("\n").into_bytes(), written.to_bytes()];
+        snapshots.store(identity, &texts, state.as_bytes(), watcher);
     }
-    Ok(Initial { image, driver: None, notes })
+    Ok(Initial { image, driver: None, notes, written })
+}
+
+/// A drive that holds nothing.
+fn nothing_written(plan: &DrivePlan) -> Written {
+    let page_sectors = plan.remap.as_ref().map_or(plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
+    Written::nothing(plan.host_sectors(), page_sectors)
 }
 
 /// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are
@@ -117,9 +138,10 @@ fn behind_driver(
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
     drive.settle();
     let mut notes = Vec::new();
+    let mut written = nothing_written(plan);
     match PRECONDITION.read(&plan.config.values) {
         Precondition::None => {}
-        kind => notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?,
+        kind => notes = Preconditioner { plan, source, drive: &mut drive, watcher, written: &mut written }.run(kind)?,
     }
     drive.settle();
     let (mut drive, mut driver) = drive.into_parts();
@@ -127,7 +149,7 @@ fn behind_driver(
     drive.submit(0, &Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
     while drive.outstanding() > 0 && drive.advance(&mut Completions::default()) == Progress::Worked {}
     driver.reset_counters();
-    Ok(Initial { image: Image::of(drive), driver: Some(driver), notes })
+    Ok(Initial { image: Image::of(drive), driver: Some(driver), notes, written })
 }
 
 impl Image {
@@ -161,7 +183,7 @@ impl Initial {
             drive.carry_cells();
         }
         plan.arm_deaths(&mut drive);
-        Ok((drive, self.driver, self.notes))
+        Ok(Begun { drive, driver: self.driver, notes: self.notes, written: self.written })
     }
 }
 
@@ -200,6 +222,8 @@ pub(super) struct Preconditioner<'a, D> {
     pub source: &'a WorkloadSource,
     pub drive: &'a mut D,
     pub watcher: &'a mut dyn Watcher,
+    /// Pages that hold something by now.
+    pub written: &'a mut Written,
 }
 
 impl<D: Primed> Preconditioner<'_, D> {
@@ -249,6 +273,10 @@ impl<D: Primed> Preconditioner<'_, D> {
             for from in (0..batch.len()).step_by(GROUP) {
                 self.drive.hint(group(from + 2 * GROUP), group(from + GROUP));
                 for request in group(from) {
+                    // What is overwritten was filled before.
+                    if phase == Phase::Fill {
+                        self.written.take(request);
+                    }
                     self.drive.submit(0, request);
                 }
                 loop {
@@ -291,13 +319,29 @@ impl<D: Primed> Preconditioner<'_, D> {
             timed: false,
         };
         let bad_before = bad_blocks(self.drive.drive().flash().state());
-        let (ended, sheet) =
-            run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), |device| programs(device.drive()))?;
+        let probe = Filling { written: self.written };
+        let (ended, sheet) = run::run_probed(self.drive, workload, run_plan, &mut Relay(self.watcher), probe)?;
         match ended {
             Ended::Complete => Ok(sheet),
             Ended::Stopped => Err(SessionError::Interrupted),
             Ended::Stuck => Err(self.stuck(phase, bad_before)),
         }
+    }
+}
+
+/// Takes down what a workload writes before the measured run.
+struct Filling<'a> {
+    written: &'a mut Written,
+}
+
+impl<D: Primed> run::Probe<D> for Filling<'_> {
+    fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
+        programs(device.drive())
+    }
+
+    fn is_unwritten(&mut self, request: &Request) -> bool {
+        self.written.take(request);
+        false
     }
 }
 

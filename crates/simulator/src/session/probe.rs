@@ -1,9 +1,10 @@
 //! What a session looks at inside of a device while it runs.
 
 use super::gauges::Gauges;
+use super::written::Written;
 use super::{Measurable, wear};
 use crate::run::{HostMeasurements, Probe as RunProbe};
-use units::DIE_CAUSES;
+use units::{DIE_CAUSES, Request};
 
 /// Looks at programs for the series, and at wear and at what stands in caches and buffers if that is wanted.
 pub(super) struct Probe<'a> {
@@ -11,11 +12,20 @@ pub(super) struct Probe<'a> {
     pub chips: u64,
     pub wear: Option<&'a mut wear::Recorder>,
     pub gauges: Option<&'a mut Gauges>,
+    /// Pages that hold something; `None`: no read is told apart.
+    pub written: Option<Written>,
 }
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
         super::programs(device.drive()).map(|count| count * self.chips)
+    }
+
+    #[inline]
+    fn is_unwritten(&mut self, request: &Request) -> bool {
+        let Some(written) = &mut self.written else { return false };
+        written.take(request);
+        written.is_unwritten_read(request)
     }
 
     fn next_mark(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Preconditioned states kept in files, so that a drive is filled once and measured many times.
 //!
 //! ```text
-//! magic | length of the identity | identity | length of the notes | notes | tables | CRC-32
+//! magic | length of the identity | identity | length of the notes | notes | length of the pages | pages | tables | CRC-32
 //! ```
 //! The identity is the text of everything that influences the state; it is stored in full and
 //! compared, so that two states can never be mistaken for each other. A damaged file is refused,
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-const MAGIC: &[u8; 8] = b"NDSTATE2";
+const MAGIC: &[u8; 8] = b"NDSTATE3";
 const EXTENSION: &str = "nandstate";
 /// Files that a user's own folder keeps; the least recently written ones go first.
 pub const USUAL_FILES: usize = 12;
@@ -35,6 +35,8 @@ pub struct Snapshots {
 pub(super) struct Found {
     pub tables: Vec<u8>,
     pub notes: Vec<String>,
+    /// Pages that hold something.
+    pub written: Vec<u8>,
 }
 
 /// Everything that influences the preconditioned state, as text. `workload`: given when the state
@@ -83,14 +85,15 @@ impl Snapshots {
         }
     }
 
-    /// Keeps a state. Failing to do so is remarked upon and changes nothing else.
-    pub(super) fn store(&self, identity: &str, tables: &[u8], notes: &[String], watcher: &mut dyn Watcher) {
+    /// Keeps a state: its notes and the pages that hold something, and its tables. Failing to do so is remarked upon and
+    /// changes nothing else.
+    pub(super) fn store(&self, identity: &str, about: &[Vec<u8>; 2], tables: &[u8], watcher: &mut dyn Watcher) {
         let identity = self.identity(identity);
         let path = self.path(&identity);
         let mut head = MAGIC.to_vec();
-        for text in [&identity, &notes.join("\n")] {
-            head.extend_from_slice(&(text.len() as u64).to_le_bytes());
-            head.extend_from_slice(text.as_bytes());
+        for piece in [identity.as_bytes(), &about[0], &about[1]] {
+            head.extend_from_slice(&(piece.len() as u64).to_le_bytes());
+            head.extend_from_slice(piece);
         }
         let mut sum = crc32fast::Hasher::new();
         for piece in [&head, tables] {
@@ -149,18 +152,20 @@ fn parse(bytes: &[u8], identity: &str) -> Result<Option<Found>, &'static str> {
         return Err("is damaged (its checksum is wrong)");
     }
     let mut rest = body.strip_prefix(MAGIC).ok_or("is of another version")?;
-    let mut text = || -> Result<&str, &'static str> {
+    let mut piece = || -> Result<&[u8], &'static str> {
         let (length, after) = rest.split_first_chunk::<8>().ok_or(CUT)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| CUT)?;
-        let (text, after) = after.split_at_checked(length).ok_or(CUT)?;
+        let (piece, after) = after.split_at_checked(length).ok_or(CUT)?;
         rest = after;
-        std::str::from_utf8(text).map_err(|_| "is damaged (its text is unreadable)")
+        Ok(piece)
     };
-    if text()? != identity {
+    if piece()? != identity.as_bytes() {
         return Ok(None);
     }
-    let notes = text()?.lines().map(str::to_owned).collect();
-    Ok(Some(Found { tables: rest.to_vec(), notes }))
+    let notes = std::str::from_utf8(piece()?).map_err(|_| "is damaged (its text is unreadable)")?;
+    let notes = notes.lines().map(str::to_owned).collect();
+    let written = piece()?.to_vec();
+    Ok(Some(Found { tables: rest.to_vec(), notes, written }))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     if let Some(folder) = &shared.out {
         let run = report.result.to_json();
         results::write(folder, &run)?;
-        results::write_page(&folder.join("report.html"), std::slice::from_ref(&run))?;
+        results::write_page(&folder.join("report.html"), std::slice::from_ref(&run), &[])?;
         output::write_file(&folder.join("life.json"), &results::pretty(&document))?;
         output::write_file(&folder.join("life.html"), &page::render(&report))?;
         results::show(&folder.join("life.html"), shared);

@@ -77,7 +77,7 @@ fn log_pages_agree_with_what_was_written_and_with_the_other_reports() {
     assert!(mean > 0 && log["percent_used"] == mean / 10 / 100, "{log}");
     let waf = |value: &Value| value.as_f64().unwrap();
     assert!((waf(&smart["since_start"]["write_amplification"]) - programmed as f64 / written as f64).abs() < 1e-9);
-    assert!((waf(&stats["since_start"]["waf_bytes"]) - programmed as f64 / written as f64).abs() < 1e-9);
+    assert!((waf(&stats["since_start"]["waf"]) - programmed as f64 / written as f64).abs() < 1e-9);
     serving.ctl(&["power-cut", "1"]);
     serving.ctl(&["fault", "die", "0"]);
     let [log, ocp] = ["smart-log", "ocp-log"].map(|command| told(&serving, command));
@@ -102,7 +102,7 @@ fn the_page_its_data_and_the_metrics_say_what_ctl_says() {
         (&state["requests"], &live["requests"]),
         (&state["requests"], &stats["since_start"]["requests"]),
         (&state["flash"], &stats["since_start"]["flash"]),
-        (&state["waf_bytes"], &stats["since_start"]["waf_bytes"]),
+        (&state["waf"], &stats["since_start"]["waf"]),
         (&state["latency_ns"]["write"]["count"], &stats["since_start"]["latency_ns"]["write"]["count"]),
         (&state["smart"]["lifetime"], &stats["lifetime"]),
         (&state["smart_log"], &told(&serving, "smart-log")),

@@ -1,0 +1,164 @@
+//! Which pages hold something that the host wrote, as the host sees it: reads of all others are counted apart.
+//!
+//! Faithful to: every stack alike, as no layer is asked. Simplified: a page of which a part was written holds something,
+//! and a trim empties the pages that it covers whole.
+//! Protects: a bit a page, looked at once for each request.
+
+use units::{HostOp, Request};
+
+/// Bits of a word.
+const WORD: u64 = u64::BITS as u64;
+
+/// A bit for each page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    words: Vec<u64>,
+    /// Sectors of a page as a power of two.
+    page_shift: u32,
+}
+
+impl Written {
+    /// Nothing is written of so many sectors. `sectors_per_page`: a power of two.
+    pub fn nothing(sectors: u64, sectors_per_page: u32) -> Self {
+        let page_shift = sectors_per_page.trailing_zeros();
+        let pages = sectors.div_ceil(1 << page_shift);
+        Self { words: vec![0; pages.div_ceil(WORD) as usize], page_shift }
+    }
+
+    /// Takes down what a request changes.
+    #[inline]
+    pub fn take(&mut self, request: &Request) {
+        let last_of_page = (1 << self.page_shift) - 1;
+        let (first, end) = (request.first_sector, request.end_sector());
+        match request.op {
+            HostOp::Write => self.set(first >> self.page_shift, (end + last_of_page) >> self.page_shift, true),
+            HostOp::Trim => self.set((first + last_of_page) >> self.page_shift, end >> self.page_shift, false),
+            HostOp::Read | HostOp::Flush => {}
+        }
+    }
+
+    /// Whether a request reads, and no page of it holds anything.
+    #[inline]
+    pub fn is_unwritten_read(&self, request: &Request) -> bool {
+        if request.op != HostOp::Read {
+            return false;
+        }
+        let last_of_page = (1 << self.page_shift) - 1;
+        let (first, end) =
+            (request.first_sector >> self.page_shift, (request.end_sector() + last_of_page) >> self.page_shift);
+        self.parts(first, end).all(|(word, mask)| self.words[word] & mask == 0)
+    }
+
+    fn set(&mut self, first: u64, end: u64, is_written: bool) {
+        for (word, mask) in Self::parts_of(first, end, self.words.len()) {
+            if is_written {
+                self.words[word] |= mask;
+            } else {
+                self.words[word] &= !mask;
+            }
+        }
+    }
+
+    fn parts(&self, first: u64, end: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
+        Self::parts_of(first, end, self.words.len())
+    }
+
+    /// The words of some pages, each with the bits that are meant.
+    #[inline]
+    fn parts_of(first: u64, end: u64, words: usize) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let last = end.div_ceil(WORD).min(words as u64);
+        (first / WORD..if first < end { last } else { 0 }).map(move |word| {
+            let (from, to) = (first.max(word * WORD) - word * WORD, end.min((word + 1) * WORD) - word * WORD);
+            (word as usize, u64::MAX << from & u64::MAX >> (WORD - to))
+        })
+    }
+
+    /// What to keep of it: where the pages begin to hold something, and where they cease to, in turn.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut before = 0;
+        for (at, word) in self.words.iter().enumerate() {
+            // A bit is set where a page differs from the one before it.
+            let mut edges = word ^ (word << 1 | before);
+            before = word >> (WORD - 1);
+            while edges != 0 {
+                let page = at as u64 * WORD + u64::from(edges.trailing_zeros());
+                bytes.extend_from_slice(&page.to_le_bytes());
+                edges &= edges - 1;
+            }
+        }
+        bytes
+    }
+
+    /// Takes what was kept of a drive of the same size; `None`: it is not of one.
+    pub fn filled(mut self, bytes: &[u8]) -> Option<Self> {
+        let (edges, rest) = bytes.as_chunks::<8>();
+        let edges: Vec<u64> = edges.iter().map(|edge| u64::from_le_bytes(*edge)).collect();
+        let all = self.words.len() as u64 * WORD;
+        if !rest.is_empty() || edges.iter().any(|edge| *edge >= all) || !edges.is_sorted() {
+            return None;
+        }
+        for run in edges.chunks(2) {
+            self.set(run[0], run.get(1).copied().unwrap_or(all), true);
+        }
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(op: HostOp, first_sector: u64, sectors: u32) -> Request {
+        Request { arrival: 0, first_sector, sectors, op, fua: false }
+    }
+
+    /// Pages of eight sectors, against one flag a page.
+    #[test]
+    fn pages_are_told_apart_as_one_flag_a_page_would() {
+        const PAGES: u64 = 300;
+        let mut written = Written::nothing(PAGES * 8, 8);
+        let mut plain = vec![false; PAGES as usize];
+        let mut seed = 7_u64;
+        let mut below = |most: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % most
+        };
+        for step in 0..20_000 {
+            let first = below(PAGES * 8);
+            let sectors = 1 + below((PAGES * 8 - first).min(1 + below(2_000))) as u32;
+            let op = [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush][below(4) as usize];
+            let request = request(op, first, sectors);
+            let end = request.end_sector();
+            let pages = (first / 8) as usize..end.div_ceil(8) as usize;
+            let holds_nothing = !plain[pages.clone()].contains(&true);
+            assert_eq!(written.is_unwritten_read(&request), op == HostOp::Read && holds_nothing, "{step}: {request:?}");
+            written.take(&request);
+            match op {
+                HostOp::Write => plain[pages].fill(true),
+                HostOp::Trim if first.div_ceil(8) < end / 8 => {
+                    plain[first.div_ceil(8) as usize..(end / 8) as usize].fill(false)
+                }
+                _ => {}
+            }
+            if step % 500 == 0 {
+                let kept = Written::nothing(PAGES * 8, 8).filled(&written.to_bytes());
+                assert_eq!(kept.as_ref(), Some(&written));
+            }
+        }
+        assert_eq!(written.filled(&[1, 2, 3]), None);
+    }
+
+    /// A read of which one page was written waits for flash like any other.
+    #[test]
+    fn a_read_that_is_partly_unwritten_is_a_read() {
+        let mut written = Written::nothing(1_000, 8);
+        written.take(&request(HostOp::Write, 20, 1));
+        assert!(written.is_unwritten_read(&request(HostOp::Read, 0, 16)));
+        assert!(!written.is_unwritten_read(&request(HostOp::Read, 0, 17)));
+        written.take(&request(HostOp::Trim, 17, 7));
+        assert!(!written.is_unwritten_read(&request(HostOp::Read, 16, 1)), "a page is trimmed whole");
+        written.take(&request(HostOp::Trim, 16, 8));
+        assert!(written.is_unwritten_read(&request(HostOp::Read, 16, 1)));
+    }
+}
