@@ -259,7 +259,7 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     progress = documents["progress"]
     assert progress["run"]["table"] is None and progress["sweep"]["measured"] is None and progress["sweep"]["table"]["rows"]
     live = documents["live"]["used"]
-    assert live["waf_bytes"] > 0 and live["waiting_ns"]["write"]["service"] > 0 and live["latency_ns"]["write"]["histogram"]
+    assert live["waf"] > 0 and live["waiting_ns"]["write"]["service"] > 0 and live["latency_ns"]["write"]["histogram"]
     assert documents["maps"]["used"]["valid"]["values"] and documents["ctl-line"]["maps"]["ok"]["valid"] is None
     assert {len(check) for check in documents["hard-check"].values()} == {2, 26}
 

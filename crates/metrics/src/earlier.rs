@@ -136,7 +136,10 @@ mod tests {
             "series": {"interval_ns": 10, "columns": {"time_ns": [0.0, 10.0]}},
             "waf": {"host": 1.0, "gc": 1.0, "total": 2.0},
             "waf_bytes": 3.0,
-            "closeups": {"tracks": ["a", "b"], "requests": [{"slices": slices("program")}, {"slices": slices("erase")}]},
+            "closeups": {
+                "tracks": ["a", "b"],
+                "requests": [{"slices": slices("program")}, {"slices": slices("erase")}],
+            },
         })
     }
 

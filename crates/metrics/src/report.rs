@@ -182,8 +182,8 @@ impl RunResult {
         self.amplification(programs * self.page_bytes, bytes)
     }
 
-    /// Write amplification by pages: pages programmed for a page that the host wrote, all causes. A request that writes a
-    /// part of a page counts as the whole page. Where requests are whole aligned pages it equals [`RunResult::waf`].
+    /// Write amplification by pages: pages programmed for a page that the host wrote, all causes. A write of a part of
+    /// a page counts as a whole page. Where requests are whole aligned pages it equals [`RunResult::waf`].
     pub fn waf_pages(&self) -> Option<f64> {
         self.waf_pages_of(self.flash[1].iter().sum())
     }

@@ -46,7 +46,8 @@ pub trait Probe<D> {
         u64::MAX
     }
 
-    /// Whether a request that is about to be submitted reads only pages that hold nothing: such reads are counted apart.
+    /// Whether a request that is about to be submitted reads only pages that hold nothing: such reads are counted
+    /// apart.
     #[inline]
     fn is_unwritten(&mut self, _: &Request) -> bool {
         false

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 /// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between
 /// them.
 const BEND: f64 = 0.1;
-/// Beyond a knee the tail falls by no more than this part of the share by which it fell until there: where it falls on as
-/// before, paying more goes on being worth it.
+/// Beyond a knee the tail falls by no more than this part of the share by which it fell until there: where it falls on
+/// as before, paying more goes on being worth it.
 const FLATTER: f64 = 0.5;
 
 /// Where the tail stops falling for its price.

@@ -69,7 +69,7 @@ fn reads_of_unwritten_pages_are_in_no_percentile_of_reads() {
     let writes = (0..100).map(|at| ('W', at * 4096, 4096));
     let reads = (0..400).map(|at| ('R', if at % 2 == 0 { at % 90 } else { 90 + at % 200 } * 4096, 4096));
     // A read of which one page is there.
-    let rows = writes.chain([('D', 90 * 4096, 10 * 4096)]).chain(reads).chain([('R', 89 * 4096, 8192)]);
+    let rows = writes.chain([('T', 90 * 4096, 10 * 4096)]).chain(reads).chain([('R', 89 * 4096, 8192)]);
     let (_folder, path) = trace(rows);
     let arguments = ["--workload", &path, "--set", "drive.precondition=none"];
     let result = json(&arguments);

@@ -9,7 +9,7 @@ use layer::LayerReport;
 use metrics::{NoWaf, OpTotals, RecordedLatency, RunResult, Status};
 use nand::{Counters, Flash as _, FlashState};
 use std::collections::BTreeMap;
-use units::{Cause, DieId, HostOp, Nanos, quantity};
+use units::{DieId, HostOp, Nanos, quantity};
 
 /// What the run itself gave.
 #[derive(Debug)]
@@ -121,8 +121,8 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     result
 }
 
-/// Why a run has no write amplification. Where the host wrote less than spare flash holds, the drive cleaned up what the
-/// preconditioning left, and eight written pages had one of 785.
+/// Why a run has no write amplification. Where the host wrote less than spare flash holds, the drive cleaned up what
+/// the preconditioning left, and eight written pages had one of 785.
 fn no_waf(plan: &DrivePlan, result: &RunResult) -> Option<NoWaf> {
     let written = result.host[HostOp::Write.index()].pages;
     let was_in_use = PRECONDITION.read(&plan.config.values) != Precondition::None;

@@ -1,7 +1,8 @@
 //! Preconditioned states kept in files, so that a drive is filled once and measured many times.
 //!
 //! ```text
-//! magic | length of the identity | identity | length of the notes | notes | length of the pages | pages | tables | CRC-32
+//! magic | length of the identity | identity | length of the notes | notes | length of the pages | pages
+//!       | tables | CRC-32
 //! ```
 //! The identity is the text of everything that influences the state; it is stored in full and
 //! compared, so that two states can never be mistaken for each other. A damaged file is refused,
@@ -85,8 +86,8 @@ impl Snapshots {
         }
     }
 
-    /// Keeps a state: its notes and the pages that hold something, and its tables. Failing to do so is remarked upon and
-    /// changes nothing else.
+    /// Keeps a state: its notes and the pages that hold something, and its tables. Failing to do so is remarked upon
+    /// and changes nothing else.
     pub(super) fn store(&self, identity: &str, about: &[Vec<u8>; 2], tables: &[u8], watcher: &mut dyn Watcher) {
         let identity = self.identity(identity);
         let path = self.path(&identity);

@@ -1,7 +1,7 @@
 //! Which pages hold something that the host wrote, as the host sees it: reads of all others are counted apart.
 //!
-//! Faithful to: every stack alike, as no layer is asked. Simplified: a page of which a part was written holds something,
-//! and a trim empties the pages that it covers whole.
+//! Faithful to: every stack alike, as no layer is asked. Simplified: a page of which a part was written holds
+//! something, and a trim empties the pages that it covers whole.
 //! Protects: a bit a page, looked at once for each request.
 
 use units::{HostOp, Request};
@@ -126,7 +126,8 @@ mod tests {
         };
         for step in 0..20_000 {
             let first = below(PAGES * 8);
-            let sectors = 1 + below((PAGES * 8 - first).min(1 + below(2_000))) as u32;
+            let most = 1 + below(2_000);
+            let sectors = 1 + below((PAGES * 8 - first).min(most)) as u32;
             let op = [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush][below(4) as usize];
             let request = request(op, first, sectors);
             let end = request.end_sector();
