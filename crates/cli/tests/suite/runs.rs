@@ -301,7 +301,11 @@ fn settings_without_effect_are_noted() {
 fn a_run_that_reads_nothing_says_so_first() {
     let erased = ["--workload", "uniform-read", "--set", "drive.precondition=none"];
     let result = json(&erased);
-    assert!(at(&result, "notes")[0].as_str().unwrap().starts_with("The drive answered 20000 reads, 100 % of all"), "{}", result["notes"]);
+    assert!(
+        at(&result, "notes")[0].as_str().unwrap().starts_with("The drive answered 20000 reads, 100 % of all"),
+        "{}",
+        result["notes"]
+    );
     let table = said(run_tiny(&erased)).out;
     let all = table.lines().find(|line| line.starts_with("  all ")).unwrap();
     assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "20,000", "-"]);

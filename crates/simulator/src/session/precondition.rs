@@ -275,7 +275,7 @@ impl<D: Primed> Preconditioner<'_, D> {
                 for request in group(from) {
                     // What is overwritten was filled before.
                     if phase == Phase::Fill {
-                        self.written.take(request);
+                        self.written.is_unwritten_read(request);
                     }
                     self.drive.submit(0, request);
                 }
@@ -340,7 +340,7 @@ impl<D: Primed> run::Probe<D> for Filling<'_> {
     }
 
     fn is_unwritten(&mut self, request: &Request) -> bool {
-        self.written.take(request);
+        self.written.is_unwritten_read(request);
         false
     }
 }

@@ -23,9 +23,7 @@ impl<D: Measurable> RunProbe<D> for Probe<'_> {
 
     #[inline]
     fn is_unwritten(&mut self, request: &Request) -> bool {
-        let Some(written) = &mut self.written else { return false };
-        written.take(request);
-        written.is_unwritten_read(request)
+        self.written.as_mut().is_some_and(|written| written.is_unwritten_read(request))
     }
 
     fn next_mark(&self) -> u64 {

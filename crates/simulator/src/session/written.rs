@@ -13,6 +13,8 @@ const WORD: u64 = u64::BITS as u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     words: Vec<u64>,
+    /// Pages that hold nothing: of a drive that was filled there are none, and no bit is looked at.
+    empty: u64,
     /// Sectors of a page as a power of two.
     page_shift: u32,
 }
@@ -22,55 +24,44 @@ impl Written {
     pub fn nothing(sectors: u64, sectors_per_page: u32) -> Self {
         let page_shift = sectors_per_page.trailing_zeros();
         let pages = sectors.div_ceil(1 << page_shift);
-        Self { words: vec![0; pages.div_ceil(WORD) as usize], page_shift }
+        Self { words: vec![0; pages.div_ceil(WORD) as usize], empty: pages, page_shift }
     }
 
-    /// Takes down what a request changes.
+    /// Takes down what a request changes; whether it reads, and no page of it holds anything.
     #[inline]
-    pub fn take(&mut self, request: &Request) {
-        let last_of_page = (1 << self.page_shift) - 1;
-        let (first, end) = (request.first_sector, request.end_sector());
-        match request.op {
-            HostOp::Write => self.set(first >> self.page_shift, (end + last_of_page) >> self.page_shift, true),
-            HostOp::Trim => self.set((first + last_of_page) >> self.page_shift, end >> self.page_shift, false),
-            HostOp::Read | HostOp::Flush => {}
-        }
-    }
-
-    /// Whether a request reads, and no page of it holds anything.
-    #[inline]
-    pub fn is_unwritten_read(&self, request: &Request) -> bool {
-        if request.op != HostOp::Read {
+    pub fn is_unwritten_read(&mut self, request: &Request) -> bool {
+        if self.empty == 0 && request.op != HostOp::Trim {
             return false;
         }
         let last_of_page = (1 << self.page_shift) - 1;
-        let (first, end) =
-            (request.first_sector >> self.page_shift, (request.end_sector() + last_of_page) >> self.page_shift);
-        self.parts(first, end).all(|(word, mask)| self.words[word] & mask == 0)
-    }
-
-    fn set(&mut self, first: u64, end: u64, is_written: bool) {
-        for (word, mask) in Self::parts_of(first, end, self.words.len()) {
-            if is_written {
-                self.words[word] |= mask;
-            } else {
-                self.words[word] &= !mask;
+        let (first, end) = (request.first_sector, request.end_sector());
+        let touched = (first >> self.page_shift, (end + last_of_page) >> self.page_shift);
+        match request.op {
+            HostOp::Read => parts(touched).all(|(word, mask)| self.words[word] & mask == 0),
+            HostOp::Write => {
+                self.set(touched, true);
+                false
             }
+            HostOp::Trim => {
+                self.set(((first + last_of_page) >> self.page_shift, end >> self.page_shift), false);
+                false
+            }
+            HostOp::Flush => false,
         }
     }
 
-    fn parts(&self, first: u64, end: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
-        Self::parts_of(first, end, self.words.len())
-    }
-
-    /// The words of some pages, each with the bits that are meant.
-    #[inline]
-    fn parts_of(first: u64, end: u64, words: usize) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let last = end.div_ceil(WORD).min(words as u64);
-        (first / WORD..if first < end { last } else { 0 }).map(move |word| {
-            let (from, to) = (first.max(word * WORD) - word * WORD, end.min((word + 1) * WORD) - word * WORD);
-            (word as usize, u64::MAX << from & u64::MAX >> (WORD - to))
-        })
+    /// Pages hold something from now on, or nothing.
+    fn set(&mut self, pages: (u64, u64), is_written: bool) {
+        for (word, mask) in parts(pages) {
+            let before = self.words[word];
+            if is_written {
+                self.words[word] |= mask;
+                self.empty -= u64::from((mask & !before).count_ones());
+            } else {
+                self.words[word] &= !mask;
+                self.empty += u64::from((mask & before).count_ones());
+            }
+        }
     }
 
     /// What to keep of it: where the pages begin to hold something, and where they cease to, in turn.
@@ -94,15 +85,24 @@ impl Written {
     pub fn filled(mut self, bytes: &[u8]) -> Option<Self> {
         let (edges, rest) = bytes.as_chunks::<8>();
         let edges: Vec<u64> = edges.iter().map(|edge| u64::from_le_bytes(*edge)).collect();
-        let all = self.words.len() as u64 * WORD;
-        if !rest.is_empty() || edges.iter().any(|edge| *edge >= all) || !edges.is_sorted() {
+        let all = self.empty;
+        if !rest.is_empty() || edges.iter().any(|edge| *edge > all) || !edges.is_sorted() {
             return None;
         }
         for run in edges.chunks(2) {
-            self.set(run[0], run.get(1).copied().unwrap_or(all), true);
+            self.set((run[0], run.get(1).copied().unwrap_or(all)), true);
         }
         Some(self)
     }
+}
+
+/// The words of the pages from `first` to before `end`, each with the bits that are meant.
+#[inline]
+fn parts((first, end): (u64, u64)) -> impl Iterator<Item = (usize, u64)> {
+    (first / WORD..if first < end { end.div_ceil(WORD) } else { 0 }).map(move |word| {
+        let (from, to) = (first.max(word * WORD) - word * WORD, end.min((word + 1) * WORD) - word * WORD);
+        (word as usize, u64::MAX << from & u64::MAX >> (WORD - to))
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +134,6 @@ mod tests {
             let pages = (first / 8) as usize..end.div_ceil(8) as usize;
             let holds_nothing = !plain[pages.clone()].contains(&true);
             assert_eq!(written.is_unwritten_read(&request), op == HostOp::Read && holds_nothing, "{step}: {request:?}");
-            written.take(&request);
             match op {
                 HostOp::Write => plain[pages].fill(true),
                 HostOp::Trim if first.div_ceil(8) < end / 8 => {
@@ -147,19 +146,20 @@ mod tests {
                 assert_eq!(kept.as_ref(), Some(&written));
             }
         }
-        assert_eq!(written.filled(&[1, 2, 3]), None);
+        let count = plain.iter().filter(|is_written| !**is_written).count() as u64;
+        assert_eq!((written.empty, Written::nothing(PAGES * 8, 8).filled(&[1, 2, 3])), (count, None));
     }
 
     /// A read of which one page was written waits for flash like any other.
     #[test]
     fn a_read_that_is_partly_unwritten_is_a_read() {
         let mut written = Written::nothing(1_000, 8);
-        written.take(&request(HostOp::Write, 20, 1));
+        written.is_unwritten_read(&request(HostOp::Write, 20, 1));
         assert!(written.is_unwritten_read(&request(HostOp::Read, 0, 16)));
         assert!(!written.is_unwritten_read(&request(HostOp::Read, 0, 17)));
-        written.take(&request(HostOp::Trim, 17, 7));
+        written.is_unwritten_read(&request(HostOp::Trim, 17, 7));
         assert!(!written.is_unwritten_read(&request(HostOp::Read, 16, 1)), "a page is trimmed whole");
-        written.take(&request(HostOp::Trim, 16, 8));
+        written.is_unwritten_read(&request(HostOp::Trim, 16, 8));
         assert!(written.is_unwritten_read(&request(HostOp::Read, 16, 1)));
     }
 }
