@@ -29,7 +29,7 @@ def result(run: Result) -> str:
         run.status,
         f"{_html.count(run.requests)} requests in {_html.time(run.sim_ns)}",
         f"{_html.digits(run.iops)} IOPS" if run.iops is not None else "no time passed",
-        f"WAF {_html.digits(run.waf)}" if run.waf is not None else f"no WAF: {run.waf_absent}",
+        f"WAF {_html.digits(run.waf)}" if run.waf is not None else {"no writes": "nothing written"}.get(run.waf_absent or "", f"no WAF: {run.waf_absent}"),
         f"hash {run.hash}",
     ]
     head = ["latency", "requests", "mean", "p50", "p99", "p99.9", "max"]

@@ -94,7 +94,7 @@ def test_a_table_shows_its_first_rows_and_how_many_there_are() -> None:
 
 
 def test_a_sweep_shows_what_differs_and_what_was_measured(used: dict[str, Any]) -> None:
-    plan = {"stacks": ["page", "page+ftl.gc.victim=fifo"], "set": {**used, "workload.requests": 5000}, "axes": {"drive.over_provisioning": ["15%", "40%"]}}
+    plan = {"stacks": ["page", "page+ftl.gc.victim=fifo"], "set": {**used, "workload.requests": 30_000}, "axes": {"drive.over_provisioning": ["15%", "40%"]}}
     html = nd.sweep(plan)._repr_html_()
     shown = rows(html)
     assert shown[0][:2] == ["stack", "drive_over_provisioning"] and "waf" in shown[0] and len(shown) == 5

@@ -23,7 +23,7 @@ import nandarium as nd
 SPACE: dict[str, Any] = {
     "stacks": ["page", "dftl"],
     "workloads": ["zipf"],
-    "set": {**TINY, "workload.requests": 3000},
+    "set": {**TINY, "workload.requests": 9000},
     "axes": {
         "drive.over_provisioning": {"from": "1%", "to": "50%", "steps": 30},
         "ftl.gc.victim": ["greedy", "fifo"],
@@ -31,7 +31,7 @@ SPACE: dict[str, Any] = {
 }
 
 GOALS = ("write_p99_ns", "waf", "spare_share", "ram_bytes")
-"""Objectives that three thousand writes are enough for."""
+"""Objectives that nine thousand writes are enough for."""
 
 
 def optimize(plan: Any, **options: Any) -> nd.SearchResult:
@@ -139,7 +139,7 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
         (SPACE, {"objectives": []}, "at least one"),
         (SPACE, {"objectives": "waf"}, 'objectives is the text "waf"; give a list'),
         ({**SPACE, "workloads": ["uniform-read"], "axes": {}}, {"objectives": ["write_p999_ns"]}, "is not measured under workload .*no writes"),
-        (SPACE, {"objectives": ["write_p999_ns"]}, r"write_p999_ns is not measured under workload `zipf` \(no reads; 3000 writes, too few for p99.9, .*run more requests"),
+        (SPACE, {"objectives": ["write_p999_ns"]}, r"write_p999_ns is not measured under workload `zipf` \(no reads; 9000 writes, too few for p99.9, .*run more requests"),
         ({**SPACE, "axes": {"workload.queue_depth": [1, 8]}}, {}, "^axes: workload.queue_depth is a circumstance .*, and a search compares drives"),
         ({**SPACE, "stacks": ["page", "page+workload.queue_depth=2"]}, {}, "^stacks: workload.queue_depth is a circumstance"),
     ):

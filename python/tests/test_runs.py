@@ -219,3 +219,21 @@ def test_snapshots_are_kept_where_one_says(tmp_path: Path, used: dict[str, Any])
     assert len(list(tmp_path.glob("*.nandstate"))) == 1
     assert nd.run("page", settings=used, requests=3000, snapshots=tmp_path).hash == first.hash
     assert nd.run("page", settings=used, requests=3000, snapshots=False).hash == first.hash
+
+
+def test_eight_written_pages_have_no_write_amplification(tiny: dict[str, Any]) -> None:
+    """It was 785.13, and the key figure."""
+    few = nd.run("page", "uniform-write", settings={**tiny, "drive.precondition": "overwrite"}, requests=8, snapshots=False)
+    assert (few.waf, few.waf_pages, few.waf_absent, few.waf_by_cause["gc"]) == (None, None, "too few writes", None)
+    assert "no WAF: too few writes" in few._repr_html_() and "WAF none" in repr(few)
+    half = nd.run("page", "uniform-write", settings={**tiny, "drive.precondition": "none", "workload.request_size": "2KiB"}, requests=500, snapshots=False)
+    assert half.waf is not None and half.waf_pages is not None and half.waf > 1.9 * half.waf_pages and half.waf_absent is None
+
+
+def test_reads_of_unwritten_pages_are_counted_apart(tiny: dict[str, Any]) -> None:
+    run = nd.run("page", "mixed", settings={**tiny, "drive.precondition": "none"}, requests=2000, snapshots=False)
+    unwritten = run.latency.unwritten_read
+    assert unwritten.count > 0 and unwritten.max == 0 and run.latency.read.p50 > 0
+    assert run.unwritten_read_share == unwritten.count / (unwritten.count + run.latency.read.count)
+    assert run.series["unwritten_read_requests"].sum() == unwritten.count
+    assert run.histogram["requests"][run.histogram["op"] == "unwritten_read"].sum() == unwritten.count

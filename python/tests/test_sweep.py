@@ -22,7 +22,7 @@ from conftest import TINY, console
 
 import nandarium as nd
 
-SMALL: dict[str, Any] = {**TINY, "workload.requests": 2000}
+SMALL: dict[str, Any] = {**TINY, "workload.requests": 9000}
 PLAN: dict[str, Any] = {
     "stacks": ["page", "dftl"],
     "workloads": ["zipf"],
@@ -37,7 +37,7 @@ repetitions = 2
 [set]
 drive.capacity = "64MiB"
 flash = {channels = 2, dies_per_channel = 2, pages_per_block = 64}
-workload.requests = 2000
+workload.requests = 9000
 [axes]
 drive.over_provisioning = ["50%", "0.1%", "30%"]
 ftl.gc.victim = ["greedy", "fifo"]
@@ -97,7 +97,7 @@ def test_what_is_recommended_is_what_the_command_says(tmp_path: Path) -> None:
 
 
 def test_one_panel_and_single_runs_say_so() -> None:
-    swept = nd.sweep({"set": {**SMALL, "drive.precondition": "none"}, "axes": {"ftl.gc.victim": ["greedy", "fifo"]}}, settings={"workload.requests": 200})
+    swept = nd.sweep({"set": {**SMALL, "drive.precondition": "none"}, "axes": {"ftl.gc.victim": ["greedy", "fifo"]}}, settings={"workload.requests": 400})
     assert swept.recommendation.startswith("Nothing is recommended: ") and swept.recommendation == swept.panels[0]["recommendation"]
     assert any("`ftl.gc.victim` had no effect on any run" in note for note in swept.notes)
     assert any("repetitions = 5" in note for note in swept.notes)

@@ -116,8 +116,7 @@ impl Outcome {
 
     /// Interval in nanoseconds, and columns of `float64`.
     fn series<'py>(&self, py: Python<'py>) -> (u64, Vec<Named<'py>>) {
-        let mut columns = self.result.series_columns();
-        columns.sort_by(|a, b| a.0.cmp(&b.0));
+        let columns = self.result.series_columns();
         let column = |values: Vec<Option<f64>>| given(py, values.into_iter().map(|value| value.unwrap_or(f64::NAN)));
         (self.result.series.0, columns.into_iter().map(|(name, values)| (name, column(values))).collect())
     }
