@@ -237,5 +237,5 @@ fn contrast<'a>(all: &'a [Repeated], place: usize, metric: &str) -> Option<&'a C
 /// What can be told of each stack against the first, in words.
 pub fn verdicts(all: &[Repeated]) -> String {
     let sentences = all.iter().filter_map(Repeated::sentence);
-    sentences.map(|text| format!("verdict   {}\n", crate::table::wrapped_at(&text, 10))).collect()
+    sentences.fold(String::new(), |text, verdict| text + "verdict   " + &crate::table::wrapped_at(&verdict, 10) + "\n")
 }

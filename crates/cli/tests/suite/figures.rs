@@ -2,6 +2,7 @@
 
 use crate::support::{hash, json, nandarium, run_tiny, said};
 use serde_json::{Value, json as value};
+use std::fmt::Write as _;
 use std::fs;
 
 fn number(document: &Value, pointer: &str) -> f64 {
@@ -14,7 +15,7 @@ fn trace(rows: impl Iterator<Item = (char, u64, u64)>) -> (tempfile::TempDir, St
     let path = folder.path().join("trace.csv");
     let mut text = "time_ns,device,op,offset_bytes,length_bytes\n".to_owned();
     for (number, (op, offset, length)) in rows.enumerate() {
-        text.push_str(&format!("{},0,{op},{offset},{length}\n", number * 100_000));
+        writeln!(text, "{},0,{op},{offset},{length}", number * 100_000).unwrap();
     }
     fs::write(&path, text).unwrap();
     let path = path.to_str().unwrap().to_owned();

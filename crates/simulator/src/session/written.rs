@@ -137,7 +137,7 @@ mod tests {
             match op {
                 HostOp::Write => plain[pages].fill(true),
                 HostOp::Trim if first.div_ceil(8) < end / 8 => {
-                    plain[first.div_ceil(8) as usize..(end / 8) as usize].fill(false)
+                    plain[first.div_ceil(8) as usize..(end / 8) as usize].fill(false);
                 }
                 _ => {}
             }
