@@ -3,15 +3,14 @@
 use crate::report::{NoWaf, SCHEMA, UNWRITTEN};
 use serde_json::{Map, Value, json};
 
-/// The version before this one: write amplification by pages, histograms as pairs, single requests with slices of their
-/// own, reads of pages that hold nothing among all reads.
-const FIRST: &str = "nandarium.result/1";
-
 /// A result in the form of today; `None`: it is no result, or one of a version that this program does not know.
+///
+/// The first version had write amplification by pages, histograms as pairs, single requests with slices of their own, and
+/// reads of pages that hold nothing among all reads.
 pub fn result_of_today(mut document: Value) -> Option<Value> {
     match document["schema"].as_str() {
         Some(SCHEMA) => return Some(document),
-        Some(FIRST) => {}
+        Some("nandarium.result/1") => {}
         _ => return None,
     }
     document["schema"] = json!(SCHEMA);
@@ -127,7 +126,7 @@ mod tests {
             })
         };
         json!({
-            "schema": FIRST,
+            "schema": "nandarium.result/1",
             "config": {"drive.precondition": "overwrite"},
             "counters": {"flash.pages": 1_100, "drive.user_pages": 1_000},
             "host": {"write": {"pages": 200}},
