@@ -4,10 +4,10 @@
 /// so, one that has it as a word, or else the one spelled most alike, if it is close enough.
 pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = found.to_lowercase();
-    if wanted.is_empty() {
+    let names: Vec<&str> = names.collect();
+    if wanted.is_empty() || is_too_long(&wanted, &names) {
         return None;
     }
-    let names: Vec<&str> = names.collect();
     let shortest = |fits: &dyn Fn(&str) -> bool| {
         let fitting = names.iter().filter(|name| fits(&name.to_lowercase()));
         fitting.min_by_key(|name| (name.len(), **name)).copied()
@@ -26,7 +26,7 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
         let scored = names.iter().map(|name| (distance(name), *name));
         // A word whose letters would all change says nothing.
         let is_near =
-            |distance: usize, name: &str| distance <= 2.max(name.len() / 4) && distance < wanted.chars().count();
+            |distance: usize, name: &str| distance <= most_edits(name.len()) && distance < wanted.chars().count();
         scored.min().filter(|(distance, name)| is_near(*distance, name)).map(|(_, name)| name)
     };
     let is_begun = |name: &str| name.starts_with(&wanted);
@@ -37,6 +37,18 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .or_else(alike)
 }
 
+/// Most edits between a word and a name of this many bytes that it may stand for.
+fn most_edits(length: usize) -> usize {
+    2.max(length / 4)
+}
+
+/// Whether a word has so many letters that none of the names can be meant. Comparing spellings takes time in proportion
+/// to the length of the word, and words come from files.
+fn is_too_long(wanted: &str, names: &[&str]) -> bool {
+    let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    wanted.chars().count() > longest + most_edits(longest)
+}
+
 fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(['-', '_', ' ']).filter(|word| !word.is_empty())
 }
@@ -44,10 +56,14 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 /// Names with a word that one letter makes of `found`, where the words have three letters or more.
 fn near_words<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = found.to_lowercase();
+    let names: Vec<&str> = names.collect();
+    if is_too_long(&wanted, &names) {
+        return Vec::new();
+    }
     let is_near = |word: &str| {
         wanted.len().min(word.len()) > 2 && strsim::damerau_levenshtein(&wanted, &word.to_lowercase()) == 1
     };
-    names.filter(|name| words(name).any(is_near)).collect()
+    names.into_iter().filter(|name| words(name).any(is_near)).collect()
 }
 
 /// `; did you mean …` when `names` has one that is close to `found`, or some with a word that is, otherwise nothing.
@@ -89,8 +105,16 @@ mod tests {
         assert_eq!(did_you_mean("qlc", names.into_iter()), "; did you mean `mlc-4k` or `tlc-16k`");
         let drives = ["samsung-980-pro-like", "samsung-pm883-like", "intel-s4610-like"];
         assert_eq!(did_you_mean("samsung-990-pro", drives.into_iter()), "; did you mean `samsung-980-pro-like`");
-        for found in ["xyzzy", "", "99"] {
+        for found in ["xyzzy", "", "99", &"page-lru".repeat(9)] {
             assert_eq!(did_you_mean(found, names.into_iter()), "", "{found}");
         }
+    }
+
+    /// A name of 100 kB took 4 s.
+    #[test]
+    fn a_name_longer_than_all_names_is_not_compared() {
+        // Hours, if it were.
+        let long = "windowed".repeat(1 << 20);
+        assert_eq!(did_you_mean(&long, ["windowed-greedy"].into_iter().cycle().take(10_000)), "");
     }
 }
