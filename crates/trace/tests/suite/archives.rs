@@ -101,6 +101,20 @@ fn what_follows_a_gzip_file_is_named() {
     }
 }
 
+/// It took 29 us for each of them.
+#[test]
+fn members_without_contents_take_no_time() {
+    let (row, mut empty) = (&b"20000000000 0 8 8 1\n"[..], Vec::new());
+    bzip2::read::BzEncoder::new(&b""[..], bzip2::Compression::best()).read_to_end(&mut empty).unwrap();
+    let mut bytes = empty.repeat(1_000_000);
+    bzip2::read::BzEncoder::new(row, bzip2::Compression::fast()).read_to_end(&mut bytes).unwrap();
+    bytes.extend(&empty);
+    let begun = std::time::Instant::now();
+    let reader = open_bytes(&bytes, "x.bz2", &crate::support::named("ssdsim")).unwrap();
+    assert_eq!(reader.map(Result::unwrap).count(), 1);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
 /// Such a file was said to be damaged.
 #[test]
 fn a_zstd_file_with_a_wide_window_is_not_called_damaged() {
