@@ -5,6 +5,8 @@ use crate::svg::{self, escape, number};
 use crate::tables::labelled;
 
 const STYLE: &str = include_str!("page.css");
+/// What a page may load: its own styles, and pictures that are in it. It has no script.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// A page to be written. All texts but those that are said to be HTML are escaped.
 #[derive(Clone, Debug)]
@@ -25,6 +27,7 @@ impl Page<'_> {
         let body = labelled(&format!("{}{}", self.top, self.sections));
         format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
              <title>nandarium {brand}</title><style>{STYLE}</style></head><body><main>\
              <p class=\"brand\">nandarium <span>{brand}</span></p><h1>{title}</h1>{body}</main></body></html>\n",
@@ -105,4 +108,17 @@ fn numbers(panel: &Panel, index: usize, look: &Look) -> String {
          <tbody>{rows}</tbody></table></div>",
         escape(&panel.title)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report had a policy, and these pages had none.
+    #[test]
+    fn a_page_says_that_it_loads_nothing_and_runs_nothing() {
+        let page = Page { brand: "sweep", title: "<script>", top: String::new(), sections: String::new() }.render();
+        assert!(page.contains("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "), "{page}");
+        assert!(!page.contains("<script"), "{page}");
+    }
 }
