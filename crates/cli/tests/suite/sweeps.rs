@@ -33,6 +33,20 @@ fn hashes(folder: &Path) -> BTreeSet<String> {
     .collect()
 }
 
+/// Two runs of a plan gave two tables, which differed by how busy the machine was.
+#[test]
+fn two_runs_of_a_plan_give_the_same_tables_byte_for_byte() {
+    let plan = format!("workloads = [\"mixed\"]\nrepetitions = 2\n{SET}drive.over_provisioning = \"30%\"\n");
+    let tables = || {
+        let folder = tempfile::tempdir().unwrap();
+        document(&sweep(folder.path(), &plan, &["--json"]));
+        ["results.parquet", "summary.csv", "report.html"].map(|name| fs::read(folder.path().join("plan").join(name)))
+    };
+    for (one, other) in tables().into_iter().zip(tables()) {
+        assert!(one.unwrap() == other.unwrap());
+    }
+}
+
 #[test]
 fn a_sweep_gives_what_single_runs_give_and_does_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
