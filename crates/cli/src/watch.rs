@@ -14,12 +14,13 @@ use std::time::Instant;
 /// Set by Ctrl-C or a request to terminate (SIGTERM, SIGHUP); a second one ends the program at once.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C and SIGTERM stop sessions at the next request.
+/// Makes Ctrl-C and SIGTERM stop whatever runs, soon; that is said at once, as what is done is kept first.
 pub fn catch_interrupts() {
     let caught = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::failure::INTERRUPTED));
         }
+        crate::output::complain("stopping: Ctrl-C once more ends the program at once");
     });
     if let Err(error) = caught {
         tracing::warn!("Ctrl-C will end the program without a result: {error}");

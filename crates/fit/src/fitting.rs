@@ -9,6 +9,7 @@ use crate::parameter::{PARAMETERS, Parameter, Told};
 use crate::subject::{Modelled, Outcome, Subject};
 use simulator::Setting;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::Nanos;
 
 /// Times that every parameter is fitted.
@@ -26,13 +27,16 @@ const SPAN: f64 = 1.2;
 /// How much alike two parameters change all fitted figures when they cannot be told apart: the cosine.
 const ALIKE: f64 = 0.98;
 
+/// Of a watch that does not stop anything.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// Watches a fit, and may stop it.
 pub trait Watch {
     /// A value of a parameter is tried.
     fn tries(&mut self, _parameter: &Parameter, _value: &str) {}
-    /// Whether to stop.
-    fn is_stopped(&self) -> bool {
-        false
+    /// Set once it is to stop; threads look at it while experiments run.
+    fn stop(&self) -> &AtomicBool {
+        &NEVER
     }
     /// What was kept under this name by a fit that was stopped.
     fn recall(&self, _name: &str) -> Option<Modelled> {
@@ -345,9 +349,6 @@ fn run(
     numbers: &[usize],
     watch: &mut dyn Watch,
 ) -> Result<Vec<Outcome>, FitError> {
-    if watch.is_stopped() {
-        return Err(FitError::Stopped);
-    }
     let name = |number: usize| {
         let Experiment { work, measured: figures, source, .. } = &measured.experiments[number];
         format!("{}\n{work:?} {figures:?} {}", subject.identity(), measured.sources[source].host_ns)
@@ -362,13 +363,16 @@ fn run(
             (experiment, measured.sources[&experiment.source].host_ns)
         })
         .collect();
-    for (place, outcome) in missing.iter().zip(subject.run_all(&experiments)) {
-        if let Ok(found) = &outcome {
+    let stop = watch.stop();
+    let found = subject.run_all(&experiments, &|| stop.load(Ordering::Relaxed));
+    for (place, outcome) in missing.iter().zip(found) {
+        if let Some(Ok(found)) = &outcome {
             watch.keep(&names[*place], found);
         }
-        outcomes[*place] = Some(outcome);
+        outcomes[*place] = outcome;
     }
-    Ok(outcomes.into_iter().flatten().collect())
+    // What has ended is kept; the others were stopped.
+    outcomes.into_iter().collect::<Option<_>>().ok_or(FitError::Stopped)
 }
 
 /// Whether values far from each other gave the same.

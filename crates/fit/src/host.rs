@@ -10,6 +10,17 @@ use simulator::{BlockDevice, Completions, Progress};
 use std::collections::VecDeque;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
+/// Whether somebody wants experiments to end. It is asked every few thousand requests, on every thread.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Requests between two looks at whether to stop.
+pub(crate) const LOOK_EVERY: u64 = 4096;
+
+/// An error once somebody wants it to end; whoever stopped it does not need to read it.
+pub(crate) fn unless(stop: Stop<'_>) -> Result<(), String> {
+    if stop() { Err("stopped".to_owned()) } else { Ok(()) }
+}
+
 /// When a client sends its next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -133,17 +144,18 @@ impl Busy {
 /// there.
 ///
 /// # Errors
-/// In words: the drive stopped answering, or a request failed.
+/// In words: the drive stopped answering, a request failed, or somebody wants it to end.
 pub fn measure<D: BlockDevice>(
     device: &mut D,
     clients: &[Client],
     warm_up: Nanos,
     requests: u64,
     seed: u64,
+    stop: Stop<'_>,
 ) -> Result<Vec<Found>, String> {
     let from = device.now() + warm_up;
     let mut found = vec![Found { least: [Nanos::MAX; 2], ..Found::default() }; clients.len()];
-    let end = work(device, clients, seed, |answer| {
+    let end = work(device, clients, seed, stop, |answer| {
         if answer.now >= from {
             let latency = answer.now - answer.due;
             let of = &mut found[answer.client];
@@ -167,9 +179,10 @@ pub fn windows<D: BlockDevice>(
     requests: u64,
     windows: usize,
     seed: u64,
+    stop: Stop<'_>,
 ) -> Result<Vec<Nanos>, String> {
     let (mut times, mut begin, mut answered) = (Vec::with_capacity(windows), device.now(), 0);
-    work(device, &[client], seed, |answer| {
+    work(device, &[client], seed, stop, |answer| {
         answered += 1;
         if answered == requests {
             times.push(answer.now - begin);
@@ -194,6 +207,7 @@ fn work<D: BlockDevice>(
     device: &mut D,
     clients: &[Client],
     seed: u64,
+    stop: Stop<'_>,
     mut hears: impl FnMut(Answer) -> bool,
 ) -> Result<Nanos, String> {
     let begin = device.now();
@@ -203,7 +217,10 @@ fn work<D: BlockDevice>(
     let mut free: Vec<u32> = Vec::new();
     let mut completions = Completions::default();
     let mut armed = None;
-    loop {
+    for steps in 0_u64.. {
+        if steps.is_multiple_of(LOOK_EVERY) {
+            unless(stop)?;
+        }
         let now = device.now();
         for (number, client) in busy.iter_mut().enumerate() {
             while let Some(due) = client.turn(now) {
@@ -240,4 +257,5 @@ fn work<D: BlockDevice>(
             }
         }
     }
+    unreachable!("it has no last step")
 }

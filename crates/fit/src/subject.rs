@@ -3,7 +3,7 @@
 
 use crate::curve::{FILL, TRANSIENT, WINDOWS, phases, turning_points};
 use crate::figure::{self, Figure};
-use crate::host::{self, Client, Pace};
+use crate::host::{self, Client, LOOK_EVERY, Pace, Stop, unless};
 use crate::measured::{Experiment, MeasuredDrive, Order, Work};
 use engine::random::Stream;
 use metrics::Histogram;
@@ -85,6 +85,7 @@ impl Subject {
             let all: Vec<Setting> = settings.iter().cloned().chain(smaller).collect();
             let config = Config::resolve(name.clone(), &all).map_err(|error| error.to_string())?;
             let plan = DrivePlan::new(config.clone()).map_err(|error| error.to_string())?;
+            plan.check_memory(false).map_err(|error| error.to_string())?;
             Ok::<_, String>((config, plan))
         };
         // A small drive is one of twice its size at half of that: only what is scaled has shorter blocks. Not all
@@ -120,11 +121,11 @@ impl Subject {
     }
 
     /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
-    /// latency.
-    pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)]) -> Vec<Outcome> {
+    /// latency. `None`: it was stopped before it had ended.
+    pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)], stop: Stop<'_>) -> Vec<Option<Outcome>> {
         let begins: BTreeSet<Begins> = experiments.iter().filter_map(|(one, _)| self.begins(one)).collect();
         let missing: Vec<Begins> = begins.into_iter().filter(|begins| !self.states.contains_key(begins)).collect();
-        let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins))).collect();
+        let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins, stop))).collect();
         let mut failed = BTreeMap::new();
         for (begins, state) in made {
             match state {
@@ -134,7 +135,9 @@ impl Subject {
         }
         let one = |(experiment, host_ns): &(&Experiment, Nanos)| {
             let problem = self.begins(experiment).and_then(|begins| failed.get(&begins).cloned());
-            problem.map_or_else(|| self.run(experiment, *host_ns), Err)
+            let outcome = problem.map_or_else(|| self.run(experiment, *host_ns, stop), Err);
+            // What went wrong after that is that it was stopped.
+            Some(outcome).filter(|outcome| outcome.is_ok() || !stop())
         };
         experiments.par_iter().with_max_len(1).map(one).collect()
     }
@@ -172,8 +175,9 @@ impl Subject {
         ))
     }
 
-    fn run(&self, experiment: &Experiment, host_ns: Nanos) -> Outcome {
+    fn run(&self, experiment: &Experiment, host_ns: Nanos, stop: Stop<'_>) -> Outcome {
         self.is_large_enough(experiment)?;
+        unless(stop)?;
         match experiment.work {
             Work::Closed { op, order, size, depth, beside, used, .. } => {
                 let used = self.scaled(used);
@@ -183,7 +187,7 @@ impl Subject {
                 let clients: Vec<Client> = std::iter::once(client).chain(writers).collect();
                 let written = if op == HostOp::Write { (used as f64 * WRITTEN) as u64 / size } else { 0 };
                 let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::measure(drive, &clients, WARM_UP, REQUESTS.max(written), seed)
+                    host::measure(drive, &clients, WARM_UP, REQUESTS.max(written), seed, stop)
                 })?;
                 let first = &found[0];
                 let is_write = usize::from(op == HostOp::Write);
@@ -199,7 +203,7 @@ impl Subject {
                 let rate = writes_per_second / (1.0 - OFFERED_READS);
                 let clients: Vec<Client> = std::iter::once(probe).chain(writers(rate, OFFERED_READS, all)).collect();
                 let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::measure(drive, &clients, WARM_UP, REQUESTS, seed)
+                    host::measure(drive, &clients, WARM_UP, REQUESTS, seed, stop)
                 })?;
                 let (probe, writers) = (&found[0], &found[1]);
                 let mut figures = Modelled::new();
@@ -211,7 +215,7 @@ impl Subject {
             Work::Amplification { window_end, window, .. } => {
                 let begins = self.begins(experiment).expect("it begins with a state");
                 let window = if window_end.is_some() { window } else { 1.0 };
-                let waf = self.amplification(begins, window)?;
+                let waf = self.amplification(begins, window, stop)?;
                 Ok(Modelled::from([("waf", waf * self.own_writes)]))
             }
             Work::Transient { used, depth } => {
@@ -219,7 +223,7 @@ impl Subject {
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
                 let requests = (within as f64 / SMALL as f64 / WINDOWS) as u64;
                 let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::windows(drive, client, requests, TRANSIENT, seed)
+                    host::windows(drive, client, requests, TRANSIENT, seed, stop)
                 })?;
                 let rates: Vec<f64> = times.iter().map(|time| requests as f64 * 1e9 / *time as f64).collect();
                 Ok(turning_points(&rates))
@@ -229,7 +233,7 @@ impl Subject {
                 let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Sequential, size, within };
                 let requests = within / size / FILL as u64;
                 let times =
-                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests, FILL, seed))?;
+                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests, FILL, seed, stop))?;
                 let step = requests * size;
                 let rates: Vec<f64> = times.iter().map(|time| step as f64 * 1e9 / *time as f64).collect();
                 Ok(phases(&rates, (step * self.scale) as f64))
@@ -252,8 +256,9 @@ impl Subject {
     }
 
     /// Brings a drive without time into a state.
-    fn make(&self, begins: Begins) -> Result<DriveState, String> {
+    fn make(&self, begins: Begins, stop: Stop<'_>) -> Result<DriveState, String> {
         let (used, overwrites, _) = begins;
+        let _memory = self.plan.claim_memory(false).map_err(|error| error.to_string())?;
         let mut drive = self.plan.assemble(CountedFlash::new(self.plan.fresh_state()));
         let sectors_per_page = self.plan.geometry.sectors_per_page();
         let mut fill = Fill::of(used / SECTOR_BYTES, sectors_per_page, 1.0);
@@ -265,8 +270,9 @@ impl Subject {
                 break;
             }
             batch.iter().try_for_each(|request| serve(&mut drive, &mut completions, request))?;
+            unless(stop)?;
         }
-        self.overwrite(&mut drive, begins, overwrites as f64 / 1000.0, "before")?;
+        self.overwrite(&mut drive, begins, (overwrites as f64 / 1000.0, "before"), stop)?;
         Ok(DriveState::of(&drive))
     }
 
@@ -275,8 +281,8 @@ impl Subject {
         &self,
         drive: &mut Drive<CountedFlash>,
         (used, _, zipf): Begins,
-        times: f64,
-        when: &str,
+        (times, when): (f64, &str),
+        stop: Stop<'_>,
     ) -> Result<u64, String> {
         let mut stream = Stream::new(self.seed(), when);
         let (places, sectors) = (used / SMALL, (SMALL / SECTOR_BYTES) as u32);
@@ -287,7 +293,10 @@ impl Subject {
             let scatter = Scatter::new(places, &mut Stream::new(self.seed(), "popular"));
             (Zipf::new(places, zipf as f64 / 1000.0), scatter)
         });
-        for _ in 0..writes {
+        for number in 0..writes {
+            if number.is_multiple_of(LOOK_EVERY) {
+                unless(stop)?;
+            }
             let place = match &popular {
                 None => stream.below(places),
                 Some((law, scatter)) => scatter.place(law.draw(&mut stream)),
@@ -300,13 +309,14 @@ impl Subject {
     }
 
     /// Bytes programmed for each byte of random writes, over `window` times what the state uses.
-    fn amplification(&self, begins: Begins, window: f64) -> Result<f64, String> {
+    fn amplification(&self, begins: Begins, window: f64, stop: Stop<'_>) -> Result<f64, String> {
+        let _memory = self.plan.claim_memory(false).map_err(|error| error.to_string())?;
         let fresh = self.plan.fresh_state();
         let resumed = self.states[&begins].resume(&self.plan, fresh, CountedFlash::new);
         let mut drive: Drive<CountedFlash> = resumed.map_err(|error| error.to_string())?;
         let programs = |drive: &Drive<CountedFlash>| Counters::total(&drive.flash().state().counters.programs);
         let before = programs(&drive);
-        let writes = self.overwrite(&mut drive, begins, window, "measured")?;
+        let writes = self.overwrite(&mut drive, begins, (window, "measured"), stop)?;
         let bytes = (programs(&drive) - before) * u64::from(self.plan.geometry.page_bytes);
         Ok(bytes as f64 / (writes * SMALL) as f64)
     }
@@ -324,6 +334,7 @@ impl Subject {
         let settings: Vec<Setting> = own.chain([host]).collect();
         let config = Config::resolve(self.name.clone(), &settings).map_err(|error| error.to_string())?;
         let plan = DrivePlan::new(config).map_err(|error| error.to_string())?;
+        let _memory = plan.claim_memory(false).map_err(|error| error.to_string())?;
         let fresh = plan.fresh_state();
         let mut drive: Drive<TimedFlash> = match begins {
             None => plan.assemble(plan.timed(fresh)),

@@ -114,6 +114,7 @@ mod tests {
     use crate::{Class, STUDIES, StudyError, Verdict};
     use std::collections::BTreeMap;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Stops after some simulations, and keeps what they gave.
     #[derive(Default)]
@@ -145,6 +146,36 @@ mod tests {
     fn run(name: &str, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
         let study = crate::find(name).unwrap();
         (study.run)(&Options { scale: study.least, ..Options::default() }, monitor)
+    }
+
+    /// Wants it to end after it was asked some times.
+    struct Impatient {
+        looks: AtomicUsize,
+        most: usize,
+        ended: AtomicUsize,
+    }
+
+    impl Monitor for Impatient {
+        fn expect(&self, _: usize) {}
+        fn ended(&self, _: &str) {
+            self.ended.fetch_add(1, Ordering::Relaxed);
+        }
+        fn is_stopped(&self) -> bool {
+            self.looks.fetch_add(1, Ordering::Relaxed) >= self.most
+        }
+    }
+
+    /// Ctrl-C was heard after minutes, when the simulations under way had ended.
+    #[test]
+    fn a_study_hears_within_its_simulations_that_it_is_to_stop() {
+        for study in STUDIES {
+            // Before the first of them ends: each thread has asked once before it began.
+            let most = 3 * rayon::current_num_threads();
+            let monitor = Impatient { looks: AtomicUsize::new(0), most, ended: AtomicUsize::new(0) };
+            let findings = run(study.name, &monitor).unwrap_or_else(|error| panic!("{}: {error}", study.name));
+            let (looks, ended) = (monitor.looks.into_inner(), monitor.ended.into_inner());
+            assert!(findings.missing > 0 && ended < most, "{}: {ended} ended after {looks} looks", study.name);
+        }
     }
 
     #[test]

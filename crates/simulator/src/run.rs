@@ -227,7 +227,8 @@ const BATCH: usize = 1024;
 const HINT: usize = 16;
 /// Share of a device's time that is kept for serving what has arrived, as a divisor.
 const TIME_TO_SERVE: Nanos = 16;
-/// Requests between two calls of the observer.
+/// Pages of requests between two calls of the observer, which may stop the run; a request counts as one at least.
+/// Counted in requests alone, large ones would let the user wait for minutes.
 const OBSERVE_EVERY: u64 = 1 << 14;
 
 /// Requests from a workload, read ahead so that they can be announced to the device.
@@ -303,7 +304,8 @@ struct Runner<'a, D: BlockDevice> {
     completions: Completions,
     sheet: HostMeasurements,
     done: u64,
-    observe_at: u64,
+    /// Pages of the requests that were submitted since the observer was called.
+    unobserved: u64,
     mark_at: u64,
 }
 
@@ -347,7 +349,7 @@ pub fn run_probed<D: BlockDevice>(
         completions: Completions::default(),
         sheet,
         done: 0,
-        observe_at: OBSERVE_EVERY,
+        unobserved: 0,
         mark_at: probe.next_mark(),
     };
     let ended = match plan.arrivals {
@@ -444,6 +446,7 @@ impl<D: BlockDevice> Runner<'_, D> {
             return Err(RunError::Empty { number });
         }
         self.outstanding += 1;
+        self.unobserved += u64::from(request.sectors >> self.counting.page_shift).max(1);
         self.sheet.addresses.record(request.op, request.first_sector);
         let tag = if probe.is_unwritten(request) { UNWRITTEN_TAG } else { TAG };
         self.device.submit(tag, &Request { arrival, ..*request });
@@ -462,8 +465,8 @@ impl<D: BlockDevice> Runner<'_, D> {
             probe.mark(self.device, &self.sheet, self.done);
             self.mark_at = probe.next_mark();
         }
-        if self.done >= self.observe_at {
-            self.observe_at = self.done + OBSERVE_EVERY;
+        if self.unobserved >= OBSERVE_EVERY {
+            self.unobserved = 0;
             observer.look(&self.sheet);
             return observer.progress(self.done);
         }

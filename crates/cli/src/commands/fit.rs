@@ -11,7 +11,7 @@ use simulator::Setting;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicBool;
 use units::quantity::parse_size;
 
 /// Version of the JSON form.
@@ -249,8 +249,8 @@ impl Watch for Progress {
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        watch::stop().load(Ordering::Relaxed)
+    fn stop(&self) -> &AtomicBool {
+        watch::stop()
     }
 
     fn recall(&self, name: &str) -> Option<Modelled> {

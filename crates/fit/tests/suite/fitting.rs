@@ -4,6 +4,7 @@ use engine::random::Stream;
 use fit::{Experiment, FitError, MeasuredDrive, Modelled, Parameter, Subject, Watch, fit};
 use simulator::Setting;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const STACK: &str = "micron-7450-max-like";
 const SCALE: u64 = 256;
@@ -58,7 +59,7 @@ fn measured() -> MeasuredDrive {
     let settings: Vec<Setting> = TRUTH.iter().map(|(key, _, text)| Setting::new(key, text, "the truth")).collect();
     let mut subject = Subject::new(STACK, &settings, &drive, SCALE).unwrap();
     let all: Vec<(&Experiment, u64)> = drive.experiments.iter().map(|one| (one, 0)).collect();
-    let found: Vec<_> = subject.run_all(&all).into_iter().map(Result::unwrap).collect();
+    let found: Vec<_> = subject.run_all(&all, &|| false).into_iter().map(|found| found.unwrap().unwrap()).collect();
     let mut noise = Stream::new(7, "noise");
     for (experiment, found) in drive.experiments.iter_mut().zip(found) {
         for (name, value) in &mut experiment.measured {
@@ -146,13 +147,14 @@ struct Kept {
     found: BTreeMap<String, Modelled>,
     /// Experiments after which it stops.
     most: usize,
+    stop: AtomicBool,
     recalled: std::cell::Cell<usize>,
 }
 
 impl Watch for Kept {
     fn tries(&mut self, _: &Parameter, _: &str) {}
-    fn is_stopped(&self) -> bool {
-        self.found.len() >= self.most
+    fn stop(&self) -> &AtomicBool {
+        &self.stop
     }
     fn recall(&self, name: &str) -> Option<Modelled> {
         let found = self.found.get(name).cloned();
@@ -161,6 +163,7 @@ impl Watch for Kept {
     }
     fn keep(&mut self, name: &str, found: &Modelled) {
         assert!(self.found.insert(name.to_owned(), found.clone()).is_none(), "it was done twice: {name}");
+        self.stop.store(self.found.len() >= self.most, Ordering::Relaxed);
     }
 }
 
@@ -175,8 +178,27 @@ fn a_fit_that_was_stopped_goes_on_and_finds_the_same() {
     let whole = fit(start(), &measured, &mut Kept { most: usize::MAX, ..Kept::default() }).unwrap();
     let mut kept = Kept { most: 2, ..Kept::default() };
     assert_eq!(fit(start(), &measured, &mut kept).unwrap_err(), FitError::Stopped);
-    kept.most = usize::MAX;
+    (kept.most, kept.stop) = (usize::MAX, AtomicBool::new(false));
     let again = fit(start(), &measured, &mut kept).unwrap();
     assert_eq!((again.settings, again.outcomes), (whole.settings, whole.outcomes));
     assert!(kept.recalled.get() >= 2, "nothing was recalled");
+}
+
+/// Ctrl-C was heard after minutes, when the experiments under way had ended.
+#[test]
+fn a_stop_is_heard_within_an_experiment() {
+    let measured = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
+    let experiment: Vec<(&Experiment, u64)> = measured.experiments.iter().take(1).map(|one| (one, 0)).collect();
+    let asked = |most: usize| {
+        let looks = AtomicUsize::new(0);
+        let mut subject = Subject::new(STACK, &[], &measured, SCALE).unwrap();
+        let found = subject.run_all(&experiment, &|| looks.fetch_add(1, Ordering::Relaxed) >= most);
+        (found[0].is_some(), looks.into_inner())
+    };
+    let (has_ended, all) = asked(usize::MAX);
+    assert!(has_ended && all > 20, "{all}");
+    for most in [0, all / 3, all - 2] {
+        let (has_ended, looks) = asked(most);
+        assert!(!has_ended && looks <= most + 3, "{most} of {all}: {looks}");
+    }
 }

@@ -10,7 +10,7 @@ fn a_drive_half_as_large_has_the_same_figures() {
         measured.experiments.iter().map(|one| (one, measured.sources[&one.source].host_ns)).collect();
     let figures = |scale| {
         let mut subject = Subject::new(known.stack, &[], &measured, scale).unwrap();
-        subject.run_all(&all).into_iter().map(Result::unwrap).collect::<Vec<_>>()
+        subject.run_all(&all, &|| false).into_iter().map(|found| found.unwrap().unwrap()).collect::<Vec<_>>()
     };
     let (large, small) = (figures(64), figures(128));
     let mut misses = Vec::new();

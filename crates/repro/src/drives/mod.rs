@@ -52,7 +52,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
         monitor,
         &all,
         |(known, _)| known.name.to_owned(),
-        |(known, measured)| simulate(known, measured, options.scale, &seed),
+        |(known, measured)| simulate(known, measured, (options.scale, &seed), monitor),
     )?;
     let missing = found.iter().filter(|found| found.is_none()).count();
     let drives = all.into_iter().zip(found).map(|((known, measured), found)| Drive { known, measured, found });
@@ -69,15 +69,17 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
 fn simulate(
     known: &KnownDrive,
     measured: &MeasuredDrive,
-    scale: Scale,
-    seed: &Setting,
+    (scale, seed): (Scale, &Setting),
+    monitor: &dyn Monitor,
 ) -> Result<Vec<Modelled>, StudyError> {
     let failed = |problem: String| StudyError::Usage(format!("{}: {problem}", known.stack));
     let over = std::slice::from_ref(seed);
     let mut subject = Subject::new(known.stack, over, measured, u64::from(scale.divisor())).map_err(failed)?;
     let experiments: Vec<_> =
         measured.experiments.iter().map(|one| (one, measured.sources[&one.source].host_ns)).collect();
-    subject.run_all(&experiments).into_iter().collect::<Result<_, _>>().map_err(failed)
+    let found = subject.run_all(&experiments, &|| monitor.is_stopped());
+    let found: Vec<_> = found.into_iter().collect::<Option<_>>().ok_or(StudyError::Interrupted)?;
+    found.into_iter().collect::<Result<_, _>>().map_err(failed)
 }
 
 /// The rows of a drive: its experiments, and the figures of each, in the order of its file.
