@@ -66,7 +66,7 @@ class SweepResult:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Runs by how they ended: ``complete``, ``drive-full``, ``worn-out``, ``impossible``, ``failed``, ``not run``."""
+        """Runs by how they ended: ``complete``, ``drive-full``, ``worn-out``, ``impossible``, ``failed``, ``no-memory``, ``not run``."""
         return dict(self._swept.counts())
 
     @cached_property

@@ -30,7 +30,7 @@ class NandariumError(Exception):
 
 
 class ConfigError(NandariumError, ValueError):
-    """A stack that cannot be used: an unknown key, a value out of range, values that do not fit together."""
+    """A stack that cannot be used: an unknown key, a value out of range, values that do not fit together, a drive that does not fit into memory."""
 
 
 class WorkloadError(NandariumError, ValueError):

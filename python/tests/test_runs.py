@@ -33,6 +33,13 @@ def test_a_run_has_the_hash_of_the_command_line(stack: str, tiny: dict[str, Any]
     assert list(run.data) == list(said)
 
 
+def test_a_drive_that_does_not_fit_into_memory_does_not_end_the_interpreter() -> None:
+    large = {"drive.capacity": "5TiB", "flash.page_size": "4KiB", "engine.contents": "stamp"}
+    with pytest.raises(nd.ConfigError, match="drive.capacity = 5TiB: the tables of this drive take at least"):
+        nd.run("page", "mixed", settings=large, requests=100)
+    assert nd.sweep({"stacks": ["page"], "set": {**large, "workload.requests": 100}}).counts == {"no-memory": 1}
+
+
 def test_a_stack_file_means_the_same_in_both(tmp_path: Path, tiny: dict[str, Any]) -> None:
     stack = nd.Stack("page", {**tiny, "ftl.gc.copyback": True}, description="a \"small\" drive")
     stack.save(tmp_path / "small.toml")

@@ -8,7 +8,6 @@ mod browser;
 mod commands;
 mod failure;
 mod library;
-mod memory;
 mod names;
 mod output;
 mod page;
@@ -27,6 +26,7 @@ pub use library::{
     ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots,
     sweep_document, sweep_problem, sweep_text, text, trace_info, write_folder, write_page, write_sweep,
 };
+pub use output::look_at_stdout;
 pub use settings::{program_hash, set_program};
 
 use arguments::Arguments;
@@ -40,6 +40,10 @@ use tracing::level_filters::LevelFilter;
 /// Signals are caught once a simulation runs: a first one ends it early with a result, a second one the process.
 pub fn execute(arguments: Vec<OsString>) -> u8 {
     panics::set_command(&arguments);
+    if let Err(failure) = output::check_stdout() {
+        output::complain(&format!("error: {}", failure.message));
+        return failure.code;
+    }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(problem) => {

@@ -2,7 +2,6 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
-use crate::memory;
 use drive::Drive;
 use simulator::config::stack_parts;
 use simulator::session::{Snapshots, USUAL_FILES};
@@ -89,7 +88,8 @@ pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
         }
     }
     let config = Config::load(stack, &settings)?;
-    memory::check(&DrivePlan::new(config.clone())?, true)?;
+    // Before sockets and files are made for it.
+    DrivePlan::new(config.clone())?.check_memory(true)?;
     Ok(config)
 }
 

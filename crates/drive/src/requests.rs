@@ -71,6 +71,7 @@ impl Drive {
     /// The configuration cannot be used.
     pub fn from_config(config: Config) -> Result<Self, DriveError> {
         let plan = DrivePlan::new(config)?;
+        plan.check_memory(true)?;
         let state = plan.fresh_state();
         Ok(Self::assemble(plan, state, None, true))
     }
@@ -92,6 +93,7 @@ impl Drive {
                  buffer.nonvolatile = false, or keep the drive in memory";
             return Err(DriveError::Unsupported(problem.to_owned()));
         }
+        plan.check_memory(true)?;
         let mut state = plan.fresh_state();
         let (image, holds) = Image::open(path, plan.geometry, &description)?;
         let mut damage = FileDamage::default();
@@ -131,6 +133,7 @@ impl Drive {
         let lasting = lines.map(|(key, value)| Setting::new(key, value, &place));
         let plan =
             DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
+        plan.check_memory(true)?;
         let mut state = plan.fresh_state();
         let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut state)?;
         let mut drive = Self::assemble(plan, state, None, false);

@@ -236,13 +236,15 @@ impl Bench {
     /// The drive that `settings` describe; `name` stands for it in messages.
     ///
     /// # Errors
-    /// An unknown key, a value out of range, values that do not fit together.
+    /// An unknown key, a value out of range, values that do not fit together, too little memory.
     pub fn new(name: &str, settings: &[(&str, String)]) -> Result<Self, StudyError> {
         let unusable = |source| StudyError::Config { name: name.to_owned(), source };
         let setting = |(key, value): &(&str, String)| Setting::new(key, value, "the study");
         let settings: Vec<Setting> = settings.iter().map(setting).collect();
         let config = Config::resolve(name.to_owned(), &settings).map_err(unusable)?;
-        Ok(Self { name: name.to_owned(), plan: DrivePlan::new(config).map_err(unusable)? })
+        let plan = DrivePlan::new(config).map_err(unusable)?;
+        plan.check_memory(false).map_err(unusable)?;
+        Ok(Self { name: name.to_owned(), plan })
     }
 
     /// Sectors the user sees.

@@ -31,12 +31,14 @@ pub enum Status {
     Impossible,
     /// It could not be measured: a steady state that did not come, a trace that does not fit.
     Failed,
+    /// This machine has too little memory for it. It is not kept: another machine may have more, or this one later.
+    NoMemory,
 }
 
 impl Status {
     /// Every status.
-    pub const ALL: [Status; 5] =
-        [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed];
+    pub const ALL: [Status; 6] =
+        [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed, Status::NoMemory];
 
     /// Its name in results.
     pub const fn name(self) -> &'static str {
@@ -46,7 +48,18 @@ impl Status {
             Status::WornOut => "worn-out",
             Status::Impossible => "impossible",
             Status::Failed => "failed",
+            Status::NoMemory => "no-memory",
         }
+    }
+
+    /// Whether it says something of the run, and not of the machine: such outcomes are kept.
+    pub fn is_of_run(self) -> bool {
+        self != Status::NoMemory
+    }
+
+    /// Whether a result stands behind it.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Status::Complete | Status::DriveFull | Status::WornOut)
     }
 }
 
@@ -182,6 +195,7 @@ pub(crate) fn run_one(
             Some((outcome, Some(document)))
         }
         Err(SessionError::Interrupted) => None,
+        Err(error @ SessionError::Config(ConfigError::Memory { .. })) => failed(Status::NoMemory, error.to_string()),
         Err(error @ SessionError::Config(_)) => failed(Status::Impossible, error.to_string()),
         Err(error) => failed(Status::Failed, error.to_string()),
     }
@@ -212,7 +226,7 @@ pub fn execute(
     Ok(pool.install(|| run_due(grid, store, build, ledger, monitor))?)
 }
 
-/// Runs what is due on the threads it is called on.
+/// Runs what is due on the threads it is called on. What finds too little memory beside others runs once more, alone.
 fn run_due(
     grid: &Grid,
     store: &Store,
@@ -223,33 +237,49 @@ fn run_due(
     let Ledger { mut outcomes, due } = ledger;
     let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
+    let one = |run| run_due_one(run, store, &snapshots, monitor);
     let (leaders, others) = leaders(&due);
+    let mut crowded = Vec::new();
     for group in [leaders, others] {
-        let done: Vec<Option<(&str, Outcome)>> = group
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|run| {
-                if monitor.is_stopped() {
-                    return Ok(None);
-                }
-                let Some((outcome, result)) =
-                    run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor))
-                else {
-                    return Ok(None);
-                };
-                let outcome = if let Some(problem) = changed_trace(run) {
-                    Outcome::without_result(Status::Failed, problem)
-                } else {
-                    store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
-                    outcome
-                };
+        let done: Vec<Option<Outcome>> =
+            group.par_iter().with_max_len(1).map(|run| one(run)).collect::<io::Result<_>>()?;
+        for (run, outcome) in group.into_iter().zip(done) {
+            match outcome {
+                Some(outcome) if outcome.status == Status::NoMemory => crowded.push(run),
+                Some(outcome) => _ = outcomes.insert(run.address.as_str(), outcome),
+                None => {}
+            }
+        }
+    }
+    for run in crowded {
+        if let Some(outcome) = one(run)? {
+            if outcome.status == Status::NoMemory {
                 monitor.ended(run, &outcome);
-                Ok(Some((run.address.as_str(), outcome)))
-            })
-            .collect::<io::Result<_>>()?;
-        outcomes.extend(done.into_iter().flatten());
+            }
+            outcomes.insert(run.address.as_str(), outcome);
+        }
     }
     Ok(in_order(grid, &outcomes))
+}
+
+/// Runs one of a grid, keeps what became of it and tells the monitor; `None`: it was stopped. A run without enough
+/// memory is neither kept nor told.
+fn run_due_one(run: &Run, store: &Store, snapshots: &Snapshots, monitor: &dyn Monitor) -> io::Result<Option<Outcome>> {
+    if monitor.is_stopped() {
+        return Ok(None);
+    }
+    let ran = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor));
+    let Some((mut outcome, result)) = ran else { return Ok(None) };
+    if !outcome.status.is_of_run() {
+        return Ok(Some(outcome));
+    }
+    if let Some(problem) = changed_trace(run) {
+        outcome = Outcome::without_result(Status::Failed, problem);
+    } else {
+        store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
+    }
+    monitor.ended(run, &outcome);
+    Ok(Some(outcome))
 }
 
 /// Why a trace is not the one whose bytes are in the address of a run, if so: what was read then is no result of it.
@@ -261,7 +291,8 @@ fn changed_trace(run: &Run) -> Option<String> {
 
 /// How many runs failed and why the first of them did, if some did and none was measured: there is nothing to look at.
 pub fn nothing_measured(outcomes: &[Option<Outcome>]) -> Option<(usize, &str)> {
-    let failed = || outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Failed);
+    let failed =
+        || outcomes.iter().flatten().filter(|outcome| matches!(outcome.status, Status::Failed | Status::NoMemory));
     let is_measured = outcomes.iter().flatten().any(|outcome| outcome.hash.is_some());
     let first = failed().next().filter(|_| !is_measured)?;
     Some((failed().count(), first.error.as_deref().unwrap_or("it is not known why")))
@@ -396,6 +427,24 @@ mod tests {
         fn seconds(&self) -> f64 {
             0.0
         }
+    }
+
+    /// One combination that needs more memory than there is ended the program, and all others with it.
+    #[test]
+    fn a_drive_that_does_not_fit_into_memory_is_one_row_and_stops_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = "[set]\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.page_size = \"4KiB\"\n\
+            flash.pages_per_block = 1024\ndrive.over_provisioning = \"50%\"\nengine.contents = \"stamp\"\n\
+            workload.requests = 500\n[axes]\ndrive.capacity = [\"64MiB\", \"5TiB\"]\n";
+        let (grid, store, heard) = swept(folder.path(), plan, "unread", "");
+        let statuses =
+            |outcomes: &[Option<Outcome>]| outcomes.iter().flatten().map(|outcome| outcome.status).collect::<Vec<_>>();
+        assert_eq!(heard.len(), 2, "each is told once");
+        let known = known(&grid, &store);
+        assert_eq!(statuses(&known), [Status::Complete], "what is said of this machine is not kept");
+        let lacking = heard.iter().find(|outcome| outcome.status == Status::NoMemory).expect("it is a row");
+        assert!(lacking.error.as_deref().unwrap().contains("drive.capacity = 5TiB"), "{lacking:?}");
+        assert_eq!(nothing_measured(&[Some(lacking.clone())]).map(|(failed, _)| failed), Some(1));
     }
 
     /// Results of the new file were kept under the address of the old one.

@@ -8,7 +8,7 @@
 //! and renamed, so that whoever finds one finds it whole. Two processes that run the same thing at once come to the
 //! same result; the second one's is dropped. What cannot be read is replaced.
 
-use crate::execute::{Outcome, Status};
+use crate::execute::Outcome;
 use crate::grid::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -63,8 +63,7 @@ impl Store {
         }
         let outcome = Outcome::from_json(&kept)?;
         // What was measured has numbers, and a result beside it.
-        let is_measured = !matches!(outcome.status, Status::Impossible | Status::Failed);
-        if is_measured && (outcome.hash.is_none() || outcome.metrics.iter().all(Option::is_none)) {
+        if outcome.status.is_measured() && (outcome.hash.is_none() || outcome.metrics.iter().all(Option::is_none)) {
             return None;
         }
         let is_whole = || std::fs::read(place.join("result.json")).is_ok_and(|bytes| kept["result"] == seal(&bytes));
@@ -153,6 +152,7 @@ fn of_file(path: &Path, error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::Status;
     use crate::metric::METRICS;
     use std::fs::read_dir;
     use std::time::Duration;

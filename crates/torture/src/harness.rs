@@ -8,14 +8,26 @@ use crate::report::{Asked, Report};
 use crate::simulated::explore_drive;
 use crate::states::{CrashState, Guarantee, States};
 use drive::{Drive, DriveError, Fault};
-use simulator::{Config, DrivePlan, Setting};
+use simulator::{Config, DrivePlan, MemoryClaim, Setting};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
-use units::SECTOR_BYTES;
+use units::{SECTOR_BYTES, quantity};
 
 /// Most bytes of a drive: all it holds is kept in memory, some three times.
 pub const MOST_BYTES: u64 = 4 << 30;
+
+/// Checks that this process may have the memory for what a disk of so many bytes holds.
+///
+/// # Errors
+/// In words: how much that is, and what the limit is.
+pub fn check_memory(bytes: u64) -> Result<(), String> {
+    let claim = MemoryClaim::of([bytes, bytes.saturating_mul(3)]).map(drop);
+    claim.map_err(|problem| {
+        let size = quantity::format_size(bytes);
+        format!("all that a disk of {size} holds is kept in memory, {problem}; take a smaller disk")
+    })
+}
 
 /// Drives as small as a test needs, the first that a stack can be.
 const SMALL: [&[&str]; 3] = [

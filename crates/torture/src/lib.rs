@@ -25,7 +25,7 @@ mod states;
 
 pub use cut_disk::CutDisk;
 pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, fate_in_words, kind_in_words};
-pub use harness::{MOST_BYTES, Torture, TortureError, Tried, with_usual_settings};
+pub use harness::{MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
 pub use held::Held;
 pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};

@@ -7,7 +7,7 @@ use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArgumen
 use crate::failure::{Failure, USAGE};
 use crate::names::Names;
 use crate::watch::Session;
-use crate::{memory, output, provenance, settings, table, watch};
+use crate::{output, provenance, settings, table, watch};
 use metrics::{LifeReport, Provenance, RunResult, Status};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -166,7 +166,6 @@ fn members(arguments: &CompareArguments, names: &Names<'_>) -> Result<Vec<Member
         let plan = plan.transpose().map_err(|failure| named(&name, failure))?;
         let config = plan.as_ref().map_or(config, |plan| plan.config.clone());
         let prepared = Prepared::new(config.clone(), workload).map_err(|error| named(&name, error.into()))?;
-        memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
         Ok(Member { provenance: provenance::of(stack, workload)?, name, config, prepared, plan, timeline: None })
     };
     stacks.iter().map(load).collect()

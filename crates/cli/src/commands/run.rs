@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::names::Names;
 use crate::progress::{self, Board};
 use crate::provenance::{self, Again};
-use crate::{memory, output, settings, table, watch};
+use crate::{output, settings, table, watch};
 use metrics::RunResult;
 use simulator::session::Prepared;
 use std::io::IsTerminal as _;
@@ -24,7 +24,6 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     };
     let name = config.name.clone();
     let prepared = Prepared::new(config, workload)?;
-    memory::check(prepared.plan(), false)?;
     let drawing = arguments.drawing.plan();
     drawing.iter().try_for_each(|drawing| timeline::check(&drawing.path, &prepared))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;

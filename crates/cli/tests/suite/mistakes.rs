@@ -279,6 +279,23 @@ fn a_stack_that_extends_a_device_is_refused() {
     assert_eq!(said.code, 0, "{}", said.err);
 }
 
+/// One combination ended the program, and with it all others.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_combination_that_does_not_fit_into_memory_is_a_row_of_its_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text = "[set]\nworkload.requests = 500\n[axes]\ndrive.capacity = [\"1GiB\", \"1TiB\"]\n";
+    std::fs::write(&plan, text).unwrap();
+    let mut limited = assert_cmd::Command::new("bash");
+    limited.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""]).arg(assert_cmd::cargo::cargo_bin("nandarium"));
+    let output = limited.arg("sweep").arg(&plan).args(["--json", "--quiet"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["statuses"], serde_json::json!({ "complete": 1, "no-memory": 1 }));
+}
+
 /// The program was aborted by a table that did not fit.
 #[cfg(target_os = "linux")]
 #[test]
@@ -288,6 +305,7 @@ fn a_drive_that_does_not_fit_into_memory_is_refused() {
         &["serve", "--socket", "/nonexistent/s"][..],
         &["run", "--no-snapshots", "--requests", "100", "--workload", "uniform-write"],
         &["compare", "page", "dftl"],
+        &["torture", "--workload", "true", "--check", "true"],
     ] {
         let mut limited = assert_cmd::Command::new("bash");
         limited

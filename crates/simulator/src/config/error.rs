@@ -1,6 +1,7 @@
 //! What can be wrong with a configuration.
 
 use super::Setting;
+use crate::memory::TooLittleMemory;
 use layer::Parameter;
 use layer::spelling::{did_you_mean, one_of};
 
@@ -73,6 +74,17 @@ pub enum ConfigError {
     Extends {
         /// File at which it was given up.
         path: String,
+    },
+    /// A drive whose tables do not fit into the memory of this process.
+    #[error(
+        "drive.capacity = {capacity}: the tables of this drive take {problem}; lower drive.capacity, \
+         raise flash.page_size, or give the program more memory"
+    )]
+    Memory {
+        /// The drive's.
+        capacity: String,
+        /// How much that is, and what the limit is.
+        problem: TooLittleMemory,
     },
     /// Values that are fine alone but not together.
     #[error("{problem}")]

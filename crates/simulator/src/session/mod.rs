@@ -124,17 +124,23 @@ impl Prepared {
     /// Fits a configuration to the workload of this name: a built-in one, a trace file, or `-`.
     ///
     /// # Errors
-    /// No such workload, a trace that cannot be read, a configuration that cannot be built.
+    /// No such workload, a trace that cannot be read, a configuration that cannot be built or has too little memory.
     pub fn new(config: Config, workload: &str) -> Result<Self, SessionError> {
-        Ok(Self { suited: suited::to_workload(config, workload)? })
+        Self::of(suited::to_workload(config, workload)?)
     }
 
     /// Fits a configuration to requests that are in memory; `name` is only what they are called.
     ///
     /// # Errors
-    /// A configuration that cannot be built; requests that go back in time, are empty, or end beyond the drive.
+    /// A configuration that cannot be built or has too little memory; requests that go back in time, are empty, or end
+    /// beyond the drive.
     pub fn given(config: Config, name: &str, requests: &GivenRequests) -> Result<Self, SessionError> {
-        Ok(Self { suited: suited::to_requests(config, name, requests)? })
+        Self::of(suited::to_requests(config, name, requests)?)
+    }
+
+    fn of(suited: Suited) -> Result<Self, SessionError> {
+        suited.plan.check_memory(false)?;
+        Ok(Self { suited })
     }
 
     /// The drive.
@@ -217,6 +223,7 @@ fn run_session(
 ) -> Result<RunResult, SessionError> {
     let Suited { plan, source, chosen } = suited;
     let workload = source.open()?; // everything wrong with it is said before preconditioning
+    let _memory = plan.claim_memory(false)?;
     for choice in chosen {
         watcher.remark(choice);
     }

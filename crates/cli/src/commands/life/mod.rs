@@ -8,7 +8,7 @@ use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::names::Names;
-use crate::{memory, output, provenance, settings, table, watch};
+use crate::{output, provenance, settings, table, watch};
 use metrics::{RunResult, Status};
 use simulator::session::Prepared;
 
@@ -24,7 +24,6 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let stage = watch::Stage::new(shared.quiet);
     let mut watcher = stage.watcher(&plan.config.name);
     let prepared = Prepared::new(plan.config.clone(), workload)?;
-    memory::check(prepared.plan(), false)?;
     let (result, window) = prepared.run_wear(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
     let result = RunResult { provenance: Some(provenance::of(stack, workload)?), ..result };
     drop(watcher);
