@@ -45,7 +45,7 @@ class Tortured:
 
 def torture(
     workload: Callable[[Disk], object] | str,
-    check: Callable[[Disk, list[str]], object] | str,
+    check: Callable[[Disk, list[str]], None] | str,
     *,
     prepare: str | None = None,
     mount: str | None = None,
@@ -67,7 +67,7 @@ def torture(
 
     Two functions run in this process, on a disk in memory: ``workload(disk)`` reads, writes, flushes, and tells with
     ``disk.say(line)`` what it has promised; ``check(disk, said)`` raises what is wrong with the disk after a cut, given
-    the lines said before. Two commands run as ``nandarium torture`` runs them, with the drive as an NBD export, or with
+    the lines said before, and returns nothing. Two commands run as ``nandarium torture`` runs them, with the drive as an NBD export, or with
     a file system on it (`mount`).
 
     Args:
@@ -92,6 +92,7 @@ def torture(
 
     Raises:
         ValueError: an argument that cannot be used, or a workload that writes nothing.
+        TypeError: a check that returns something, such as ``False``.
         SimulationError: a command cannot be run, or the workload does not end well.
 
     Example:

@@ -150,6 +150,9 @@ def test_what_cannot_be_is_told() -> None:
         nd.torture(append, lambda disk, said: disk.read(512, 1))
     with pytest.raises(ValueError, match="multiples of a sector"):
         nd.torture(lambda disk: disk.write(1, b"x"), verify)
+    # It was taken for content.
+    with pytest.raises(TypeError, match="the check returned False"):
+        nd.torture(append, lambda disk, said: False)
     with pytest.raises(KeyboardInterrupt):
         nd.torture(append, interrupted)
     with pytest.raises(TypeError, match="two functions or two commands"):

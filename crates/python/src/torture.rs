@@ -2,7 +2,7 @@
 
 use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -158,7 +158,10 @@ fn of_names(
     let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
     let guarantee = Guarantee::named(guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
     let torture = match stack {
-        None => Torture::new(bytes),
+        None => {
+            ::torture::check_memory(bytes)?;
+            Torture::new(bytes)
+        }
         Some(stack) => Torture::within(stack, &settings).map_err(|error| error.to_string())?,
     };
     torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)
@@ -203,7 +206,15 @@ pub fn torture(
             judged
         });
         match judged {
-            Ok(_) => Some(Ok(())),
+            Ok(answer) if answer.is_none() => Some(Ok(())),
+            // `False` was meant as a failure, and would count as none.
+            Ok(answer) => {
+                let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+                ended = Some(PyTypeError::new_err(format!(
+                    "the check returned {shown}: a check raises what is wrong with the disk, and returns None"
+                )));
+                None
+            }
             Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => {
                 let kind = error.get_type(py);
                 let name = kind.name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());

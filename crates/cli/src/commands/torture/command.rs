@@ -2,6 +2,7 @@
 
 use super::ears::Ears;
 use super::guard::Guard;
+use super::mount::Mount;
 use crate::failure::Failure;
 use crate::watch;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -49,15 +50,6 @@ pub enum Ending {
     NotMounted(String),
     /// The user wants this program to end.
     Interrupted,
-}
-
-/// A file system for a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    /// Its name, as `mkfs` and `mount` know it, or `fuse2fs`.
-    pub kind: String,
-    /// What `mount -o` is given.
-    pub options: String,
 }
 
 /// A command and where it finds the drive.

@@ -1,5 +1,6 @@
 //! What a command prints, and after which step of its recording.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -21,11 +22,17 @@ pub struct Ears {
 struct Heard {
     pipe: File,
     begun: Vec<u8>,
+    /// The line that has begun is longer than a line may be.
+    is_too_long: bool,
     lines: Vec<(usize, String)>,
+    /// Lines that have ended.
+    ended: u64,
     /// Only the last line with something in it is kept.
     keeps_last: bool,
     /// Bytes of the lines that are kept.
     bytes: usize,
+    /// What cannot be kept as it was printed, the first time.
+    problem: Option<String>,
     is_over: bool,
 }
 
@@ -43,7 +50,17 @@ impl Ears {
         let (reader, writer): (PipeReader, PipeWriter) = io::pipe()?;
         rustix::io::ioctl_fionbio(reader.as_fd(), true)?;
         let pipe = File::from(OwnedFd::from(reader));
-        let heard = Heard { pipe, begun: Vec::new(), lines: Vec::new(), keeps_last, bytes: 0, is_over: false };
+        let heard = Heard {
+            pipe,
+            begun: Vec::new(),
+            is_too_long: false,
+            lines: Vec::new(),
+            ended: 0,
+            keeps_last,
+            bytes: 0,
+            problem: None,
+            is_over: false,
+        };
         Ok((Self { heard: Arc::new(Mutex::new(heard)), steps }, writer))
     }
 
@@ -75,13 +92,25 @@ impl Ears {
         self.listen();
     }
 
-    /// All lines that are kept, each with its step. Nothing: there were too many.
-    pub fn into_lines(self) -> Option<Vec<(usize, String)>> {
+    /// All lines that are kept, each with its step.
+    ///
+    /// # Errors
+    /// What was printed and cannot be kept as it is.
+    pub fn into_lines(self) -> Result<Vec<(usize, String)>, String> {
         let mut heard = self.heard.lock().expect("nobody panics with it");
         if !heard.begun.is_empty() {
             heard.take(b"\n", self.steps.load(Ordering::Acquire));
         }
-        (heard.bytes <= MOST).then(|| std::mem::take(&mut heard.lines))
+        heard.problem.take().map_or_else(|| Ok(std::mem::take(&mut heard.lines)), Err)
+    }
+
+    /// The last line with something in it.
+    pub fn last_line(self) -> Option<String> {
+        let mut heard = self.heard.lock().expect("nobody panics with it");
+        if !heard.begun.is_empty() {
+            heard.take(b"\n", self.steps.load(Ordering::Acquire));
+        }
+        heard.lines.pop().map(|(_, line)| line)
     }
 }
 
@@ -91,13 +120,17 @@ impl Heard {
             if *byte == b'\n' {
                 self.line(step);
                 self.begun.clear();
+                self.is_too_long = false;
             } else if self.begun.len() < LINE {
                 self.begun.push(*byte);
+            } else {
+                self.is_too_long = true;
             }
         }
     }
 
     fn line(&mut self, step: usize) {
+        self.ended += 1;
         if self.keeps_last {
             if self.begun.iter().all(u8::is_ascii_whitespace) {
                 return;
@@ -106,8 +139,19 @@ impl Heard {
             self.bytes = 0;
         }
         self.bytes += self.begun.len() + 1;
+        let line = String::from_utf8_lossy(&self.begun);
+        let problem = if self.bytes > MOST {
+            Some(format!("more than {} MiB", MOST >> 20))
+        } else if self.is_too_long {
+            Some(format!("more than {} KiB in line {}", LINE >> 10, self.ended))
+        } else if matches!(line, Cow::Owned(_)) {
+            Some(format!("line {}, which is not UTF-8", self.ended))
+        } else {
+            None
+        };
         if self.bytes <= MOST {
-            self.lines.push((step, String::from_utf8_lossy(&self.begun).into_owned()));
+            self.lines.push((step, line.into_owned()));
         }
+        self.problem = self.problem.take().or(problem);
     }
 }

@@ -4,16 +4,18 @@ mod command;
 mod ears;
 mod guard;
 mod image;
+mod mount;
 
 use super::results;
 use crate::arguments::TortureArguments;
 use crate::failure::{FAILED, Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
-use command::{Ending, Job, Mount};
+use command::{Ending, Job};
 use drive::{Drive, Fault};
 use ears::Ears;
 use guard::Guard;
 use image::Images;
+use mount::Mount;
 use serve::{Order, OrderKind, Pace, SimulatedDrive, Target};
 use simulator::Config;
 use std::fs;
@@ -62,6 +64,8 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         return Err(Failure::usage(problem.to_owned()));
     }
     let faults = arguments.fault.iter().map(fault).collect::<Result<_, _>>()?;
+    let mount = arguments.mount.as_deref().map(Mount::of);
+    mount.as_ref().map_or(Ok(()), |mount| mount.check(arguments.recording.is_none()))?;
     // It may lie in the folder of --out, whose files are moved away next.
     let kept = arguments
         .recording
@@ -76,10 +80,7 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         guarantee: Guarantee::named(&arguments.guarantee).expect("its name was checked"),
         lies: arguments.lie.iter().filter_map(|name| Lie::named(name)).collect(),
         faults,
-        mount: arguments.mount.as_deref().map(|text| {
-            let (kind, options) = text.split_once(':').unwrap_or((text, ""));
-            Mount { kind: kind.to_owned(), options: options.to_owned() }
-        }),
+        mount,
         guard: &guard,
     };
     torture.run(kept)
@@ -101,6 +102,7 @@ impl Torture<'_> {
             );
             return Err(Failure::usage(problem));
         }
+        torture::check_memory(bytes).map_err(Failure::usage)?;
         let recording = match kept {
             Some(recording) => {
                 if recording.before.len() as u64 != bytes {
@@ -184,9 +186,10 @@ impl Torture<'_> {
         let ending = self.job("workload", &self.arguments.workload, false).run(&mut recorder, &ears, voice)?;
         self.ended_well("workload", ending)?;
         let (mut recording, _) = recorder.finish();
-        let lines = ears.into_lines();
-        recording.said = lines.ok_or_else(|| {
-            Failure::failed("--workload has printed more than 64 MiB: what it prints are promises, each a line")
+        recording.said = ears.into_lines().map_err(|problem| {
+            Failure::failed(format!(
+                "--workload has printed {problem}: what it prints are promises, each a line of text"
+            ))
         })?;
         if !recording.changes_something() {
             let problem = "--workload has written nothing to the drive: it finds it under NANDARIUM_URI, an NBD export";
@@ -281,8 +284,8 @@ impl Torture<'_> {
         }
         let (ears, voice) = Ears::new(Arc::default(), true).map_err(Failure::failed)?;
         let ending = Job { variables, ..self.job("check", &self.arguments.check, false) }.run(disk, &ears, voice)?;
-        let lines = ears.into_lines().unwrap_or_default();
-        let last = lines.last().map(|(_, line)| line.trim());
+        let last = ears.last_line();
+        let last = last.as_deref().map(str::trim);
         Ok(match (ending, last) {
             (Ending::Interrupted, _) => None,
             (Ending::Well, _) => Some(Verdict::Holds),

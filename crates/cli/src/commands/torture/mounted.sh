@@ -3,15 +3,12 @@
 #
 #   command -> file system -> loop device -> nbdfuse (or the image of the drive)
 #
-# What takes each thing away again is in the file `undo`, the newest first.
+# What takes each thing away again is in the file `undo`, the newest first. The programs were looked for before (mount.rs).
 PATH="$PATH:/usr/sbin:/sbin"
 # The machine lacks something: that says nothing of the drive.
 lacks() {
     echo "--mount: $1" > "$NANDARIUM_FOLDER/not-mounted"
     exit 1
-}
-need() {
-    command -v "$1" > /dev/null || lacks "$1 is not installed (Debian: apt-get install $2)"
 }
 later() {
     { printf '%s\n' "$1"; cat "$NANDARIUM_FOLDER/undo" 2> /dev/null; } > "$NANDARIUM_FOLDER/undo.new"
@@ -36,12 +33,10 @@ mkdir -p "$NANDARIUM_MOUNT" "$NANDARIUM_FOLDER/fuse"
 trap end EXIT
 device="$NANDARIUM_IMAGE"
 if [ -z "$device" ]; then
-    need nbdfuse libnbd-bin
     device="$NANDARIUM_FOLDER/fuse/nbd"
     later "fusermount3 -u '$NANDARIUM_FOLDER/fuse' || fusermount3 -uz '$NANDARIUM_FOLDER/fuse'"
     if [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ] || [ "$NANDARIUM_FILE_SYSTEM" = none ]; then
         # Parts of sectors may be written.
-        need nbdkit nbdkit
         nbdfuse "$NANDARIUM_FOLDER/fuse" --command nbdkit -s --filter=blocksize nbd uri="$NANDARIUM_URI" minblock=512 &
     else
         nbdfuse "$NANDARIUM_FOLDER/fuse" "$NANDARIUM_URI" &
@@ -58,8 +53,6 @@ export NANDARIUM_DISK
 if [ "$NANDARIUM_FILE_SYSTEM" = none ]; then
     :
 elif [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ]; then
-    need fuse2fs fuse2fs
-    need mkfs.ext4 e2fsprogs
     [ -z "$NANDARIUM_IS_NEW" ] || mkfs.ext4 -q -F "$device" || lacks "mkfs.ext4 makes no file system of this size"
     # It keeps no journal: what a cut leaves is repaired first, as after any crash.
     if [ -n "$NANDARIUM_IMAGE" ]; then
@@ -69,8 +62,6 @@ elif [ "$NANDARIUM_FILE_SYSTEM" = fuse2fs ]; then
     later "fusermount -u '$NANDARIUM_MOUNT' || fusermount -uz '$NANDARIUM_MOUNT'"
     fuse2fs -o "fakeroot${NANDARIUM_MOUNT_OPTIONS:+,$NANDARIUM_MOUNT_OPTIONS}" "$device" "$NANDARIUM_MOUNT" > /dev/null || not_mounted
 else
-    [ "$(id -u)" = 0 ] || lacks "$NANDARIUM_FILE_SYSTEM takes root; fuse2fs does without"
-    need "mkfs.$NANDARIUM_FILE_SYSTEM" "e2fsprogs, xfsprogs or btrfs-progs"
     # Without direct I/O the page cache below the loop device would swallow what is written.
     direct=on
     [ -z "$NANDARIUM_IMAGE" ] || direct=off

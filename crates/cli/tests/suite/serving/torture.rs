@@ -118,6 +118,39 @@ fn a_killed_torture_leaves_no_process_and_no_file() {
     soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
 }
 
+/// It failed after --prepare had run, and left two mounts behind for each try.
+#[test]
+fn a_mount_without_fusermount3_is_refused_before_anything_runs() {
+    if Path::new("/usr/sbin/fusermount3").exists() {
+        return; // programs of administrators are found without the search path
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["nbdfuse", "nbdkit"] {
+        std::os::unix::fs::symlink("/bin/true", folder.path().join(name)).unwrap();
+    }
+    let ran = folder.path().join("ran");
+    let prepare = format!("echo yes > {}", ran.display());
+    let mut program = nandarium(&["torture", "--quiet", "--mount", "none", "--prepare", &prepare]);
+    program.args(["--workload", "true", "--check", "true"]).env("PATH", folder.path());
+    let output = program.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--mount needs fusermount3 (package fuse3)\n"), "{said}");
+    assert!(!ran.exists(), "nothing has run");
+}
+
+/// Other bytes were put in their place, and long lines were cut, so that a check looked for another promise.
+#[test]
+fn promises_that_cannot_be_kept_as_they_are_printed_are_refused() {
+    for (print, wanted) in [
+        ("echo one; printf 'k\\377y\\n'", "line 3, which is not UTF-8"),
+        ("echo one; echo two; head -c 70000 /dev/zero | tr '\\0' x", "more than 64 KiB in line 4"),
+    ] {
+        let (code, _, stderr) = torture(&["--workload", &format!("{WORKLOAD}; {print}"), "--check", "true"]);
+        assert!(code == 1 && stderr.contains(wanted), "{code}: {stderr}");
+    }
+}
+
 /// Whether file systems can be mounted here; without root a test of them says that it was left out.
 fn may_mount() -> bool {
     let root = std::process::Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0");
