@@ -3,6 +3,30 @@
 use crate::failure::Failure;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Standard output was closed when somebody looked.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes whether standard output is closed (`>&-`). Rust's library puts /dev/null in its place before `main` and takes
+/// what cannot be written for written, so that a program has to look before that.
+pub extern "C" fn look_at_stdout() {
+    if rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err() {
+        IS_CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether there is a standard output.
+///
+/// # Errors
+/// It is closed: what is to be printed would be lost.
+pub fn check_stdout() -> Result<(), Failure> {
+    look_at_stdout();
+    if IS_CLOSED.load(Ordering::Relaxed) {
+        return Err(Failure::failed("standard output is closed: send it to a file, or to /dev/null"));
+    }
+    Ok(())
+}
 
 /// Writes data to standard output.
 ///

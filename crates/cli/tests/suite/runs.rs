@@ -269,10 +269,52 @@ fn interrupted_by(signal: &str) {
     let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.starts_with("stopping: "), "{said}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["status"], "interrupted");
     assert!(at(&result, "host.write.requests").as_u64().unwrap() > 0);
+}
+
+/// The user heard nothing for minutes, and all was lost where the program was killed.
+#[cfg(unix)]
+#[test]
+fn studies_and_fits_stop_within_what_they_are_doing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, fitted) = (folder.path().join("out"), folder.path().join("fitted.toml"));
+    let study = ["repro", "drives", "--scale", "1/64", "--out", out.to_str().unwrap()];
+    let fit = ["fit", "samsung-pm883", "--from", "page", "--out", fitted.to_str().unwrap()];
+    for arguments in [&study[..], &fit] {
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
+            .args(arguments)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let begun = std::time::Instant::now();
+        assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {said}");
+        assert!(said.contains("stopping: ") && said.contains("interrupted: "), "{said}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{arguments:?}: {:?}", begun.elapsed());
+    }
+}
+
+/// Whatever was to be printed was lost, and the exit code was 0.
+#[cfg(unix)]
+#[test]
+fn a_closed_standard_output_is_an_error() {
+    let program = env!("CARGO_BIN_EXE_nandarium");
+    for (command, code) in [("exec \"$0\" list >&-", 1), ("exec \"$0\" list > /dev/null", 0), ("\"$0\" list | true", 0)]
+    {
+        let output = std::process::Command::new("sh").args(["-c", command, program]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command}: {said}");
+        assert_eq!(said.contains("standard output is closed"), code == 1, "{said}");
+    }
 }
 
 #[test]
