@@ -1,5 +1,5 @@
 //! What a served drive would say of itself on the log pages that tools for drives read, under the names that
-//! nvme-cli prints them by. What no simulation can know, such as a temperature, is not there.
+//! nvme-cli prints them by. What no simulation can know is not there, but for a temperature that collectors count on.
 
 use drive::{Blocks, Drive, Pulse, Smart};
 use serde_json::{Value, json};
@@ -11,6 +11,8 @@ const UNIT: u64 = 512_000;
 const SPARE_THRESHOLD: u64 = 10;
 /// Most that `percent_used` can say.
 const MOST_USED: u64 = 255;
+/// Kelvin. The simulation has no heat: it is a constant, as collectors subtract 273 from what is there.
+const TEMPERATURE: u64 = 310;
 const MINUTE: Nanos = 60_000_000_000;
 const HOUR: Nanos = 60 * MINUTE;
 
@@ -43,6 +45,7 @@ pub(crate) fn smart_log(drive: &Drive, pulse: &Pulse<'_>, blocks: &Blocks, refus
     ];
     json!({
         "critical_warning": warnings.iter().filter(|(is_so, _)| *is_so).map(|(_, bit)| bit).sum::<u8>(),
+        "temperature": TEMPERATURE,
         "avail_spare": spare,
         "spare_thresh": SPARE_THRESHOLD,
         "percent_used": used(&smart),
