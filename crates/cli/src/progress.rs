@@ -6,12 +6,15 @@ use crate::output;
 use live::{Access, Source, Watching};
 use serde_json::{Value, json};
 use simulator::run::HostMeasurements;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Version of the form of what is told.
 const SCHEMA: &str = "nandarium.progress/1";
+/// The environment variable of a token.
+const TOKEN: &str = "NANDARIUM_WATCH_TOKEN";
 /// How old a table may be, which takes a while to make.
 const TABLE_AGE: Duration = Duration::from_secs(2);
 
@@ -173,18 +176,32 @@ pub fn watched_by(
     quiet: bool,
     source: impl FnOnce() -> Box<dyn Source>,
 ) -> Result<Option<Watching>, Failure> {
-    let Some(address) = arguments.watch else { return Ok(None) };
-    if quiet && !address.ip().is_loopback() && arguments.watch_token.is_none() {
+    if arguments.watch_token.is_some() {
         return Err(Failure::usage(format!(
-            "--watch {address}: others reach that address, and with --quiet nobody would learn the token: give one \
-             with --watch-token TOKEN"
+            "--watch-token: every user of this machine can read a token on a command line; write the token into a file \
+             for --watch-token-file FILE, or into the environment variable {TOKEN}"
         )));
     }
-    let access = Access::new(address, arguments.watch_token.clone())
-        .map_err(|error| Failure::usage(format!("--watch-token: {error}")))?;
+    let Some(address) = arguments.watch else { return Ok(None) };
+    let token = token(arguments.watch_token_file.as_deref())?;
+    if quiet && !address.ip().is_loopback() && token.is_none() {
+        return Err(Failure::usage(format!(
+            "--watch {address}: others reach that address, and with --quiet nobody would learn the token: give one \
+             with --watch-token-file FILE"
+        )));
+    }
+    let access =
+        Access::new(address, token).map_err(|error| Failure::usage(format!("the token to watch with: {error}")))?;
     let watching = Watching::begin(access, source()).map_err(Failure::failed)?;
     if !quiet {
         output::complain(&format!("watch: {}", watching.url()));
     }
     Ok(Some(watching))
+}
+
+/// The token that a file or the environment gives: other users of this machine can read neither of them.
+fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else { return Ok(std::env::var(TOKEN).ok()) };
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, "read", &error))?;
+    Ok(Some(text.trim().to_owned()))
 }

@@ -12,19 +12,23 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// Connections at once; further ones are told that there are too many.
+/// Connections at once. A further one takes the place of the one that has rested longest between two requests, and is
+/// told that there are too many where none rests.
 const CONNECTIONS: usize = 64;
 /// What they are told.
 const FULL: &str = "too many are watching already: try again in a moment.\n";
@@ -38,7 +42,7 @@ const IDLE: Duration = Duration::from_secs(10);
 const LIFE: Duration = Duration::from_secs(600);
 /// How long it gets to take what it was promised.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long somebody may take to be told that there are too many.
+/// How long somebody waits for a place, and may take to be told that there are too many.
 const REFUSAL: Duration = Duration::from_secs(1);
 /// How long to wait where no connection can be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -89,7 +93,11 @@ impl Watching {
             .build()
             .map_err(WatchError::Thread)?;
         let (stop, stopped) = oneshot::channel();
-        let shared = Arc::new(Shared { access: access.clone(), kept: Mutex::new(Kept::new(source)) });
+        let shared = Arc::new(Shared {
+            access: access.clone(),
+            kept: Mutex::new(Kept::new(source)),
+            resting: Resting::default(),
+        });
         let serve = move || {
             runtime.block_on(async {
                 match TcpListener::from_std(listener) {
@@ -134,6 +142,37 @@ impl Drop for Watching {
 struct Shared {
     access: Access,
     kept: Mutex<Kept>,
+    resting: Resting,
+}
+
+/// Connections that were answered and have asked nothing since; the first has rested longest. Browsers keep theirs for
+/// the next question: they would keep the places of others as well.
+#[derive(Default)]
+struct Resting(Mutex<VecDeque<Arc<Notify>>>);
+
+impl Resting {
+    /// A connection was answered.
+    fn begins(&self, connection: &Arc<Notify>) {
+        self.queue().push_back(Arc::clone(connection));
+    }
+
+    /// A connection asks, or has ended.
+    fn ends(&self, connection: &Arc<Notify>) {
+        self.queue().retain(|resting| !Arc::ptr_eq(resting, connection));
+    }
+
+    /// Asks the one that has rested longest to leave. `false`: none rests.
+    fn dismiss(&self) -> bool {
+        let dismissed = self.queue().pop_front();
+        dismissed.is_some_and(|connection| {
+            connection.notify_one();
+            true
+        })
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -142,22 +181,25 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                    tokio::spawn(timeout(REFUSAL, refuse(stream)));
-                    continue;
-                };
-                let shared = Arc::clone(&shared);
-                tokio::spawn(async move {
-                    converse(stream, shared).await;
-                    drop(place);
-                });
-            }
+            Ok((stream, _)) => drop(tokio::spawn(receive(stream, Arc::clone(&places), Arc::clone(&shared)))),
             Err(error) => {
                 tracing::debug!("somebody who watches could not connect: {error}");
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+}
+
+/// Gives somebody a place, if one is free or is left.
+async fn receive(stream: TcpStream, places: Arc<Semaphore>, shared: Arc<Shared>) {
+    let place = match Arc::clone(&places).try_acquire_owned() {
+        Ok(place) => Some(place),
+        Err(_) if shared.resting.dismiss() => timeout(REFUSAL, places.acquire_owned()).await.ok().and_then(Result::ok),
+        Err(_) => None,
+    };
+    match place {
+        Some(_held) => converse(stream, shared).await,
+        None => _ = timeout(REFUSAL, refuse(stream)).await,
     }
 }
 
@@ -175,9 +217,15 @@ async fn refuse(mut stream: TcpStream) {
 }
 
 async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+    let own = Arc::new(Notify::new());
     let service = service_fn(|request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(answer(request, shared).await) }
+        let (shared, own) = (Arc::clone(&shared), Arc::clone(&own));
+        async move {
+            shared.resting.ends(&own);
+            let answer = answer(request, Arc::clone(&shared)).await;
+            shared.resting.begins(&own);
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -185,14 +233,20 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    if let Ok(ended) = timeout(LIFE, connection.as_mut()).await {
-        if let Err(error) = ended {
-            tracing::debug!("somebody who watches left: {error}");
+    let mut dismissed = pin!(timeout(LIFE, own.notified()));
+    let ended = poll_fn(|context| match connection.as_mut().poll(context) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending => dismissed.as_mut().poll(context).map(|_| None),
+    });
+    match ended.await {
+        Some(Err(error)) => tracing::debug!("somebody who watches left: {error}"),
+        Some(Ok(())) => {}
+        None => {
+            connection.as_mut().graceful_shutdown();
+            let _ = timeout(GRACE, connection).await;
         }
-        return;
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(GRACE, connection).await;
+    shared.resting.ends(&own);
 }
 
 async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {

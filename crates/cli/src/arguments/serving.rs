@@ -68,9 +68,13 @@ pub struct WatchArguments {
     /// any that is free. Where others reach it, it asks for a token.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = watch_address)]
     pub watch: Option<SocketAddr>,
-    /// What those who watch have to know: ?token=TOKEN in the address, or Authorization: Bearer TOKEN. By default
-    /// nothing on this machine, and a new one elsewhere.
-    #[arg(long, value_name = "TOKEN", requires = "watch")]
+    /// Ask whoever watches for the token in this file: ?token=TOKEN in the address, or Authorization: Bearer TOKEN. The
+    /// environment variable `NANDARIUM_WATCH_TOKEN` gives one as well. By default nothing is asked for on this machine,
+    /// and elsewhere a new token is made up.
+    #[arg(long, value_name = "FILE", requires = "watch")]
+    pub watch_token_file: Option<PathBuf>,
+    /// Refused: every user of this machine can read the command line.
+    #[arg(long, value_name = "TOKEN", requires = "watch", hide = true)]
     pub watch_token: Option<String>,
 }
 

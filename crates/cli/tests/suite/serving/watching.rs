@@ -52,6 +52,14 @@ fn watched(more: &[&str]) -> (Serving, u16) {
     (Serving::begin(&[&SMALL[..], &["--watch", &address], more].concat()), port)
 }
 
+/// Collectors ended with an error, and gave none of the other numbers either.
+#[test]
+fn collectors_that_subtract_273_from_the_temperature_get_a_number() {
+    let serving = Serving::begin(&small(&[]));
+    assert_eq!(told(&serving, "smart-log")["temperature"].as_i64().map(|kelvin| kelvin - 273), Some(37));
+    serving.end();
+}
+
 #[test]
 fn log_pages_agree_with_what_was_written_and_with_the_other_reports() {
     let serving = Serving::begin(&small(&["--set", "flash.endurance=100", "--set", "drive.over_provisioning=30%"]));
@@ -168,7 +176,9 @@ fn a_free_port_is_told_and_a_token_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let mut server = Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
-    server.arg("serve").args(&SMALL[2..]).args(["--watch", "localhost:0", "--watch-token", "a-token-of-mine"]);
+    let file = folder.path().join("token");
+    fs::write(&file, "a-token-of-mine\n").unwrap();
+    server.arg("serve").args(&SMALL[2..]).args(["--watch", "localhost:0", "--watch-token-file"]).arg(&file);
     let mut server = server.arg("--socket").arg(&socket).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(server.stderr.take().unwrap()).lines();
     let url = said.find_map(|line| Some(line.unwrap().strip_prefix("watch: ")?.to_owned())).unwrap();
@@ -180,15 +190,21 @@ fn a_free_port_is_told_and_a_token_is_asked_for() {
     assert_eq!(http(port, "GET /metrics HTTP/1.1", &[&format!("Authorization: Bearer {token}")], "").0, 200);
     server.kill().unwrap();
     server.wait().unwrap();
-    for (arguments, wanted) in [
-        (&["--watch", "9099"][..], "an address and a port"),
-        (&["--watch", "127.0.0.1:0", "--watch-token", "short"], "8 letters"),
-        (&["--watch", "0.0.0.0:0", "--quiet"], "--watch-token TOKEN"),
-        (&["--watch-token", "a-token-of-mine"], "--watch <ADDRESS:PORT>"),
+    for (arguments, variable, wanted) in [
+        (&["--watch", "9099"][..], "", "an address and a port"),
+        (&["--watch", "127.0.0.1:0"], "short", "8 letters"),
+        (&["--watch", "0.0.0.0:0", "--quiet"], "", "--watch-token-file FILE"),
+        (&["--watch-token-file", "token"], "", "--watch <ADDRESS:PORT>"),
+        // Everybody on the machine could read it in the list of processes.
+        (&["--watch", "127.0.0.1:0", "--watch-token", "a-token-of-mine"], "", "every user of this machine"),
     ] {
         let socket = folder.path().join("t");
         let all = [&["serve"], &SMALL[2..], &["--socket", socket.to_str().unwrap()], arguments].concat();
-        let output = nandarium(&all).output().unwrap();
+        let mut program = nandarium(&all);
+        if !variable.is_empty() {
+            program.env("NANDARIUM_WATCH_TOKEN", variable);
+        }
+        let output = program.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(wanted), "{arguments:?}: {said}");
     }
@@ -218,6 +234,32 @@ fn viewers_that_stall_do_not_keep_the_server() {
     assert_eq!(serving.terminate(), Some(0));
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     drop(stalled);
+}
+
+/// Browsers that had asked once kept all places until they left.
+#[test]
+fn viewers_who_rest_give_their_places_to_others() {
+    let (serving, port) = watched(&[]);
+    let request = format!("GET /state.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    let ask = |stream: &mut TcpStream| -> std::io::Result<usize> {
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.write_all(request.as_bytes())?;
+        stream.read(&mut [0; 64])
+    };
+    let many: Vec<_> = (0..64)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            assert!(ask(&mut stream).unwrap() > 0);
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(get(port, "/metrics").0, 200);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    drop(many);
+    serving.end();
 }
 
 /// Whoever came after them waited until one of them was done, and was told nothing.
