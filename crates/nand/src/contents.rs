@@ -8,7 +8,7 @@
 //! structure is what a power cut leaves behind.
 
 use crate::cells::Cells;
-use crate::payloads::copy_masked;
+use crate::payloads::{PayloadId, Payloads, copy_masked};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BlockId;
@@ -57,7 +57,7 @@ const ERASED: Oob = Oob { kind: PageKind::Erased, logical: u32::MAX, sequence: 0
 ///
 /// Nothing here can fail a command: a mirror that can no longer follow says so to whoever made it.
 pub trait Mirror: std::fmt::Debug + Send + Sync {
-    /// A page holds this now. A record stands for cells.
+    /// A page holds this now. A record stands for cells; without cells the page reads as zeros.
     fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>);
     /// A block was erased and holds nothing, is to be used in another way, or must not be used again.
     fn block(&self, block: BlockId, row: KeptBlock);
@@ -105,10 +105,16 @@ impl Contents {
         self.mirror = Some(mirror);
     }
 
+    /// No mirror is told of anything from now on.
+    pub fn drop_mirror(&mut self) {
+        self.mirror = None;
+    }
+
     #[inline]
     fn reflect(&self, page: u32) {
         if let Some(mirror) = &self.mirror {
-            mirror.page(page, self.oob.get(page), self.cells.page(page), self.record(page));
+            let cells = if self.has_bytes(page) { self.cells.page(page) } else { &[] };
+            mirror.page(page, self.oob.get(page), cells, self.record(page));
         }
     }
 
@@ -125,7 +131,8 @@ impl Contents {
             Some(record) => {
                 self.records.insert(page, record.into());
             }
-            None => self.cells.page_mut(page).copy_from_slice(cells),
+            None if cells.is_empty() => self.cells.forget(page),
+            None => self.cells.page_anew(page).copy_from_slice(cells),
         }
     }
 
@@ -153,19 +160,36 @@ impl Contents {
         self.records.get(&page).map(AsRef::as_ref)
     }
 
+    /// Whether a page was programmed with bytes: without them (preconditioning programs such pages) it reads as zeros.
+    #[inline]
+    pub fn has_bytes(&self, page: u32) -> bool {
+        self.cells.is_present(page)
+    }
+
     /// All cells of a page.
     pub fn page(&self, page: u32) -> &[u8] {
         self.cells.page(page)
+    }
+
+    /// Copies the sectors that a payload means; a page without bytes leaves zeros that nobody wrote.
+    pub(crate) fn read_into(&self, page: u32, payloads: &mut Payloads, into: PayloadId) {
+        if self.has_bytes(page) {
+            payloads.read(self.cells.page(page), into);
+        } else {
+            payloads.clear(into, payloads.mask(into));
+        }
     }
 
     /// Completes the program of a user page: the sectors of `mask` are those of `cells`, the others those of `base`.
     pub(crate) fn write_page(&mut self, page: u32, base: Option<u32>, cells: &[u8], mask: u64, oob: Oob) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
         let is_whole = mask.count_ones() as usize * cell == bytes;
-        if !is_whole {
+        if is_whole {
+            self.cells.page_anew(page);
+        } else {
             match base {
                 Some(base) => self.cells.copy(base, page),
-                None => self.cells.page_mut(page).fill(0),
+                None => self.cells.forget(page),
             }
         }
         if mask != 0 {
@@ -178,7 +202,7 @@ impl Contents {
     /// Completes the program of a metadata page.
     pub(crate) fn write_record(&mut self, page: u32, record: Box<[u8]>, oob: Oob) {
         self.records.insert(page, record);
-        self.cells.page_mut(page).fill(0);
+        self.cells.forget(page);
         self.oob.set(page, oob);
         self.reflect(page);
     }
@@ -198,10 +222,8 @@ impl Contents {
         self.reflect(page);
     }
 
-    /// A page that was said to be programmed never was. A mirror, which cannot forget one page of a block, is told that
-    /// it is torn.
+    /// A page that was said to be programmed never was.
     pub(crate) fn take_back(&mut self, page: u32) {
-        self.set_oob_kind(page, PageKind::Torn);
         self.oob.set(page, ERASED);
         self.records.remove(&page);
     }

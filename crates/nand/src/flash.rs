@@ -397,6 +397,11 @@ pub trait Flash: Time + 'static {
     /// Memory of the controller: what a layer may write besides giving commands.
     fn memory_mut(&mut self) -> &mut Memory;
 
+    /// Whether a page that a layer has placed may read as anything but zeros.
+    fn may_hold_bytes(&self, page: Ppn) -> bool {
+        self.state().may_hold_bytes(page)
+    }
+
     // Commands that end together.
 
     /// Opens a join for one operation of the layer above. Commands issued with it are awaited;

@@ -33,6 +33,8 @@ pub struct Payloads {
     cell_bytes: usize,
     pool: Vec<u8>,
     masks: Vec<u64>,
+    /// Payloads all of whose cells are zeros that nobody wrote: a page programmed with one of them has no bytes.
+    blank: Vec<bool>,
     free_runs: BTreeMap<u32, Vec<u32>>,
     records: Vec<Option<Box<[u8]>>>,
 }
@@ -40,8 +42,8 @@ pub struct Payloads {
 impl Payloads {
     /// Payloads of pages with cells of `cell_bytes`; 0 where contents are off.
     pub(crate) fn new(sectors_per_page: usize, cell_bytes: usize) -> Self {
-        let (pool, masks, free_runs, records) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
-        Self { sectors_per_page, cell_bytes, pool, masks, free_runs, records }
+        let (pool, masks, blank, records) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { sectors_per_page, cell_bytes, pool, masks, blank, free_runs: BTreeMap::new(), records }
     }
 
     fn page_bytes(&self) -> usize {
@@ -69,10 +71,12 @@ impl Payloads {
         let start = self.free_runs.get_mut(&run).and_then(Vec::pop).unwrap_or_else(|| {
             let start = self.masks.len() as u32;
             self.masks.resize(self.masks.len() + run as usize, 0);
+            self.blank.resize(self.masks.len(), false);
             self.pool.resize(self.masks.len() * self.page_bytes(), 0);
             start
         });
         self.masks[start as usize..(start + pages) as usize].fill(mask);
+        self.blank[start as usize..(start + pages) as usize].fill(false);
         PayloadId(start)
     }
 
@@ -102,6 +106,17 @@ impl Payloads {
         if payload == PayloadId::NONE { 0 } else { self.masks[payload.0 as usize] }
     }
 
+    /// All sectors of a page.
+    fn whole(&self) -> u64 {
+        u64::MAX >> (64 - self.sectors_per_page)
+    }
+
+    /// Whether all its cells are zeros that nobody wrote, such as a trim leaves.
+    #[inline]
+    pub fn is_blank(&self, payload: PayloadId) -> bool {
+        payload != PayloadId::NONE && self.blank[payload.0 as usize]
+    }
+
     /// Its cells; nothing where contents are off.
     ///
     /// # Panics
@@ -115,6 +130,7 @@ impl Payloads {
     /// # Panics
     /// As [`Payloads::cells`].
     pub fn cells_mut(&mut self, payload: PayloadId) -> &mut [u8] {
+        self.blank[payload.0 as usize] = false;
         let range = self.range(payload);
         &mut self.pool[range]
     }
@@ -128,9 +144,10 @@ impl Payloads {
     }
 
     fn clear_sectors(&mut self, payload: PayloadId, mask: u64) {
-        let bytes = self.cell_bytes;
+        let (bytes, is_blank) = (self.cell_bytes, self.is_blank(payload) || mask == self.whole());
         let cells = self.cells_mut(payload).chunks_exact_mut(bytes).enumerate();
         cells.filter(|(sector, _)| mask >> sector & 1 == 1).for_each(|(_, cell)| cell.fill(0));
+        self.blank[payload.0 as usize] = is_blank;
     }
 
     /// Copies sectors from one payload to another.
@@ -142,6 +159,8 @@ impl Payloads {
     }
 
     fn copy_sectors(&mut self, from: PayloadId, into: PayloadId, mask: u64) {
+        let is_whole = self.is_blank(into) || mask == self.whole();
+        self.blank[into.0 as usize] = self.is_blank(from) && is_whole;
         let (from, into) = (self.range(from).start, self.range(into).start);
         let mut left = mask;
         while left != 0 {
@@ -151,7 +170,7 @@ impl Payloads {
         }
     }
 
-    /// Changes one payload by another, such as by a sum with coefficients for a parity.
+    /// Changes one payload by another, such as by a sum with coefficients for a parity: zeros change nothing.
     ///
     /// # Panics
     /// If they are the same.
@@ -161,6 +180,7 @@ impl Payloads {
             return;
         }
         assert!(from != into, "a payload is combined with another one");
+        self.blank[into.0 as usize] &= self.blank[from.0 as usize];
         let (from, into) = (self.range(from), self.range(into));
         if from.start < into.start {
             let (low, high) = self.pool.split_at_mut(into.start);
@@ -205,10 +225,9 @@ impl Payloads {
     /// Fills in the sectors that are not meant from the page the payload was to be laid over, as its program would
     /// have. All sectors are meant then.
     pub(crate) fn lay_over(&mut self, payload: PayloadId, base: &[u8]) {
-        let whole = u64::MAX >> (64 - self.sectors_per_page);
-        let (missing, cell) = (whole & !self.mask(payload), self.cell_bytes);
+        let (missing, cell) = (self.whole() & !self.mask(payload), self.cell_bytes);
         copy_masked(base, self.cells_mut(payload), missing, cell);
-        self.set_mask(payload, whole);
+        self.set_mask(payload, self.whole());
     }
 
     /// A payload of its own for what a program would have left in its page: the sectors `from` means over those of
@@ -239,6 +258,7 @@ impl Payloads {
         if kept.is_empty() {
             self.pool.clear();
             self.masks.clear();
+            self.blank.clear();
             return;
         }
         let is_kept = |slot: u32| kept.iter().any(|(payload, _)| payload.0 == slot);

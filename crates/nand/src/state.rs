@@ -42,6 +42,8 @@ pub enum LawBroken {
     FlushBarrierOff,
     /// Law 9: a flush leaves in volatile memory what waits there until a program is full.
     FlushSkipsGather,
+    /// Volatile memory is guessed anew when flash is served again: it holds pages for which nothing waits.
+    GuessesMemory,
 }
 
 /// Bytes of a version stamp.
@@ -428,6 +430,13 @@ impl FlashState {
         self.counters.programs[cause.index()] += 1;
     }
 
+    /// Whether a page may read as anything but zeros: its program is under way, it was programmed with bytes, or what
+    /// it holds cannot be read.
+    pub fn may_hold_bytes(&self, page: Ppn) -> bool {
+        let Some(contents) = self.contents() else { return true };
+        !self.is_programmed(page) || contents.has_bytes(page.0) || contents.oob(page.0).kind != PageKind::Data
+    }
+
     /// Puts into a page what its program brought.
     #[cold]
     #[inline(never)]
@@ -443,9 +452,12 @@ impl FlashState {
         }
         match what {
             Program::Data { payload, merge } => {
-                let cells = if payload == PayloadId::NONE { &[] } else { payloads.cells(payload) };
                 let base = base.filter(|_| merge).map(|page| page.0);
-                contents.write_page(page.0, base, cells, payloads.mask(payload), oob);
+                if payload == PayloadId::NONE || payloads.is_blank(payload) && base.is_none() {
+                    contents.write_page(page.0, base, &[], 0, oob);
+                } else {
+                    contents.write_page(page.0, base, payloads.cells(payload), payloads.mask(payload), oob);
+                }
             }
             Program::Copy => contents.copy_page(base.expect("a copy has a source").0, page.0),
             Program::Record(Some(record)) => contents.write_record(page.0, payloads.program_record(record), oob),
@@ -493,7 +505,7 @@ impl FlashState {
         if payload != PayloadId::NONE
             && let Some(contents) = self.contents.as_deref()
         {
-            self.memory.payloads.read(contents.page(page.0), payload);
+            contents.read_into(page.0, &mut self.memory.payloads, payload);
         }
         false
     }
@@ -507,7 +519,7 @@ impl FlashState {
             && payload != PayloadId::NONE
             && let Some(contents) = self.contents.as_deref()
         {
-            self.memory.payloads.read(contents.page(page.0), payload);
+            contents.read_into(page.0, &mut self.memory.payloads, payload);
         }
         lost
     }

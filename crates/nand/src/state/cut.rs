@@ -34,10 +34,14 @@ impl FlashState {
     /// holds and volatile memory are gone; pages below each completion mark, wear and bad flags stay. That a
     /// program failed is forgotten unless its block has been given up since; the page it failed at
     /// is torn.
-    /// What becomes of a running program or erase is drawn from `stream`.
+    /// What becomes of a running program or erase is drawn from `stream`. A mirror is not told: the cut may be one that
+    /// is only thought of.
     #[must_use]
     pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashState {
         let mut image = self.clone();
+        if let Some(contents) = image.contents.as_deref_mut() {
+            contents.drop_mirror();
+        }
         image.events.clear();
         image.skips.clear();
         for index in 0..image.blocks.len() {

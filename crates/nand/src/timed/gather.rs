@@ -4,6 +4,9 @@
 //! that memory; reads of it are answered from there. A power cut finds it there again.
 //! Where that memory is not protected, a page is said to be programmed as before, but a power cut takes it back until
 //! it is in the cells; so what it supersedes stays, and flushes and records of the drive's own wait for its program.
+//! What waits for a page is known only while the flash is served. So flash that is served again (from a file, after
+//! preconditioning, after a power cut) has every page that counts as programmed in its cells: a later power cut takes
+//! none of them.
 //! Simplified: a program moves over the channel one physical page after the other, and others may use the channel in
 //! between; memory is one pool for the whole drive.
 //! Protects: the order of pages in a block; no more pages in memory than there is room for, and some program under way
@@ -66,16 +69,19 @@ struct Gathered {
 }
 
 impl Gather {
-    /// Memory for `room` pages, with what it held of blocks that were being filled. Where flash was without time until
-    /// now that is what their last programs lack.
+    /// Memory for `room` pages. Protected memory has what it held of blocks that were being filled; where flash was
+    /// without time until now that is what their last programs lack. Memory that forgets has nothing.
     pub fn new(state: &mut FlashState, room: u32, forgets: bool) -> Self {
         let program = state.geometry.pages_per_program();
         let left = std::mem::take(&mut state.memory.held);
         let slc = program / state.slc_bits();
         let of_row = |row: &BlockRow| if row.is_slc() { slc } else { program };
         let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % of_row(row) as u16 };
+        let has_none = forgets && !state.breaks(LawBroken::GuessesMemory);
         let of = |(block, row): (usize, &BlockRow)| {
-            let held = left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done);
+            // A held page without its debts would be lost although nothing waits for it.
+            let held =
+                if has_none { 0 } else { left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done) };
             Gathered { in_cells: row.done - held, held, passed: 0 }
         };
         let rows = if program > 1 { state.blocks() } else { &[] };

@@ -392,6 +392,17 @@ impl Flash for TimedFlash {
         Outcome::Pending(id)
     }
 
+    /// A copy under way will hold what its source holds.
+    fn may_hold_bytes(&self, page: Ppn) -> bool {
+        let mut page = page;
+        while !self.state.is_programmed(page) {
+            let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
+            let Some(copy) = self.slab.live_ids().map(|id| self.slab.get(id)).find(is_copy) else { return true };
+            page = Ppn(copy.supersedes);
+        }
+        self.state.may_hold_bytes(page)
+    }
+
     fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
         self.is_held_back_by(block, erase)
     }

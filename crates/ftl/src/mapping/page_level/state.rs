@@ -26,7 +26,10 @@ impl<S: Scheme> PageMap<S> {
         self.space.check(&self.pages)?;
         self.slc.as_deref().map_or(Ok(()), |slc| slc.check(flash, &self.space))?;
         let total = Counters::total;
-        let programs = total(&flash.counters.programs) - flash.taken_back();
+        let (counted, taken_back) = (total(&flash.counters.programs), flash.taken_back());
+        let programs = counted
+            .checked_sub(taken_back)
+            .ok_or_else(|| format!("power cuts took back {taken_back} pages of {counted} that were programmed"))?;
         let erases = total(&flash.counters.erases);
         let pages = u64::from(self.geometry.pages_per_block);
         if (erases + u64::from(self.geometry.blocks())) * pages < programs {
