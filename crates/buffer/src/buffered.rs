@@ -11,6 +11,7 @@ use crate::BufferContext;
 use crate::lost::{LOST, Lost};
 use crate::parameters::{self, Area};
 use crate::policy::{Piece, Policy};
+use crate::read::versions;
 use crate::store::{State, Store};
 use crate::write_back::WriteBack;
 use layer::{
@@ -419,6 +420,23 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
         self.below.hint_target(flash, next);
+    }
+
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        if self.lost.has(page) {
+            return true;
+        }
+        let payloads = &flash.state().memory.payloads;
+        for slot in versions(&self.store, page).map(|slot| self.store.slot(slot)) {
+            if matches!(slot.state, State::Filling(_)) {
+                continue;
+            }
+            let has_bytes = !payloads.is_blank(slot.payload);
+            if has_bytes || slot.mask == self.store.shape.full_mask {
+                return has_bytes;
+            }
+        }
+        self.below.holds(flash, page)
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

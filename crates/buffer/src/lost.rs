@@ -27,6 +27,11 @@ impl Lost {
         self.pages.is_empty()
     }
 
+    /// Whether a page could not be written back.
+    pub fn has(&self, logical: u32) -> bool {
+        self.pages.contains_key(&logical)
+    }
+
     pub fn count(&self) -> u64 {
         self.pages.len() as u64
     }

@@ -226,6 +226,10 @@ pub trait PageLayer<F: Flash> {
     /// These requests come next and their map entries have been brought: bring what they point to.
     fn hint_target(&self, flash: &F, next: &[Request]);
 
+    /// Whether a page may read as anything but zeros: what was acknowledged of it was written with bytes and not
+    /// trimmed since. What is under way may count already or not yet.
+    fn holds(&self, flash: &F, page: u32) -> bool;
+
     /// Checks every invariant of the layer against flash.
     ///
     /// # Errors

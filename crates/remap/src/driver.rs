@@ -58,6 +58,9 @@ pub trait HostDriver: Debug + Send {
     /// The time is now this.
     fn woken(&mut self, now: Nanos);
 
+    /// Where the contents of a page of the host are; what was not answered may count already or not yet.
+    fn locate(&self, page: u32) -> Source;
+
     /// What waits for others to be written together with them waits no longer, as if its time were over: for devices
     /// without time, where nothing else can happen any more.
     fn expire(&mut self);

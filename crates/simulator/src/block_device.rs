@@ -66,7 +66,7 @@ pub trait BlockDevice {
     /// and not in the future; time since then counts as waiting in a queue.
     fn submit(&mut self, tag: u32, request: &Request);
     /// As [`BlockDevice::submit`] where requests carry cells: those of a write, as many bytes a sector as contents
-    /// have.
+    /// have. A drive takes none at all for zeros.
     fn submit_cells(&mut self, tag: u32, request: &Request, cells: &[u8]) {
         assert!(cells.is_empty(), "this device carries no cells");
         self.submit(tag, request);

@@ -186,6 +186,17 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
         self.work.array.translated(next, |next| self.work.array.below.hint_target(flash, next));
     }
 
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        let array = &self.work.array;
+        if array.layout.parity == 0 {
+            return array.below.holds(flash, page);
+        }
+        let (stripe, at) = array.layout.place(page);
+        !array.is_there(stripe, at)
+            || self.work.jobs.is_awaited(stripe, at, false)
+            || array.below.holds(flash, array.layout.data_page(stripe, at))
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         self.work.array.cache.check()?;
         self.work.jobs.check()?;

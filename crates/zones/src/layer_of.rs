@@ -169,6 +169,10 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
         self.translated(next, |next| self.below.hint_target(flash, next));
     }
 
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        self.is_waited_for(page) || self.below.holds(flash, self.page_of(page))
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         if self.fetches.is_quiet() && self.jobs.is_quiet() && self.encoder.is_quiet() {
             self.check_codes(flash)?;

@@ -86,6 +86,16 @@ impl<F: Flash> Zoned<F> {
         all
     }
 
+    /// Whether writes or trims of a page of the host were accepted and may not have reached the mapping.
+    pub fn is_waited_for(&self, page: u32) -> bool {
+        !self.jobs.is_idle(self.line_of(page / self.unit_pages()))
+    }
+
+    /// The page of the mapping below with a page of the host.
+    pub fn page_of(&self, page: u32) -> u32 {
+        self.page_below(page / self.unit_pages(), page % self.unit_pages())
+    }
+
     #[inline]
     fn unit_pages(&self) -> u32 {
         self.jobs.unit * self.layout.pages

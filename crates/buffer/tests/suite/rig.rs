@@ -77,6 +77,10 @@ impl PageLayer<CountedFlash> for Below {
 
     fn hint_target(&self, _: &CountedFlash, _: &[Request]) {}
 
+    fn holds(&self, _: &CountedFlash, page: u32) -> bool {
+        self.0.borrow().pages.contains_key(&page)
+    }
+
     fn check(&self, _: &CountedFlash) -> Result<(), String> {
         Ok(())
     }

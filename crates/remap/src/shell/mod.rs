@@ -17,7 +17,8 @@ mod waits;
 
 use crate::driver::LayoutOf;
 use crate::{
-    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Shape, Submit,
+    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Shape, Source,
+    Submit,
 };
 use host::{Host, RequestId, Work};
 use request::HeldBack;
@@ -135,6 +136,10 @@ impl<D: Driver> HostDriver for Shell<D> {
 
     fn cell_bytes(&self) -> u32 {
         self.host.terms().cell_bytes
+    }
+
+    fn locate(&self, page: u32) -> Source {
+        self.driver.locate(page)
     }
 
     fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {

@@ -13,6 +13,17 @@ fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
 }
 
 impl<F: Clocked> Drive<F> {
+    /// Whether a page may read as anything but zeros (see [`layer::PageLayer::holds`]).
+    pub fn holds(&self, page: u32) -> bool {
+        self.top.holds(&self.flash, page)
+    }
+
+    /// The same of any of some sectors.
+    pub fn holds_sectors(&self, first_sector: u64, sectors: u32) -> bool {
+        let end = (first_sector + u64::from(sectors)).div_ceil(1 << self.page_shift);
+        (first_sector >> self.page_shift..end).any(|page| self.holds(page as u32))
+    }
+
     /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is
     /// checked.
     ///
@@ -37,6 +48,8 @@ impl<F: Clocked> Drive<F> {
             return;
         }
         slot.payload = payloads.take(pages, 0);
+        // A write without cells writes zeros that take no memory: what preconditioning writes.
+        let is_blank = self.carries && given.is_empty() && slot.request.op == HostOp::Write;
         let per_page = 1_u64 << self.page_shift;
         let cell = payloads.cell_bytes();
         let mut given = given;
@@ -44,6 +57,10 @@ impl<F: Clocked> Drive<F> {
             let payload = slot.payload.offset(page);
             let range = within(&slot.request, page, per_page);
             payloads.set_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
+            if is_blank {
+                payloads.clear(payload, self.full_mask);
+                continue;
+            }
             let cells = &mut payloads.cells_mut(payload)[range.start as usize * cell..range.end as usize * cell];
             if let Some(oracle) = &self.oracle {
                 let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;

@@ -14,11 +14,12 @@ mod plan;
 
 pub(crate) use plan::plan;
 
+use crate::Clocked;
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use nand::{TimedFlash, WaitVector};
-use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Submit};
+use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
@@ -126,6 +127,17 @@ pub struct Remapped<D> {
     carries: bool,
     /// Memory for stamps to write.
     stamps: Vec<u8>,
+}
+
+impl<F: Clocked> Remapped<Drive<F>> {
+    /// Whether a page of the host may read as anything but zeros.
+    pub fn holds(&self, page: u32) -> bool {
+        match self.driver.machine.locate(page) {
+            Source::Zeros => false,
+            Source::Memory { .. } => true,
+            Source::Device { sector, .. } => self.device.holds_sectors(sector, self.driver.machine.page_sectors()),
+        }
+    }
 }
 
 impl<D: BlockDevice> Remapped<D> {

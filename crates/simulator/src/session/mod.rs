@@ -31,6 +31,7 @@ pub use error::SessionError;
 pub use gather::{Inside, Measured, served};
 pub use gauges::Gauge;
 pub use given::GivenRequests;
+pub use precondition::in_use;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};

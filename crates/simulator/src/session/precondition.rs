@@ -21,7 +21,7 @@ use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
-use nand::{ContentsKind, CountedFlash, Flash, FlashState};
+use nand::{ContentsKind, CountedFlash, Flash, FlashState, TimedFlash};
 use remap::DriverPlan;
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Request};
@@ -121,6 +121,22 @@ pub(super) fn initial_state(
 fn nothing_written(plan: &DrivePlan) -> Written {
     let page_sectors = plan.remap.as_ref().map_or(plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
     Written::nothing(plan.host_sectors(), page_sectors)
+}
+
+/// A drive in time whose requests carry cells, in the state that `drive.precondition` asks for: `fill` or `overwrite`.
+/// What that has written has maps and out-of-band areas and no bytes, so that it reads as zeros.
+///
+/// # Errors
+/// There is no room for that state.
+pub fn in_use(plan: &DrivePlan) -> Result<Drive<TimedFlash>, SessionError> {
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
+    drive.carry_cells();
+    let source = &WorkloadSource::new("uniform-write", plan)?; // nothing is taken from it
+    let kind = PRECONDITION.read(&plan.config.values);
+    let notes = Preconditioner { plan, source, drive: &mut drive, watcher: &mut () }.run(kind)?;
+    let initial = Initial { image: Image::of(drive), driver: None, notes };
+    let (drive, ..) = initial.into_drive(plan, |state| plan.timed(state))?;
+    Ok(drive)
 }
 
 /// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are

@@ -81,6 +81,10 @@ impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
+    fn holds(&self, _: &F, _: u32) -> bool {
+        true
+    }
+
     fn check(&self, _: &F) -> Result<(), String> {
         Ok(())
     }

@@ -186,6 +186,10 @@ impl<F: Flash> PageLayer<F> for Toy {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
+    fn holds(&self, _: &F, page: u32) -> bool {
+        self.map[page as usize].is_some()
+    }
+
     fn check(&self, _: &F) -> Result<(), String> {
         let lost = self
             .map

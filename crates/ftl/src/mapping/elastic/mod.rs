@@ -377,6 +377,10 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        self.log.may_hold_bytes(flash, Lpn(page))
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         self.log.check(flash.state())
     }

@@ -47,6 +47,13 @@ impl Log {
         }
     }
 
+    /// Whether a logical page may read as anything but zeros.
+    pub fn may_hold_bytes<F: Flash>(&self, flash: &F, logical: Lpn) -> bool {
+        let on_flash =
+            |place| !self.grid.is_readable(flash.state(), place) || flash.may_hold_bytes(self.grid.page(place));
+        self.pages.find(logical).map_or_else(|| self.is_gone(logical), on_flash)
+    }
+
     /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.
     fn others_of(&self, state: &FlashState, place: Place) -> Option<Vec<Place>> {
         let stripe = self.roles.stripe_of(&self.grid, place)?;

@@ -296,6 +296,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
     }
 
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        self.ground.pages.find(Lpn(page)).is_some_and(|page| flash.may_hold_bytes(page))
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         let most = S::own_logs(self.ground.settings.most_logs());
         self.ground.check(flash.state(), most, &self.scheme.shared())

@@ -448,6 +448,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         }
     }
 
+    fn holds(&self, flash: &F, page: u32) -> bool {
+        self.pages.find(Lpn(page)).is_some_and(|page| flash.may_hold_bytes(page))
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         self.check_laws(flash.state())?;
         self.translation.check(flash.state(), &self.pages)
