@@ -4,7 +4,8 @@ use crate::error::DriveError;
 use layer::LayerReport;
 use nand::{FlashState, TimedFlash};
 use remap::HostReport;
-use simulator::{BlockDevice, DrivePlan, Driver, Remapped};
+use simulator::config::{PRECONDITION, Precondition};
+use simulator::{BlockDevice, DrivePlan, Driver, Remapped, session};
 
 type Simulated = simulator::Drive<TimedFlash>;
 
@@ -14,10 +15,34 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// Over fresh flash. A driver formats the drive before this returns.
-    pub fn fresh(plan: &DrivePlan, state: FlashState) -> Self {
-        let mut drive = plan.assemble(plan.timed(state));
+    /// Over flash in the state that `drive.precondition` asks for; `auto` is erased flash. A driver formats the drive
+    /// before this returns.
+    pub fn begin(plan: &DrivePlan) -> Result<Self, DriveError> {
+        let wanted = PRECONDITION.read(&plan.config.values);
+        let is_erased = matches!(wanted, Precondition::None | Precondition::Auto);
+        let name = PRECONDITION.name_of(wanted);
+        if wanted == Precondition::Steady {
+            return Err(DriveError::Unsupported(format!(
+                "drive.precondition = {name} needs a workload, and a drive with bytes has none before it is used; use \
+                 drive.precondition = overwrite"
+            )));
+        }
+        if !is_erased && plan.remap.is_some() {
+            return Err(DriveError::Unsupported(format!(
+                "drive.precondition = {name} brings a drive into use and not the driver of the host over it; use \
+                 drive.precondition = none, or remap.kind = none"
+            )));
+        }
+        let mut drive = if is_erased {
+            plan.assemble(plan.timed(plan.fresh_state()))
+        } else {
+            session::in_use(plan).map_err(|error| DriveError::Unsupported(error.to_string()))?
+        };
         drive.carry_cells();
+        Ok(Self::fresh(plan, drive))
+    }
+
+    fn fresh(plan: &DrivePlan, drive: Simulated) -> Self {
         let Some(remap) = plan.remap.as_deref() else { return Self::Drive(Box::new(drive)) };
         let mut driven = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
         driven.carry_cells();
@@ -100,6 +125,14 @@ impl Host {
         }
         let drive = self.drive();
         drive.top().check(drive.flash())
+    }
+
+    /// Whether a page of the host, of the mapping or of a driver's map, may read as anything but zeros.
+    pub fn holds(&self, page: u32) -> bool {
+        match self {
+            Self::Drive(drive) => drive.holds(page),
+            Self::Driver(driven) => driven.holds(page),
+        }
     }
 
     /// What the layers tell of themselves, from the top.

@@ -1,7 +1,7 @@
 //! Flash kept in a file: what was programmed and erased is there as soon as it happened.
 //!
 //! ```text
-//! description   magic, length and checksum, then every key and value of the stack
+//! description   magic, length and checksum, the identity of the file, then every key and value of the stack
 //! rows          16 bytes a block: erases, whether it is bad or has one bit a cell, checksum; zeros: nothing was
 //!               done there
 //! heads         64 bytes a page: kind, logical page, sequence, number of the write, erases of its block,
@@ -10,6 +10,9 @@
 //! seconds       records of what was trimmed once more, which nothing else says
 //! rows          once more
 //! ```
+//! Every checksum begins with the identity of the file, what it is about and the number of its block or page: what was
+//! written for another place, or another file, is damage. A page without bytes has heads alone.
+//!
 //! A page counts while its block has been erased as often as when it was programmed. The file is sparse: what
 //! was never programmed takes no room.
 //!
@@ -20,29 +23,45 @@
 //! number of all. Everything else is damage. The page is then uncorrectable, and it is told. The second head
 //! says which page that is.
 //!
+//! *A killed program* is a stop of its drive, and no power cut of the memory in which pages wait until their program is
+//! full (`flash.program_memory_protected = false`): a page that is in the file is in the cells once the file is opened
+//! again. A volatile write buffer is gone, as it is with power. A power cut of a drive that is served takes pages back
+//! from that memory, and then they are torn in the file.
+//!
 //! Protects: a killed program loses nothing but what its drive would have lost with power. What was flushed
-//! reads as it was, or as an error, whatever single bit or range of 4 KiB of the file is damaged. Not: a
-//! range that is replaced by its own older contents in all copies, and what was not flushed where its only
-//! head is damaged. A crash of the machine may lose what the operating system had not written yet:
+//! reads as it was, or as an error, whatever single bit or range of 4 KiB of the file is damaged or holds what belongs
+//! elsewhere. Not: a range that is replaced by its own older contents in all copies, and what was not flushed where its
+//! only head is damaged. A crash of the machine may lose what the operating system had not written yet:
 //! [`Image::sync`] is for that, and what is found missing counts as damage.
 
+mod flash_file;
 mod format;
 mod load;
+#[cfg(test)]
+mod tests;
 
 use crate::error::DriveError;
-use format::{HEAD, Head, Places, Row, STEP, TABLE, word};
+use format::{HEAD, Head, Places, Row, STEP, Sums, TABLE, long, word};
 use nand::{FlashState, KeptBlock, Mirror, Oob, PageKind};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use units::{BlockId, Geometry};
 
-const MAGIC: &[u8; 8] = b"nandrv03";
+pub use flash_file::FlashFile;
+
+const MAGIC: &[u8; 8] = b"nandrv04";
+/// Of the version whose checksums say nothing of places: such a file is written anew when it is opened.
+const WITHOUT_PLACES: &[u8; 8] = b"nandrv03";
+/// Bytes before the text of a description, of this version and of the one before.
+const BEFORE_TEXT: usize = 24;
+const BEFORE_OLD_TEXT: usize = 16;
 /// Of a drive that is being made.
-const UNFINISHED: &[u8; 8] = b"nandnew3";
+const UNFINISHED: &[u8; 8] = b"nandnew4";
 /// Without their versions.
 const KINDS: [&[u8]; 2] = [b"nandrv", b"nandnew"];
 /// Most pages whose second heads wait.
@@ -86,6 +105,7 @@ pub(crate) struct Image {
     file: File,
     geometry: Geometry,
     places: Places,
+    sums: Sums,
     state: Mutex<State>,
     /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left
     /// it.
@@ -130,28 +150,47 @@ fn lock(file: &File, path: &Path) -> Result<(), DriveError> {
     }
 }
 
-/// The description of the drive in a file.
-fn described(file: &File, path: &Path) -> Result<String, DriveError> {
-    let mut head = [0; 16];
+/// The description of the drive in a file, and what its checksums begin with.
+fn described(file: &File, path: &Path) -> Result<(String, Sums), DriveError> {
+    let mut head = [0; BEFORE_TEXT];
     let read = file.read_exact_at(&mut head, 0);
-    if read.is_ok() && head.starts_with(KINDS[0]) && &head[..8] != MAGIC {
+    let magic: &[u8] = &head[..8];
+    if read.is_ok() && head.starts_with(KINDS[0]) && magic != MAGIC && magic != WITHOUT_PLACES {
         let problem = "the file is of another version of the program, which keeps drives in another way; serve it with \
             that one, or remove it";
         return Err(foreign(path, problem.to_owned()));
     }
-    if read.is_err() || &head[..8] != MAGIC {
+    if read.is_err() || magic != MAGIC && magic != WITHOUT_PLACES {
         return Err(foreign(path, "this is not the file of a drive; name another file, or remove this one".to_owned()));
     }
-    let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
-    let read = file.read_exact_at(&mut text, 16);
-    if read.is_err() || crc32fast::hash(&text) != word(&head, 12) {
+    let is_old = magic == WITHOUT_PLACES;
+    let before = if is_old { BEFORE_OLD_TEXT } else { BEFORE_TEXT };
+    let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - before as u64)) as usize];
+    let read = file.read_exact_at(&mut text, before as u64);
+    let id = (!is_old).then(|| long(&head, 16));
+    if read.is_err() || sum_of(id, &text) != word(&head, 12) {
         return Err(foreign(path, "the description of its drive is damaged; the file cannot be used".to_owned()));
     }
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok((String::from_utf8_lossy(&text).into_owned(), id.map_or_else(Sums::without_places, Sums::new)))
+}
+
+/// The checksum of a description.
+fn sum_of(id: Option<u64>, text: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    if let Some(id) = id {
+        hasher.update(&id.to_le_bytes());
+    }
+    hasher.update(text);
+    hasher.finalize()
+}
+
+/// An identity for a new file: another one each time.
+fn new_id() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 impl Image {
-    fn new(path: &Path, file: File, geometry: Geometry) -> Self {
+    fn new(path: &Path, file: File, geometry: Geometry, sums: Sums) -> Self {
         let state = State {
             rows: vec![Row::default(); geometry.blocks() as usize],
             turn: 0,
@@ -159,7 +198,8 @@ impl Image {
             buffer: Vec::new(),
         };
         let places = Places::new(&geometry);
-        Self { path: path.to_owned(), file, geometry, places, state: Mutex::new(state), broken: OnceLock::new() }
+        let (state, broken) = (Mutex::new(state), OnceLock::new());
+        Self { path: path.to_owned(), file, geometry, places, sums, state, broken }
     }
 
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
@@ -167,10 +207,10 @@ impl Image {
         let failed = |source| DriveError::File { path: path.to_owned(), source };
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
         lock(&file, path)?;
-        let image = Self::new(path, file, geometry);
+        let mut image = Self::new(path, file, geometry, Sums::new(new_id()));
         let holds = !image.is_unfinished().map_err(failed)?;
         if holds {
-            image.check(description)?;
+            image.sums = image.check(description)?;
         } else {
             image.clear().map_err(failed)?;
         }
@@ -181,19 +221,126 @@ impl Image {
     pub fn described(path: &Path) -> Result<(File, String), DriveError> {
         let file = File::open(path).map_err(|source| DriveError::File { path: path.to_owned(), source })?;
         lock(&file, path)?;
-        let text = described(&file, path)?;
+        let (text, _) = described(&file, path)?;
         Ok((file, text))
     }
 
     /// That file, once the geometry of its drive is known.
     pub fn to_look_at(path: &Path, file: File, geometry: Geometry) -> Result<Self, DriveError> {
-        let image = Self::new(path, file, geometry);
+        let (_, sums) = described(&file, path)?;
+        let image = Self::new(path, file, geometry, sums);
         image.check_length()?;
         Ok(image)
     }
 
+    /// The file begins to follow `flash`, which is factory-fresh; what the file holds is put into the flash first. A
+    /// file of the version before is written anew, in its place.
+    ///
+    /// # Errors
+    /// It cannot be read or written, or nothing of it can be used.
+    pub fn resume(self: Arc<Self>, flash: &mut FlashState) -> Result<(Arc<Self>, FileDamage), DriveError> {
+        let damage = self.load(flash)?;
+        let image = if self.sums.id().is_some() { self } else { self.written_anew(flash)? };
+        image.settle();
+        image.begin(flash);
+        image.mirror(flash);
+        Ok((image, damage))
+    }
+
+    /// A file that holds nothing yet begins to follow `flash`: what is in there already is written first.
+    pub fn start(self: &Arc<Self>, flash: &mut FlashState) {
+        self.begin(flash);
+        self.write_all(flash);
+        self.mirror(flash);
+    }
+
+    /// A file with the same drive in this version takes the place of this one.
+    fn written_anew(&self, flash: &FlashState) -> Result<Arc<Self>, DriveError> {
+        let (text, _) = described(&self.file, &self.path)?;
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".converted");
+        let beside = PathBuf::from(beside);
+        let failed = |source| DriveError::File { path: beside.clone(), source };
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&beside).map_err(failed)?;
+        lock(&file, &beside)?;
+        let image = Self::new(&self.path, file, self.geometry, Sums::new(new_id()));
+        image.clear().map_err(failed)?;
+        image.begin(flash);
+        image.write_all(flash);
+        image.describe(&text)?;
+        std::fs::rename(&beside, &self.path).map_err(failed)?;
+        Ok(Arc::new(image))
+    }
+
+    /// Writes what flash holds.
+    fn write_all(&self, flash: &FlashState) {
+        let Some(contents) = flash.contents() else { return };
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            let (row, kept) = (flash.block(block), flash.kept_block(block));
+            if row.done == 0 && kept.erases == 0 {
+                continue;
+            }
+            self.block(block, kept);
+            for position in 0..u32::from(row.done) {
+                let page = self.geometry.page_at(block, position).0;
+                let cells = if contents.has_bytes(page) { contents.page(page) } else { &[] };
+                match contents.oob(page) {
+                    oob if oob.kind == PageKind::Erased => {}
+                    // Nobody knows of this file yet, so the table of heads is enough.
+                    oob if cells.is_empty() && contents.record(page).is_none() => self.note(page, oob, block, kept),
+                    oob => self.page(page, oob, cells, contents.record(page)),
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// The head of a page without bytes waits to be written into the table.
+    fn note(&self, page: u32, oob: Oob, block: BlockId, kept: KeptBlock) {
+        let mut state = self.lock();
+        debug_assert!(state.rows[block.index()].touched, "the row of a block comes before its pages");
+        state.turn += 1;
+        let head = Head::new(self.sums, page, (oob, state.turn, kept.erases), &[], false);
+        state.pending.push((page, head.bytes(self.sums, page)));
+        if state.pending.len() >= MOST_PENDING {
+            self.settle_in(&mut state);
+        }
+    }
+
+    fn mirror(self: &Arc<Self>, flash: &mut FlashState) {
+        if let Some(contents) = flash.contents_mut() {
+            contents.set_mirror(self.clone());
+        }
+    }
+
+    /// Power was cut: the file, which followed `before`, follows what was `left`. The file cannot forget one page of a
+    /// block, so a page that is erased once more is torn in the file.
+    pub fn lose_power(self: &Arc<Self>, before: &FlashState, left: &mut FlashState) {
+        let (Some(old), Some(new)) = (before.contents(), left.contents()) else { return };
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            let kept = left.kept_block(block);
+            if kept != before.kept_block(block) {
+                self.block(block, kept);
+            }
+            if kept.erases != before.kept_block(block).erases {
+                continue;
+            }
+            let first = self.geometry.page_at(block, 0).0;
+            for page in first..first + self.geometry.pages_per_block {
+                let (was, is) = (old.oob(page), new.oob(page));
+                if is.kind == PageKind::Erased && was.kind != PageKind::Erased {
+                    self.page(page, Oob { kind: PageKind::Torn, ..was }, new.page(page), None);
+                } else if is != was {
+                    self.page(page, is, new.page(page), new.record(page));
+                }
+            }
+        }
+        self.mirror(left);
+    }
+
     /// What blocks are like of which the file says nothing: as flash has them that is factory-fresh.
-    pub fn begin(&self, flash: &FlashState) {
+    fn begin(&self, flash: &FlashState) {
         let mut state = self.lock();
         for (block, row) in state.rows.iter_mut().enumerate().filter(|(_, row)| !row.touched) {
             row.kept = flash.kept_block(BlockId(block as u32));
@@ -223,11 +370,13 @@ impl Image {
             return Err(error);
         }
         let text = description.as_bytes();
-        if text.len() as u64 + 16 > TABLE {
+        if (text.len() + BEFORE_TEXT) as u64 > TABLE {
             return Err(self.failed(io::Error::other("the description of the stack is too long for the file")));
         }
-        let head =
-            [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
+        let id = self.sums.id();
+        let sum = sum_of(id, text).to_le_bytes();
+        let id = id.unwrap_or_default().to_le_bytes();
+        let head = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &sum, &id, text].concat();
         // Whoever finds the description finds all of the drive.
         self.sync()?;
         self.file.write_all_at(&head, 0).map_err(|error| self.failed(error))?;
@@ -246,9 +395,9 @@ impl Image {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses files that are not of such a drive.
-    fn check(&self, description: &str) -> Result<(), DriveError> {
-        let text = described(&self.file, &self.path)?;
+    /// What the file's checksums begin with. Refuses files that are not of such a drive.
+    fn check(&self, description: &str) -> Result<Sums, DriveError> {
+        let (text, sums) = described(&self.file, &self.path)?;
         let [made, own] = [&text, description].map(values);
         for key in made.keys().chain(own.keys()) {
             let [made, own] = [&made, &own].map(|values| values.get(key));
@@ -263,7 +412,8 @@ impl Image {
                 )));
             }
         }
-        self.check_length()
+        self.check_length()?;
+        Ok(sums)
     }
 
     fn check_length(&self) -> Result<(), DriveError> {
@@ -319,7 +469,7 @@ impl Image {
     }
 
     fn write_row(&self, block: BlockId, row: Row) {
-        let bytes = row.bytes();
+        let bytes = row.bytes(self.sums, block.0);
         self.places.rows(block.0).into_iter().for_each(|at| self.write(&bytes, at));
     }
 
@@ -348,11 +498,11 @@ impl Mirror for Image {
             self.write_row(block, *row);
         }
         state.turn += 1;
-        let head = Head::new(oob, state.turn, row.kept.erases, body, record.is_some());
+        let head = Head::new(self.sums, page, (oob, state.turn, row.kept.erases), body, record.is_some());
         if head.has_second() {
             self.write(body, self.places.second(page));
         }
-        let head = head.bytes();
+        let head = head.bytes(self.sums, page);
         state.buffer.clear();
         state.buffer.extend_from_slice(&head);
         state.buffer.extend_from_slice(body);

@@ -43,6 +43,7 @@
 //! way. Protects: nothing acknowledged and flushed is lost but by faults, which are errors and never other data.
 
 mod error;
+mod extents;
 mod fault;
 mod host;
 mod image;
@@ -51,8 +52,9 @@ mod requests;
 mod watched;
 
 pub use error::DriveError;
+pub use extents::Extent;
 pub use fault::Fault;
-pub use image::FileDamage;
+pub use image::{FileDamage, FlashFile};
 pub use measure::Smart;
 pub use metrics::{LatencyRecorder, OpTotals, RunResult};
 pub use requests::Drive;

@@ -44,7 +44,8 @@ pub struct Drive {
 
 impl Drive {
     /// A new drive of a built-in stack or of a stack file, with settings as `key=value`. Contents are bytes, and time
-    /// is simulated, whatever the stack says.
+    /// is simulated, whatever the stack says. The drive is erased, or in use where `drive.precondition` is `fill` or
+    /// `overwrite`: what that writes reads as zeros.
     ///
     /// # Errors
     /// The configuration cannot be used.
@@ -55,12 +56,7 @@ impl Drive {
 
     /// What a drive needs whatever its stack says.
     pub fn own_settings() -> Vec<Setting> {
-        let own = [
-            ("engine.contents", "bytes"),
-            ("engine.time", "virtual"),
-            ("engine.service", "parallel"),
-            ("drive.precondition", "none"),
-        ];
+        let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel")];
         let setting = |(key, value): (&str, &str)| Setting::new(key, value, "a drive with bytes");
         own.into_iter().map(setting).collect()
     }
@@ -72,12 +68,13 @@ impl Drive {
     pub fn from_config(config: Config) -> Result<Self, DriveError> {
         let plan = DrivePlan::new(config)?;
         plan.check_memory(true)?;
-        let state = plan.fresh_state();
-        Ok(Self::assemble(plan, state, None, true))
+        let host = Host::begin(&plan)?;
+        Ok(Self::assemble(plan, Power::On(host), None))
     }
 
-    /// The drive kept in a file, which is made if there is none. What a killed program left is recovered as after a
-    /// power cut. The file is sparse; what it holds is in memory as well while the drive is open.
+    /// The drive kept in a file, which is made if there is none: `drive.precondition` counts only then. What a killed
+    /// program left is recovered as after a power cut. The file is sparse; what it holds is in memory as well while the
+    /// drive is open.
     ///
     /// # Errors
     /// The configuration cannot be used, or keeps data in non-volatile memory, which the file does not hold; the file
@@ -94,24 +91,18 @@ impl Drive {
             return Err(DriveError::Unsupported(problem.to_owned()));
         }
         plan.check_memory(true)?;
-        let mut state = plan.fresh_state();
         let (image, holds) = Image::open(path, plan.geometry, &description)?;
-        let mut damage = FileDamage::default();
-        if holds {
-            damage = image.load(&mut state)?;
-            image.settle();
-        }
-        image.begin(&state);
-        if let Some(contents) = state.contents_mut() {
-            contents.set_mirror(image.clone());
-        }
-        let mut drive = Self::assemble(plan, state, Some(image.clone()), !holds);
-        drive.damage = damage;
-        if holds {
-            drive.reopen()?;
-        } else {
+        if !holds {
+            let mut host = Host::begin(&plan)?;
+            image.start(host.drive_mut().flash_mut().state_mut());
             image.describe(&description)?;
+            return Ok(Self::assemble(plan, Power::On(host), Some(image)));
         }
+        let mut state = plan.fresh_state();
+        let (image, damage) = image.resume(&mut state)?;
+        let mut drive = Self::assemble(plan, Power::Off(Box::new(state)), Some(image));
+        drive.damage = damage;
+        drive.reopen()?;
         Ok(drive)
     }
 
@@ -136,7 +127,7 @@ impl Drive {
         plan.check_memory(true)?;
         let mut state = plan.fresh_state();
         let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut state)?;
-        let mut drive = Self::assemble(plan, state, None, false);
+        let mut drive = Self::assemble(plan, Power::Off(Box::new(state)), None);
         drive.damage = damage;
         drive.reopen()?;
         Ok((drive, damage))
@@ -147,10 +138,9 @@ impl Drive {
         self.damage
     }
 
-    fn assemble(plan: DrivePlan, state: FlashState, image: Option<Arc<Image>>, fresh: bool) -> Self {
+    fn assemble(plan: DrivePlan, power: Power, image: Option<Arc<Image>>) -> Self {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
-        let power = if fresh { Power::On(Host::fresh(&plan, state)) } else { Power::Off(Box::new(state)) };
         Self {
             plan,
             power,
@@ -284,8 +274,11 @@ impl Drive {
                 let drive = host.drive();
                 self.before += drive.now();
                 self.power_cuts += 1;
-                let image = drive.flash().power_cut(&mut Stream::new(seed, "power cut"));
-                Power::Off(Box::new(image))
+                let mut left = drive.flash().power_cut(&mut Stream::new(seed, "power cut"));
+                if let Some(image) = &self.image {
+                    image.lose_power(drive.flash().state(), &mut left);
+                }
+                Power::Off(Box::new(left))
             }
             off => off,
         };
@@ -406,7 +399,7 @@ impl Drive {
     pub fn after_cut(&self, seed: u64) -> Result<Self, DriveError> {
         let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
         let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
-        let mut other = Self::assemble(self.plan.clone(), left, None, false);
+        let mut other = Self::assemble(self.plan.clone(), Power::Off(Box::new(left)), None);
         other.reopen()?;
         Ok(other)
     }
@@ -457,7 +450,7 @@ impl Drive {
         }
     }
 
-    fn check(&self, offset: u64, length: u64) -> Result<(), DriveError> {
+    pub(crate) fn check(&self, offset: u64, length: u64) -> Result<(), DriveError> {
         for (what, bytes) in [("the offset", offset), ("the length", length)] {
             if !bytes.is_multiple_of(SECTOR_BYTES) {
                 return Err(DriveError::Alignment { what, bytes });

@@ -21,8 +21,52 @@ pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+pub fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// What every checksum of a file begins with, so that what was written for another place or another file is not taken
+/// for what belongs here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// The identity of the file; nothing where the file is of the version that had none.
+    id: Option<u64>,
+}
+
+/// What a checksum is about.
+#[derive(Clone, Copy)]
+enum About {
+    Row,
+    Head,
+    Body,
+}
+
+impl Sums {
+    /// Of a file with this identity.
+    pub fn new(id: u64) -> Self {
+        Self { id: Some(id) }
+    }
+
+    /// Of a file of version 3, whose checksums say nothing of places.
+    pub fn without_places() -> Self {
+        Self { id: None }
+    }
+
+    /// The identity of the file.
+    pub fn id(self) -> Option<u64> {
+        self.id
+    }
+
+    fn of(self, about: About, number: u32, bytes: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        if let Some(id) = self.id {
+            hasher.update(&id.to_le_bytes());
+            hasher.update(&[about as u8]);
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(bytes);
+        hasher.finalize()
+    }
 }
 
 /// Where the parts of the file begin.
@@ -85,7 +129,8 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn bytes(self) -> [u8; ROW] {
+    /// As the file has it of this block.
+    pub fn bytes(self, sums: Sums, block: u32) -> [u8; ROW] {
         let mut bytes = [0; ROW];
         if self.touched {
             bytes[..4].copy_from_slice(&self.kept.erases.to_le_bytes());
@@ -93,18 +138,18 @@ impl Row {
             bytes[5] = 1;
             bytes[6] = u8::from(self.kept.is_slc);
             bytes[8..12].copy_from_slice(&self.kept.slc_erases.to_le_bytes());
-            let sum = crc32fast::hash(&bytes[..12]);
+            let sum = sums.of(About::Row, block, &bytes[..12]);
             bytes[12..].copy_from_slice(&sum.to_le_bytes());
         }
         bytes
     }
 
     /// Nothing if it is damaged.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(sums: Sums, block: u32, bytes: &[u8]) -> Option<Self> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Some(Self::default());
         }
-        let is_sound = crc32fast::hash(&bytes[..12]) == word(bytes, 12);
+        let is_sound = sums.of(About::Row, block, &bytes[..12]) == word(bytes, 12);
         let kept = KeptBlock {
             erases: word(bytes, 0),
             slc_erases: word(bytes, 8),
@@ -130,7 +175,7 @@ pub struct Head {
 }
 
 impl Head {
-    pub fn new(oob: Oob, turn: u64, erases: u32, body: &[u8], is_record: bool) -> Self {
+    pub fn new(sums: Sums, page: u32, (oob, turn, erases): (Oob, u64, u32), body: &[u8], is_record: bool) -> Self {
         let length = body.len() as u32 | if is_record { RECORD } else { 0 };
         Self {
             kind: oob.kind as u8,
@@ -139,11 +184,12 @@ impl Head {
             turn,
             erases,
             length,
-            sum: crc32fast::hash(body),
+            sum: sums.of(About::Body, page, body),
         }
     }
 
-    pub fn bytes(&self) -> [u8; HEAD] {
+    /// As the file has it of this page.
+    pub fn bytes(&self, sums: Sums, page: u32) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         bytes[0] = self.kind;
         bytes[4..8].copy_from_slice(&self.logical.to_le_bytes());
@@ -152,14 +198,14 @@ impl Head {
         bytes[24..28].copy_from_slice(&self.erases.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.length.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.sum.to_le_bytes());
-        let sum = crc32fast::hash(&bytes[..36]);
+        let sum = sums.of(About::Head, page, &bytes[..36]);
         bytes[36..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
-    /// Nothing if it was never written or is damaged.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
-        if crc32fast::hash(&bytes[..36]) != word(bytes, 36) {
+    /// Nothing if it was never written, is damaged, or is that of another page or file.
+    pub fn read(sums: Sums, page: u32, bytes: &[u8]) -> Option<Self> {
+        if sums.of(About::Head, page, &bytes[..36]) != word(bytes, 36) {
             return None;
         }
         let (kind, logical, sequence, turn) = (bytes[0], word(bytes, 4), long(bytes, 8), long(bytes, 16));
@@ -183,8 +229,14 @@ impl Head {
         self.length & RECORD != 0
     }
 
+    /// Whether its page was programmed without bytes: it reads as zeros.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// The page's own bytes among the bytes found, if they are what was written.
-    pub fn body<'a>(&self, found: &'a [u8]) -> Option<&'a [u8]> {
-        found.get(..(self.length & !RECORD) as usize).filter(|body| crc32fast::hash(body) == self.sum)
+    pub fn body<'a>(&self, sums: Sums, page: u32, found: &'a [u8]) -> Option<&'a [u8]> {
+        let body = found.get(..(self.length & !RECORD) as usize)?;
+        (sums.of(About::Body, page, body) == self.sum).then_some(body)
     }
 }

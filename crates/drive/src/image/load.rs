@@ -42,7 +42,8 @@ impl Image {
         let mut heads = vec![0; self.places.heads_bytes()];
         let tables = self.tables().map_err(|error| self.failed(error))?;
         for block in (0..self.geometry.blocks()).map(BlockId) {
-            let rows = tables.each_ref().map(|table| Row::read(&table[block.index() * ROW..][..ROW]));
+            let rows =
+                tables.each_ref().map(|table| Row::read(self.sums, block.0, &table[block.index() * ROW..][..ROW]));
             let row = match rows {
                 // The first one is written first.
                 [Some(first), second] if first.touched || second == Some(first) => first,
@@ -92,7 +93,8 @@ impl Image {
         reading: &mut Reading,
         state: &mut State,
     ) -> Result<bool, DriveError> {
-        let second = Head::read(bytes);
+        let sums = self.sums;
+        let second = Head::read(sums, page, bytes);
         let is_damaged = second.is_none() && bytes.iter().any(|byte| *byte != 0);
         reading.settled = reading.settled.max(second.map_or(0, |head| head.turn));
         let second = second.filter(|head| head.erases == erases);
@@ -104,18 +106,18 @@ impl Image {
         let place = &mut reading.place;
         let wanted = if second.is_some() { place.len() } else { HEAD };
         self.file.read_exact_at(&mut place[..wanted], self.places.place(page)).map_err(|error| self.failed(error))?;
-        let first = Head::read(place);
+        let first = Head::read(sums, page, place);
         let turn = first.map_or(0, |head| head.turn);
         let first = first.filter(|head| head.erases == erases);
         match (first, second) {
-            (Some(first), Some(second)) if first == second => match first.body(&place[HEAD..]) {
+            (Some(first), Some(second)) if first == second => match first.body(sums, page, &place[HEAD..]) {
                 Some(body) => restore(flash, page, &first, Some(body)),
                 None => self.lose(flash, page, &first, reading)?,
             },
             // It was programmed, and has turned out torn or lost since.
             (Some(first), Some(second)) if first.turn > second.turn && first.has_no_body() => {
                 reading.found(first.turn);
-                state.pending.push((page, first.bytes()));
+                state.pending.push((page, first.bytes(sums, page)));
                 restore(flash, page, &first, None);
             }
             (_, Some(second)) => self.lose(flash, page, &second, reading)?,
@@ -124,9 +126,9 @@ impl Image {
                 reading.single.push(if is_damaged { 0 } else { first.turn });
                 let place = &mut reading.place;
                 self.file.read_exact_at(place, self.places.place(page)).map_err(|error| self.failed(error))?;
-                match first.body(&place[HEAD..]) {
+                match first.body(sums, page, &place[HEAD..]) {
                     Some(body) => {
-                        state.pending.push((page, first.bytes()));
+                        state.pending.push((page, first.bytes(sums, page)));
                         restore(flash, page, &first, Some(body));
                     }
                     None => reading.broken.push((page, first)),
@@ -156,7 +158,7 @@ impl Image {
         }
         let place = &mut reading.place[HEAD..];
         self.file.read_exact_at(place, self.places.second(page)).map_err(|error| self.failed(error))?;
-        let Some(body) = head.body(place) else {
+        let Some(body) = head.body(self.sums, page, place) else {
             return Err(self.foreign(
                 "both copies of a record of what was trimmed are damaged; restore the file from a copy".to_owned(),
             ));
@@ -176,7 +178,7 @@ impl Image {
         for (page, head) in std::mem::take(&mut reading.broken) {
             if head.turn == last {
                 let torn = head.of(PageKind::Torn);
-                state.pending.push((page, torn.bytes()));
+                state.pending.push((page, torn.bytes(self.sums, page)));
                 restore(flash, page, &torn, None);
             } else {
                 self.lose(flash, page, &head, &mut reading)?;
@@ -192,9 +194,9 @@ impl Image {
 }
 
 impl Head {
-    /// Its page is torn or lost.
+    /// Its page is torn or lost, or was programmed without bytes.
     fn has_no_body(&self) -> bool {
-        self.kind == PageKind::Torn as u8 || self.kind == PageKind::Lost as u8
+        self.kind == PageKind::Torn as u8 || self.kind == PageKind::Lost as u8 || self.is_empty()
     }
 
     /// Its page is a record that nothing else says, so that its body is in the file twice.

@@ -149,6 +149,48 @@ fn a_power_cut_of_memory_that_forgets_is_in_the_file_as_well() {
     }
 }
 
+/// The memory was guessed anew from how full the blocks were: no flush waited for what it held, and the old version
+/// could be erased.
+#[test]
+fn what_was_read_and_flushed_after_a_kill_outlives_the_next_power_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        ["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE];
+    for seed in 0..20_u64 {
+        let path = folder.path().join(seed.to_string());
+        let mut drive = open(&path, &settings).unwrap();
+        let pages = 16 + seed;
+        (0..pages).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+        drop(drive);
+        let mut drive = open(&path, &settings).unwrap();
+        let mut found = vec![0; pages as usize * 4096];
+        drive.read(0, &mut found).unwrap();
+        drive.flush().unwrap();
+        drive.power_cut(seed);
+        drive.reopen().unwrap();
+        let mut after = vec![0; found.len()];
+        drive.read(0, &mut after).unwrap();
+        assert!(found == after, "seed {seed}: flushed pages are gone");
+    }
+}
+
+/// A cut that is only thought of was written to the file of the drive that went on.
+#[test]
+fn the_drive_after_a_cut_that_did_not_happen_leaves_the_file_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let settings =
+        ["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE];
+    let mut drive = open(&path, &settings).unwrap();
+    (0..32_u64).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+    let mut other = drive.after_cut(1).unwrap();
+    (0..32_u64).for_each(|page| other.write(page * 4096, &[2; 4096]).unwrap());
+    drop((drive, other));
+    let mut found = vec![0; 32 * 4096];
+    open(&path, &settings).unwrap().read(0, &mut found).unwrap();
+    assert!(found == vec![1; found.len()]);
+}
+
 /// Killed before it had a description, it was the file of no drive for ever.
 #[test]
 fn a_drive_that_was_never_finished_is_made_again() {
@@ -338,6 +380,65 @@ fn flushed_pages_read_as_they_were_or_as_errors_whatever_is_damaged() {
             assert!(outcomes.uncorrectable > 10 && outcomes.mended > 0, "{settings:?}: {outcomes:?}");
         }
     }
+}
+
+/// A misdirected write: 4 KiB of a file, or of another one of the same drive, in the place of others. Heads said
+/// nothing of their pages, so older versions and zeros were read, and nothing was told.
+#[test]
+fn what_belongs_elsewhere_is_damage_and_never_other_data() {
+    use std::os::unix::fs::FileExt;
+    const PIECE: usize = 4096;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let small = ["drive.capacity=1MiB", "flash.pages_per_block=8"];
+    let known = |page: u64| [(page % 250) as u8 + 1; 4096];
+    let make = |path: &Path| {
+        let mut drive = open(path, &small).unwrap();
+        for round in 0..3_u64 {
+            for number in 0..256_u64 {
+                let page = number * 77 % 256;
+                let bytes = if round == 2 { known(page) } else { [200 + round as u8; 4096] };
+                drive.write(page * 4096, &bytes).unwrap();
+            }
+            drive.trim(round * 65_536, 65_536).unwrap();
+            drive.flush().unwrap();
+        }
+        drop(drive);
+        std::fs::read(path).unwrap()
+    };
+    let (sound, other) = (make(&path), make(&folder.path().join("other")));
+    let is_used = |bytes: &[u8], at: usize| bytes[at..].iter().take(PIECE).any(|byte| *byte != 0);
+    let used: Vec<usize> = (0..sound.len() - PIECE).step_by(PIECE).filter(|at| is_used(&sound, *at)).collect();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let (mut stream, mut noticed) = (Stream::new(3, "elsewhere"), 0);
+    for at in &used {
+        let elsewhere = |stream: &mut Stream| used[stream.below(used.len() as u64) as usize];
+        let near = |by: usize| at.saturating_add(by).min(sound.len() - PIECE);
+        let from = [near(PIECE), at.saturating_sub(PIECE), elsewhere(&mut stream), elsewhere(&mut stream)];
+        let pieces = from.map(|from| &sound[from..from + PIECE]);
+        let foreign = &other[*at..at + PIECE];
+        for piece in pieces.into_iter().chain([foreign]).filter(|piece| **piece != sound[*at..at + PIECE]) {
+            file.write_all_at(piece, *at as u64).unwrap();
+            if let Ok((mut drive, damage)) = Drive::check_file(&path) {
+                for page in 0..256_u64 {
+                    let mut found = [0; 4096];
+                    let is_trimmed = (32..48).contains(&page);
+                    let wanted = if is_trimmed { [0; 4096] } else { known(page) };
+                    match drive.read(page * 4096, &mut found) {
+                        Ok(()) => assert!(found == wanted, "at {at}: page {page} is {}; {damage:?}", found[0]),
+                        Err(error) => {
+                            assert!(matches!(error, DriveError::Failed { .. }) && damage.pages > 0, "{error}")
+                        }
+                    }
+                }
+                noticed += u32::from(damage.is_any());
+            } else {
+                noticed += 1;
+            }
+            file.write_all_at(&sound[*at..at + PIECE], *at as u64).unwrap();
+        }
+    }
+    assert!(noticed as usize > used.len(), "{noticed} of what was put into {} places was noticed", used.len());
 }
 
 /// It was a page cut in two by the end of the program, wherever in its block it was.

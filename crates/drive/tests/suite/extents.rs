@@ -1,0 +1,195 @@
+//! What of a drive holds data, and drives that are in use before anybody writes.
+
+use crate::contents::SMALL;
+use drive::{Drive, Extent};
+use simulator::{Config, Setting};
+
+const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
+const ROOM: &str = "drive.over_provisioning=200%";
+
+/// Stacks of every kind of layer.
+const STACKS: [&[&str]; 14] = [
+    &[],
+    &BUFFER,
+    &["buffer.kind=page-lru", "buffer.size=64KiB", "buffer.nonvolatile=true"],
+    &["buffer.kind=two-level", "buffer.size=128KiB", "buffer.block_buffer=64KiB"],
+    &["ftl.kind=dftl"],
+    &["ftl.kind=bast", ROOM],
+    &["ftl.kind=superpage"],
+    &["ftl.kind=leaftl"],
+    &["flash.page_size=16KiB", "ftl.unit=4KiB", "flash.word_line_pages=3", "flash.pages_per_block=12", ROOM],
+    &["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", ROOM],
+    &["stripe.kind=raid5", "flash.channels=4", ROOM],
+    &["stripe.kind=raid-elastic", "flash.channels=4", ROOM],
+    &[
+        "stripe.kind=zones",
+        "zones.size=512KiB",
+        "zones.group=2",
+        "flash.channels=4",
+        "zones.code_zones=1",
+        "zones.spare_blocks=3",
+    ],
+    &["remap.kind=hard"],
+];
+
+fn drive(settings: &[&str]) -> Drive {
+    Drive::new("page", &[&SMALL[..], settings].concat()).unwrap_or_else(|error| panic!("{settings:?}: {error}"))
+}
+
+/// All extents of a drive, asked for a few at a time.
+fn map(drive: &Drive) -> Vec<(u64, bool)> {
+    let (mut at, mut all): (u64, Vec<(u64, bool)>) = (0, Vec::new());
+    while at < drive.bytes() {
+        for Extent { bytes, is_hole } in drive.extents(at, drive.bytes() - at, 2).unwrap() {
+            at += bytes;
+            match all.last_mut() {
+                Some(last) if last.1 == is_hole => last.0 += bytes,
+                _ => all.push((bytes, is_hole)),
+            }
+        }
+    }
+    all
+}
+
+/// All of a drive was told to be data, so that copies of an empty drive stored every byte of it.
+#[test]
+fn what_was_never_written_or_was_trimmed_is_a_hole_and_all_else_is_data() {
+    for settings in STACKS.into_iter().chain([&["remap.kind=log-cache", "remap.segment=32KiB"][..]]) {
+        let mut drive = drive(settings);
+        let (all, page) = (drive.bytes(), u64::from(drive.page_bytes()));
+        assert_eq!(map(&drive), [(all, true)], "{settings:?}: fresh");
+        drive.write(128 << 10, &vec![0; 64 << 10]).unwrap();
+        let written = [(128 << 10, true), (64 << 10, false), (all - (192 << 10), true)];
+        assert_eq!(map(&drive), written, "{settings:?}: zeros that were written are data");
+        drive.flush().unwrap();
+        assert_eq!(map(&drive), written, "{settings:?}: flushed");
+        drive.trim(160 << 10, 32 << 10).unwrap();
+        let trimmed = [(128 << 10, true), (32 << 10, false), (all - (160 << 10), true)];
+        assert_eq!(map(&drive), trimmed, "{settings:?}: trimmed");
+        drive.flush().unwrap();
+        drive.power_cut(3);
+        assert!(drive.extents(0, all, 10).is_err(), "{settings:?}: without power");
+        drive.reopen().unwrap();
+        assert_eq!(map(&drive), trimmed, "{settings:?}: after a power cut");
+        drive.write(0, &[7; 512]).unwrap();
+        assert_eq!(map(&drive)[0], (page, false), "{settings:?}: a page of which one sector was written");
+        let part = drive.extents(512, 1024, 10).unwrap();
+        assert_eq!(part, [Extent { bytes: 1024, is_hole: false }], "{settings:?}: within a page");
+        drive.trim(0, all).unwrap();
+        assert_eq!(map(&drive), [(all, true)], "{settings:?}: all trimmed");
+    }
+}
+
+/// A map that says hole where there are bytes makes copies lose them.
+#[test]
+fn nothing_that_reads_as_other_than_zeros_is_ever_a_hole() {
+    for settings in STACKS {
+        let mut drive = drive(settings);
+        let pages = drive.bytes() / 4096;
+        let mut known = vec![0_u8; drive.bytes() as usize];
+        for number in 0..pages * 3 {
+            let at = (number * 7919 % pages * 4096) as usize;
+            if number % 7 == 3 {
+                drive.trim(at as u64, 4096).unwrap();
+                known[at..at + 4096].fill(0);
+            } else {
+                known[at..at + 4096].fill((number % 250) as u8 + 1);
+                drive.write(at as u64, &known[at..at + 4096]).unwrap();
+            }
+            if number % 97 == 0 {
+                let mut at = 0;
+                for (bytes, is_hole) in map(&drive) {
+                    let range = &known[at..at + bytes as usize];
+                    assert!(!is_hole || range.iter().all(|byte| *byte == 0), "{settings:?}, write {number}, at {at}");
+                    at += bytes as usize;
+                }
+            }
+        }
+    }
+}
+
+/// It was refused, so that nobody could see with a tool of their own what collection costs.
+#[test]
+fn a_drive_that_is_in_use_reads_as_zeros_and_collects_from_the_first_write_on() {
+    for settings in STACKS.into_iter().filter(|settings| !settings.contains(&"remap.kind=hard")) {
+        for (precondition, collects) in [("fill", false), ("overwrite", true)] {
+            let precondition = format!("drive.precondition={precondition}");
+            let mut drive = drive(&[settings, &[&precondition]].concat());
+            let all = drive.bytes();
+            assert_eq!(map(&drive), [(all, true)], "{settings:?}, {precondition}: no bytes");
+            let mut found = vec![1; all as usize];
+            drive.read(0, &mut found).unwrap();
+            assert!(found.iter().all(|byte| *byte == 0), "{settings:?}, {precondition}");
+            // Sectors of a page in use are laid over zeros.
+            drive.write(512, &[5; 512]).unwrap();
+            drive.read(0, &mut found[..4096]).unwrap();
+            assert!(found[512..1024] == [5; 512] && found[..512] == [0; 512] && found[1024..4096] == [0; 3072]);
+            drive.check_layers().unwrap();
+            if !collects {
+                continue;
+            }
+            drive.measure();
+            for number in 0..all / 4096 {
+                drive.write(number * 7919 % (all / 4096) * 4096, &[number as u8; 4096]).unwrap();
+            }
+            drive.flush().unwrap();
+            let result = drive.result("written", 0.0).unwrap();
+            assert!(result.flash[2].iter().sum::<u64>() > 0, "{settings:?}: nothing was collected");
+            drive.power_cut(1);
+            drive.reopen().unwrap();
+            drive.check_layers().unwrap();
+            drive.read(0, &mut found[..4096]).unwrap();
+        }
+    }
+    let refused = |settings: &[&str]| Drive::new("page", &[&SMALL[..], settings].concat()).err().unwrap().to_string();
+    assert!(refused(&["drive.precondition=steady"]).contains("needs a workload"));
+    assert!(refused(&["drive.precondition=fill", "remap.kind=hard"]).contains("driver of the host"));
+}
+
+/// A lost chip of a drive in use is computed from parities that know of its zeros.
+#[test]
+fn a_drive_in_use_stands_the_loss_of_a_die() {
+    for kind in ["raid5", "raid-elastic"] {
+        let kind = format!("stripe.kind={kind}");
+        let mut drive = drive(&[&kind, "flash.channels=4", ROOM, "drive.precondition=overwrite"]);
+        (0..64_u64).for_each(|page| drive.write(page * 8192, &[page as u8 + 1; 4096]).unwrap());
+        drive.flush().unwrap();
+        drive.inject(drive::Fault::Die(1)).unwrap();
+        let mut found = vec![9; 4096];
+        for page in 0..drive.bytes() / 4096 {
+            drive.read(page * 4096, &mut found).unwrap();
+            let wanted = if page % 2 == 0 && page < 128 { page as u8 / 2 + 1 } else { 0 };
+            assert!(found.iter().all(|byte| *byte == wanted), "{kind}, page {page}: {}", found[0]);
+        }
+    }
+}
+
+/// What was in use before anything was written is so when the file is opened again.
+#[test]
+fn a_drive_in_use_can_be_kept_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let open = |more: &[&str]| {
+        let settings = [&SMALL[..], more].concat();
+        let settings: Vec<_> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        Drive::in_file(Config::load("page", &[settings, Drive::own_settings()].concat()).unwrap(), &path).unwrap()
+    };
+    let mut drive = open(&["drive.precondition=overwrite"]);
+    let used = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
+    assert!(used < 400 << 10, "{used} bytes of disk for a drive without bytes");
+    (0..64_u64).for_each(|page| drive.write(page * 4096, &[3; 4096]).unwrap());
+    drive.flush().unwrap();
+    let (all, blocks) = (drive.bytes(), drive.block_maps().unwrap());
+    drop(drive);
+    for _ in 0..2 {
+        let mut drive = open(&[]);
+        assert!(!drive.file_damage().is_any(), "{}", drive.file_damage());
+        drive.check_layers().unwrap();
+        assert_eq!(map(&drive), [(64 * 4096, false), (all - 64 * 4096, true)]);
+        assert_eq!(drive.block_maps().unwrap().erases, blocks.erases);
+        let mut found = vec![1; all as usize];
+        drive.read(0, &mut found).unwrap();
+        assert!(found[..64 * 4096].iter().all(|byte| *byte == 3));
+        assert!(found[64 * 4096..].iter().all(|byte| *byte == 0));
+    }
+}
