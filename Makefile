@@ -217,6 +217,8 @@ crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --faults
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --deaths
+	TMPDIR=$${CRASH_FOLDER:-/dev/shm} $(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --kills
+	TMPDIR=$${CRASH_FOLDER:-/dev/shm} $(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-1000000} --seed $${CRASH_SEED:-1} --kills --forgetful
 
 FUZZ_TARGETS := nbd_conversation stack_file trace_detect trace_read trace_replay
 FUZZ_SECONDS ?= 60

@@ -1,5 +1,5 @@
 //! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND]
-//! [--buffer KIND] [--stripe KIND] [--forgetful] [--cached] [--survey]`.
+//! [--buffer KIND] [--stripe KIND] [--forgetful] [--cached] [--kills] [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use testkit::crash::{Campaign, Tally};
 use testkit::{Faults, Layers};
 
 const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer \
-    KIND] [--stripe KIND] [--forgetful] [--cached]
+    KIND] [--stripe KIND] [--forgetful] [--cached] [--kills]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
@@ -19,6 +19,7 @@ const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults 
   --stripe KIND  drives with these stripes only (over a mapping that can carry them: --ftl page), or with `none`
   --forgetful  drives whose memory for programs a power cut takes, wherever that goes
   --cached     drives with a cache of blocks with one bit a cell, wherever that goes
+  --kills      kill the program at half of the restarts, and open the file of its flash again (in TMPDIR)
   --survey     go on after a failure, one line for each";
 
 fn main() -> ExitCode {
@@ -38,6 +39,10 @@ fn main() -> ExitCode {
             }
             "--deaths" => {
                 campaign.faults = Faults::Deaths;
+                Some(())
+            }
+            "--kills" => {
+                campaign.kills = true;
                 Some(())
             }
             "--help" | "-h" => return say(USAGE, 0),
@@ -122,10 +127,10 @@ fn look_everywhere(campaign: &Campaign, begun: Instant) -> ExitCode {
 
 fn line(tally: &Tally, begun: Instant) -> String {
     let rate = tally.cuts as f64 / begun.elapsed().as_secs_f64();
-    let Tally { cuts, restarts, read_through, lives, worn_out, requests, erases } = tally;
+    let Tally { cuts, restarts, kills, read_through, lives, worn_out, requests, erases } = tally;
     format!(
-        "{cuts} cuts ({rate:.0}/s), {restarts} restarts, {read_through} read by requests, {lives} lives \
-         ({worn_out} worn out), {requests} requests, {erases} erases"
+        "{cuts} cuts ({rate:.0}/s), {restarts} restarts ({kills} of killed programs), {read_through} read by requests, \
+         {lives} lives ({worn_out} worn out), {requests} requests, {erases} erases"
     )
 }
 

@@ -5,10 +5,13 @@ use crate::host::{Habits, Host};
 use crate::readback::{ReadBack, read_back, read_through};
 use crate::stack::{Faults, Stack};
 use crate::work::{can_serve, describe_blocks};
+use drive::FlashFile;
 use engine::random::Stream;
 use nand::{Flash, FlashState, TimedFlash};
 use simulator::{BlockDevice, Drive, DrivePlan};
-use units::DieId;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use units::{DieId, HostOp};
 
 /// Events without a completed request after which a drive counts as stuck.
 const PATIENCE: u64 = 50_000;
@@ -42,6 +45,21 @@ pub struct Life {
     faults: Faults,
     deaths: Deaths,
     last_completion: u64,
+    prepare: fn(&mut FlashState),
+    /// The file that the flash is kept in, where the campaign kills programs and this stack can have one.
+    file: Option<Kept>,
+}
+
+/// Flash in a file of a folder of its own.
+struct Kept {
+    folder: TempDir,
+    file: FlashFile,
+    /// Whether the program is killed at the next restart, or power is cut.
+    choices: Stream,
+}
+
+fn path_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("flash")
 }
 
 /// Dies that die in the course of a life.
@@ -70,6 +88,13 @@ impl Life {
         let plan = stack.plan().map_err(|error| format!("{error} ({stack})"))?;
         let mut state = plan.fresh_state();
         (campaign.prepare)(&mut state);
+        let file = if campaign.kills && !plan.has_nonvolatile_memory() {
+            let folder = TempDir::new().map_err(|error| format!("no folder for the file of the flash: {error}"))?;
+            let file = FlashFile::open(&path_in(&folder), &mut state).map_err(|error| error.to_string())?;
+            Some(Kept { folder, file, choices: life_stream(seed, "testkit.kills") })
+        } else {
+            None
+        };
         let drive = plan.assemble(plan.timed(state));
         let mut cuts = life_stream(seed, "testkit.cuts");
         let deaths = match campaign.faults {
@@ -94,6 +119,8 @@ impl Life {
             faults: campaign.faults,
             deaths,
             last_completion: 0,
+            prepare: campaign.prepare,
+            file,
         })
     }
 
@@ -158,6 +185,11 @@ impl Life {
         if !done.is_empty() {
             self.last_completion = position.event;
         }
+        if let Some(kept) = &self.file
+            && done.iter().any(|done| done.request.op == HostOp::Flush || done.request.fua)
+        {
+            kept.file.flushed();
+        }
         for completion in &done {
             self.host.completed(completion.failed);
             if completion.failed {
@@ -198,16 +230,8 @@ impl Life {
         let restart = self.restart_in == 0;
         let through = tally.cuts.is_multiple_of(READ_THROUGH_EVERY);
         let kept = (restart || through).then(|| image.clone());
-        read_back(&self.plan, image, &mut self.found)?;
-        let oracle = self.drive.oracle_mut().ok_or("contents are off")?;
-        for (sector, value) in self.found.iter().enumerate() {
-            let value = value.ok_or_else(|| format!("sector {sector} is uncorrectable after a power cut"))?;
-            oracle.check_after_cut(sector as u64, value);
-        }
-        if let Some(violation) = oracle.violation() {
-            return Err(violation.to_owned());
-        }
-        let Some(image) = kept else { return Ok(()) };
+        self.check(image, "a power cut")?;
+        let Some(mut image) = kept else { return Ok(()) };
         if through {
             tally.read_through += 1;
             let mut again = self.restarted(image.clone())?;
@@ -217,6 +241,12 @@ impl Life {
             }
         }
         if restart {
+            if self.file.as_mut().is_some_and(|kept| kept.choices.chance(0.5)) {
+                image = self.reloaded()?;
+                tally.kills += 1;
+            } else if let Some(kept) = &self.file {
+                kept.file.lose_power(self.drive.flash().state(), &mut image);
+            }
             self.drive = self.restarted(image)?;
             self.host.forget();
             tally.restarts += 1;
@@ -225,6 +255,36 @@ impl Life {
             self.plan_restart();
         }
         Ok(())
+    }
+
+    /// The program is killed now, and its file is opened again: the flash in there, which must hold all that a power
+    /// cut must leave.
+    fn reloaded(&mut self) -> Result<FlashState, String> {
+        let Some(Kept { folder, file, choices }) = self.file.take() else { return Err("there is no file".to_owned()) };
+        drop(file);
+        if let Some(contents) = self.drive.flash_mut().state_mut().contents_mut() {
+            contents.drop_mirror(); // the file is not open any more
+        }
+        let mut state = self.plan.fresh_state();
+        (self.prepare)(&mut state);
+        let file = FlashFile::open(&path_in(&folder), &mut state).map_err(|error| error.to_string())?;
+        self.file = Some(Kept { folder, file, choices });
+        self.check(state.clone(), "a killed program")?;
+        Ok(state)
+    }
+
+    /// Reads back what is left, and asks the oracle.
+    fn check(&mut self, mut image: FlashState, after: &str) -> Result<(), String> {
+        if let Some(contents) = image.contents_mut() {
+            contents.drop_mirror();
+        }
+        read_back(&self.plan, image, &mut self.found)?;
+        let oracle = self.drive.oracle_mut().ok_or("contents are off")?;
+        for (sector, value) in self.found.iter().enumerate() {
+            let value = value.ok_or_else(|| format!("sector {sector} is uncorrectable after {after}"))?;
+            oracle.check_after_cut(sector as u64, value);
+        }
+        oracle.violation().map_or(Ok(()), |violation| Err(violation.to_owned()))
     }
 
     /// The drive after the cut that left `image`, with what the oracle now knows.

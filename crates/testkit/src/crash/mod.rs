@@ -1,5 +1,5 @@
 //! The crash campaign: power is cut after every single event of small drives, each cut is
-//! recovered and read back, and every so often life goes on from there.
+//! recovered and read back, and every so often life goes on from there, or from the file of a killed program.
 //!
 //! ```text
 //! seed --> life: stack, host, drive
@@ -30,6 +30,9 @@ pub struct Campaign {
     pub faults: Faults,
     /// Layers the stacks must have.
     pub layers: Layers,
+    /// Where a stack can be kept in a file, half of the restarts are those of a program that was killed: the file is
+    /// opened again, and life goes on with cuts.
+    pub kills: bool,
     /// Called on the flash of every new drive (the mutation check breaks a law here).
     pub prepare: fn(&mut FlashState),
 }
@@ -37,7 +40,8 @@ pub struct Campaign {
 impl Campaign {
     /// A campaign of `cuts` cuts.
     pub fn new(cuts: u64, seed: u64) -> Self {
-        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, layers: Layers::default(), prepare: |_| {} }
+        let (faults, layers) = (Faults::None, Layers::default());
+        Self { cuts, seed, cuts_per_life: 4000, faults, layers, kills: false, prepare: |_| {} }
     }
 
     /// Whether there are drives such as it asks for.
@@ -97,7 +101,15 @@ impl Campaign {
                 format!("panic: {}", text.unwrap_or_default())
             }
         };
-        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults, layers: self.layers }))
+        Err(Box::new(Failure {
+            seed,
+            position,
+            what,
+            stack,
+            faults: self.faults,
+            layers: self.layers,
+            kills: self.kills,
+        }))
     }
 }
 
@@ -124,6 +136,8 @@ pub struct Tally {
     pub cuts: u64,
     /// Cuts after which life really went on.
     pub restarts: u64,
+    /// Restarts after which life went on from the file of a killed program.
+    pub kills: u64,
     /// Cuts read back by real requests too.
     pub read_through: u64,
     /// Lives ended well.
@@ -149,6 +163,7 @@ pub struct Failure {
     pub stack: String,
     faults: Faults,
     layers: Layers,
+    kills: bool,
 }
 
 impl fmt::Display for Failure {
@@ -164,11 +179,12 @@ impl fmt::Display for Failure {
         let stripe = self.layers.stripe.map_or(String::new(), |name| format!(" --stripe {name}"));
         let forgetful = if self.layers.forgetful { " --forgetful" } else { "" };
         let cached = if self.layers.cached { " --cached" } else { "" };
+        let kills = if self.kills { " --kills" } else { "" };
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
              cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}\
-             {forgetful}{cached}",
+             {forgetful}{cached}{kills}",
             self.seed, self.what, self.stack, self.seed
         )
     }

@@ -160,3 +160,12 @@ fn deaths_under_stripes_that_do_not_stand_them_are_refused() {
     }
     assert_eq!(campaign("raid5").check(), Ok(()));
 }
+
+/// Every stack that a file can hold: the program is killed, the file of its flash is opened again, and power is cut.
+#[test]
+fn killed_programs_lose_nothing_that_power_cuts_keep() {
+    for (faults, seed) in [(Faults::None, 5001), (Faults::Rare, 5101)] {
+        let tally = run(Campaign { kills: true, faults, cuts_per_life: 1000, ..Campaign::new(20_000, seed) });
+        assert!(tally.kills >= 20, "{tally:?}");
+    }
+}

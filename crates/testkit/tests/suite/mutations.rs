@@ -54,6 +54,19 @@ fn a_flush_that_leaves_in_volatile_memory_what_waits_for_a_full_program_loses_da
     assert_data_lost(&broken_under(layers, |state| state.break_law(LawBroken::FlushSkipsGather)));
 }
 
+/// Pages of a killed program were read and flushed, and the next power cut took them.
+#[test]
+fn memory_that_is_guessed_anew_after_a_program_was_killed_loses_data() {
+    let layers = Layers { forgetful: true, ..Layers::mapping("page") };
+    let campaign = Campaign { layers, kills: true, cuts_per_life: 1000, ..Campaign::new(20_000, 1) };
+    let tally = campaign.run(|_| {}).expect("with all laws kept nothing is lost");
+    assert!(tally.kills >= 20, "{tally:?}");
+    let prepare: fn(&mut FlashState) = |state| state.break_law(LawBroken::GuessesMemory);
+    // More pages are gone than were programmed, or the oracle is first.
+    let failure = Campaign { prepare, ..campaign }.run(|_| {}).expect_err("a broken law is noticed");
+    assert!(failure.position.restarts > 0, "{failure}");
+}
+
 #[test]
 fn sequence_numbers_taken_at_completion_lose_data() {
     assert_data_lost(&broken(|state| state.break_law(LawBroken::SequenceAtCompletion)));
