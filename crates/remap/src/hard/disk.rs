@@ -10,9 +10,12 @@
 //! A head of a checkpoint says the [`Stamp`] of the journal behind the number of records, 12 bytes.
 //!
 //! *Seals of the journal.* Each sector of a journal superpage has a stamp and a checksum of its own, in the
-//! spare words of its last four records. A power cut leaves every sector whole, of the write that it cut or
-//! as it was before. So a sector without a sound seal, in a place that was written before, is damage; and so
-//! is a superpage of sectors of one write that does not agree with its checksum.
+//! spare words of its last four records. The checksum begins with the identity of the drive, the superpage of the
+//! device and the sector in it, so that what was written for another place is damage. Version 2 of the journal left the
+//! superpage out; it is read, and written anew as version 3 with the first checkpoint after the drive was opened. A
+//! power cut leaves every sector whole, of the write that it cut or as it was before. So a sector without a sound seal,
+//! in a place that was written before, is damage; and so is a superpage of sectors of one write that does not agree
+//! with its checksum.
 
 use super::layout::Layout;
 use super::options::Start;
@@ -34,7 +37,9 @@ pub(crate) const SUPERBLOCK: Kind = Kind { magic: b"HARDsupr", version: 2 };
 pub(crate) const CHECKPOINT: Kind = Kind { magic: b"HARDhead", version: 2 };
 /// A piece of a checkpoint.
 pub(crate) const PIECE: Kind = Kind { magic: b"HARDmap.", version: 2 };
-const JOURNAL: Kind = Kind { magic: b"HARDjrnl", version: 2 };
+const JOURNAL: Kind = Kind { magic: b"HARDjrnl", version: 3 };
+/// The version before, whose seals do not say where they belong.
+const JOURNAL_BEFORE: Kind = Kind { version: 2, ..JOURNAL };
 
 /// A change of the map, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,30 +92,35 @@ pub(crate) struct Seals {
     pub same: bool,
 }
 
-/// Head and stamp of a journal superpage of this identity, or what its sectors say. The checksum of all is
-/// not enough: checksums of the same kind in the sectors make it the same for every mixture of sound ones.
-pub(crate) fn unseal_journal(bytes: &[u8], id: u64) -> Result<(Head, Stamp), Seals> {
-    let seals = seals(bytes, id);
-    let head = unseal(bytes, JOURNAL).filter(|head| seals.same && head.id == id);
+/// Head and stamp of a journal superpage of this identity and place on the device, or what its sectors say. The
+/// checksum of all is not enough: checksums of the same kind in the sectors make it the same for every mixture of sound
+/// ones.
+pub(crate) fn unseal_journal(bytes: &[u8], id: u64, superpage: u64) -> Result<(Head, Stamp), Seals> {
+    let seals = seals(bytes, id, superpage);
+    let head = unseal(bytes, JOURNAL).or_else(|| unseal(bytes, JOURNAL_BEFORE));
+    let head = head.filter(|head| seals.same && head.id == id);
     head.map(|head| (head, seals.newest)).ok_or(seals)
 }
 
-/// Writes head and seals over a journal superpage whose records are there.
-pub(crate) fn seal_journal(bytes: &mut [u8], head: Head, stamp: Stamp) {
+/// Writes head and seals over a journal superpage whose records are there, for its place on the device.
+pub(crate) fn seal_journal(bytes: &mut [u8], head: Head, stamp: Stamp, superpage: u64) {
     put_head(bytes, JOURNAL, head);
     for (number, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
         let fields = [stamp.known, stamp.version as u32, (stamp.version >> 32) as u32];
         SPARE.iter().zip(fields).for_each(|(at, field)| put_u32(sector, *at, field));
-        let sum = sector_checksum(sector, number, head.id);
+        let sum = sector_checksum(sector, number, head.id, Some(superpage));
         put_u32(sector, SPARE[3], sum);
     }
     put_checksum(bytes);
 }
 
-/// A sector's checksum, without the one of the whole superpage in the first.
-fn sector_checksum(sector: &[u8], number: usize, id: u64) -> u32 {
+/// A sector's checksum, without the one of the whole superpage in the first; `superpage`: not in the version before.
+fn sector_checksum(sector: &[u8], number: usize, id: u64, superpage: Option<u64>) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
+    if let Some(superpage) = superpage {
+        hasher.update(&superpage.to_le_bytes());
+    }
     hasher.update(&(number as u32).to_le_bytes());
     let from = if number == 0 { 12 } else { 0 };
     hasher.update(&sector[..from.min(8)]);
@@ -124,11 +134,12 @@ fn stamp(sector: &[u8]) -> Stamp {
     Stamp { version: u64::from(high) << 32 | u64::from(low), known }
 }
 
-/// What the sectors of a journal superpage of this identity say, one by one.
-fn seals(bytes: &[u8], id: u64) -> Seals {
+/// What the sectors of a journal superpage of this identity and place say, one by one.
+fn seals(bytes: &[u8], id: u64, superpage: u64) -> Seals {
     let mut seals = Seals { same: true, ..Seals::default() };
     for (number, sector) in bytes.chunks_exact(SECTOR).enumerate() {
-        if u32_at(sector, SPARE[3]) != sector_checksum(sector, number, id) {
+        let sum = u32_at(sector, SPARE[3]);
+        if [Some(superpage), None].into_iter().all(|place| sum != sector_checksum(sector, number, id, place)) {
             (seals.unsealed, seals.same) = (true, false);
             continue;
         }

@@ -248,7 +248,8 @@ impl Journal {
                 disk::put_entry(bytes, index, entry);
             }
             let count = self.records.len() as u32;
-            disk::seal_journal(bytes, Head { id: self.id, number: self.number, more: self.before, count }, stamp);
+            let head = Head { id: self.id, number: self.number, more: self.before, count };
+            disk::seal_journal(bytes, head, stamp, superpage);
         }
         self.stage = Stage::Write;
         host.send(Work::Journal, HostOp::Write, self.layout.sector_of(superpage), self.layout.superpage_sectors());

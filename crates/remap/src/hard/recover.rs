@@ -254,7 +254,7 @@ impl Recovery {
             if !self.metadata(superpage, read, bytes, recovered) {
                 return Place::Unreadable;
             }
-            match disk::unseal_journal(bytes, self.id) {
+            match disk::unseal_journal(bytes, self.id, superpage) {
                 Ok((head, stamp)) if sound(&head) && belongs(&head) => Place::Sound(head, stamp),
                 Ok(_) => Place::Broken(Seals::default()),
                 Err(seals) => Place::Broken(seals),
@@ -326,7 +326,7 @@ impl Recovery {
                 return Err("the journal has a gap");
             }
             read(layout.sector_of(at), bytes).map_err(|_| "a superpage of the journal cannot be read")?;
-            let Some((_, found)) = disk::unseal_journal(bytes, self.id).ok().filter(|(now, _)| *now == head) else {
+            let Some((_, found)) = disk::unseal_journal(bytes, self.id, at).ok().filter(|(now, _)| *now == head) else {
                 return Err("the journal changes while it is read");
             };
             if found.version > stamp.version {
