@@ -1,6 +1,6 @@
 //! What a program asked of a drive, with contents, in order.
 
-use nbd::ErrorNumber;
+use nbd::{ErrorNumber, Extent};
 use serve::{Answer, Answers, Control, Order, OrderKind, Target};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -171,6 +171,10 @@ impl<T: Target> Target for Recorder<T> {
 
     fn trim_bytes(&self) -> u32 {
         self.target.trim_bytes()
+    }
+
+    fn extents(&mut self, offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
+        self.target.extents(offset, length, extents)
     }
 
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
