@@ -75,6 +75,9 @@ fn once(settings: &[Setting]) -> Result<(), Failure> {
 pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
     let mut settings = given(set)?;
     once(&settings)?;
+    if settings.iter().all(|set| set.key != "drive.precondition") {
+        settings.push(Setting { of_stack: true, ..Setting::new("drive.precondition", "none", "a drive with bytes") });
+    }
     for own in Drive::own_settings() {
         let given = settings.iter().find(|set| set.key == own.key);
         if let Some(set) = given.filter(|set| set.value != own.value) {

@@ -30,8 +30,8 @@ pub struct Connection {
     payload: Payload,
     /// Requests handed out and not answered yet.
     outstanding: usize,
-    /// Long reads and writes wait.
-    short_only: bool,
+    /// Longer reads and writes wait.
+    longest: u32,
     /// Why it ended or is about to.
     end: Option<End>,
 }
@@ -97,7 +97,7 @@ impl Connection {
             bulk: Vec::new(),
             payload: Payload::None,
             outstanding: 0,
-            short_only: false,
+            longest: u32::MAX,
             end: None,
         }
     }
@@ -249,10 +249,22 @@ impl Connection {
         self.output.memory_bytes() + self.bulk.capacity()
     }
 
-    /// With `true`, reads and writes of more than 32 KiB wait from now on, and what comes behind them; those that have
-    /// begun go on.
-    pub fn short_only(&mut self, short_only: bool) {
-        self.short_only = short_only;
+    /// Reads and writes of more than `longest` bytes wait from now on, and what comes behind them; those that have
+    /// begun go on. Those of up to 32 KiB never wait.
+    pub fn allow(&mut self, longest: u32) {
+        self.longest = longest;
+    }
+
+    /// Whether the next request is complete but for a payload, and waits because it is longer than allowed.
+    pub fn waits_for_memory(&self) -> bool {
+        let is_next = matches!(self.phase, Phase::Requests) && self.end.is_none() && self.output.len() <= MOST_UNSENT;
+        let head = self.input.unread().first_chunk().filter(|_| is_next).and_then(|head| Head::read(head).ok());
+        let request = head.and_then(|head| head.check(&self.export, &self.terms).ok());
+        request.is_some_and(|request| self.is_too_long(&request))
+    }
+
+    fn is_too_long(&self, request: &Request) -> bool {
+        is_long(request) && request.length > self.longest
     }
 
     /// Gives back memory that is only kept for later.
@@ -341,7 +353,7 @@ impl Connection {
                 self.answer_empty(&request);
                 Step::Again
             }
-            Ok(request) if self.short_only && is_long(&request) => Step::Starved,
+            Ok(request) if self.is_too_long(&request) => Step::Starved,
             Ok(request) if head.payload() > MOST_SMALL => self.begin_bulk(request),
             Ok(request) => {
                 let whole = REQUEST_HEAD + head.payload() as usize;

@@ -15,9 +15,11 @@
 mod control;
 mod live;
 mod logs;
+mod orders;
 mod record;
 mod remapped;
 mod server;
+mod shares;
 mod simulated;
 mod sockets;
 mod stats;

@@ -1,8 +1,8 @@
 //! The remapping driver over a file or a block device as a target. One thing is done after the other.
 
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
-use nbd::ErrorNumber;
-use remap::{BlockStore, Blocking};
+use nbd::{ErrorNumber, Extent};
+use remap::{BlockStore, Blocking, HostDriver as _, Source};
 use serde_json::{Map, Value, json};
 use std::io;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use units::SECTOR_BYTES;
 
 /// Bytes of a page of the map; what a trim of less does is nothing.
 const PAGE: u64 = 4096;
+/// Most extents that are told at once.
+const MOST_EXTENTS: usize = 1 << 14;
 
 /// A remapped drive that is served.
 pub struct RemappedStore<S: BlockStore> {
@@ -106,6 +108,25 @@ pub fn remap_report<S: BlockStore>(drive: &Blocking<S>) -> Value {
 impl<S: BlockStore> Target for RemappedStore<S> {
     fn bytes(&self) -> u64 {
         self.drive.as_ref().map_or(0, Blocking::sectors) * SECTOR_BYTES
+    }
+
+    fn extents(&mut self, offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
+        let drive = self.drive.as_ref().ok_or(ErrorNumber::Io)?;
+        let (page_bytes, end) = (u64::from(drive.machine().page_sectors()) * SECTOR_BYTES, offset + length);
+        let mut at = offset;
+        for page in offset / page_bytes..end.div_ceil(page_bytes) {
+            let until = ((page + 1) * page_bytes).min(end);
+            let is_hole = drive.machine().locate(page as u32) == Source::Zeros;
+            let count = extents.len();
+            match extents.last_mut() {
+                Some(last) if last.hole == is_hole => last.length += until - at,
+                _ if count == MOST_EXTENTS => break,
+                _ if is_hole => extents.push(Extent::hole(until - at)),
+                _ => extents.push(Extent::data(until - at)),
+            }
+            at = until;
+        }
+        Ok(())
     }
 
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {

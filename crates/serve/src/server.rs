@@ -1,9 +1,11 @@
 //! The loop: sockets, connections, requests, answers.
 
 use crate::control::{Controller, Wish};
+use crate::orders::{answer_at_once, cost_of, moved_by, order_of};
 use crate::record::Record;
+use crate::shares::Shares;
 use crate::sockets::{Address, Listener, ServeError, Stream, bind};
-use crate::target::{Answers, Order, OrderKind, Target};
+use crate::target::{Answers, OrderKind, Target};
 use mio::event::Event;
 use mio::net::UnixListener;
 use mio::{Events, Interest, Poll, Token};
@@ -21,10 +23,9 @@ const MOST_BYTES: u64 = 32 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long to look for the next request before falling asleep.
 const SPIN: Duration = Duration::from_micros(50);
-/// Bytes that all clients together may hold: long writes received in part, answers not taken. Beyond it long requests
-/// wait.
-const MOST_HELD: usize = 256 << 20;
-/// How long that may last, if the target is not what clients wait for.
+/// The same of one client, where a trim counts as well.
+const MOST_OF_ONE: u64 = 32 << 20;
+/// How long clients may hold much (see [`Shares`]), if the target is not what they wait for.
 const STUCK: Duration = Duration::from_secs(5);
 /// Longest time without a look at events.
 const TURN: Duration = Duration::from_millis(20);
@@ -57,12 +58,23 @@ struct Client {
     writable: bool,
     /// The other side sends no more: after what is there comes the end, and nobody says so again.
     ends: bool,
-    /// What it is known to hold (see [`MOST_HELD`]).
+    /// What it is known to hold (see [`Shares`]).
     held: usize,
+    /// What its requests under way cost.
+    asked: u64,
+    /// It was given answers, and it has taken some.
+    answered: [bool; 2],
     /// When it last sent or took something.
     moved: Instant,
     /// Its place was given to another one since.
     serial: u64,
+}
+
+impl Client {
+    /// What it holds and has asked for.
+    fn own(&self) -> u64 {
+        self.held as u64 + self.asked
+    }
 }
 
 /// A request under way: whose it is, and which use of that place.
@@ -81,12 +93,9 @@ pub struct Server<'a> {
     free: Vec<u32>,
     /// Bytes that requests under way ask for or bring.
     bytes: u64,
-    /// Bytes that clients hold.
-    held: usize,
-    /// That is too much: long requests wait.
-    is_full: bool,
-    /// Since when nothing has helped.
-    full_since: Option<Instant>,
+    shares: Shares,
+    /// Whose turn it is to be heard first.
+    first: usize,
     /// When the clock was last looked at.
     now: Instant,
     payload: Vec<u8>,
@@ -138,9 +147,8 @@ impl<'a> Server<'a> {
             asked: Vec::new(),
             free: Vec::new(),
             bytes: 0,
-            held: 0,
-            is_full: false,
-            full_since: None,
+            shares: Shares::default(),
+            first: 0,
             now: Instant::now(),
             payload: Vec::new(),
             answers: Answers::default(),
@@ -276,11 +284,12 @@ impl<'a> Server<'a> {
                 continue;
             }
             self.serial += 1;
-            let mut connection = Connection::new(&self.export);
-            connection.short_only(self.is_full);
-            let (serial, moved) = (self.serial, Instant::now());
-            let client =
-                Client { stream, connection, readable: true, writable: true, ends: false, held: 0, moved, serial };
+            self.shares.enter();
+            let (connection, serial, moved) = (Connection::new(&self.export), self.serial, Instant::now());
+            let (held, asked) = (0, 0);
+            let [readable, writable, ends] = [true, true, false];
+            let answered = [false; 2];
+            let client = Client { stream, connection, readable, writable, ends, held, asked, answered, moved, serial };
             self.clients[place] = Some(client);
         }
     }
@@ -332,7 +341,9 @@ impl<'a> Server<'a> {
         self.now = begun;
         loop {
             let mut moved = false;
-            for place in 0..self.clients.len() {
+            let count = self.clients.len();
+            self.first = (self.first + 1) % count.max(1);
+            for place in (self.first..count).chain(0..self.first) {
                 moved |= self.hear(place);
                 self.count_held(place);
             }
@@ -360,7 +371,8 @@ impl<'a> Server<'a> {
         loop {
             moved |= self.take_requests(place);
             let Some(client) = &mut self.clients[place] else { return moved };
-            if !client.readable || client.connection.outstanding() >= DEPTH || self.bytes >= MOST_BYTES {
+            let has_enough = client.connection.outstanding() >= DEPTH || client.asked >= MOST_OF_ONE;
+            if !client.readable || has_enough || self.bytes >= MOST_BYTES {
                 return moved;
             }
             let space = client.connection.space();
@@ -392,15 +404,12 @@ impl<'a> Server<'a> {
 
     /// Gives the target what has been understood so far.
     fn take_requests(&mut self, place: usize) -> bool {
-        let Some(client) = &mut self.clients[place] else { return false };
         let mut any = false;
-        while client.connection.outstanding() < DEPTH
-            && self.bytes < MOST_BYTES
-            && let Some(request) = client.connection.next_request()
-        {
+        while let Some(request) = self.next_request(place) {
             any = true;
+            let Some(client) = &mut self.clients[place] else { return any };
             let Some(order) = order_of(&request) else {
-                answer_at_once(&mut client.connection, request);
+                answer_at_once(self.target, &mut client.connection, request);
                 continue;
             };
             if order.kind == OrderKind::Write {
@@ -414,10 +423,33 @@ impl<'a> Server<'a> {
                 self.asked.len() as u32 - 1
             });
             self.bytes += moved_by(&request);
+            client.asked += cost_of(&request);
             self.asked[tag as usize] = Some((place, client.serial, request));
             self.target.submit(tag, &order, &self.payload);
         }
         any
+    }
+
+    /// The next request of a client, if it may have one more under way.
+    fn next_request(&mut self, place: usize) -> Option<Request> {
+        let client = self.clients[place].as_mut()?;
+        if client.connection.outstanding() >= DEPTH || client.asked >= MOST_OF_ONE || self.bytes >= MOST_BYTES {
+            return None;
+        }
+        let who = (place, client.serial);
+        client.connection.allow(self.shares.longest(who, client.own()));
+        let next = client.connection.next_request();
+        if next.is_some() || !client.connection.waits_for_memory() {
+            return next;
+        }
+        // What it keeps for later is not needed, and may have been all that is in the way.
+        client.connection.release_memory();
+        self.count_held(place);
+        let client = self.clients[place].as_mut()?;
+        // Who has never taken an answer may never take one.
+        let is_invited = client.own() == 0 && client.answered[1] && self.shares.invite(who);
+        client.connection.allow(if is_invited { u32::MAX } else { self.shares.longest(who, client.own()) });
+        client.connection.next_request()
     }
 
     /// Hands answers of the target to whom they belong.
@@ -427,6 +459,8 @@ impl<'a> Server<'a> {
             self.free.push(answer.tag);
             self.bytes -= moved_by(&request);
             let Some(client) = self.clients[place].as_mut().filter(|client| client.serial == serial) else { continue };
+            client.asked -= cost_of(&request);
+            client.answered[0] = true;
             match answer.result {
                 Err(error) => client.connection.failed(request, error),
                 Ok(at) if request.command == Command::Read => {
@@ -462,6 +496,7 @@ impl<'a> Server<'a> {
                 }
             }
         }
+        client.answered[1] |= client.answered[0] && client.connection.output().is_empty();
         if client.connection.is_closed() {
             if let Some(end) = client.connection.end().filter(|end| !end.is_orderly()) {
                 tracing::info!("a client left: {end}");
@@ -473,26 +508,22 @@ impl<'a> Server<'a> {
 
     fn let_go(&mut self, place: usize) {
         if let Some(client) = self.clients[place].take() {
-            self.held -= client.held;
-            self.mind_bound();
+            self.shares.leave((place, client.serial), client.held);
         }
     }
 
     fn count_held(&mut self, place: usize) {
-        if let Some(client) = &mut self.clients[place] {
-            let held = client.connection.held_bytes();
-            self.held = self.held - client.held + held;
-            client.held = held;
-            self.mind_bound();
+        let Some(client) = &mut self.clients[place] else { return };
+        let who = (place, client.serial);
+        let is_guest = self.shares.is_guest(who) && client.asked == 0;
+        if is_guest {
+            client.connection.release_memory();
         }
-    }
-
-    /// Lets long requests wait where clients hold too much, or go on.
-    fn mind_bound(&mut self) {
-        let is_full = self.held >= MOST_HELD;
-        if is_full != self.is_full {
-            self.is_full = is_full;
-            self.clients.iter_mut().flatten().for_each(|client| client.connection.short_only(is_full));
+        let held = client.connection.held_bytes();
+        self.shares.changed(client.held, held);
+        client.held = held;
+        if is_guest && held == 0 && !client.connection.waits_for_memory() {
+            self.shares.let_go(who);
         }
     }
 
@@ -500,40 +531,44 @@ impl<'a> Server<'a> {
     /// while, clients go that have moved nothing, or, if all have, the one that holds most. Whether those who were kept
     /// waiting may go on.
     fn relieve(&mut self) -> bool {
-        let was_full = self.is_full;
+        let was_full = self.shares.is_full();
         if was_full {
             self.clients.iter_mut().flatten().for_each(|client| client.connection.release_memory());
             (0..self.clients.len()).for_each(|place| self.count_held(place));
         }
-        if !self.is_full || self.bytes >= MOST_BYTES {
-            self.full_since = None;
-            return was_full && !self.is_full;
+        if !self.shares.is_full() || self.bytes >= MOST_BYTES {
+            self.shares.full_since = None;
+            return was_full && !self.shares.is_full();
         }
         self.now = Instant::now();
-        if self.now - *self.full_since.get_or_insert(self.now) > STUCK {
-            self.full_since = None;
-            let holders = || {
-                (0..)
-                    .zip(&self.clients)
-                    .filter_map(|(place, client)| Some((place, client.as_ref()?)))
-                    .filter(|(_, client)| client.held > 0)
-            };
-            let mut gone: Vec<usize> =
-                holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
-            if gone.is_empty() {
-                gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
-            }
-            let (held, count) = (self.held >> 20, gone.len());
-            for place in gone {
-                self.let_go(place);
-            }
-            let left = self.held >> 20;
-            tracing::warn!(
-                "clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which \
-                 leaves {left} MiB"
-            );
+        if self.now - *self.shares.full_since.get_or_insert(self.now) > STUCK {
+            self.shares.full_since = None;
+            self.hang_up_on_holders();
         }
-        !self.is_full
+        !self.shares.is_full()
+    }
+
+    fn hang_up_on_holders(&mut self) {
+        let holders = || {
+            (0..)
+                .zip(&self.clients)
+                .filter_map(|(place, client)| Some((place, client.as_ref()?)))
+                .filter(|(_, client)| client.held > 0)
+        };
+        let mut gone: Vec<usize> =
+            holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
+        if gone.is_empty() {
+            gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
+        }
+        let (held, count) = (self.shares.held() >> 20, gone.len());
+        for place in gone {
+            self.let_go(place);
+        }
+        let left = self.shares.held() >> 20;
+        tracing::warn!(
+            "clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which leaves \
+             {left} MiB"
+        );
     }
 
     fn hang_up(&mut self) {
@@ -557,37 +592,4 @@ fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
         places.push(None);
         places.len() - 1
     })
-}
-
-/// What a request asks of the target; nothing, if it can be answered at once.
-fn order_of(request: &Request) -> Option<Order> {
-    let kind = match request.command {
-        Command::Read => OrderKind::Read,
-        Command::Write => OrderKind::Write,
-        Command::Flush => OrderKind::Flush,
-        Command::Trim => OrderKind::Trim,
-        Command::WriteZeroes => OrderKind::Zeroes { keep: request.no_hole },
-        Command::BlockStatus | Command::Cache => return None,
-    };
-    let is_empty = request.length == 0 && kind != OrderKind::Flush;
-    (!is_empty).then_some(Order { kind, offset: request.offset, length: request.length, fua: request.fua })
-}
-
-/// Bytes that a request moves.
-fn moved_by(request: &Request) -> u64 {
-    if matches!(request.command, Command::Read | Command::Write) { u64::from(request.length) } else { 0 }
-}
-
-/// Answers what needs no target.
-fn answer_at_once(connection: &mut Connection, request: Request) {
-    match request.command {
-        Command::BlockStatus => {
-            let all = [nbd::Extent::data(u64::from(request.length))];
-            connection.extents(request, &all);
-        }
-        Command::Read => connection.read(request, |_| Ok(())),
-        Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => {
-            connection.done(request);
-        }
-    }
 }

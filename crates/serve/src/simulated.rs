@@ -1,10 +1,13 @@
 //! A simulated drive as a target, with simulated time off, at the pace of the clock, or scaled.
 
+mod trims;
+
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use crate::{live, logs, stats};
 use drive::{Completions, Drive, DriveError, Fault, RunResult};
-use nbd::ErrorNumber;
+use nbd::{ErrorNumber, Extent};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
@@ -19,8 +22,8 @@ const SLICE: Duration = Duration::from_millis(2);
 const CLOSING: Duration = Duration::from_secs(10);
 /// The tag of that flush.
 const LAST: u32 = u32::MAX;
-/// Most bytes of a trim at once: others get their turn between two pieces.
-const TRIM: u64 = 16 << 20;
+/// Most extents that are told at once.
+const MOST_EXTENTS: usize = 1 << 14;
 /// How long to sleep while paced requests are under way: finer than what flash takes for a page.
 const TICK: Duration = Duration::from_micros(20);
 
@@ -75,6 +78,9 @@ pub struct SimulatedDrive {
     zeros: Vec<u8>,
     /// It was said that the drive's file does not follow any more.
     has_stopped: bool,
+    /// Trims with something left that was not given to the drive, in the order of their turn; the first one has a piece
+    /// in the drive.
+    trims: VecDeque<u32>,
     /// Orders were refused for lack of room, and why; until one is written.
     no_room: Option<ErrorNumber>,
 }
@@ -94,6 +100,7 @@ impl SimulatedDrive {
             completions: Completions::default(),
             zeros: Vec::new(),
             has_stopped: false,
+            trims: VecDeque::new(),
             no_room: None,
         }
     }
@@ -167,14 +174,6 @@ impl SimulatedDrive {
         }
     }
 
-    /// Gives the first piece of a trim to the drive, in whole pages; the rest follows when that is done.
-    fn trim(&mut self, slot: u32, from: u64, end: u64) -> Result<(), DriveError> {
-        let page = u64::from(self.drive.page_bytes());
-        let until = ((from + TRIM) / page * page).min(end);
-        self.entries[slot as usize].to_trim = (until, end);
-        self.piece(slot, HostOp::Trim, from, &[], until - from, false)
-    }
-
     fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
         let mut zeros = std::mem::take(&mut self.zeros);
         zeros.resize(PIECE as usize, 0);
@@ -201,6 +200,10 @@ impl SimulatedDrive {
             let entry = &mut self.entries[slot as usize];
             entry.left -= 1;
             entry.failed |= done.failed;
+            if done.request.op == HostOp::Trim {
+                self.trim_piece_done();
+            }
+            let entry = &mut self.entries[slot as usize];
             if done.request.op == HostOp::Write && !done.failed {
                 self.no_room = None;
             }
@@ -211,14 +214,6 @@ impl SimulatedDrive {
             if entry.left > 0 {
                 continue;
             }
-            let (from, end) = entry.to_trim;
-            if from < end && !entry.failed && entry.state == State::Asked {
-                if self.trim(slot, from, end).is_ok() {
-                    continue;
-                }
-                self.entries[slot as usize].failed = true;
-            }
-            let entry = &mut self.entries[slot as usize];
             if std::mem::take(&mut entry.flush)
                 && !entry.failed
                 && self.piece(slot, HostOp::Flush, 0, &[], 0, false).is_ok()
@@ -264,6 +259,9 @@ impl SimulatedDrive {
     /// Ends every order under way with an error.
     fn give_up(&mut self, answers: &mut Answers, error: ErrorNumber) {
         let is_on = self.drive.is_on();
+        if !is_on {
+            self.trims.clear();
+        }
         for slot in 0..self.entries.len() as u32 {
             let entry = &mut self.entries[slot as usize];
             if entry.state == State::Asked {
@@ -308,7 +306,9 @@ impl SimulatedDrive {
             }
             let is_busy = self.under_way();
             let is_done = now >= due || !is_busy && (due == u64::MAX || !self.drive.is_on());
-            if is_done || turn.is_multiple_of(32) && begun.elapsed() > SLICE {
+            // A piece of a trim takes long.
+            let is_time_to_look = turn.is_multiple_of(32) || !self.trims.is_empty();
+            if is_done || is_time_to_look && begun.elapsed() > SLICE {
                 break;
             }
             self.drive.wake_at(if is_busy { due.min(now + STRETCH) } else { due })?;
@@ -360,6 +360,7 @@ impl SimulatedDrive {
             seed.map_err(|_| "the seed of a power cut is a whole number from 0, for example `power-cut 7`".to_owned())?;
         self.drive.power_cut(seed);
         // What was under way went with the power, and its completions with it.
+        self.trims.clear();
         for slot in 0..self.entries.len() as u32 {
             let Entry { state, tag, .. } = self.entries[slot as usize];
             if state == State::Asked {
@@ -409,6 +410,18 @@ impl Target for SimulatedDrive {
 
     fn trim_bytes(&self) -> u32 {
         self.drive.page_bytes()
+    }
+
+    fn extents(&mut self, offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
+        let found = self.drive.extents(offset, length, MOST_EXTENTS).map_err(|error| number_of(Some(&error)))?;
+        extents.extend(
+            found.iter().map(
+                |extent| {
+                    if extent.is_hole { Extent::hole(extent.bytes) } else { Extent::data(extent.bytes) }
+                },
+            ),
+        );
+        Ok(())
     }
 
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
@@ -505,28 +518,5 @@ impl Target for SimulatedDrive {
             Ok(_) => self.drive.sync().map_err(|error| error.to_string()),
             Err(number) => Err(self.why_not_flushed(number)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_trim_is_given_to_the_drive_piece_by_piece_so_that_others_get_their_turn() {
-        let bytes = 3 * TRIM + 4096;
-        let drive = Drive::new("raid5", &[&format!("drive.capacity={bytes}B"), "drive.over_provisioning=50%"]).unwrap();
-        let mut target = SimulatedDrive::new(drive, Pace::Off);
-        let last = bytes - 4096;
-        target.drive.write(last, &[7; 4096]).unwrap();
-        let order = |kind, offset, length| Order { kind, offset, length, fua: false };
-        target.submit(0, &order(OrderKind::Trim, 0, bytes as u32), &[]);
-        assert_eq!(target.entries[0].to_trim, (TRIM, bytes));
-        let mut answers = Answers::default();
-        while target.poll(&mut answers).is_some() {}
-        assert!(matches!(answers.all[..], [Answer { tag: 0, result: Ok(0) }]), "one answer for all of it");
-        let mut found = [1; 4096];
-        target.drive.read(last, &mut found).unwrap();
-        assert_eq!(found, [0; 4096]);
     }
 }

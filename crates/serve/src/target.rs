@@ -1,6 +1,6 @@
 //! What can be served.
 
-use nbd::ErrorNumber;
+use nbd::{ErrorNumber, Extent};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -77,6 +77,16 @@ pub trait Target {
     /// Bytes of the pieces that a trim forgets whole: of a piece that it covers in part, all stays.
     fn trim_bytes(&self) -> u32 {
         512
+    }
+
+    /// Appends what is known of the bytes from `offset` on, in order: extents of whole pieces that a trim forgets, or
+    /// up to the ends of the range. They may end before the range does; without any all of it is data.
+    ///
+    /// # Errors
+    /// The device cannot say so now.
+    fn extents(&mut self, _offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
+        extents.push(Extent::data(length));
+        Ok(())
     }
 
     /// Takes an order. `payload`: the bytes of a write. Its answer comes with [`Target::poll`].

@@ -1,7 +1,11 @@
 //! What one client, and all of them, may have under way at the target.
 
-use crate::rig::Serving;
+use crate::rig::{Client, Serving};
+use drive::Drive;
+use serve::{Pace, SimulatedDrive};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Requests of one connection at once.
 const DEPTH: u64 = 1024;
@@ -50,4 +54,59 @@ fn clients_together_have_so_many_bytes_under_way_and_all_are_served_in_the_end()
         }
     }
     assert!(serving.shared.most_bytes.load(Ordering::SeqCst) <= MOST);
+}
+
+/// Asks a few times for `length` bytes; how long the slowest answer took.
+fn slowest(client: &mut Client<UnixStream>, length: u32) -> Duration {
+    let times = (0..10).map(|cookie| {
+        let begun = Instant::now();
+        client.ask(cookie, 0, length);
+        assert_eq!(client.answer(length as usize), (cookie, 0));
+        begun.elapsed()
+    });
+    times.max().unwrap_or_default()
+}
+
+/// All that clients may hold was one bound, so a few of them that took no answers stopped the requests of everybody
+/// else for a quarter of a minute, and many of them for minutes.
+#[test]
+fn clients_that_take_no_answers_keep_nobody_else_waiting() {
+    for count in [12, 200] {
+        let serving = Serving::begin();
+        let greedy: Vec<_> = (0..count)
+            .map(|_| {
+                let mut client = serving.client();
+                client.ask_all((0..8).map(|cookie| (cookie, 0, 8 << 20)));
+                client
+            })
+            .collect();
+        let mut other = serving.client();
+        // The first answers are those that wait until all the others hold what they can get.
+        std::thread::sleep(Duration::from_millis(500));
+        for length in [64 << 10, 256 << 10, 8 << 20] {
+            let slowest = slowest(&mut other, length);
+            assert!(slowest < Duration::from_secs(2), "{count} clients: {length} bytes took {slowest:?}");
+        }
+        drop(greedy);
+    }
+}
+
+/// Trims of gigabytes that one client gave one behind the other were all begun at once, and others waited for all of
+/// them.
+#[test]
+fn trims_of_gigabytes_in_a_row_keep_neither_others_nor_commands_waiting() {
+    let drive = || Drive::new("raid5", &["drive.capacity=4GiB", "drive.over_provisioning=50%"]).unwrap();
+    let serving = Serving::begin_over(move || SimulatedDrive::new(drive(), Pace::Off));
+    let mut trimmer = serving.client_of(4 << 30);
+    let mut other = serving.client_of(4 << 30);
+    const LENGTH: u32 = 4_294_963_200;
+    trimmer.trim_all((0..32).map(|cookie| (cookie, 0, LENGTH)));
+    std::thread::sleep(Duration::from_millis(100));
+    let slowest = slowest(&mut other, 4096);
+    assert!(slowest < Duration::from_secs(1), "a read took {slowest:?}");
+    let begun = Instant::now();
+    let mut controller = serving.controller();
+    controller.say(b"smart\n");
+    assert!(controller.answer().starts_with("{\"ok\":"));
+    assert!(begun.elapsed() < Duration::from_secs(1), "a command took {:?}", begun.elapsed());
 }

@@ -114,12 +114,30 @@ impl Serving {
     }
 
     pub fn begin_with(folder: TempDir, options: ServerOptions) -> Self {
-        let (shared, stop) = (Arc::new(Shared::default()), Arc::new(AtomicBool::new(false)));
+        let shared = Arc::new(Shared::default());
+        let target = shared.clone();
+        Self::begin_all(folder, options, shared, move || Toy { shared: target, waiting: Vec::new() })
+    }
+
+    /// Serves another target.
+    pub fn begin_over<T: Target>(target: impl FnOnce() -> T + Send + 'static) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = options(folder.path());
+        Self::begin_all(folder, options, Arc::default(), target)
+    }
+
+    fn begin_all<T: Target>(
+        folder: TempDir,
+        options: ServerOptions,
+        shared: Arc<Shared>,
+        target: impl FnOnce() -> T + Send + 'static,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
-        let (target, stops) = (shared.clone(), stop.clone());
+        let stops = stop.clone();
         let thread = std::thread::spawn(move || {
-            let mut toy = Toy { shared: target, waiting: Vec::new() };
-            let mut server = Server::new(&mut toy, &options, None)?;
+            let mut target = target();
+            let mut server = Server::new(&mut target, &options, None)?;
             tell.send(server.address().clone()).expect("somebody waits for the address");
             server.run(&stops)
         });
@@ -144,6 +162,13 @@ impl Serving {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
         stream.set_write_timeout(Some(Duration::from_secs(20))).expect("a time limit");
         Client::greet(stream)
+    }
+
+    /// The same of an export of another size.
+    pub fn client_of(&self, bytes: u64) -> Client<UnixStream> {
+        let stream = UnixStream::connect(self.path("nbd")).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+        Client::greet_export(stream, bytes)
     }
 
     /// Waits until a number the target counts is what it should be.
@@ -207,7 +232,11 @@ pub struct Client<S> {
 }
 
 impl<S: Read + Write> Client<S> {
-    pub fn greet(mut stream: S) -> Self {
+    pub fn greet(stream: S) -> Self {
+        Self::greet_export(stream, BYTES)
+    }
+
+    pub fn greet_export(mut stream: S, bytes: u64) -> Self {
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting).expect("a greeting");
         assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
@@ -218,7 +247,7 @@ impl<S: Read + Write> Client<S> {
         stream.write_all(&hello).expect("the server hears");
         let mut export = [0; 10];
         stream.read_exact(&mut export).expect("the export is there");
-        assert_eq!(export[..8], BYTES.to_be_bytes());
+        assert_eq!(export[..8], bytes.to_be_bytes());
         Self { stream }
     }
 
@@ -229,10 +258,19 @@ impl<S: Read + Write> Client<S> {
 
     /// Asks for cookies, offsets and lengths with one message: a socket that is not read holds few small ones.
     pub fn ask_all(&mut self, requests: impl IntoIterator<Item = (u64, u64, u32)>) {
+        self.say_all(0, requests);
+    }
+
+    /// Trims the same.
+    pub fn trim_all(&mut self, requests: impl IntoIterator<Item = (u64, u64, u32)>) {
+        self.say_all(4, requests);
+    }
+
+    fn say_all(&mut self, command: u8, requests: impl IntoIterator<Item = (u64, u64, u32)>) {
         let mut bytes = Vec::new();
         for (cookie, offset, length) in requests {
             bytes.extend_from_slice(&0x2560_9513_u32.to_be_bytes());
-            bytes.extend([0; 4]);
+            bytes.extend([0, 0, 0, command]);
             bytes.extend_from_slice(&cookie.to_be_bytes());
             bytes.extend_from_slice(&offset.to_be_bytes());
             bytes.extend_from_slice(&length.to_be_bytes());

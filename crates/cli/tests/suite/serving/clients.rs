@@ -35,6 +35,27 @@ fn fio_verifies_random_and_sequential_writes_at_both_depths() {
     }
 }
 
+/// All of a drive was told to be data, and copies of an empty drive read and stored every byte of it.
+#[test]
+fn clients_are_told_the_holes_of_a_drive() {
+    for settings in [&[][..], &["--set", "drive.precondition=overwrite"]] {
+        let serving = Serving::begin(&small(settings));
+        let uri = serving.uri();
+        let map = || {
+            let told = succeeds("nbdinfo", &["--map", &uri]);
+            let line = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+            told.lines().map(line).collect::<Vec<_>>()
+        };
+        assert_eq!(map(), ["0 134217728 3 hole,zero"]);
+        let script = "h.pwrite(b'x' * 65536, 1 << 20)";
+        succeeds("nbdsh", &["-u", &uri, "-c", script]);
+        assert_eq!(map(), ["0 1048576 3 hole,zero", "1048576 65536 0 data", "1114112 133103616 3 hole,zero"]);
+        succeeds("nbdsh", &["-u", &uri, "-c", "h.trim(128 << 20, 0)"]);
+        assert_eq!(map(), ["0 134217728 3 hole,zero"]);
+        serving.end();
+    }
+}
+
 #[test]
 fn libnbd_and_qemu_hold_their_conversations() {
     let serving = Serving::begin(&small(&[]));

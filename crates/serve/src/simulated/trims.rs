@@ -1,0 +1,103 @@
+//! Trims: taken apart, so that others get their turn.
+
+use super::{SimulatedDrive, State};
+use drive::DriveError;
+use units::HostOp;
+
+/// Most bytes of a trim at once, of all trims together: others get their turn between two pieces.
+const TRIM: u64 = 4 << 20;
+
+impl SimulatedDrive {
+    /// A trim gets its turn: at once if there is no other.
+    pub(super) fn trim(&mut self, slot: u32, from: u64, end: u64) -> Result<(), DriveError> {
+        if !self.drive.is_on() {
+            return Err(DriveError::PowerOff);
+        }
+        self.entries[slot as usize].to_trim = (from, end);
+        if self.trims.is_empty() {
+            self.trim_piece(slot)?;
+        }
+        // Until all of it is done the trim itself counts as a piece.
+        self.entries[slot as usize].left += 1;
+        self.trims.push_back(slot);
+        Ok(())
+    }
+
+    /// Gives the next piece of a trim to the drive, in whole pages.
+    fn trim_piece(&mut self, slot: u32) -> Result<(), DriveError> {
+        let page = u64::from(self.drive.page_bytes());
+        let (from, end) = self.entries[slot as usize].to_trim;
+        let until = ((from + TRIM) / page * page).min(end);
+        self.entries[slot as usize].to_trim.0 = until;
+        self.piece(slot, HostOp::Trim, from, &[], until - from, false)
+    }
+
+    /// The drive has done the piece of the first trim: that one goes to the end of the line, or is over, and the next
+    /// one has its turn.
+    pub(super) fn trim_piece_done(&mut self) {
+        let Some(slot) = self.trims.pop_front() else { return };
+        let entry = &mut self.entries[slot as usize];
+        if entry.to_trim.0 < entry.to_trim.1 && !entry.failed && entry.state == State::Asked {
+            self.trims.push_back(slot);
+        } else {
+            entry.left -= 1;
+        }
+        while let Some(slot) = self.trims.front().copied() {
+            let is_wanted = self.entries[slot as usize].state == State::Asked;
+            if is_wanted && self.trim_piece(slot).is_ok() {
+                return;
+            }
+            self.trims.pop_front();
+            self.trim_refused(slot);
+        }
+    }
+
+    /// What is left of a trim that waited for its turn will not be done.
+    fn trim_refused(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        entry.failed = true;
+        entry.left -= 1;
+        if entry.left > 0 {
+            return; // what is in the drive ends it
+        }
+        if entry.state == State::Asked {
+            let tag = entry.tag;
+            let error = self.reason(HostOp::Trim);
+            self.refused.push((tag, error));
+            self.active -= 1;
+        }
+        self.leave(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::Pace;
+    use crate::target::{Answers, Order, OrderKind, Target};
+    use drive::Drive;
+
+    #[test]
+    fn a_long_trim_is_given_to_the_drive_piece_by_piece_so_that_others_get_their_turn() {
+        let bytes = 3 * TRIM + 4096;
+        let drive =
+            Drive::new("raid5", &[&format!("drive.capacity={bytes}B"), "drive.over_provisioning=150%"]).unwrap();
+        let mut target = SimulatedDrive::new(drive, Pace::Off);
+        let last = bytes - 4096;
+        target.drive.write(last, &[7; 4096]).unwrap();
+        let order = |kind, offset, length| Order { kind, offset, length, fua: false };
+        target.submit(0, &order(OrderKind::Trim, 0, bytes as u32), &[]);
+        assert_eq!(target.entries[0].to_trim, (TRIM, bytes));
+        target.submit(1, &order(OrderKind::Trim, 0, bytes as u32), &[]);
+        target.submit(2, &order(OrderKind::Read, last, 4096), &[]);
+        assert_eq!(target.entries[1].to_trim, (0, bytes), "one piece is in the drive, of all trims together");
+        let mut answers = Answers::default();
+        while target.poll(&mut answers).is_some() {}
+        let tags: Vec<u32> = answers.all.iter().map(|answer| answer.tag).collect();
+        assert_eq!(tags, [2, 0, 1], "one answer for each, and the read does not wait for the trims");
+        assert!(answers.all.iter().all(|answer| answer.result.is_ok()));
+        let mut found = [1; 4096];
+        target.drive.read(last, &mut found).unwrap();
+        assert_eq!(found, [0; 4096]);
+    }
+}
