@@ -39,6 +39,13 @@ pub enum ParameterKind {
         /// Largest accepted.
         max: u64,
     },
+    /// A whole number without a unit, or `auto`: a number that is chosen for what is run.
+    CountOrAuto {
+        /// Largest accepted.
+        max: u64,
+        /// What is chosen, in a line.
+        auto: &'static str,
+    },
     /// A number without a unit.
     Number {
         /// Smallest accepted.
@@ -181,6 +188,8 @@ impl Whole {
 impl ParameterKind {
     /// What a rate without a limit is called.
     const UNLIMITED: &'static str = "unlimited";
+    /// What a count is called that is chosen for what is run.
+    const AUTO: &'static str = "auto";
 
     /// Reads a value of this kind that belongs to no key.
     ///
@@ -197,6 +206,7 @@ impl ParameterKind {
             ParameterKind::Size { min, max } => whole(min, max, quantity::parse_size, format_size),
             ParameterKind::Duration { max } => whole(0, max, quantity::parse_duration, format_duration),
             ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
+            ParameterKind::CountOrAuto { max, .. } => whole(0, max, quantity::parse_count, |count| count.to_string()),
             ParameterKind::Rate => Some(Whole {
                 min: 1,
                 max: u64::MAX,
@@ -212,8 +222,15 @@ impl ParameterKind {
         if matches!(self, ParameterKind::Rate) && text == Self::UNLIMITED {
             return Ok(Value::Whole(0));
         }
+        if matches!(self, ParameterKind::CountOrAuto { .. }) && text == Self::AUTO {
+            return Ok(Value::Name(text.to_owned()));
+        }
         if let Some(whole) = self.whole() {
-            let or = if matches!(self, ParameterKind::Rate) { ", or \"unlimited\"" } else { "" };
+            let or = match self {
+                ParameterKind::Rate => ", or \"unlimited\"",
+                ParameterKind::CountOrAuto { .. } => ", or \"auto\"",
+                _ => "",
+            };
             return whole.parse(text, default).map_err(|problem| problem + or);
         }
         match *self {
@@ -257,11 +274,12 @@ impl ParameterKind {
         }
     }
 
-    /// The names it accepts, with their meanings; for a rate the one beside its numbers.
+    /// The names it accepts, with their meanings; for a rate and a count the one beside its numbers.
     pub fn choices(&self) -> Vec<Named> {
         match self {
             ParameterKind::Choice(names) => names(),
             ParameterKind::Rate => vec![(Self::UNLIMITED, "no limit")],
+            ParameterKind::CountOrAuto { auto, .. } => vec![(Self::AUTO, auto)],
             _ => Vec::new(),
         }
     }
@@ -286,7 +304,7 @@ impl ParameterKind {
             ParameterKind::Duration { .. } => "duration",
             ParameterKind::Rate => "rate",
             ParameterKind::Share { .. } => "share",
-            ParameterKind::Count { .. } => "count",
+            ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } => "count",
             ParameterKind::Number { .. } => "number",
             ParameterKind::Choice(_) => "choice",
             ParameterKind::Switch => "switch",
@@ -323,6 +341,13 @@ impl ParameterKind {
     pub fn describe(&self) -> String {
         match *self {
             ParameterKind::Rate => "rate, or \"unlimited\"".to_owned(),
+            ParameterKind::CountOrAuto { .. } => {
+                format!(
+                    "count, {}, or \"{}\"",
+                    self.whole().map_or_else(String::new, |whole| whole.range()),
+                    Self::AUTO
+                )
+            }
             ParameterKind::Share { max } => format!("share, 0% to {}", format_share(max)),
             ParameterKind::Number { min, max } => format!("number, {min} to {max}"),
             ParameterKind::Choice(names) => {
