@@ -42,7 +42,8 @@ pub use reading::{
 };
 pub use replay::{DevicePolicy, Fit, Survey, TraceOptions, TraceWorkload};
 pub use reports::{
-    DeviceSummary, GapSummary, OpSummary, PeakSummary, SizeSummary, TraceSummary, summarise, write_nandarium,
+    DeviceSummary, GapSummary, OpSummary, PeakSummary, SizeSummary, Streams, TraceSummary, WritePattern, WriteSurvey,
+    summarise, write_nandarium,
 };
 
 use std::sync::{PoisonError, RwLock};

@@ -92,6 +92,8 @@ pub struct TraceOptions {
     pub gap_limit_ns: Option<u64>,
     /// Stop after this many requests; `None` replays all.
     pub requests: Option<u64>,
+    /// Whether a first pass also finds how the writes lie ([`super::Survey::pattern`]), which costs time and memory.
+    pub finds_pattern: bool,
 }
 
 impl TraceOptions {
@@ -108,6 +110,7 @@ impl TraceOptions {
             window_records: open.window_records,
             gap_limit_ns: open.gap_limit_ns,
             requests: None,
+            finds_pattern: false,
         }
     }
 

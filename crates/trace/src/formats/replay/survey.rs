@@ -7,7 +7,9 @@ use std::io::Read;
 use units::{HostOp, SECTOR_BYTES};
 
 use super::super::reading::extents::{CHUNK_BYTES, Extents};
-use super::super::{DevicePolicy, Fit, Records, TraceError, TraceOptions, TraceRecord, open, open_reader};
+use super::super::{
+    DevicePolicy, Fit, Records, TraceError, TraceOptions, TraceRecord, WritePattern, WriteSurvey, open, open_reader,
+};
 use super::fit::CHUNK_SECTORS;
 use crate::WorkloadError;
 
@@ -29,6 +31,7 @@ pub struct Survey {
     policy: DevicePolicy,
     touched_bytes: u64,
     writes: bool,
+    pattern: Option<WritePattern>,
 }
 
 /// At most this many devices are listed in a message.
@@ -65,18 +68,24 @@ impl Survey {
             policy: options.devices,
             touched_bytes: 0,
             writes: false,
+            pattern: None,
         };
         let mut touched = Extents::default();
+        let mut written = options.finds_pattern.then(WriteSurvey::default);
         let mut kept = 0;
         while options.requests.is_none_or(|limit| kept < limit) {
             let Some(record) = records.next_record()? else { break };
             let selected = survey.add(&record, records, &mut touched);
+            if let Some(written) = written.as_mut().filter(|_| selected) {
+                written.add(&record);
+            }
             // A trim may vanish when regions are placed, so it does not count towards the limit:
             // the first pass must not stop before the second does.
             let certain = !options.places_regions() || record.op != HostOp::Trim;
             kept += u64::from(selected && certain);
         }
         survey.touched_bytes = touched.chunks() * CHUNK_BYTES;
+        survey.pattern = written.and_then(|written| written.pattern());
         survey.check(records)?;
         Ok(survey)
     }
@@ -109,6 +118,11 @@ impl Survey {
     /// Whether anything is written.
     pub fn writes(&self) -> bool {
         self.writes
+    }
+
+    /// How the writes lie, if the options asked for it and it can be told.
+    pub fn pattern(&self) -> Option<WritePattern> {
+        self.pattern
     }
 
     /// Bytes that reads and writes touch, in regions of 1 MiB.

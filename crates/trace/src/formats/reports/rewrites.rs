@@ -17,7 +17,7 @@ const CHUNKS_MAX: usize = 1 << 20;
 
 /// The pages written so far, exactly.
 #[derive(Default)]
-pub(super) struct Rewrites {
+pub struct Rewrites {
     /// Device and chunk to its written pages.
     chunks: BTreeMap<(u32, u64), [u64; WORDS]>,
     written_bytes: u64,
