@@ -85,6 +85,7 @@ impl From<SessionError> for Failure {
             | SessionError::Workload(_)
             | SessionError::Run(_)
             | SessionError::Timeline { .. }
+            | SessionError::InOneOrder { .. }
             | SessionError::SteadyNeedsFile => USAGE,
             SessionError::NotSteady { .. } => NOT_STEADY,
             SessionError::Stuck { .. } => DRIVE_FULL,

@@ -1,6 +1,7 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
 use super::presets::part_choices;
+use crate::session::repeated;
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{CommandCycles, ContentsKind, SuspendOption};
@@ -451,12 +452,8 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
          take.",
     ),
     Parameter::new(FIT.key, Kind::Choice(|| FIT.named()), "auto", "What becomes of addresses beyond the drive."),
-    Parameter::new(
-        "workload.repeat",
-        Kind::Count { min: 1, max: 1_000_000 },
-        "1",
-        "Times a trace is run, one after the other; times go on where the last one ended.",
-    ),
+    repeated::TIMES_KEY,
+    repeated::ORDER_KEY,
     Parameter::optional(
         "workload.gap_limit",
         Kind::Duration { max: 365 * 24 * HOUR },

@@ -55,6 +55,12 @@ pub enum SessionError {
          the trace to a file"
     )]
     SteadyNeedsFile,
+    /// Wear would be that of a trace repeated in the same order, and not that of a load.
+    #[error("no life is told: {problem}")]
+    InOneOrder {
+        /// Why, and what to set.
+        problem: String,
+    },
     /// Write amplification did not become steady.
     #[error(
         "write amplification did not become steady within {rounds} rounds: the last five were {last}; steady means \

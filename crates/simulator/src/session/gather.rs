@@ -312,7 +312,7 @@ fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
         format!(
             "No write amplification is told: the host wrote {} pages, and the spare flash holds {}, so collection \
              cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
-             workload.repeat for a trace.",
+             workload.repeat for a trace (with workload.repeat_order = shuffle, if the trace writes each place once).",
             result.host[HostOp::Write.index()].pages,
             spare_pages(plan)
         )

@@ -4,8 +4,9 @@
 
 use super::SessionError;
 use std::sync::Arc;
+use trace::formats::{TraceRecord, WritePattern, WriteSurvey};
 use trace::{Workload, WorkloadError};
-use units::{HostOp, Request};
+use units::{HostOp, Request, SECTOR_BYTES};
 
 /// Requests in memory, shared by all who run them.
 #[derive(Clone, Debug)]
@@ -58,6 +59,16 @@ impl GivenRequests {
     /// Whether any of them writes.
     pub(super) fn write(&self) -> bool {
         self.requests.iter().any(|request| request.op == HostOp::Write)
+    }
+
+    /// How their writes lie, if it can be told.
+    pub(super) fn pattern(&self) -> Option<WritePattern> {
+        let mut survey = WriteSurvey::default();
+        for request in self.requests.iter() {
+            let [offset, length] = [request.first_sector, request.sectors.into()].map(|sectors| sectors * SECTOR_BYTES);
+            survey.add(&TraceRecord::new(0, 0, request.op, offset, length));
+        }
+        survey.pattern()
     }
 
     /// Tells these requests from others.

@@ -17,7 +17,8 @@ mod given;
 mod held;
 mod precondition;
 mod probe;
-mod repeated;
+pub(crate) mod repeated;
+mod shuffled;
 mod snapshot;
 mod source;
 mod steady;
@@ -166,16 +167,20 @@ impl Prepared {
     /// As [`Prepared::run`], with the same result, and what each block wore while it was measured.
     ///
     /// # Errors
-    /// As [`Prepared::run`].
+    /// As [`Prepared::run`]; [`SessionError::InOneOrder`], where wear would be that of a repetition.
     pub fn run_wear(
         &self,
         snapshots: Option<&Snapshots>,
         watcher: &mut dyn Watcher,
     ) -> Result<(RunResult, WearWindow), SessionError> {
+        if let Some(problem) = self.suited.source.too_even() {
+            return Err(SessionError::InOneOrder { problem });
+        }
         let mut recorder = wear::Recorder::default();
         let beside = Beside { wear: Some(&mut recorder), ..Beside::default() };
         let result = run_session(&self.suited, snapshots, watcher, beside)?;
-        let window = recorder.window(&self.suited.plan, &result);
+        let mut window = recorder.window(&self.suited.plan, &result);
+        window.writes_once = self.suited.source.once_bytes().is_some();
         Ok((result, window))
     }
 

@@ -1,10 +1,121 @@
 //! A trace that is run several times: times go on one mean distance after its last request.
+//!
+//! Protects: repeated in the same order, a trace that hardly overwrites itself has its pages die in the order in which
+//! they were written; whole blocks are empty by themselves, and a drive seems to live several times too long. What the
+//! trace itself overwrites tells whether that is so, and passes in new orders are the remedy.
 
 use super::SessionError;
 use super::source::{Opened, WorkloadSource};
+use crate::DrivePlan;
+use layer::{Choices, Parameter, ParameterKind as Kind};
 use metrics::RecordedLatency;
+use trace::formats::WritePattern;
 use trace::{Workload, WorkloadError};
 use units::{Nanos, Request};
+
+/// Order of the requests of a trace in its further passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepeatOrder {
+    /// That of the trace.
+    Same,
+    /// A new one for each pass.
+    Shuffle,
+}
+
+/// Order of the requests of a trace in its further passes, by name.
+pub(crate) const REPEAT_ORDER: Choices<RepeatOrder> = Choices {
+    key: "workload.repeat_order",
+    table: &[
+        (
+            "same",
+            "every pass has the order of the trace: right for a trace that overwrites its own pages. Pages that only \
+             the repetition overwrites die in the order in which they were written, which costs no collection",
+            RepeatOrder::Same,
+        ),
+        (
+            "shuffle",
+            "the writes of each further pass change places with each other, as workload.seed draws it: right for a \
+             trace that writes each place about once. Arrival times, reads, trims and flushes stay, and writes that \
+             continue each other stay together. A pass of more than 2,097,152 requests is shuffled in pieces of that \
+             length",
+            RepeatOrder::Shuffle,
+        ),
+    ],
+};
+
+/// The key `workload.repeat`.
+pub(crate) const TIMES_KEY: Parameter = Parameter::new(
+    "workload.repeat",
+    Kind::Count { min: 1, max: 1_000_000 },
+    "1",
+    "Times a trace is run, one after the other; times go on where the last one ended.",
+);
+/// The key `workload.repeat_order`.
+pub(crate) const ORDER_KEY: Parameter = Parameter::new(
+    REPEAT_ORDER.key,
+    Kind::Choice(|| REPEAT_ORDER.named()),
+    "same",
+    "Order of the writes in the second and later passes of a trace that is run several times (workload.repeat).",
+);
+
+/// A trace of which less than this is overwritten by itself has the repetition for all of its overwrites, nearly.
+const HARDLY: f64 = 0.1;
+/// A trace of which less than this is overwritten by itself has the repetition for most of its overwrites.
+const LITTLE: f64 = 0.5;
+
+/// What becomes of pages where a trace is run again in the same order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Echo {
+    /// The trace overwrites its own pages as well, in orders of its own.
+    Own,
+    /// Some pages die in the order in which they were written: the trace overwrites this share of its bytes itself.
+    Partly(f64),
+    /// Nearly all do.
+    Alone {
+        /// The share that the trace overwrites itself.
+        share: f64,
+        /// Bytes that a pass writes.
+        pass_bytes: u64,
+    },
+}
+
+impl Echo {
+    /// What the writes of a trace lead to on a drive. Writes in sequence, block after block, die in order whoever
+    /// overwrites them: a new order of the passes keeps them together.
+    pub fn of(pattern: WritePattern, plan: &DrivePlan) -> Self {
+        let geometry = &plan.geometry;
+        let blocks = u64::from(geometry.planes()) * u64::from(geometry.pages_per_block);
+        let is_in_sequence = pattern.run_bytes >= (blocks * u64::from(geometry.page_bytes)) as f64;
+        match pattern.rewritten {
+            _ if is_in_sequence => Self::Own,
+            share if share < HARDLY => Self::Alone { share, pass_bytes: pattern.bytes },
+            share if share < LITTLE => Self::Partly(share),
+            _ => Self::Own,
+        }
+    }
+
+    /// What to say of `times` passes in the same order.
+    pub fn note(self, times: u64) -> Option<String> {
+        let key = REPEAT_ORDER.key;
+        let shuffle = REPEAT_ORDER.name_of(RepeatOrder::Shuffle);
+        match self {
+            Self::Own => None,
+            Self::Partly(share) => Some(format!(
+                "The trace overwrites only {:.0} % of the bytes it writes by itself. The other overwrites come from \
+                 workload.repeat = {times}, in the same order in each pass, so write amplification may be too low. Set \
+                 {key} = {shuffle} to compare.",
+                share * 100.0
+            )),
+            Self::Alone { share, .. } => Some(format!(
+                "The trace overwrites {:.0} % of the bytes it writes by itself. Nearly all overwrites come from \
+                 workload.repeat = {times}, in the same order in each pass: pages die in the order in which they were \
+                 written, write amplification is too low, and a life would be too long. Set {key} = {shuffle}, which \
+                 gives each further pass a new order.",
+                share * 100.0
+            )),
+        }
+    }
+}
 
 /// A source opened again when it ends.
 pub(super) struct Repeated {
@@ -24,9 +135,9 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// A source, `times` times.
+    /// The passes of a source, `times` of them.
     pub fn open(source: WorkloadSource, times: u64) -> Result<Self, SessionError> {
-        let inner = source.open()?;
+        let inner = source.open_pass(0)?;
         let of_pass = inner.remaining();
         Ok(Self { source, inner, times, left: times - 1, of_pass, began: 0, last: 0, requests: 0, recorded: None })
     }
@@ -49,7 +160,7 @@ impl Workload for Repeated {
             self.began = self.last.saturating_add((self.last - self.began) / self.requests.saturating_sub(1).max(1));
             self.requests = 0;
             self.recorded = self.inner.recorded_latency();
-            self.inner = self.source.reopen()?;
+            self.inner = self.source.reopen(self.times - 1 - self.left)?;
         }
     }
 

@@ -1,10 +1,13 @@
 //! Where requests come from: a generator, a trace file, standard input, or the recorded sample.
 
-use super::repeated::Repeated;
+use super::repeated::{Echo, REPEAT_ORDER, RepeatOrder, Repeated};
+use super::shuffled::Shuffled;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
 use crate::config::keys::{CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
 use crate::in_use::FOOTPRINT;
+use crate::config::{PRECONDITION, Precondition};
+use engine::random::Stream;
 use layer::{Parameter, spelling::did_you_mean};
 use layer::{Value, Values};
 use std::io::Cursor;
@@ -39,8 +42,13 @@ pub struct WorkloadSource {
     closed: bool,
     /// Factor on the arrival times of a generator.
     time_scale: f64,
-    /// Times a trace is run.
+    /// Times a trace is run, and in which order.
     repeat: u64,
+    order: RepeatOrder,
+    /// What becomes of pages when it is run again in the same order, where that is known.
+    echo: Option<Echo>,
+    /// Seed of new orders.
+    seed: u64,
     /// What a first pass over a trace found, where it could be read twice.
     survey: Option<Survey>,
 }
@@ -102,13 +110,24 @@ impl WorkloadSource {
             refuse(values, name, OF_GENERATORS, "a trace has its own sizes, mix and times")?;
         }
         let closed = CLOSED.read(values).unwrap_or(generated);
+        let echo = survey.as_ref().and_then(Survey::pattern).map(|pattern| Echo::of(pattern, plan));
         let repeat = values.whole("workload.repeat");
         if repeat > 1 && name == "-" {
             let problem =
                 format!("workload.repeat = {repeat}: standard input can be read only once; save the trace to a file");
             return Err(SessionError::Generator { problem, key: String::new() });
         }
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat, survey })
+        Ok(Self {
+            name: name.to_owned(),
+            kind,
+            closed,
+            time_scale: values.real("workload.time_scale"),
+            repeat,
+            order: REPEAT_ORDER.read(values),
+            echo,
+            seed: values.whole("workload.seed"),
+            survey,
+        })
     }
 
     /// Requests that are in memory, called `name`.
@@ -123,12 +142,16 @@ impl WorkloadSource {
         requests.check(name, plan.host_sectors())?;
         let closed = CLOSED.read(values).unwrap_or(!requests.is_timed());
         let kind = Kind::Given(requests.clone());
+        let pattern = finds_pattern(values).then(|| requests.pattern()).flatten();
         Ok(Self {
             name: name.to_owned(),
             kind,
             closed,
             time_scale: values.real("workload.time_scale"),
             repeat: 1,
+            order: RepeatOrder::Same,
+            echo: pattern.map(|pattern| Echo::of(pattern, plan)),
+            seed: values.whole("workload.seed"),
             survey: None,
         })
     }
@@ -187,7 +210,7 @@ impl WorkloadSource {
     /// A generator refuses its parameters; a trace cannot be read or does not fit.
     pub(super) fn open(&self) -> Result<Opened, SessionError> {
         if self.repeat > 1 {
-            return Ok(Box::new(Repeated::open(Self { repeat: 1, ..self.clone() }, self.repeat)?));
+            return Ok(Box::new(Repeated::open(self.single(), self.repeat)?));
         }
         let opened: Opened = match &self.kind {
             Kind::Generator(parameters) => self.generator(parameters)?,
@@ -207,7 +230,27 @@ impl WorkloadSource {
         Ok(opened)
     }
 
-    /// Opens it without an end and, for a generator, with other draws than the measured run.
+    /// One pass over it.
+    fn single(&self) -> Self {
+        Self { repeat: 1, ..self.clone() }
+    }
+
+    /// Opens one pass over it, the first one being 0.
+    pub(super) fn open_pass(&self, pass: u64) -> Result<Opened, SessionError> {
+        self.ordered(pass, self.order, "workload.repeat_order")
+    }
+
+    fn ordered(&self, pass: u64, order: RepeatOrder, stream: &str) -> Result<Opened, SessionError> {
+        let opened = self.single().open()?;
+        if pass == 0 || order == RepeatOrder::Same {
+            return Ok(opened);
+        }
+        // An odd factor keeps the passes of one seed, and seeds beside each other, apart.
+        let seed = self.seed.wrapping_add(pass.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        Ok(Box::new(Shuffled::new(opened, Stream::new(seed, stream))))
+    }
+
+    /// Opens it without an end and, for a generator, with other draws than the measured run; a trace for one pass.
     pub(super) fn open_rehearsal(&self) -> Result<Opened, SessionError> {
         match &self.kind {
             Kind::Generator(parameters) => {
@@ -216,17 +259,38 @@ impl WorkloadSource {
                 parameters.seed = parameters.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
                 self.generator(&parameters)
             }
-            Kind::Trace(_) | Kind::Sample(_) | Kind::Given(_) => self.open(),
+            Kind::Trace(_) | Kind::Sample(_) | Kind::Given(_) => self.single().open(),
         }
     }
 
-    /// Opens a trace once more.
-    pub(super) fn reopen(&self) -> Result<Opened, WorkloadError> {
-        match self.open() {
-            Ok(opened) => Ok(opened),
-            Err(SessionError::Workload(error)) => Err(error),
-            Err(other) => unreachable!("a generator was opened before and has no end: {other}"),
+    /// Opens one more pass over a trace.
+    pub(super) fn reopen(&self, pass: u64) -> Result<Opened, WorkloadError> {
+        reopened(self.open_pass(pass))
+    }
+
+    /// Opens one more pass over a trace that rehearses: in a new order where the same one would be no load.
+    pub(super) fn reopen_rehearsal(&self, pass: u64) -> Result<Opened, WorkloadError> {
+        let order = if self.once_bytes().is_some() { RepeatOrder::Shuffle } else { self.order };
+        reopened(self.ordered(pass, order, "precondition.repeat_order"))
+    }
+
+    /// Bytes that a pass writes, where it is known to overwrite hardly anything by itself, in an order that matters.
+    pub(super) fn once_bytes(&self) -> Option<u64> {
+        match self.echo {
+            Some(Echo::Alone { pass_bytes, .. }) => Some(pass_bytes),
+            _ => None,
         }
+    }
+
+    /// What to say where it is repeated in an order in which pages die too evenly.
+    pub(super) fn repetition_note(&self) -> Option<String> {
+        let is_heard = self.repeat > 1 && self.order == RepeatOrder::Same;
+        self.echo.filter(|_| is_heard).and_then(|echo| echo.note(self.repeat))
+    }
+
+    /// The same, where that is all there is to the wear of a run.
+    pub(super) fn too_even(&self) -> Option<String> {
+        self.repetition_note().filter(|_| self.once_bytes().is_some())
     }
 
     fn generator(&self, parameters: &WorkloadParameters) -> Result<Opened, SessionError> {
@@ -240,6 +304,20 @@ impl WorkloadSource {
         }
         Box::new(Scaled { inner: workload, factor: self.time_scale })
     }
+}
+
+/// A pass of a trace that was opened before.
+fn reopened(opened: Result<Opened, SessionError>) -> Result<Opened, WorkloadError> {
+    match opened {
+        Ok(opened) => Ok(opened),
+        Err(SessionError::Workload(error)) => Err(error),
+        Err(other) => unreachable!("a generator was opened before and has no end: {other}"),
+    }
+}
+
+/// Whether a first pass over a trace finds how its writes lie: only repetitions ask.
+fn finds_pattern(values: &Values) -> bool {
+    values.whole("workload.repeat") > 1 || PRECONDITION.read(values) == Precondition::Steady
 }
 
 /// No setting is silently without effect: refuses `keys` that do not have their default.
@@ -332,6 +410,7 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
         time_scale: values.real("workload.time_scale"),
         gap_limit_ns: whole(values, "workload.gap_limit"),
         order: ORDER.read_if_set(values),
+        finds_pattern: finds_pattern(values),
         ..TraceOptions::new(sectors)
     })
 }

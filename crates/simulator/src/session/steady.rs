@@ -6,7 +6,9 @@
 //! at most 10 % of the mean, at most 25 rounds.
 //! Simplified: a round is a quarter of the capacity in host writes instead of a minute, because no
 //! time passes here. A workload that hardly writes does not fill a round: the overwritten state is then
-//! taken as it is, and a note says so.
+//! taken as it is, and a note says so. A trace that hardly overwrites itself has its writes in a new order in each
+//! further pass: in the same order its pages would die in the order in which they were written. Its rounds are whole
+//! passes, as write amplification swings within a pass that writes each place once.
 
 use super::precondition::{Preconditioner, Primed};
 use super::source::Opened;
@@ -41,6 +43,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
     }
     let values = &work.plan.config.values;
     let round_bytes = (values.whole("drive.capacity") / ROUND_SHARE).max(SECTOR_BYTES);
+    let round_bytes = work.source.once_bytes().map_or(round_bytes, |pass| round_bytes.next_multiple_of(pass));
     let round_pages = round_bytes / u64::from(work.plan.geometry.page_bytes);
     let round_requests = ROUND_REQUESTS.max(ROUND_REQUESTS_PER_PAGE * round_pages);
     let mut requests = Endless::new(work.source)?;
@@ -106,6 +109,8 @@ fn is_steady(history: &[f64]) -> bool {
 struct Endless<'a> {
     source: &'a WorkloadSource,
     inner: Opened,
+    /// Passes that have begun, after the first.
+    passes: u64,
     since_write: u64,
     written_in_pass: bool,
     read_only: bool,
@@ -114,7 +119,7 @@ struct Endless<'a> {
 impl<'a> Endless<'a> {
     fn new(source: &'a WorkloadSource) -> Result<Self, SessionError> {
         let inner = source.open_rehearsal()?;
-        Ok(Self { source, inner, since_write: 0, written_in_pass: false, read_only: false })
+        Ok(Self { source, inner, passes: 0, since_write: 0, written_in_pass: false, read_only: false })
     }
 
     /// Appends requests and returns the bytes they write.
@@ -128,7 +133,8 @@ impl<'a> Endless<'a> {
                     self.read_only = true;
                     return Ok(0);
                 }
-                self.inner = self.source.reopen()?;
+                self.passes += 1;
+                self.inner = self.source.reopen_rehearsal(self.passes)?;
                 continue;
             }
             let writes = new.iter().filter(|request| request.op == HostOp::Write);

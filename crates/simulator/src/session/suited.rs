@@ -91,6 +91,7 @@ fn finish(
     let is_generated = source.is_generated();
     chosen.extend(plan.scale.note(plan.host_sectors() * SECTOR_BYTES, spare.effective_share, !is_generated));
     chosen.extend(spare.warning().filter(|_| writes));
+    chosen.extend(source.repetition_note());
     Ok(Suited { plan, source, chosen })
 }
 

@@ -147,6 +147,7 @@ impl Recorder {
             flash_bytes: u64::from(plan.geometry.blocks()) * block_bytes,
             block_bytes,
             scale: plan.scale.times,
+            writes_once: false,
             live_bytes: if live_bytes > 0 { live_bytes } else { u64::from(plan.user_pages) * page_bytes },
         }
     }

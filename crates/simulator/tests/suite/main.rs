@@ -15,6 +15,7 @@ mod log_block;
 mod outside;
 mod presets;
 mod remapped;
+mod repeated;
 mod serial;
 mod serial_session;
 mod slc;

@@ -69,7 +69,7 @@ impl LifePlan {
         if let Some(failure) = ended_early(&result) {
             return Err(failure);
         }
-        let facts = Facts::of(&result);
+        let facts = Facts::of(&result, &window);
         LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.failure(&error))
     }
 }
@@ -136,15 +136,18 @@ struct Facts {
     /// Most it may take (`workload.requests`); the largest number where there is no limit.
     limit: u64,
     repeat: u64,
+    /// Further passes need a new order.
+    needs_shuffle: bool,
 }
 
 impl Facts {
-    fn of(result: &RunResult) -> Self {
+    fn of(result: &RunResult, window: &WearWindow) -> Self {
         let setting = |key: &str| result.config.get(key).and_then(|value| value.parse::<u64>().ok());
         Self {
             requests: result.requests(),
             limit: setting("workload.requests").unwrap_or(u64::MAX),
             repeat: setting("workload.repeat").unwrap_or(1),
+            needs_shuffle: window.writes_once,
         }
     }
 
@@ -157,6 +160,7 @@ impl Facts {
                 let mut options = Vec::new();
                 if has_ended || self.repeat > 1 {
                     options.push(format!("--set workload.repeat={repeat:.0}"));
+                    options.extend(self.needs_shuffle.then(|| "--set workload.repeat_order=shuffle".to_owned()));
                 }
                 if requests > self.limit as f64 {
                     options.push(format!("--requests {requests:.0}"));
@@ -167,6 +171,9 @@ impl Facts {
                     String::new()
                 };
                 format!(" (here{when}: {})", options.join(" "))
+            }
+            LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } if self.needs_shuffle => {
+                " (here with workload.repeat_order = shuffle: this trace writes each place about once)".to_owned()
             }
             _ => String::new(),
         };
