@@ -481,7 +481,7 @@ fn too_late(number: u64, arrival: Nanos, limit: Nanos) -> RunError {
 
 /// Pages a request touches; none for a flush.
 #[inline]
-fn pages_of(request: &Request, page_shift: u32) -> u64 {
+pub(crate) fn pages_of(request: &Request, page_shift: u32) -> u64 {
     let last = request.end_sector() + (1 << page_shift) - 1;
     (last >> page_shift) - (request.first_sector >> page_shift)
 }

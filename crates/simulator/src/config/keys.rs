@@ -1,7 +1,7 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
 use super::presets::part_choices;
-use crate::session::repeated;
+use crate::session::{repeated, warm_up};
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{CommandCycles, ContentsKind, SuspendOption};
@@ -392,6 +392,7 @@ const WORKLOAD: &[Parameter] = &[
         "Closed loop: requests under way at once.",
     )
     .only(IN_CLOSED_LOOP),
+    warm_up::PARAMETER,
     Parameter::new("workload.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the generator."),
     Parameter::new(
         "workload.time_scale",

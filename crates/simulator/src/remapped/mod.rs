@@ -170,6 +170,11 @@ impl<D: BlockDevice> Remapped<D> {
         &mut self.device
     }
 
+    /// Counts what the driver does from here on.
+    pub fn reset_counters(&mut self) {
+        self.driver.reset_counters();
+    }
+
     /// The state machine.
     pub fn machine(&self) -> &dyn HostDriver {
         &*self.driver.machine

@@ -90,7 +90,7 @@ pub enum SessionError {
         remedy: &'static str,
     },
     /// The user stopped it before anything was measured.
-    #[error("interrupted while the drive was preconditioned; nothing was measured")]
+    #[error("interrupted while the drive was brought into its initial state; nothing was measured")]
     Interrupted,
     /// A read returned something it must not return.
     #[error(
@@ -122,6 +122,7 @@ impl Phase {
             Phase::Fill => "filling",
             Phase::Overwrite => "overwriting",
             Phase::Steady => "reaching steady state",
+            Phase::WarmUp => "warming up",
             Phase::Measure => "measuring",
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open the workload -> bring the drive into its initial state -> measure -> gather the result
-//!    (all checks)       (counted time, or from a snapshot)      (run)      (metrics::RunResult)
+//!    (all checks)       (counted time, or from a snapshot)   (warm-up, run) (metrics::RunResult)
 //! ```
 //! Faithful to: the host sees only requests and completions; preconditioning runs the same layers
 //! over the same flash, only without time.
@@ -25,6 +25,7 @@ mod steady;
 mod suited;
 mod timeline;
 mod unused;
+pub(crate) mod warm_up;
 mod wear;
 mod written;
 
@@ -40,6 +41,7 @@ pub use timeline::{Place, Timeline, TimelinePlan, without_time};
 use self::gauges::Gauges;
 use self::precondition::Begun;
 use self::probe::Probe;
+use self::source::Rehearsal;
 use self::suited::Suited;
 use self::written::Written;
 use crate::block_device::BlockDevice;
@@ -65,6 +67,8 @@ pub enum Phase {
     Overwrite,
     /// Running the workload until write amplification is steady.
     Steady,
+    /// Running requests that do not count, in time.
+    WarmUp,
     /// The measured run.
     Measure,
 }
@@ -105,6 +109,15 @@ impl Observer for Relay<'_> {
 
     fn look(&mut self, sheet: &HostMeasurements) {
         self.0.measured(sheet);
+    }
+}
+
+/// Hands on how far a run is, and nothing of what it measured.
+struct Unseen<'a>(&'a mut dyn Watcher);
+
+impl Observer for Unseen<'_> {
+    fn progress(&mut self, done: u64) -> bool {
+        self.0.progress(done)
     }
 }
 
@@ -305,6 +318,13 @@ trait Measurable: BlockDevice {
     fn remap_report(&self) -> Option<remap::HostReport> {
         None
     }
+
+    /// Everything is counted from here on.
+    fn count_anew(&mut self) {
+        let drive = self.drive_mut();
+        drive.flash_mut().state_mut().reset_counters();
+        drive.top_mut().reset_counters();
+    }
 }
 
 impl<D: Measurable> Measurable for Remapped<D> {
@@ -328,6 +348,11 @@ impl<D: Measurable> Measurable for Remapped<D> {
 
     fn remap_report(&self) -> Option<remap::HostReport> {
         Some(self.report())
+    }
+
+    fn count_anew(&mut self) {
+        self.device_mut().count_anew();
+        self.reset_counters();
     }
 }
 
@@ -393,19 +418,41 @@ impl Session<'_> {
         })
     }
 
+    /// Runs the requests that do not count, and says how that ended.
+    fn warm_up<D: Measurable>(
+        &self,
+        device: &mut D,
+        run_plan: RunPlan,
+        watcher: &mut dyn Watcher,
+        written: Option<&mut Written>,
+    ) -> Result<Ended, SessionError> {
+        let limit = warm_up::requests(self.plan);
+        if limit == 0 {
+            return Ok(Ended::Complete);
+        }
+        watcher.phase(Phase::WarmUp, Some(limit));
+        let mut workload = self.source.open_rehearsal(Rehearsal::WarmUp)?;
+        let run_plan = RunPlan { limit, ..run_plan };
+        let probe = Probe { chips: self.plan.lockstep.chips(), wear: None, gauges: None, written };
+        let (ended, _) = run::run_probed(device, &mut *workload, run_plan, &mut Unseen(watcher), probe)?;
+        device.count_anew();
+        if ended == Ended::Stopped { Err(SessionError::Interrupted) } else { Ok(ended) }
+    }
+
     fn measure<D: Measurable>(
         &self,
         mut device: D,
         mut workload: source::Opened,
         mut notes: Vec<String>,
         watcher: &mut dyn Watcher,
-        beside: Beside<'_>,
+        Beside { mut wear, timeline, mut written }: Beside<'_>,
     ) -> Result<RunResult, SessionError> {
-        let Beside { mut wear, timeline, written } = beside;
         let run_plan = self.run_plan();
+        let bad_before = bad_blocks(device.drive().flash().state());
+        let warmed_up = self.warm_up(&mut device, run_plan, watcher, written.as_mut())?;
+        self.plan.arm_deaths(device.drive_mut());
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
-        let bad_before = bad_blocks(device.drive().flash().state());
         if let Some(wear) = &mut wear {
             wear.begin(device.drive().flash().state());
         }
@@ -416,10 +463,17 @@ impl Session<'_> {
             device.drive_mut().flash_mut().record(plan);
         }
         let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
-        let probe =
-            Probe { chips: self.plan.lockstep.chips(), wear: wear.as_deref_mut(), gauges: gauges.as_mut(), written };
+        let probe = Probe {
+            chips: self.plan.lockstep.chips(),
+            wear: wear.as_deref_mut(),
+            gauges: gauges.as_mut(),
+            written: written.as_mut(),
+        };
         let started = watcher.seconds();
-        let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
+        let outcome = match warmed_up {
+            Ended::Complete => run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe),
+            early => Ok((early, HostMeasurements::new(device.sectors(), begun))),
+        };
         let wall_s = watcher.seconds() - started;
         if let Some((_, taken)) = timeline {
             let recorder = device.drive_mut().flash_mut().take_recording();
@@ -438,6 +492,7 @@ impl Session<'_> {
         let status = status(ended, bad_blocks(drive.flash().state()) > bad_before);
         notes.splice(0..0, self.chosen.iter().cloned());
         notes.extend(held::note(self.plan, held_before, held::share(self.plan, &device)));
+        notes.extend((warmed_up == Ended::Stuck).then(warm_up::stuck));
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();
         notes.extend(self.no_die_failed(drive, &sheet));
@@ -446,8 +501,7 @@ impl Session<'_> {
             unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
         notes.extend(unused::notes(self.plan, unused));
         if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
-            let limit = run_plan.limit;
-            notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
+            notes.push(goes_on(run_plan.limit));
         }
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
         let measured = Measured {
@@ -471,6 +525,11 @@ fn status(ended: Ended, has_lost_blocks: bool) -> Status {
         Ended::Stuck if has_lost_blocks => Status::WornOut,
         Ended::Stuck => Status::DriveFull,
     }
+}
+
+/// What to say of a trace that has more requests than were run.
+fn goes_on(limit: u64) -> String {
+    format!("The trace goes on after the {limit} requests that were run: raise workload.requests.")
 }
 
 /// Whether a workload has a further request.

@@ -133,10 +133,10 @@ pub fn in_use(plan: &DrivePlan) -> Result<Drive<TimedFlash>, SessionError> {
     drive.carry_cells();
     let source = &WorkloadSource::new("uniform-write", plan)?; // nothing is taken from it
     let kind = PRECONDITION.read(&plan.config.values);
-    let notes = Preconditioner { plan, source, drive: &mut drive, watcher: &mut () }.run(kind)?;
-    let initial = Initial { image: Image::of(drive), driver: None, notes };
-    let (drive, ..) = initial.into_drive(plan, |state| plan.timed(state))?;
-    Ok(drive)
+    let mut written = nothing_written(plan);
+    let notes = Preconditioner { plan, source, drive: &mut drive, watcher: &mut (), written: &mut written }.run(kind)?;
+    let initial = Initial { image: Image::of(drive), driver: None, notes, written };
+    Ok(initial.into_drive(plan, |state| plan.timed(state))?.drive)
 }
 
 /// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are
@@ -198,7 +198,6 @@ impl Initial {
         if plan.remap.as_ref().is_some_and(|remap| remap.cell_bytes() > 0) {
             drive.carry_cells();
         }
-        plan.arm_deaths(&mut drive);
         Ok(Begun { drive, driver: self.driver, notes: self.notes, written: self.written })
     }
 }

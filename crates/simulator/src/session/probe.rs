@@ -13,7 +13,7 @@ pub(super) struct Probe<'a> {
     pub wear: Option<&'a mut wear::Recorder>,
     pub gauges: Option<&'a mut Gauges>,
     /// Pages that hold something; `None`: no read is told apart.
-    pub written: Option<Written>,
+    pub written: Option<&'a mut Written>,
 }
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {

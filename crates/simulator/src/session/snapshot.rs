@@ -45,7 +45,7 @@ pub(super) struct Found {
 pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> String {
     // States are computed without time and without a host; all layers count, those still to be written as well.
     let matters = |key: &str| match key.split_once('.') {
-        Some(("host", _) | ("engine", "time" | "service")) => false,
+        Some(("host" | "measure", _) | ("engine", "time" | "service")) => false,
         Some(("workload", _)) => workload.is_some(),
         _ => true,
     };

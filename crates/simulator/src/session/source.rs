@@ -2,6 +2,7 @@
 
 use super::repeated::{Echo, REPEAT_ORDER, RepeatOrder, Repeated};
 use super::shuffled::Shuffled;
+use super::warm_up;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
 use crate::config::keys::{CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
@@ -32,6 +33,26 @@ enum Kind {
     Trace(TraceOptions),
     Sample(TraceOptions),
     Given(GivenRequests),
+}
+
+/// Draws of a generator that are not those of the measured run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rehearsal {
+    /// For reaching a steady state.
+    Steady,
+    /// For requests before the clock starts: those of the steady state again would overwrite pages in the order in
+    /// which they were written.
+    WarmUp,
+}
+
+impl Rehearsal {
+    /// What is added to the seed.
+    const fn apart(self) -> u64 {
+        match self {
+            Rehearsal::Steady => 0x5851_F42D_4C95_7F2D,
+            Rehearsal::WarmUp => 0xD134_2543_DE82_EF95,
+        }
+    }
 }
 
 /// A workload that can be opened, several times unless it is standard input.
@@ -108,6 +129,7 @@ impl WorkloadSource {
         let generated = matches!(kind, Kind::Generator(_));
         if !generated {
             refuse(values, name, OF_GENERATORS, "a trace has its own sizes, mix and times")?;
+            refuse_warm_up(values, name)?;
         }
         let closed = CLOSED.read(values).unwrap_or(generated);
         let echo = survey.as_ref().and_then(Survey::pattern).map(|pattern| Echo::of(pattern, plan));
@@ -139,6 +161,7 @@ impl WorkloadSource {
         let why = "requests given as arrays are taken as they are";
         refuse(values, name, OF_GENERATORS, why)?;
         refuse(values, name, OF_TRACES, why)?;
+        refuse_warm_up(values, name)?;
         requests.check(name, plan.host_sectors())?;
         let closed = CLOSED.read(values).unwrap_or(!requests.is_timed());
         let kind = Kind::Given(requests.clone());
@@ -161,7 +184,8 @@ impl WorkloadSource {
         let of_generators: &[Parameter] = if self.is_generated() { &[] } else { OF_GENERATORS };
         let of_traces: &[Parameter] =
             if matches!(self.kind, Kind::Trace(_) | Kind::Sample(_)) { &[] } else { OF_TRACES };
-        of_generators.iter().chain(of_traces).map(|parameter| parameter.key.to_owned())
+        let warm_up = (!self.is_generated()).then_some(warm_up::KEY);
+        of_generators.iter().chain(of_traces).map(|parameter| parameter.key).chain(warm_up).map(str::to_owned)
     }
 
     /// Whether a queue depth is kept instead of arrival times.
@@ -251,12 +275,12 @@ impl WorkloadSource {
     }
 
     /// Opens it without an end and, for a generator, with other draws than the measured run; a trace for one pass.
-    pub(super) fn open_rehearsal(&self) -> Result<Opened, SessionError> {
+    pub(super) fn open_rehearsal(&self, rehearsal: Rehearsal) -> Result<Opened, SessionError> {
         match &self.kind {
             Kind::Generator(parameters) => {
                 let mut parameters = parameters.clone();
                 parameters.requests = u64::MAX;
-                parameters.seed = parameters.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
+                parameters.seed = parameters.seed.wrapping_add(rehearsal.apart());
                 self.generator(&parameters)
             }
             Kind::Trace(_) | Kind::Sample(_) | Kind::Given(_) => self.single().open(),
@@ -318,6 +342,21 @@ fn reopened(opened: Result<Opened, SessionError>) -> Result<Opened, WorkloadErro
 /// Whether a first pass over a trace finds how its writes lie: only repetitions ask.
 fn finds_pattern(values: &Values) -> bool {
     values.whole("workload.repeat") > 1 || PRECONDITION.read(values) == Precondition::Steady
+}
+
+/// A warm-up of what is recorded is refused.
+fn refuse_warm_up(values: &Values, workload: &str) -> Result<(), SessionError> {
+    match values.get(warm_up::KEY) {
+        Some(Value::Whole(count @ 1..)) => Err(SessionError::Generator {
+            problem: format!(
+                "{} = {count} has no effect on the workload `{workload}`: a trace is measured from its first request \
+                 on; leave it out",
+                warm_up::KEY
+            ),
+            key: String::new(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// No setting is silently without effect: refuses `keys` that do not have their default.

@@ -11,7 +11,7 @@
 //! passes, as write amplification swings within a pass that writes each place once.
 
 use super::precondition::{Preconditioner, Primed};
-use super::source::Opened;
+use super::source::{Opened, Rehearsal};
 use super::{Phase, SessionError, WorkloadSource};
 use nand::{Counters, Flash};
 use trace::{Workload, WorkloadError};
@@ -118,7 +118,7 @@ struct Endless<'a> {
 
 impl<'a> Endless<'a> {
     fn new(source: &'a WorkloadSource) -> Result<Self, SessionError> {
-        let inner = source.open_rehearsal()?;
+        let inner = source.open_rehearsal(Rehearsal::Steady)?;
         Ok(Self { source, inner, passes: 0, since_write: 0, written_in_pass: false, read_only: false })
     }
 

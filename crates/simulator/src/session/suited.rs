@@ -6,9 +6,11 @@
 //! result.
 
 use super::source::{self, Opened, WorkloadSource};
+use super::warm_up::{self, Load};
 use super::{GivenRequests, SessionError};
 use crate::config::keys::FIT;
 use crate::config::{PRECONDITION, Precondition};
+use crate::run::pages_of;
 use crate::{Config, DrivePlan};
 use trace::formats::{DevicePolicy, Fit, Survey};
 use units::{HostOp, Request, SECTOR_BYTES, quantity};
@@ -21,7 +23,7 @@ const SPARSE: u64 = 4;
 const STEP: u64 = 64 << 20;
 /// Times that a drive is enlarged when the host sees less of it than was asked for.
 const ENLARGEMENTS: usize = 8;
-/// Requests of a generator that are looked at for a write.
+/// Requests of a generator that are looked at for writes.
 const LOOKED_AT: usize = 1 << 16;
 
 /// A drive and a workload that fit each other.
@@ -47,13 +49,13 @@ pub(super) fn to_workload(mut config: Config, name: &str) -> Result<Suited, Sess
         None => DrivePlan::new(config)?,
     };
     let source = WorkloadSource::surveyed(name, &plan, survey.clone())?;
-    let writes = match &survey {
-        Some(survey) => survey.writes(),
-        None if source.is_generated() => writes_soon(source.open()?)?,
+    let load = match &survey {
+        Some(survey) => Load::recorded(survey.writes()),
+        None if source.is_generated() => first_requests(source.open()?, &plan)?,
         // Standard input cannot be looked at before it is run.
-        None => true,
+        None => Load::recorded(true),
     };
-    finish(plan, source, writes, chosen)
+    finish(plan, source, load, chosen)
 }
 
 /// Fits a configuration to requests in memory, called `name`.
@@ -63,19 +65,19 @@ pub(super) fn to_workload(mut config: Config, name: &str) -> Result<Suited, Sess
 pub(super) fn to_requests(config: Config, name: &str, requests: &GivenRequests) -> Result<Suited, SessionError> {
     let plan = DrivePlan::new(config)?;
     let source = WorkloadSource::given(name, requests, &plan)?;
-    let writes = requests.write();
-    finish(plan, source, writes, Vec::new())
+    let load = Load::recorded(requests.write());
+    finish(plan, source, load, Vec::new())
 }
 
-/// Chooses the state the drive begins in.
+/// Chooses the state the drive begins in, and what runs before it is measured.
 fn finish(
     mut plan: DrivePlan,
     source: WorkloadSource,
-    writes: bool,
+    load: Load,
     mut chosen: Vec<String>,
 ) -> Result<Suited, SessionError> {
     if PRECONDITION.read(&plan.config.values) == Precondition::Auto {
-        let (state, why) = if writes {
+        let (state, why) = if load.writes {
             (Precondition::Overwrite, "the workload writes, and a drive in use has to clean")
         } else {
             (Precondition::Fill, "the workload only reads, and pages never written need no flash")
@@ -90,7 +92,8 @@ fn finish(
     let spare = plan.spare();
     let is_generated = source.is_generated();
     chosen.extend(plan.scale.note(plan.host_sectors() * SECTOR_BYTES, spare.effective_share, !is_generated));
-    chosen.extend(spare.warning().filter(|_| writes));
+    chosen.extend(spare.warning().filter(|_| load.writes));
+    chosen.extend(warm_up::choose(&mut plan, &source, load)?);
     chosen.extend(source.repetition_note());
     Ok(Suited { plan, source, chosen })
 }
@@ -156,9 +159,12 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     Ok(plan)
 }
 
-/// Whether a workload writes within its first requests.
-fn writes_soon(mut workload: Opened) -> Result<bool, SessionError> {
+/// What a workload does within its first requests.
+fn first_requests(mut workload: Opened, plan: &DrivePlan) -> Result<Load, SessionError> {
     let mut batch: Vec<Request> = Vec::new();
     workload.next_batch(&mut batch, LOOKED_AT)?;
-    Ok(batch.iter().any(|request| request.op == HostOp::Write))
+    let writes = batch.iter().filter(|request| request.op == HostOp::Write);
+    let written: u64 = writes.map(|request| pages_of(request, plan.geometry.page_shift())).sum();
+    let [requests, last] = [batch.len() as f64, batch.last().map_or(0, |request| request.arrival) as f64];
+    Ok(Load { writes: written > 0, pages: written as f64 / requests, gap_ns: last / requests })
 }

@@ -25,3 +25,4 @@ mod timeline;
 mod translation;
 mod units;
 mod waiting;
+mod warm_up;
