@@ -64,11 +64,8 @@ mod tests {
     fn data_cannot_break_out_of_its_element_or_be_taken_for_a_placeholder() {
         let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})], &["</script>".to_owned()]);
         assert!(page.contains("<title>&lt;b&gt; &amp; co</title>"));
-        assert!(
-            page.contains(
-                r#"{"notes":["\u003c/script>"],"results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]}"#
-            )
-        );
+        assert!(page.contains(r#""results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]"#));
+        assert!(page.contains(r#""notes":["\u003c/script>"]"#));
         assert_eq!(page.matches(JS).count(), 1);
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 /// A result in the form of today; `None`: it is no result, or one of a version that this program does not know.
 ///
-/// The first version had write amplification by pages, histograms as pairs, single requests with slices of their own, and
-/// reads of pages that hold nothing among all reads.
+/// The first version had write amplification by pages, histograms as pairs, single requests with slices of their own,
+/// and reads of pages that hold nothing among all reads.
 pub fn result_of_today(mut document: Value) -> Option<Value> {
     match document["schema"].as_str() {
         Some(SCHEMA) => return Some(document),
