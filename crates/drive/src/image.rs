@@ -489,7 +489,8 @@ impl Mirror for Image {
         let block = self.geometry.block_of(units::Ppn(page));
         let mut guard = self.lock();
         let state = &mut *guard;
-        if matches!(oob.kind, PageKind::Torn | PageKind::Lost) {
+        let is_gone = matches!(oob.kind, PageKind::Torn | PageKind::Lost);
+        if is_gone {
             // The page was written before: the number of that write must not get lost.
             self.settle_in(state);
         }
@@ -503,11 +504,15 @@ impl Mirror for Image {
             self.write(body, self.places.second(page));
         }
         let head = head.bytes(self.sums, page);
+        state.pending.push((page, head));
+        if is_gone {
+            // It may be programmed once more in its place: that must not be all that says the number of this write.
+            self.settle_in(state);
+        }
         state.buffer.clear();
         state.buffer.extend_from_slice(&head);
         state.buffer.extend_from_slice(body);
         self.write(&state.buffer, self.places.place(page));
-        state.pending.push((page, head));
         if state.pending.len() >= MOST_PENDING {
             self.settle_in(state);
         }

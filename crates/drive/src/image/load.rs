@@ -98,8 +98,8 @@ impl Image {
         let is_damaged = second.is_none() && bytes.iter().any(|byte| *byte != 0);
         reading.settled = reading.settled.max(second.map_or(0, |head| head.turn));
         let second = second.filter(|head| head.erases == erases);
-        // Nothing more is to be known of these.
-        if let Some(head) = second.filter(Head::has_no_body) {
+        // Nothing more is to be known of these: before one is programmed once more, its head says that it is torn.
+        if let Some(head) = second.filter(Head::is_empty) {
             restore(flash, page, &head, None);
             return Ok(true);
         }
@@ -109,7 +109,11 @@ impl Image {
         let first = Head::read(sums, page, place);
         let turn = first.map_or(0, |head| head.turn);
         let first = first.filter(|head| head.erases == erases);
+        // It was torn, and has been programmed once more since.
+        let is_anew = |second: &Head| second.is_gone() && first.is_some_and(|first| first.turn > second.turn);
+        let second = second.filter(|second| !is_anew(second));
         match (first, second) {
+            (_, Some(second)) if second.is_gone() => restore(flash, page, &second, None),
             (Some(first), Some(second)) if first == second => match first.body(sums, page, &place[HEAD..]) {
                 Some(body) => restore(flash, page, &first, Some(body)),
                 None => self.lose(flash, page, &first, reading)?,
@@ -194,9 +198,14 @@ impl Image {
 }
 
 impl Head {
+    /// Its page is torn or lost.
+    fn is_gone(&self) -> bool {
+        self.kind == PageKind::Torn as u8 || self.kind == PageKind::Lost as u8
+    }
+
     /// Its page is torn or lost, or was programmed without bytes.
     fn has_no_body(&self) -> bool {
-        self.kind == PageKind::Torn as u8 || self.kind == PageKind::Lost as u8 || self.is_empty()
+        self.is_gone() || self.is_empty()
     }
 
     /// Its page is a record that nothing else says, so that its body is in the file twice.

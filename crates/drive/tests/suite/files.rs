@@ -174,6 +174,29 @@ fn what_was_read_and_flushed_after_a_kill_outlives_the_next_power_cut() {
     }
 }
 
+/// Writes were told to be missing, and what had been read was torn: the place of such a page says that it was programmed
+/// once more, and the table that it is torn.
+#[test]
+fn pages_programmed_again_where_a_power_cut_took_some_back_are_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        ["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE];
+    for seed in 0..20_u64 {
+        let path = folder.path().join(seed.to_string());
+        let mut drive = open(&path, &settings).unwrap();
+        (0..20 + seed).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
+        drive.power_cut(seed);
+        drive.reopen().unwrap();
+        (0..40).for_each(|page| drive.write(page * 4096, &[2; 4096]).unwrap());
+        drop(drive);
+        let mut drive = open(&path, &settings).unwrap();
+        assert!(!drive.file_damage().is_any(), "seed {seed}: {}", drive.file_damage());
+        let mut found = vec![0; 40 * 4096];
+        drive.read(0, &mut found).unwrap();
+        assert!(found == vec![2; found.len()], "seed {seed}: what was programmed is in the file");
+    }
+}
+
 /// A cut that is only thought of was written to the file of the drive that went on.
 #[test]
 fn the_drive_after_a_cut_that_did_not_happen_leaves_the_file_alone() {

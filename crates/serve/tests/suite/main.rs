@@ -4,3 +4,4 @@ mod control;
 mod ending;
 mod limits;
 mod rig;
+mod status;

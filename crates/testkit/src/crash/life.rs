@@ -76,6 +76,9 @@ struct Deaths {
 /// Events between two deaths, at most.
 const LONGEST_BETWEEN: u64 = 1500;
 
+/// The same between two restarts of a drive in a file.
+const LONGEST_BETWEEN_KILLS: u64 = 80;
+
 impl Life {
     /// A new drive drawn from `seed`.
     ///
@@ -299,6 +302,11 @@ impl Life {
 
     /// Several restarts in quick succession, then a longer stretch of life.
     fn plan_restart(&mut self) {
+        if self.file.is_some() {
+            // Kills are what such a life is for.
+            self.restart_in = 1 + self.stream.below(LONGEST_BETWEEN_KILLS);
+            return;
+        }
         if self.burst > 0 {
             self.burst -= 1;
             self.restart_in = 1 + self.stream.below(40);
