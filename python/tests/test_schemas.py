@@ -136,7 +136,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     alone = ("--quiet", "--no-snapshots")
 
     for name, arguments in RUNS.items():
-        made["result"][name] = said("run", *sets(TINY), *arguments, *alone)
+        given = {argument.partition("=")[0] for argument in arguments}
+        tiny = {key: value for key, value in TINY.items() if key not in given}
+        made["result"][name] = said("run", *sets(tiny), *arguments, *alone)
     tired = {**TINY, "flash.endurance": 3, "drive.precondition": "none"}
     made["result"]["worn out"] = said("run", "--workload", "uniform-write", "--requests", "1000000", *sets(tired), *alone, code=WORN_OUT)
     short = folder / "short.csv"

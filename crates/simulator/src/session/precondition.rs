@@ -134,7 +134,8 @@ pub fn in_use(plan: &DrivePlan) -> Result<Drive<TimedFlash>, SessionError> {
     let source = &WorkloadSource::new("uniform-write", plan)?; // nothing is taken from it
     let kind = PRECONDITION.read(&plan.config.values);
     let mut written = nothing_written(plan);
-    let notes = Preconditioner { plan, source, drive: &mut drive, watcher: &mut (), written: &mut written }.run(kind)?;
+    let notes =
+        Preconditioner { plan, source, drive: &mut drive, watcher: &mut (), written: &mut written }.run(kind)?;
     let initial = Initial { image: Image::of(drive), driver: None, notes, written };
     Ok(initial.into_drive(plan, |state| plan.timed(state))?.drive)
 }

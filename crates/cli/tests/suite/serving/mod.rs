@@ -8,7 +8,7 @@ mod room;
 mod torture;
 pub mod watching;
 
-use crate::support::nandarium;
+use crate::support::{beside, nandarium};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -155,6 +155,8 @@ const SMALL: [&str; 8] = [
     "drive.over_provisioning=75%",
 ];
 
+/// [`SMALL`], but for keys that `more` sets itself.
 fn small(more: &[&'static str]) -> Vec<&'static str> {
-    [&SMALL[..], more].concat()
+    let settings: Vec<&str> = SMALL[2..].iter().copied().filter(|text| *text != "--set").collect();
+    [&SMALL[..2], &beside(&settings, more), more].concat()
 }

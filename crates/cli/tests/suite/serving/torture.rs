@@ -1,6 +1,6 @@
 //! A workload that is recorded once, and checked after cuts.
 
-use crate::support::nandarium;
+use crate::support::{beside, nandarium};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ const WORKLOAD: &str = "fio --name=t --ioengine=nbd --uri=\"$NANDARIUM_URI\" --r
     --output=/dev/null && echo all of it";
 
 fn torture(more: &[&str]) -> (i32, String, String) {
-    let small = ["--set", "drive.capacity=64MiB", "--set", "flash.channels=1", "--set", "flash.pages_per_block=64"];
+    let small = beside(&["drive.capacity=64MiB", "flash.channels=1", "flash.pages_per_block=64"], more);
     let output = nandarium(&[&["torture", "--quiet"], &small[..], more].concat()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
