@@ -38,17 +38,16 @@ pub(crate) fn answer_at_once(target: &mut dyn Target, connection: &mut Connectio
     match request.command {
         Command::BlockStatus => {
             let mut extents = Vec::new();
-            match target.extents(request.offset, request.length.into(), &mut extents) {
-                Err(error) => connection.failed(request, error),
-                Ok(()) => {
-                    let told: u64 = extents.iter().map(|extent| extent.length).sum();
-                    let mut request = request;
-                    if told > 0 {
-                        request.length = told.min(request.length.into()) as u32; // the client asks for the rest
-                    }
-                    connection.extents(request, &extents);
-                }
+            if let Err(error) = target.extents(request.offset, request.length.into(), &mut extents) {
+                connection.failed(request, error);
+                return;
             }
+            let told: u64 = extents.iter().map(|extent| extent.length).sum();
+            let mut request = request;
+            if told > 0 {
+                request.length = told.min(request.length.into()) as u32; // the client asks for the rest
+            }
+            connection.extents(request, &extents);
         }
         Command::Read => connection.read(request, |_| Ok(())),
         Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => {

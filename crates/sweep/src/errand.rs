@@ -80,11 +80,9 @@ impl Errand {
         let outcome = Outcome::from_json(&answer["outcome"])
             .ok_or_else(|| format!("the answer to run {} is none", run.address))?;
         let result = Some(&answer["result"]).filter(|result| !result.is_null());
-        if outcome.status.is_of_run() {
-            self.store
-                .put(&run.address, &run.to_json(), &outcome, result)
-                .map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
-        }
+        self.store
+            .put(&run.address, &run.to_json(), &outcome, result)
+            .map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
         self.monitor.ended(run, &outcome);
         Ok(())
     }

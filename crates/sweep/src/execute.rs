@@ -31,7 +31,7 @@ pub enum Status {
     Impossible,
     /// It could not be measured: a steady state that did not come, a trace that does not fit.
     Failed,
-    /// This machine has too little memory for it. It is not kept: another machine may have more, or this one later.
+    /// This machine has too little memory for it. It is due again: another machine may have more, or this one later.
     NoMemory,
 }
 
@@ -52,7 +52,7 @@ impl Status {
         }
     }
 
-    /// Whether it says something of the run, and not of the machine: such outcomes are kept.
+    /// Whether it says something of the run, and not of the machine: such a run is not due again.
     pub fn is_of_run(self) -> bool {
         self != Status::NoMemory
     }
@@ -234,7 +234,7 @@ fn run_due(
     ledger: Ledger<'_>,
     monitor: &dyn Monitor,
 ) -> io::Result<Vec<Option<Outcome>>> {
-    let Ledger { mut outcomes, due } = ledger;
+    let Ledger { mut outcomes, due, .. } = ledger;
     let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
     let one = |run| run_due_one(run, store, &snapshots, monitor);
@@ -245,7 +245,7 @@ fn run_due(
             group.par_iter().with_max_len(1).map(|run| one(run)).collect::<io::Result<_>>()?;
         for (run, outcome) in group.into_iter().zip(done) {
             match outcome {
-                Some(outcome) if outcome.status == Status::NoMemory => crowded.push(run),
+                Some(outcome) if !outcome.status.is_of_run() => crowded.push(run),
                 Some(outcome) => _ = outcomes.insert(run.address.as_str(), outcome),
                 None => {}
             }
@@ -253,7 +253,7 @@ fn run_due(
     }
     for run in crowded {
         if let Some(outcome) = one(run)? {
-            if outcome.status == Status::NoMemory {
+            if !outcome.status.is_of_run() {
                 monitor.ended(run, &outcome);
             }
             outcomes.insert(run.address.as_str(), outcome);
@@ -262,23 +262,22 @@ fn run_due(
     Ok(in_order(grid, &outcomes))
 }
 
-/// Runs one of a grid, keeps what became of it and tells the monitor; `None`: it was stopped. A run without enough
-/// memory is neither kept nor told.
+/// Runs one of a grid, and keeps what became of it; `None`: it was stopped. The monitor is told, unless the run finds
+/// too little memory.
 fn run_due_one(run: &Run, store: &Store, snapshots: &Snapshots, monitor: &dyn Monitor) -> io::Result<Option<Outcome>> {
     if monitor.is_stopped() {
         return Ok(None);
     }
     let ran = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor));
     let Some((mut outcome, result)) = ran else { return Ok(None) };
-    if !outcome.status.is_of_run() {
-        return Ok(Some(outcome));
-    }
     if let Some(problem) = changed_trace(run) {
         outcome = Outcome::without_result(Status::Failed, problem);
     } else {
         store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
     }
-    monitor.ended(run, &outcome);
+    if outcome.status.is_of_run() {
+        monitor.ended(run, &outcome);
+    }
     Ok(Some(outcome))
 }
 
@@ -310,7 +309,9 @@ pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
 
 /// What is known of each run without running anything, in the order of the grid.
 pub fn known(grid: &Grid, store: &Store) -> Vec<Option<Outcome>> {
-    in_order(grid, &Ledger::of(grid, store, Shard::ALL).outcomes)
+    let Ledger { outcomes, mut lacking, .. } = Ledger::of(grid, store, Shard::ALL);
+    lacking.extend(outcomes);
+    in_order(grid, &lacking)
 }
 
 fn in_order(grid: &Grid, outcomes: &BTreeMap<&str, Outcome>) -> Vec<Option<Outcome>> {
@@ -321,13 +322,15 @@ fn in_order(grid: &Grid, outcomes: &BTreeMap<&str, Outcome>) -> Vec<Option<Outco
 pub(crate) struct Ledger<'a> {
     /// By address, which several runs of the grid may share.
     pub(crate) outcomes: BTreeMap<&'a str, Outcome>,
+    /// The same of runs that are due again.
+    lacking: BTreeMap<&'a str, Outcome>,
     /// Numbers of runs, one for each address.
     pub(crate) due: Vec<usize>,
 }
 
 impl<'a> Ledger<'a> {
     pub(crate) fn of(grid: &'a Grid, store: &Store, shard: Shard) -> Self {
-        let mut ledger = Self { outcomes: BTreeMap::new(), due: Vec::new() };
+        let mut ledger = Self { outcomes: BTreeMap::new(), lacking: BTreeMap::new(), due: Vec::new() };
         let mut seen = BTreeSet::new();
         let runs: Vec<(usize, &Run)> =
             grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
@@ -338,8 +341,14 @@ impl<'a> Ledger<'a> {
         });
         for ((index, run), outcome) in runs.into_iter().zip(known) {
             if let Some(outcome) = outcome {
-                ledger.outcomes.insert(&run.address, outcome);
-            } else if index % shard.count == shard.index {
+                let is_due = !outcome.status.is_of_run();
+                let known = if is_due { &mut ledger.lacking } else { &mut ledger.outcomes };
+                known.insert(&run.address, outcome);
+                if !is_due {
+                    continue;
+                }
+            }
+            if index % shard.count == shard.index {
                 ledger.due.push(index);
             }
         }
@@ -440,8 +449,9 @@ mod tests {
         let statuses =
             |outcomes: &[Option<Outcome>]| outcomes.iter().flatten().map(|outcome| outcome.status).collect::<Vec<_>>();
         assert_eq!(heard.len(), 2, "each is told once");
-        let known = known(&grid, &store);
-        assert_eq!(statuses(&known), [Status::Complete], "what is said of this machine is not kept");
+        assert_eq!(statuses(&known(&grid, &store)), [Status::Complete, Status::NoMemory]);
+        let (.., again) = swept(folder.path(), plan, "unread", "");
+        assert_eq!(again.len(), 1, "this machine may have more memory now");
         let lacking = heard.iter().find(|outcome| outcome.status == Status::NoMemory).expect("it is a row");
         assert!(lacking.error.as_deref().unwrap().contains("drive.capacity = 5TiB"), "{lacking:?}");
         assert_eq!(nothing_measured(&[Some(lacking.clone())]).map(|(failed, _)| failed), Some(1));

@@ -93,12 +93,13 @@ impl Store {
         if std::fs::rename(beside, &place).is_ok() {
             return Ok(());
         }
-        if self.get(address).is_none() {
-            // A machine that went down, or somebody's hand, has left half of one, or a file.
+        let is_due = || self.get(address).is_none_or(|outcome| !outcome.status.is_of_run());
+        if is_due() {
+            // A machine that went down, or somebody's hand, has left half of one, or a file; or it lacked memory.
             beside::remove(&place).map_err(|error| of_file(&place, &error))?;
             match std::fs::rename(beside, &place) {
                 // Another process was faster.
-                Err(error) if self.get(address).is_none() => return Err(of_file(&place, &error)),
+                Err(error) if is_due() => return Err(of_file(&place, &error)),
                 Err(_) => {}
                 Ok(()) => return Ok(()),
             }
@@ -246,6 +247,19 @@ mod tests {
         std::fs::write(above, "").unwrap();
         let error = store.put("abcd", &json!({}), &measured(), None).unwrap_err().to_string();
         assert!(error.starts_with(&above.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_run_that_had_no_memory_is_replaced_by_one_that_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let lacking = Outcome::without_result(Status::NoMemory, "16 GiB".to_owned());
+        for outcome in [&lacking, &lacking] {
+            store.put("abcd", &json!({}), outcome, None).unwrap();
+            assert_eq!(store.get("abcd").as_ref(), Some(outcome));
+        }
+        store.put("abcd", &json!({}), &measured(), Some(&json!({}))).unwrap();
+        assert_eq!(store.get("abcd"), Some(measured()));
     }
 
     /// They stayed for ever, and a disk was full because of them.

@@ -284,7 +284,7 @@ fn studies_and_fits_stop_within_what_they_are_doing() {
     let folder = tempfile::tempdir().unwrap();
     let (out, fitted) = (folder.path().join("out"), folder.path().join("fitted.toml"));
     let study = ["repro", "drives", "--scale", "1/64", "--out", out.to_str().unwrap()];
-    let fit = ["fit", "samsung-pm883", "--from", "page", "--out", fitted.to_str().unwrap()];
+    let fit = ["fit", "micron-7450-max", "--from", "page", "--out", fitted.to_str().unwrap()];
     for arguments in [&study[..], &fit] {
         let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
             .args(arguments)

@@ -4,3 +4,4 @@ mod contents;
 mod extents;
 mod faults;
 mod files;
+mod kills;

@@ -149,7 +149,7 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
 /// A misdirected write of 4 KiB in the metadata: an older superpage of the journal, sound in itself, in the place of
 /// the last one brought older data back without a word.
 #[test]
-fn no_metadata_in_another_place_bring_other_data() {
+fn no_metadata_in_another_place_brings_other_data() {
     for superpage_sectors in [8, 32] {
         let options = Options { superpage_sectors, ..options() };
         let mut drive = Blocking::format(vec![0; 96 * 512 * superpage_sectors as usize], &options).unwrap();

@@ -95,11 +95,11 @@ fn clients_that_take_no_answers_keep_nobody_else_waiting() {
 /// them.
 #[test]
 fn trims_of_gigabytes_in_a_row_keep_neither_others_nor_commands_waiting() {
+    const LENGTH: u32 = 4_294_963_200;
     let drive = || Drive::new("raid5", &["drive.capacity=4GiB", "drive.over_provisioning=50%"]).unwrap();
     let serving = Serving::begin_over(move || SimulatedDrive::new(drive(), Pace::Off));
     let mut trimmer = serving.client_of(4 << 30);
     let mut other = serving.client_of(4 << 30);
-    const LENGTH: u32 = 4_294_963_200;
     trimmer.trim_all((0..32).map(|cookie| (cookie, 0, LENGTH)));
     std::thread::sleep(Duration::from_millis(100));
     let slowest = slowest(&mut other, 4096);

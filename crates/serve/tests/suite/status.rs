@@ -55,7 +55,7 @@ fn holes_of_a_drive_are_told_to_clients() {
     let serving = Serving::begin_over(move || SimulatedDrive::new(drive(), Pace::Off));
     let mut stream = asking(&serving);
     assert_eq!(status(&mut stream, (0, 16 * MIB)), [(16 * MIB, 3)]);
-    request(&mut stream, 1, (MIB, 65_536), &[0; 65_536]);
+    request(&mut stream, 1, (MIB, 65_536), &vec![0; 65_536]);
     done(&mut stream);
     assert_eq!(status(&mut stream, (0, 16 * MIB)), [(MIB, 3), (65_536, 0), (15 * MIB - 65_536, 3)]);
     assert_eq!(status(&mut stream, (MIB + 512, 4096)), [(4096, 0)]);
