@@ -3,9 +3,9 @@
 use crate::host::Host;
 use crate::measure::since;
 use crate::requests::{Drive, Power};
-use metrics::{LatencyRecorder, OpTotals};
+use metrics::{LatencyRecorder, NoWaf, OpTotals};
 use nand::Counters;
-use units::{DIE_CAUSES, DieId, Nanos, SECTOR_BYTES};
+use units::{DIE_CAUSES, DieId, HostOp, Nanos, SECTOR_BYTES};
 
 /// Sums since [`Drive::measure`], the same that [`Drive::result`] makes a result of, without a copy.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Pulse<'a> {
     pub occupied: u128,
     /// Requests under way now.
     pub outstanding: u32,
+    /// Why there is no write amplification, where there is none.
+    pub no_waf: Option<NoWaf>,
     /// It is recorded what requests wait for.
     pub has_causes: bool,
 }
@@ -73,6 +75,7 @@ impl Drive {
             busy: measuring.busy,
             occupied: measuring.occupied,
             outstanding: if let Power::On(host) = &self.power { host.outstanding() } else { 0 },
+            no_waf: self.plan.no_waf(measuring.sheet.totals[HostOp::Write.index()].pages),
             has_causes: metrics::records_causes(&self.plan.config.resolved),
         })
     }

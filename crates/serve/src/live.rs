@@ -38,7 +38,7 @@ pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Opt
         "flash": flash(&pulse),
         "page_bytes": pulse.page_bytes,
         "waf": stats::amplification(&pulse),
-        "waf_pages": (write.pages > 0).then(|| programs as f64 / write.pages as f64),
+        "waf_pages": pulse.no_waf.is_none().then(|| programs as f64 / write.pages as f64),
         "blocks": standing(&blocks),
         "smart": stats::smart(drive),
         "smart_log": logs::smart_log(drive, &pulse, &blocks, refuses),

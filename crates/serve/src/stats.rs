@@ -51,11 +51,11 @@ pub(crate) fn smart(drive: &Drive) -> Value {
     })
 }
 
-/// Bytes programmed for a byte that clients wrote.
+/// Bytes programmed for a byte that clients wrote; nothing where clients wrote too little to tell.
 pub(crate) fn amplification(pulse: &Pulse<'_>) -> Option<f64> {
     let programmed = pulse.flash[1].iter().sum::<u64>() * pulse.page_bytes;
     let written = pulse.requests[HostOp::Write.index()].bytes;
-    (written > 0).then(|| programmed as f64 / written as f64)
+    pulse.no_waf.is_none().then(|| programmed as f64 / written as f64)
 }
 
 fn table(rows: Vec<(&'static str, u64)>) -> Value {

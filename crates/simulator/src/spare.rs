@@ -2,8 +2,10 @@
 
 use crate::DrivePlan;
 use crate::build::{mapping_of, reserve_blocks};
+use crate::config::{PRECONDITION, Precondition};
 use crate::in_use;
 use ftl::mapping::Layout;
+use metrics::NoWaf;
 
 /// Spare flash of a drive.
 ///
@@ -129,6 +131,23 @@ fn in_blocks(blocks: f64) -> String {
 }
 
 impl DrivePlan {
+    /// Why a drive has no write amplification once the host has written so many pages. Where that is less than spare
+    /// flash holds, the drive cleaned up the state it began in, and eight written pages had one of 785. A drive that
+    /// began erased has nothing to clean up.
+    pub fn no_waf(&self, written_pages: u64) -> Option<NoWaf> {
+        let began = PRECONDITION.read(&self.config.values);
+        let was_in_use = !matches!(began, Precondition::None | Precondition::Auto);
+        match written_pages {
+            0 => Some(NoWaf::NoWrites),
+            _ => (was_in_use && written_pages < self.spare_pages()).then_some(NoWaf::TooFewWrites),
+        }
+    }
+
+    /// Pages of flash that hold no user data.
+    pub(crate) fn spare_pages(&self) -> u64 {
+        u64::from(self.geometry.pages().saturating_sub(self.user_pages))
+    }
+
     /// Spare flash, and how much of it is effective.
     pub fn spare(&self) -> Spare {
         let values = &self.config.values;

@@ -14,13 +14,12 @@ use std::io::IsTerminal as _;
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let again = arguments.again.as_deref().map(provenance::again).transpose()?;
-    let (config, workload, provenance) = match &again {
-        Some(again) => (again.config.clone(), again.workload.as_str(), again.provenance.clone()),
-        None => {
-            let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
-            let stack = names.stack()?;
-            (settings::load(stack, shared)?, names.workload, provenance::of(stack, names.workload)?)
-        }
+    let (config, workload, provenance) = if let Some(again) = &again {
+        (again.config.clone(), again.workload.as_str(), again.provenance.clone())
+    } else {
+        let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
+        let stack = names.stack()?;
+        (settings::load(stack, shared)?, names.workload, provenance::of(stack, names.workload)?)
     };
     let name = config.name.clone();
     let prepared = Prepared::new(config, workload)?;

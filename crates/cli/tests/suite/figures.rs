@@ -89,7 +89,9 @@ fn reads_of_unwritten_pages_are_in_no_percentile_of_reads() {
         ["--snapshots", folder.path().to_str().unwrap(), "--workload", "mixed", "--set", "drive.precondition=fill"];
     let both = [json(&kept), json(&kept)];
     assert!(both.iter().all(|result| result["host"]["unwritten_read"]["requests"] == 0));
-    let part = [&kept[..], &["--set", "drive.fill=50%"]].concat();
+    let part =
+        [&kept[..], &["--set", "drive.fill=50%", "--set", "workload.footprint=100%", "--set", "measure.warm_up=0"]]
+            .concat();
     let both = [json(&part), json(&part)];
     assert!(number(&both[0], "/host/unwritten_read/requests") > 0.0);
     assert_eq!(both[0]["host"], both[1]["host"], "a state that was kept knows what it holds");

@@ -228,7 +228,10 @@ fn a_folder_gets_the_run_the_life_and_its_page() {
     ] {
         assert!(page.contains(part), "`{part}` is missing");
     }
-    assert!(!page.contains("http") && !page.contains("NaN"), "the page needs nothing from elsewhere");
+    assert!(
+        !page.replace("http-equiv", "").contains("http") && !page.contains("NaN"),
+        "the page needs nothing from elsewhere"
+    );
 }
 
 #[test]

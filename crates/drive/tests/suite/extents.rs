@@ -164,6 +164,23 @@ fn a_drive_in_use_stands_the_loss_of_a_die() {
     }
 }
 
+/// Programs that clean up after preconditioning, for eight pages of a client, are no write amplification.
+#[test]
+fn eight_pages_written_to_a_drive_in_use_have_no_write_amplification() {
+    let after = |more: &[&str], pages: u64| {
+        let mut drive = drive(more);
+        drive.measure();
+        let all = drive.bytes() / 4096;
+        (0..pages).for_each(|page| drive.write(page * 7919 % all * 4096, &[1; 4096]).unwrap());
+        drive.pulse().unwrap().no_waf
+    };
+    let in_use = ["drive.precondition=overwrite"];
+    assert_eq!(after(&in_use, 0), Some(drive::NoWaf::NoWrites));
+    assert_eq!(after(&in_use, 8), Some(drive::NoWaf::TooFewWrites));
+    assert_eq!(after(&in_use, 20_000), None);
+    assert_eq!(after(&[], 8), None, "an erased drive has nothing to clean up");
+}
+
 /// What was in use before anything was written is so when the file is opened again.
 #[test]
 fn a_drive_in_use_can_be_kept_in_a_file() {

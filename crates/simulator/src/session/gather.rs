@@ -116,25 +116,9 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     if let Some(report) = remap {
         add_remap(plan, &report, &mut result);
     }
-    result.no_waf = no_waf(plan, &result);
+    result.no_waf = plan.no_waf(result.host[HostOp::Write.index()].pages);
     result.hash = hash(flash.hash(), sheet.hash, &result);
     result
-}
-
-/// Why a run has no write amplification. Where the host wrote less than spare flash holds, the drive cleaned up what
-/// the preconditioning left, and eight written pages had one of 785.
-fn no_waf(plan: &DrivePlan, result: &RunResult) -> Option<NoWaf> {
-    let written = result.host[HostOp::Write.index()].pages;
-    let was_in_use = PRECONDITION.read(&plan.config.values) != Precondition::None;
-    match written {
-        0 => Some(NoWaf::NoWrites),
-        _ => (was_in_use && written < spare_pages(plan)).then_some(NoWaf::TooFewWrites),
-    }
-}
-
-/// Pages of flash that hold no user data.
-fn spare_pages(plan: &DrivePlan) -> u64 {
-    u64::from(plan.geometry.pages().saturating_sub(plan.user_pages))
 }
 
 fn add_layer(result: &mut RunResult, report: LayerReport) {
@@ -314,7 +298,7 @@ fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
              cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
              workload.repeat for a trace (with workload.repeat_order = shuffle, if the trace writes each place once).",
             result.host[HostOp::Write.index()].pages,
-            spare_pages(plan)
+            plan.spare_pages()
         )
     })
 }

@@ -50,7 +50,7 @@ use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::remapped::Remapped;
-use crate::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
+use crate::run::{self, Ended, HostMeasurements, Loop, Observer, RunError, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
@@ -439,6 +439,33 @@ impl Session<'_> {
         if ended == Ended::Stopped { Err(SessionError::Interrupted) } else { Ok(ended) }
     }
 
+    /// Runs the workload, and takes down what is wanted beside its result.
+    fn run_workload<D: Measurable>(
+        &self,
+        device: &mut D,
+        workload: &mut dyn Workload,
+        run_plan: RunPlan,
+        watcher: &mut dyn Watcher,
+        Beside { wear, timeline, mut written }: Beside<'_>,
+    ) -> Result<(Ended, HostMeasurements), RunError> {
+        let begun = device.now();
+        let recorded = timeline.as_ref().map(|(plan, _)| plan.from(begun));
+        if let Some(plan) = recorded {
+            device.drive_mut().flash_mut().record(plan);
+        }
+        let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
+        let probe =
+            Probe { chips: self.plan.lockstep.chips(), wear, gauges: gauges.as_mut(), written: written.as_mut() };
+        let outcome = run::run_probed(device, workload, run_plan, &mut Relay(watcher), probe);
+        if let Some((_, taken)) = timeline {
+            let recorder = device.drive_mut().flash_mut().take_recording();
+            let rows = gauges.map(|gauges| gauges.rows).unwrap_or_default();
+            let window = recorded.and_then(|plan| plan.window);
+            *taken = recorder.map(|recorder| Timeline::new(self.plan, (begun, window), recorder, rows));
+        }
+        outcome
+    }
+
     fn measure<D: Measurable>(
         &self,
         mut device: D,
@@ -457,30 +484,13 @@ impl Session<'_> {
             wear.begin(device.drive().flash().state());
         }
         let held_before = held::share(self.plan, &device);
-        let begun = device.now();
-        let recorded = timeline.as_ref().map(|(plan, _)| plan.from(begun));
-        if let Some(plan) = recorded {
-            device.drive_mut().flash_mut().record(plan);
-        }
-        let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
-        let probe = Probe {
-            chips: self.plan.lockstep.chips(),
-            wear: wear.as_deref_mut(),
-            gauges: gauges.as_mut(),
-            written: written.as_mut(),
-        };
+        let beside = Beside { wear: wear.as_deref_mut(), timeline, written };
         let started = watcher.seconds();
         let outcome = match warmed_up {
-            Ended::Complete => run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe),
-            early => Ok((early, HostMeasurements::new(device.sectors(), begun))),
+            Ended::Complete => self.run_workload(&mut device, &mut *workload, run_plan, watcher, beside),
+            early => Ok((early, HostMeasurements::new(device.sectors(), device.now()))),
         };
         let wall_s = watcher.seconds() - started;
-        if let Some((_, taken)) = timeline {
-            let recorder = device.drive_mut().flash_mut().take_recording();
-            let rows = gauges.map(|gauges| gauges.rows).unwrap_or_default();
-            let window = recorded.and_then(|plan| plan.window);
-            *taken = recorder.map(|recorder| Timeline::new(self.plan, (begun, window), recorder, rows));
-        }
         let drive = device.drive();
         if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
