@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The form of results that the program writes and the page reads.
+const FORM: &str = "nandarium.result/2";
+
 fn main() {
     for file in ["template.html", "report.css", "report.js"] {
         let path = Path::new("../../web/dist").join(file);
@@ -10,6 +13,11 @@ fn main() {
             println!(
                 "cargo::error=web/dist/{file} is missing: the report page is built before the program. \
                  Run `make build` (or `npm ci && npm run build` in web/), then build again."
+            );
+        } else if file == "report.js" && std::fs::read_to_string(&path).is_ok_and(|script| !script.contains(FORM)) {
+            println!(
+                "cargo::error=web/dist/{file} reads results of another form than {FORM}: it was built from an older \
+                 state. Run `make build` (or `npm run build` in web/), then build again."
             );
         }
     }

@@ -1,5 +1,8 @@
 import type { AddressMap, Closeup, Closeups, Latency, Num, Operation, Result } from "./types";
 
+/** The form of results that the pages read. The program is not built with pages of another form. */
+export const FORM = "nandarium.result/2";
+
 /** Numbers in which one below zero stands for so many zeros. */
 export type Counts = readonly number[];
 

@@ -1,4 +1,4 @@
-import { decoded, type RawResult } from "./decode";
+import { decoded, FORM, type RawResult } from "./decode";
 import { append, h, type Child } from "./dom";
 import { tabs } from "./parts/tabs";
 import { amplification } from "./sections/amplification";
@@ -75,6 +75,10 @@ interface Data {
 }
 
 function page({ results, notes = [] }: Data): Child[] {
+  const foreign = results.find((result) => result.schema !== FORM);
+  if (foreign) {
+    return [brand("report"), h("p", { class: "empty" }, `This page reads results of the form ${FORM}, and this one is ${foreign.schema}. Render it again with "nandarium report".`)];
+  }
   const runs = results.map(decoded).map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
   const [only] = runs;
   if (!only) return [brand("report"), h("p", { class: "empty" }, "This report holds no result.")];

@@ -28,6 +28,9 @@ impl<'a> Names<'a> {
         let mut named = Self { stacks: Vec::new(), workload: workload.unwrap_or(WORKLOAD) };
         let mut first = workload;
         for name in bare {
+            if name.contains('=') && !name.contains('+') && !std::path::Path::new(name).exists() {
+                return Err(Failure::usage(format!("`{name}` is a setting: write --set {name}")));
+            }
             if is_stack(name) || workload.is_some() && !is_generator(name) {
                 named.stacks.push(name);
             } else if !(is_generator(name) || is_trace(name)) {
@@ -118,6 +121,7 @@ mod tests {
     fn a_name_that_is_nothing_and_a_second_workload_are_refused() {
         let problem = sorted(&["zpif"], None).unwrap_err();
         assert!(problem.contains("`zpif` is no stack") && problem.contains("did you mean `zipf`"), "{problem}");
+        assert!(sorted(&["drive.capacity=1GiB"], None).unwrap_err().contains("write --set drive.capacity=1GiB"));
         assert!(sorted(&["zipf", "oltp"], None).unwrap_err().contains("`zipf` and `oltp` are two workloads"));
         assert!(sorted(&["zipf"], Some("oltp")).unwrap_err().contains("two workloads"));
         let both = ["page".to_owned(), "dftl".to_owned()];

@@ -75,6 +75,13 @@ fn once(settings: &[Setting]) -> Result<(), Failure> {
 pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
     let mut settings = given(set)?;
     once(&settings)?;
+    let of_runs = |set: &&Setting| ["workload.", "measure."].iter().any(|group| set.key.starts_with(group));
+    if let Some(set) = settings.iter().find(of_runs) {
+        return Err(Failure::usage(format!(
+            "--set {}={}: a drive with bytes has its requests from clients, and no workload of its own; leave it out",
+            set.key, set.value
+        )));
+    }
     if settings.iter().all(|set| set.key != "drive.precondition") {
         settings.push(Setting { of_stack: true, ..Setting::new("drive.precondition", "none", "a drive with bytes") });
     }

@@ -34,6 +34,9 @@ pub struct DrivePlan {
     pub geometry: Geometry,
     /// Logical pages the user sees.
     pub user_pages: u32,
+    /// Share of them, from the first on, that the workload may write: what `workload.footprint` says, until a workload
+    /// is known.
+    pub(crate) touched: f64,
     /// Stripes over the chips, if there are any.
     pub stripes: Option<StripePlan>,
     /// Zones over the banks, if there are any.
@@ -141,6 +144,7 @@ impl DrivePlan {
             },
             geometry,
             user_pages: user_pages as u32,
+            touched: crate::in_use::touched(&config.values),
             config,
         };
         plan.check_faults()?;

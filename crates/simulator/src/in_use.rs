@@ -107,22 +107,23 @@ impl InUse {
     }
 }
 
-/// Share of the drive that is written before or during a run with this configuration, as far as that is known: 1 where
-/// the addresses in use are spread.
-pub(crate) fn share(config: &Config) -> f64 {
-    let values = &config.values;
-    let InUse { share, layout } = InUse::of(values);
-    // A trace has no footprint: only one that was given counts.
-    let footprint = values.real(FOOTPRINT);
-    let is_said = footprint < 1.0 || config.given.contains(FOOTPRINT);
-    match layout {
-        Layout::Stretches => 1.0,
-        Layout::Prefix if is_said => share.max(footprint),
-        Layout::Prefix => share,
-    }
+/// Share of a drive, from its first address on, that a generator with this configuration may write.
+pub(crate) fn touched(values: &Values) -> f64 {
+    // One that is not said is no limit beside drive.fill, which a drive that is served may have without it.
+    if values.real(FOOTPRINT) < 1.0 { values.real(FOOTPRINT) } else { 0.0 }
 }
 
 impl DrivePlan {
+    /// Share of the drive that is written before or during a run: 1 where the addresses in use are spread, also by a
+    /// driver of the host.
+    pub(crate) fn share_in_use(&self) -> f64 {
+        let InUse { share, layout } = InUse::of(&self.config.values);
+        match layout {
+            Layout::Prefix if self.remap.is_none() => share.max(self.touched),
+            _ => 1.0,
+        }
+    }
+
     /// Whether the flash of addresses without data is spare space for all others. What one segment of a zone does not
     /// use is no room for another one, and a logical block of a log-block mapping has its block for itself.
     pub(crate) fn shares_unused_flash(&self) -> bool {
@@ -139,8 +140,8 @@ pub(crate) fn check(config: &Config, pages: u64) -> Result<(), String> {
     let share_text = &config.resolved[FILL];
     match layout {
         Layout::Prefix if share <= 0.0 => Err(format!(
-            "{FILL} is {share_text}, which leaves no address in use; raise it, or set drive.precondition to \"none\" \
-             for an erased drive"
+            "{FILL} is {share_text} (workload.footprint sets it as well), which leaves no address in use; raise it, or \
+             set drive.precondition to \"none\" for an erased drive"
         )),
         Layout::Stretches if share < 1.0 && (pages / Fill::PAGES) as f64 * share < 1.0 => Err(format!(
             "{FILL} is {share_text}, which leaves not one stretch of {} pages of this drive; raise it",

@@ -3,7 +3,6 @@
 use crate::DrivePlan;
 use crate::build::{mapping_of, reserve_blocks};
 use crate::config::{PRECONDITION, Precondition};
-use crate::in_use;
 use ftl::mapping::Layout;
 use metrics::NoWaf;
 
@@ -95,9 +94,14 @@ impl Spare {
         };
         format!(
             "{} spare blocks {reserved} in reserve (open, kept erased, or for the map{failures}), which {unused}leaves \
-             {:.1} % of the data to clean with",
+             {} to clean with",
             in_blocks(self.blocks),
-            effective * 100.0
+            // Many times the data says no more than that there is plenty.
+            if effective > 1.0 {
+                "more than the data".to_owned()
+            } else {
+                format!("{:.1} % of the data", effective * 100.0)
+            }
         )
     }
 
@@ -127,7 +131,8 @@ impl Spare {
 
 /// A number of blocks, with a decimal only where data ends within a block.
 fn in_blocks(blocks: f64) -> String {
-    if blocks.fract() == 0.0 { format!("{blocks}") } else { format!("{blocks:.1}") }
+    let tenths = (blocks * 10.0).round();
+    if tenths % 10.0 == 0.0 { format!("{}", tenths / 10.0) } else { format!("{:.1}", tenths / 10.0) }
 }
 
 impl DrivePlan {
@@ -173,7 +178,7 @@ impl DrivePlan {
         let lanes = planes * segments;
         let for_failures = if has_own_map { 0 } else { lanes * u64::from(self.kept_for_failures(lanes, mapped, good)) };
         let in_reserve = lanes * u64::from(reserve + erased) + for_failures;
-        let unused = if self.shares_unused_flash() { data * (1.0 - in_use::share(&self.config)) } else { 0.0 };
+        let unused = if self.shares_unused_flash() { data * (1.0 - self.share_in_use()) } else { 0.0 };
         let effective = ((blocks + unused - in_reserve as f64) / (data - unused)).max(0.0);
         Spare {
             blocks,

@@ -13,7 +13,8 @@ type Better = "higher" | "lower";
 export interface Row {
   label: string;
   format: Format;
-  better: Better;
+  /** null: a difference is no merit, as of erases of blocks that may have other sizes. */
+  better: Better | null;
   path: string[];
   /** How the value is shown, where its format is not all. */
   cell?: (run: Run) => HTMLElement;
@@ -42,9 +43,9 @@ const ROWS: readonly Row[] = [
   ),
   { label: "WAF", format: factor, better: "lower", path: ["waf", "total"], cell: wafCell, repeated: "waf" },
   { label: "WAF by pages", format: factor, better: "lower", path: ["waf_pages", "total"] },
-  { label: "Flash programs", format: count, better: "lower", path: ["flash", "programs", "total"] },
+  { label: "Flash programs", format: count, better: null, path: ["flash", "programs", "total"] },
   { label: "Erased", format: size, better: "lower", path: ["erased_bytes"], repeated: "erased_bytes" },
-  { label: "Most-erased block", format: count, better: "lower", path: ["wear", "max"] },
+  { label: "Most-erased block", format: count, better: null, path: ["wear", "max"] },
 ];
 
 /** Write amplification, or why there is none. */
@@ -121,7 +122,7 @@ export function ratio(first: Run, run: Run, row: Row, isMute = false): HTMLEleme
   if (value === null) return null;
   const against: Num = base ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
-  if (isMute) return h("span", { class: "ratio" }, `\u00d7${factor(against)}`);
+  if (isMute || row.better === null) return h("span", { class: "ratio" }, `\u00d7${factor(against)}`);
   const change = isEven(row.path, against) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
   const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
   return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);

@@ -96,7 +96,9 @@ pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
             return format!(
                 "`{}` and `{}` are alike: every key has the same value, so all ratios are 1. Change a key of one of \
                  them, for example {}+ftl.gc.victim=fifo.",
-                first.stack, other.stack, other.stack
+                first.stack,
+                other.stack,
+                other.stack.split('+').next().unwrap_or_default()
             );
         }
         let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;

@@ -48,8 +48,8 @@ pub enum ConfigError {
     },
     /// No built-in stack and no file of that name.
     #[error(
-        "`{name}` is neither a built-in stack nor a readable file ({io}){hint}; `nandarium list stacks` names the \
-         built-in ones"
+        "`{name}` is neither a built-in stack, a drive nor a readable file ({io}){hint}; `nandarium list stacks` and \
+         `nandarium list drives` name the built-in ones"
     )]
     NoStack {
         /// Name given.

@@ -29,10 +29,14 @@ pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
     let mut parts = stack.split(PLUS);
     let base = parts.next().unwrap_or_default();
     let pair = |part: &str| part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
-    let settings: Option<Vec<_>> = parts.map(pair).collect();
-    settings
-        .map(|settings| (base, settings))
-        .ok_or_else(|| format!("write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
+    let settings: Option<Pairs> = parts.map(pair).collect();
+    let settings =
+        settings.ok_or_else(|| format!("write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))?;
+    let mut keys = BTreeSet::new();
+    match settings.iter().find(|(key, _)| !keys.insert(key)) {
+        Some((key, _)) => Err(format!("{key} is given twice; leave one out")),
+        None => Ok((base, settings)),
+    }
 }
 
 /// A configuration in which every key has a checked value.

@@ -56,6 +56,11 @@ impl GivenRequests {
         Ok(())
     }
 
+    /// Where the last of them ends.
+    pub(super) fn end_sector(&self) -> u64 {
+        self.requests.iter().map(Request::end_sector).max().unwrap_or(0)
+    }
+
     /// Whether any of them writes.
     pub(super) fn write(&self) -> bool {
         self.requests.iter().any(|request| request.op == HostOp::Write)

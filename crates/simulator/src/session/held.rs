@@ -32,5 +32,6 @@ pub(super) fn note(plan: &DrivePlan, before: Option<f64>, after: Option<f64>) ->
     } else {
         "The rest is no spare space for other addresses here "
     };
-    Some(format!("Only {first} of the drive holds data{when}. {spare}(drive.fill, workload.footprint)."))
+    let only = if before < ALL_HELD { "Only " } else { "The drive is full at first: " };
+    Some(format!("{only}{first} of the drive holds data{when}. {spare}(drive.fill, workload.footprint)."))
 }

@@ -193,6 +193,16 @@ impl WorkloadSource {
         self.closed
     }
 
+    /// Share of the drive, from its first address on, that it may write; 1 where nobody knows before it has run.
+    pub(super) fn touched_share(&self, plan: &DrivePlan) -> f64 {
+        let bytes = match &self.kind {
+            Kind::Generator(_) => return plan.config.values.real(FOOTPRINT),
+            Kind::Trace(_) | Kind::Sample(_) => self.survey.as_ref().map(Survey::span_bytes),
+            Kind::Given(requests) => Some(requests.end_sector() * SECTOR_BYTES),
+        };
+        bytes.map_or(1.0, |bytes| (bytes as f64 / (plan.host_sectors() * SECTOR_BYTES) as f64).min(1.0))
+    }
+
     /// Whether it is made up, and not recorded.
     pub(super) fn is_generated(&self) -> bool {
         matches!(self.kind, Kind::Generator(_))

@@ -89,6 +89,7 @@ fn finish(
             the workload until write amplification stands still."
         ));
     }
+    plan.touched = source.touched_share(&plan);
     let spare = plan.spare();
     let is_generated = source.is_generated();
     chosen.extend(plan.scale.note(plan.host_sectors() * SECTOR_BYTES, spare.effective_share, !is_generated));

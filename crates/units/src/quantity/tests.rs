@@ -90,7 +90,10 @@ fn a_share_without_its_sign_is_offered_with_it() {
 #[test]
 fn an_error_lists_the_units() {
     assert!(
-        parse_size("1 parsec").unwrap_err().to_string().ends_with("(units: B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB, PB)")
+        parse_size("1 parsec")
+            .unwrap_err()
+            .to_string()
+            .ends_with("(units: B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB, PB)")
     );
     assert!(parse_duration("1 parsec").unwrap_err().to_string().contains("units: ns, us"));
     for kind in [&SIZE, &DURATION, &RATE] {
