@@ -144,7 +144,7 @@ impl DrivePlan {
             },
             geometry,
             user_pages: user_pages as u32,
-            touched: crate::in_use::touched(&config.values),
+            touched: crate::in_use::touched(&config),
             config,
         };
         plan.check_faults()?;

@@ -108,9 +108,10 @@ impl InUse {
 }
 
 /// Share of a drive, from its first address on, that a generator with this configuration may write.
-pub(crate) fn touched(values: &Values) -> f64 {
-    // One that is not said is no limit beside drive.fill, which a drive that is served may have without it.
-    if values.real(FOOTPRINT) < 1.0 { values.real(FOOTPRINT) } else { 0.0 }
+pub(crate) fn touched(config: &Config) -> f64 {
+    // One that is not said says nothing beside drive.fill, which a drive that is served has without it.
+    let footprint = config.values.real(FOOTPRINT);
+    if footprint < 1.0 || config.given.contains(FOOTPRINT) { footprint } else { 0.0 }
 }
 
 impl DrivePlan {

@@ -88,6 +88,21 @@ fn a_trace_that_writes_each_place_once_is_no_life_when_it_is_repeated_in_the_sam
     assert!(!is_told(&single));
 }
 
+/// A journal of 61 pages took half of the bytes, and hid that all other pages were written once: a life twice too long,
+/// and no word of it.
+#[test]
+fn a_small_ring_does_not_hide_pages_that_are_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = (0_u64..).map(|at| PAGES - 61 + at % 61);
+    let pages = once(1).into_iter().filter(|page| *page < PAGES - 61).take(98_304).zip(beside);
+    let journal = trace(folder.path(), "journal.csv", pages.flat_map(|(page, ring)| [page, ring]));
+    let same = run(&journal, &[REPEAT]);
+    let shuffled = run(&journal, &[REPEAT, SHUFFLE]);
+    assert!(is_told(&same) && waf(&shuffled) > 1.3 * waf(&same), "{} and {}", waf(&same), waf(&shuffled));
+    let refused = prepared(&journal, &[REPEAT]).run_wear(None, &mut ());
+    assert!(matches!(refused, Err(SessionError::InOneOrder { .. })), "{refused:?}");
+}
+
 /// The rounds of a steady state repeat a short trace by themselves.
 #[test]
 fn rounds_that_reach_a_steady_state_give_each_pass_a_new_order() {
@@ -113,7 +128,7 @@ fn a_trace_that_overwrites_itself_or_writes_in_sequence_may_be_repeated_as_it_is
     // In sequence it stays.
     assert_eq!(run(&sequence, &[REPEAT]).hash, run(&sequence, &[REPEAT, SHUFFLE]).hash);
     // In between there is a note, and no refusal.
-    let part = once(1).into_iter().take(10_000).chain(once(1).into_iter().take(4_000));
+    let part = once(1).into_iter().take(10_000).chain(once(1).into_iter().take(7_000));
     let part = trace(folder.path(), "part.csv", part);
     let (result, _) = prepared(&part, &[REPEAT]).run_wear(None, &mut ()).unwrap();
     assert!(is_told(&result), "{:?}", result.notes);

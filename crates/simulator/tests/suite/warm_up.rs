@@ -167,10 +167,10 @@ fn where_nothing_is_in_step_or_the_load_would_use_something_up_there_is_no_warm_
 #[test]
 fn a_warm_up_takes_at_most_as_long_as_the_run_or_some_moments() {
     let blocks =
-        ["flash.pages_per_block=2048", "drive.capacity=1GiB", "flash.channels=8", "drive.over_provisioning=100%"];
+        ["flash.pages_per_block=1024", "drive.capacity=1GiB", "flash.channels=8", "drive.over_provisioning=100%"];
     let result = run("page", "uniform-write", &[&blocks[..], &["workload.request_size=4KiB"]].concat());
-    // 16 planes of 4.5 blocks are 147,456 pages.
-    assert_eq!(chosen(&result), "147456");
+    // 16 planes of 9.5 blocks are 155,648 pages.
+    assert_eq!(chosen(&result), "155648");
     let result =
         run("page", "uniform-write", &[&blocks[..], &["flash.dies_per_channel=4", "drive.capacity=2GiB"]].concat());
     assert_eq!(chosen(&result), "262144");

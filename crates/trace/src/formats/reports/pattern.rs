@@ -48,8 +48,8 @@ impl Streams {
 pub struct WritePattern {
     /// Bytes written.
     pub bytes: u64,
-    /// Share of the written bytes that go where the trace wrote before, by pages of 4 KiB.
-    pub rewritten: f64,
+    /// Share of the written bytes that go to pages of 4 KiB that the trace writes once.
+    pub once: f64,
     /// Mean bytes of writes that follow each other without a gap.
     pub run_bytes: f64,
 }
@@ -77,7 +77,7 @@ impl WriteSurvey {
     /// How they lie; `None` where nothing was written, or more than there is room to note.
     pub fn pattern(&self) -> Option<WritePattern> {
         let (bytes, run_bytes) = (self.bytes, self.bytes as f64 / self.runs.max(1) as f64);
-        self.rewrites.share().map(|rewritten| WritePattern { bytes, rewritten, run_bytes })
+        self.rewrites.once().map(|once| WritePattern { bytes, once, run_bytes })
     }
 }
 
@@ -97,9 +97,11 @@ mod tests {
     fn streams_side_by_side_are_runs_and_scattered_writes_are_not() {
         assert_eq!(pattern([]), None);
         let both = (0..64).flat_map(|at| [at, 1000 + at]);
-        assert_eq!(pattern(both), Some(WritePattern { bytes: 128 * 4096, rewritten: 0.0, run_bytes: 64.0 * 4096.0 }));
+        assert_eq!(pattern(both), Some(WritePattern { bytes: 128 * 4096, once: 1.0, run_bytes: 64.0 * 4096.0 }));
         let scattered = (0..64).map(|at| at * 37 % 64 * 2);
-        assert_eq!(pattern(scattered), Some(WritePattern { bytes: 64 * 4096, rewritten: 0.0, run_bytes: 4096.0 }));
-        assert_eq!(pattern([3, 9, 3, 9]).map(|pattern| pattern.rewritten), Some(0.5));
+        assert_eq!(pattern(scattered), Some(WritePattern { bytes: 64 * 4096, once: 1.0, run_bytes: 4096.0 }));
+        assert_eq!(pattern([3, 9, 3, 9]).map(|pattern| pattern.once), Some(0.0));
+        // A ring beside pages that are written once does not hide them.
+        assert_eq!(pattern([100, 1, 101, 1, 102, 1, 103, 1]).map(|pattern| pattern.once), Some(0.5));
     }
 }

@@ -12,14 +12,14 @@ const PAGE_BYTES: u64 = 4096;
 const CHUNK_PAGES: u64 = 256;
 const WORD_PAGES: u64 = u64::BITS as u64;
 const WORDS: usize = (CHUNK_PAGES / WORD_PAGES) as usize;
-/// Most chunks: 1 TiB written, and about 80 MB of memory.
+/// Most chunks: 1 TiB written, and about 110 MB of memory.
 const CHUNKS_MAX: usize = 1 << 20;
 
 /// The pages written so far, exactly.
 #[derive(Default)]
 pub struct Rewrites {
-    /// Device and chunk to its written pages.
-    chunks: BTreeMap<(u32, u64), [u64; WORDS]>,
+    /// Device and chunk to its written pages, and those of them that were written again.
+    chunks: BTreeMap<(u32, u64), [[u64; WORDS]; 2]>,
     written_bytes: u64,
     rewritten_bytes: u64,
     /// More is written than there is room to note.
@@ -47,7 +47,7 @@ impl Rewrites {
 
     /// Notes the pages from `first` to before `end`, all of one chunk.
     fn chunk(&mut self, record: &TraceRecord, first: u64, end: u64) {
-        let words = self.chunks.entry((record.device, first / CHUNK_PAGES)).or_default();
+        let [words, twice] = self.chunks.entry((record.device, first / CHUNK_PAGES)).or_default();
         let mut page = first;
         while page < end {
             let within = page % CHUNK_PAGES;
@@ -56,6 +56,7 @@ impl Rewrites {
             let mask = (u64::MAX >> (WORD_PAGES - pages)) << bit;
             let mut again = words[word] & mask;
             words[word] |= mask;
+            twice[word] |= again;
             while again != 0 {
                 let start = (page - bit + u64::from(again.trailing_zeros())) * PAGE_BYTES;
                 let run = u64::from((again >> again.trailing_zeros()).trailing_ones());
@@ -81,6 +82,15 @@ impl Rewrites {
     pub fn share(&self) -> Option<f64> {
         let known = self.written_bytes > 0 && !self.beyond;
         known.then(|| self.rewritten_bytes as f64 / self.written_bytes as f64)
+    }
+
+    /// Share of the written bytes that go to pages written once, which count whole; `None` as for [`Rewrites::share`].
+    pub fn once(&self) -> Option<f64> {
+        let lone = |[words, twice]: &[[u64; WORDS]; 2]| -> u64 {
+            words.iter().zip(twice).map(|(word, again)| u64::from((word & !again).count_ones())).sum()
+        };
+        let bytes = |pages: u64| (pages * PAGE_BYTES) as f64;
+        self.share().map(|_| (bytes(self.chunks.values().map(lone).sum()) / self.written_bytes as f64).min(1.0))
     }
 }
 
