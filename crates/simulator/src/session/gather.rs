@@ -294,8 +294,8 @@ fn without_time(plan: &DrivePlan) -> Option<String> {
 fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     (result.no_waf == Some(NoWaf::TooFewWrites)).then(|| {
         format!(
-            "No write amplification is told: the host wrote {} pages in all, and the spare flash holds {}, so collection \
-             cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
+            "No write amplification is told: the host wrote {} pages in all, and the spare flash holds {}, so \
+             collection cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
              workload.repeat for a trace (with workload.repeat_order = shuffle, if the trace writes each place once).",
             result.host[HostOp::Write.index()].pages,
             plan.spare_pages()
