@@ -55,6 +55,7 @@ impl Head {
             fast_zero: has(command_flag::FAST_ZERO),
             unfragmented: has(command_flag::DF),
             one_extent: has(command_flag::REQ_ONE),
+            is_part: false,
         })
     }
 

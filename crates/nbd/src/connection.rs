@@ -5,6 +5,7 @@ use crate::check::{Head, REQUEST_HEAD};
 use crate::end::End;
 use crate::export::{Export, MOST_NAME};
 use crate::options::{self, After, MOST_OPTION, OPTION_HEAD, Terms};
+use crate::parts::Parts;
 use crate::request::{Command, ErrorNumber, Request};
 use crate::wire::{Fields, OPTION_MAGIC, command, option};
 
@@ -22,10 +23,10 @@ pub struct Connection {
     pub(crate) export: Export,
     pub(crate) terms: Terms,
     pub(crate) output: Output,
-    input: Input,
-    phase: Phase,
+    pub(crate) input: Input,
+    pub(crate) phase: Phase,
     /// Payload of the last long write.
-    bulk: Vec<u8>,
+    pub(crate) bulk: Vec<u8>,
     /// Where the payload of the write handed out last is.
     payload: Payload,
     /// Requests handed out and not answered yet.
@@ -38,7 +39,7 @@ pub struct Connection {
 
 /// What the next bytes are.
 #[derive(Debug)]
-enum Phase {
+pub(crate) enum Phase {
     /// The client's flags.
     Flags,
     /// An option.
@@ -47,6 +48,8 @@ enum Phase {
     Requests,
     /// The payload of a long write, as far as it has arrived.
     Bulk(Request, usize),
+    /// A long request that is handed out in parts; of a write, the payload of the next part.
+    Parts(Parts),
     /// This many bytes that nobody wants, and then an answer.
     Skip(u32, Refusal),
     /// Nothing any more.
@@ -55,7 +58,7 @@ enum Phase {
 
 /// The answer to what was skipped.
 #[derive(Clone, Copy, Debug)]
-enum Refusal {
+pub(crate) enum Refusal {
     Option { option: u32, error: u32 },
     Write { cookie: u64, error: ErrorNumber },
 }
@@ -110,6 +113,9 @@ impl Connection {
         match &self.phase {
             Phase::Ended => &mut [],
             Phase::Bulk(_, got) => &mut self.bulk[*got..],
+            // The buffer is free once the part in it is answered.
+            Phase::Parts(parts) if parts.is_write() && self.outstanding > 0 => &mut [],
+            Phase::Parts(parts) if parts.is_write() => &mut self.bulk[parts.got..],
             _ => self.input.space(),
         }
     }
@@ -124,6 +130,10 @@ impl Connection {
             Phase::Bulk(_, got) => {
                 assert!(count <= self.bulk.len() - *got, "more bytes than there was space for");
                 *got += count;
+            }
+            Phase::Parts(parts) if parts.is_write() => {
+                assert!(count <= self.bulk.len() - parts.got, "more bytes than there was space for");
+                parts.got += count;
             }
             _ => self.input.filled(count),
         }
@@ -148,6 +158,7 @@ impl Connection {
                 Phase::Requests => self.take_request(),
                 Phase::Bulk(_, got) if *got < self.bulk.len() => Step::Starved,
                 Phase::Bulk(..) => self.take_bulk(),
+                Phase::Parts(_) => self.take_part(),
                 Phase::Skip(left, refusal) => {
                     let count = (*left as usize).min(self.input.unread().len());
                     *left -= count as u32;
@@ -189,6 +200,11 @@ impl Connection {
                 into.clear();
                 into.extend_from_slice(&self.input.held()[REQUEST_HEAD..]);
             }
+            // The next part will be received there.
+            Payload::Bulk if matches!(self.phase, Phase::Parts(_)) => {
+                into.clear();
+                into.extend_from_slice(&self.bulk);
+            }
             Payload::Bulk => std::mem::swap(&mut self.bulk, into),
         }
         self.payload = Payload::None;
@@ -220,7 +236,8 @@ impl Connection {
 
     /// The socket can be closed: no more requests come, all are answered, all answers sent.
     pub fn is_closed(&self) -> bool {
-        self.end.is_some() && self.outstanding == 0 && self.output.len() == 0
+        let is_reading = matches!(&self.phase, Phase::Parts(parts) if !parts.is_write());
+        self.end.is_some() && self.outstanding == 0 && self.output.len() == 0 && !is_reading
     }
 
     /// Why no more requests come; `None` while they may.
@@ -230,7 +247,10 @@ impl Connection {
 
     /// Options are agreed on, and requests may come.
     pub fn is_serving(&self) -> bool {
-        matches!(self.phase, Phase::Requests | Phase::Bulk(..) | Phase::Skip(_, Refusal::Write { .. }))
+        matches!(
+            self.phase,
+            Phase::Requests | Phase::Bulk(..) | Phase::Parts(_) | Phase::Skip(_, Refusal::Write { .. })
+        )
     }
 
     /// Requests taken and not answered yet.
@@ -257,10 +277,15 @@ impl Connection {
 
     /// Whether the next request is complete but for a payload, and waits because it is longer than allowed.
     pub fn waits_for_memory(&self) -> bool {
+        self.waiting().is_some()
+    }
+
+    /// The request that waits because it is longer than allowed.
+    pub(crate) fn waiting(&self) -> Option<Request> {
         let is_next = matches!(self.phase, Phase::Requests) && self.end.is_none() && self.output.len() <= MOST_UNSENT;
         let head = self.input.unread().first_chunk().filter(|_| is_next).and_then(|head| Head::read(head).ok());
         let request = head.and_then(|head| head.check(&self.export, &self.terms).ok());
-        request.is_some_and(|request| self.is_too_long(&request))
+        request.filter(|request| self.is_too_long(request))
     }
 
     fn is_too_long(&self, request: &Request) -> bool {
@@ -269,7 +294,7 @@ impl Connection {
 
     /// Gives back memory that is only kept for later.
     pub fn release_memory(&mut self) {
-        if !matches!(self.phase, Phase::Bulk(..)) && self.payload != Payload::Bulk {
+        if !matches!(self.phase, Phase::Bulk(..) | Phase::Parts(_)) && self.payload != Payload::Bulk {
             self.bulk = Vec::new();
         }
         self.output.release_memory();
@@ -280,7 +305,7 @@ impl Connection {
         self.outstanding = self.outstanding.checked_sub(1).expect("the request of another connection");
     }
 
-    fn finish(&mut self, end: End) {
+    pub(crate) fn finish(&mut self, end: End) {
         self.phase = Phase::Ended;
         self.end.get_or_insert(end);
     }
@@ -413,6 +438,21 @@ impl Connection {
         self.input.consume(got);
         self.phase = Phase::Bulk(request, got);
         Step::Again
+    }
+
+    /// The next part of a long request, once the part before it is answered and sent.
+    fn take_part(&mut self) -> Step {
+        let Phase::Parts(parts) = &self.phase else { unreachable!("called while a request is handed out in parts") };
+        if self.outstanding > 0 || self.output.len() > 0 {
+            return Step::Starved;
+        }
+        if parts.is_write() {
+            if parts.got < self.bulk.len() || self.end.is_some() {
+                return Step::Starved;
+            }
+            self.payload = Payload::Bulk;
+        }
+        Step::Ready(parts.next())
     }
 
     fn take_bulk(&mut self) -> Step {

@@ -42,6 +42,9 @@ pub enum End {
     /// A write was longer than what is worth skipping.
     #[error("a write of {0} bytes")]
     LongWrite(u32),
+    /// A part of a long read failed after its first part was sent as a success; see [`crate::Connection::split`].
+    #[error("a read failed after its first bytes were sent: {0}")]
+    LateError(crate::ErrorNumber),
 }
 
 impl End {

@@ -56,7 +56,7 @@
 //! ```
 //!
 //! What a client can make a connection hold is bounded: an input buffer, one long write that is being
-//! received, and answers. While many answers wait to be sent no request is taken, so whoever limits the
+//! received, and answers. [`Connection::allow`] and [`Connection::split`] lower the bound for long requests. While many answers wait to be sent no request is taken, so whoever limits the
 //! requests that are outstanding limits all of it.
 //!
 //! Left out: the oldstyle handshake, encryption (STARTTLS is refused), extended headers, resizing, metadata
@@ -68,6 +68,7 @@ mod connection;
 mod end;
 mod export;
 mod options;
+mod parts;
 mod reply;
 mod request;
 mod wire;

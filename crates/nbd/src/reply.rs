@@ -23,14 +23,22 @@ impl Connection {
         let plain = !matches!(request.command, Command::Read | Command::BlockStatus);
         assert!(plain, "{:?} is answered with what it asks for", request.command);
         self.settle();
-        self.put_simple(request.cookie, 0, 0);
+        if request.is_part {
+            self.part_written(&request, Ok(()));
+        } else {
+            self.put_simple(request.cookie, 0, 0);
+        }
     }
 
     /// A request failed.
     pub fn failed(&mut self, request: Request, error: ErrorNumber) {
         self.settle();
         let in_chunks = matches!(request.command, Command::Read | Command::BlockStatus);
-        self.answer_error(in_chunks, request.cookie, error);
+        match request.command {
+            Command::Write if request.is_part => self.part_written(&request, Err(error)),
+            _ if request.is_part => self.part_not_read(&request, error),
+            _ => self.answer_error(in_chunks, request.cookie, error),
+        }
     }
 
     /// Answers a read. `fill` is given room for `length` bytes, with anything in it, and puts the bytes from
@@ -39,6 +47,10 @@ impl Connection {
     /// # Panics
     /// The request is no read.
     pub fn read(&mut self, request: Request, fill: impl FnOnce(&mut [u8]) -> Result<(), ErrorNumber>) {
+        if request.is_part {
+            self.settle();
+            return self.part_read(&request, fill);
+        }
         self.answer_read(&request, |connection, request| {
             fill(if connection.terms.structured {
                 connection.put_data_chunk(request.cookie, chunk::DONE, request.offset, request.length)
@@ -63,7 +75,7 @@ impl Connection {
     ) {
         let zeros = |extent: &Extent| extent.zero;
         let one_piece = request.unfragmented && runs(extents, request.length, zeros).nth(1).is_some();
-        if one_piece || !self.terms.structured {
+        if one_piece || !self.terms.structured || request.is_part {
             let (mut offset, length) = (request.offset, request.length);
             return self.read(request, |mut bytes| {
                 for (count, zero) in runs(extents, length, zeros) {
@@ -146,7 +158,7 @@ impl Connection {
     }
 
     /// A simple reply, and room for `length` bytes of data behind it.
-    fn put_simple(&mut self, cookie: u64, error: u32, length: u32) -> &mut [u8] {
+    pub(crate) fn put_simple(&mut self, cookie: u64, error: u32, length: u32) -> &mut [u8] {
         let (head, data) = self.output.room(SIMPLE_HEAD + length as usize).split_at_mut(SIMPLE_HEAD);
         head[..4].copy_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
         head[4..8].copy_from_slice(&error.to_be_bytes());
@@ -156,7 +168,23 @@ impl Connection {
 
     /// The head of a chunk, and room for `length` bytes of payload behind it.
     fn put_chunk(&mut self, cookie: u64, flags: u16, kind: u16, length: usize) -> &mut [u8] {
-        let (head, body) = self.output.room(CHUNK_HEAD + length).split_at_mut(CHUNK_HEAD);
+        self.begin_chunk(cookie, flags, kind, length, length)
+    }
+
+    /// The head of a read of `length` bytes that is answered in one piece: these bytes follow in parts.
+    pub(crate) fn put_head_of_read(&mut self, request: &Request, length: u32) {
+        if self.terms.structured {
+            let whole = 8 + length as usize;
+            let place = self.begin_chunk(request.cookie, chunk::DONE, chunk::OFFSET_DATA, whole, 8);
+            place.copy_from_slice(&request.offset.to_be_bytes());
+        } else {
+            self.put_simple(request.cookie, 0, 0);
+        }
+    }
+
+    /// The head of a chunk with `length` bytes of payload, and room for the first of them.
+    fn begin_chunk(&mut self, cookie: u64, flags: u16, kind: u16, length: usize, room: usize) -> &mut [u8] {
+        let (head, body) = self.output.room(CHUNK_HEAD + room).split_at_mut(CHUNK_HEAD);
         head[..4].copy_from_slice(&CHUNK_MAGIC.to_be_bytes());
         head[4..6].copy_from_slice(&flags.to_be_bytes());
         head[6..8].copy_from_slice(&kind.to_be_bytes());
@@ -165,7 +193,7 @@ impl Connection {
         body
     }
 
-    fn put_data_chunk(&mut self, cookie: u64, flags: u16, offset: u64, length: u32) -> &mut [u8] {
+    pub(crate) fn put_data_chunk(&mut self, cookie: u64, flags: u16, offset: u64, length: u32) -> &mut [u8] {
         let body = self.put_chunk(cookie, flags, chunk::OFFSET_DATA, 8 + length as usize);
         let (place, data) = body.split_at_mut(8);
         place.copy_from_slice(&offset.to_be_bytes());

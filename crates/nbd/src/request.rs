@@ -47,6 +47,8 @@ pub struct Request {
     pub unfragmented: bool,
     /// One extent is enough; [`crate::Connection::extents`] sees to it.
     pub one_extent: bool,
+    /// It is a part of a longer request; see [`crate::Connection::split`].
+    pub(crate) is_part: bool,
 }
 
 /// A run of bytes that are alike.

@@ -25,8 +25,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const SPIN: Duration = Duration::from_micros(50);
 /// The same of one client, where a trim counts as well.
 const MOST_OF_ONE: u64 = 32 << 20;
-/// How long clients may hold much (see [`Shares`]), if the target is not what they wait for.
-const STUCK: Duration = Duration::from_secs(5);
 /// Longest time without a look at events.
 const TURN: Duration = Duration::from_millis(20);
 /// How long clients get to take their last answers when the server ends.
@@ -62,10 +60,6 @@ struct Client {
     held: usize,
     /// What its requests under way cost.
     asked: u64,
-    /// It was given answers, and it has taken some.
-    answered: [bool; 2],
-    /// When it last sent or took something.
-    moved: Instant,
     /// Its place was given to another one since.
     serial: u64,
 }
@@ -96,8 +90,6 @@ pub struct Server<'a> {
     shares: Shares,
     /// Whose turn it is to be heard first.
     first: usize,
-    /// When the clock was last looked at.
-    now: Instant,
     payload: Vec<u8>,
     answers: Answers,
     record: Option<Record>,
@@ -149,7 +141,6 @@ impl<'a> Server<'a> {
             bytes: 0,
             shares: Shares::default(),
             first: 0,
-            now: Instant::now(),
             payload: Vec::new(),
             answers: Answers::default(),
             record,
@@ -216,9 +207,7 @@ impl<'a> Server<'a> {
                 self.on_event(event);
             }
             wait = self.serve();
-            if self.relieve() {
-                wait = Some(Duration::ZERO);
-            }
+            self.relieve();
         }
         self.hang_up();
         let recorded = self.record.as_mut().map_or(Ok(()), Record::finish);
@@ -285,11 +274,10 @@ impl<'a> Server<'a> {
             }
             self.serial += 1;
             self.shares.enter();
-            let (connection, serial, moved) = (Connection::new(&self.export), self.serial, Instant::now());
+            let (connection, serial) = (Connection::new(&self.export), self.serial);
             let (held, asked) = (0, 0);
             let [readable, writable, ends] = [true, true, false];
-            let answered = [false; 2];
-            let client = Client { stream, connection, readable, writable, ends, held, asked, answered, moved, serial };
+            let client = Client { stream, connection, readable, writable, ends, held, asked, serial };
             self.clients[place] = Some(client);
         }
     }
@@ -338,7 +326,6 @@ impl<'a> Server<'a> {
     /// Moves bytes, takes requests, gives answers, as long as there are any. When to look again.
     fn serve(&mut self) -> Option<Duration> {
         let begun = Instant::now();
-        self.now = begun;
         loop {
             let mut moved = false;
             let count = self.clients.len();
@@ -357,8 +344,7 @@ impl<'a> Server<'a> {
             if !moved {
                 return again;
             }
-            self.now = Instant::now();
-            if self.now - begun > TURN {
+            if begun.elapsed() > TURN {
                 return Some(Duration::ZERO); // those who go on must not keep out others, or a wish to stop
             }
         }
@@ -388,7 +374,6 @@ impl<'a> Server<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) if count > 0 => {
                     client.connection.filled(count);
-                    client.moved = self.now;
                     // A socket that gave less than there was room for is empty, and says when it is not; the end it has
                     // said already.
                     client.readable = count == room || client.ends;
@@ -436,8 +421,7 @@ impl<'a> Server<'a> {
         if client.connection.outstanding() >= DEPTH || client.asked >= MOST_OF_ONE || self.bytes >= MOST_BYTES {
             return None;
         }
-        let who = (place, client.serial);
-        client.connection.allow(self.shares.longest(who, client.own()));
+        client.connection.allow(self.shares.longest(client.own()));
         let next = client.connection.next_request();
         if next.is_some() || !client.connection.waits_for_memory() {
             return next;
@@ -446,9 +430,11 @@ impl<'a> Server<'a> {
         client.connection.release_memory();
         self.count_held(place);
         let client = self.clients[place].as_mut()?;
-        // Who has never taken an answer may never take one.
-        let is_invited = client.own() == 0 && client.answered[1] && self.shares.invite(who);
-        client.connection.allow(if is_invited { u32::MAX } else { self.shares.longest(who, client.own()) });
+        let (own, longest) = (client.own(), self.shares.longest(client.own()));
+        client.connection.allow(longest);
+        if own == 0 {
+            client.connection.split(Shares::part_of(longest));
+        }
         client.connection.next_request()
     }
 
@@ -460,7 +446,6 @@ impl<'a> Server<'a> {
             self.bytes -= moved_by(&request);
             let Some(client) = self.clients[place].as_mut().filter(|client| client.serial == serial) else { continue };
             client.asked -= cost_of(&request);
-            client.answered[0] = true;
             match answer.result {
                 Err(error) => client.connection.failed(request, error),
                 Ok(at) if request.command == Command::Read => {
@@ -484,7 +469,6 @@ impl<'a> Server<'a> {
             match client.stream.write(client.connection.output()) {
                 Ok(count) if count > 0 => {
                     client.connection.taken(count);
-                    client.moved = self.now;
                     moved = true;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => client.writable = false,
@@ -496,7 +480,6 @@ impl<'a> Server<'a> {
                 }
             }
         }
-        client.answered[1] |= client.answered[0] && client.connection.output().is_empty();
         if client.connection.is_closed() {
             if let Some(end) = client.connection.end().filter(|end| !end.is_orderly()) {
                 tracing::info!("a client left: {end}");
@@ -508,67 +491,23 @@ impl<'a> Server<'a> {
 
     fn let_go(&mut self, place: usize) {
         if let Some(client) = self.clients[place].take() {
-            self.shares.leave((place, client.serial), client.held);
+            self.shares.leave(client.held);
         }
     }
 
     fn count_held(&mut self, place: usize) {
         let Some(client) = &mut self.clients[place] else { return };
-        let who = (place, client.serial);
-        let is_guest = self.shares.is_guest(who) && client.asked == 0;
-        if is_guest {
-            client.connection.release_memory();
-        }
         let held = client.connection.held_bytes();
         self.shares.changed(client.held, held);
         client.held = held;
-        if is_guest && held == 0 && !client.connection.waits_for_memory() {
-            self.shares.let_go(who);
-        }
     }
 
-    /// Brings what clients hold below its bound: memory that is only kept goes first; where that has not helped for a
-    /// while, clients go that have moved nothing, or, if all have, the one that holds most. Whether those who were kept
-    /// waiting may go on.
-    fn relieve(&mut self) -> bool {
-        let was_full = self.shares.is_full();
-        if was_full {
+    /// Where clients hold much, memory goes that is only kept for later.
+    fn relieve(&mut self) {
+        if self.shares.is_full() {
             self.clients.iter_mut().flatten().for_each(|client| client.connection.release_memory());
             (0..self.clients.len()).for_each(|place| self.count_held(place));
         }
-        if !self.shares.is_full() || self.bytes >= MOST_BYTES {
-            self.shares.full_since = None;
-            return was_full && !self.shares.is_full();
-        }
-        self.now = Instant::now();
-        if self.now - *self.shares.full_since.get_or_insert(self.now) > STUCK {
-            self.shares.full_since = None;
-            self.hang_up_on_holders();
-        }
-        !self.shares.is_full()
-    }
-
-    fn hang_up_on_holders(&mut self) {
-        let holders = || {
-            (0..)
-                .zip(&self.clients)
-                .filter_map(|(place, client)| Some((place, client.as_ref()?)))
-                .filter(|(_, client)| client.held > 0)
-        };
-        let mut gone: Vec<usize> =
-            holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
-        if gone.is_empty() {
-            gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
-        }
-        let (held, count) = (self.shares.held() >> 20, gone.len());
-        for place in gone {
-            self.let_go(place);
-        }
-        let left = self.shares.held() >> 20;
-        tracing::warn!(
-            "clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which leaves \
-             {left} MiB"
-        );
     }
 
     fn hang_up(&mut self) {

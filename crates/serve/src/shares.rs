@@ -1,28 +1,23 @@
-//! Memory that clients may hold: half-received long writes, answers that nobody takes.
+//! Memory that clients may hold: half-received long writes, answers that are not sent yet.
 //!
-//! A first part is for whoever comes first. Beyond it each client has an equal share of a second part, so that clients
-//! that take no answers keep nobody else waiting. A request that is longer than the share waits for its turn in the
-//! third part, which has room for one of them, of a client that has taken answers before.
+//! All clients together may fill a first part. Beyond it each client has an equal share of a second part. A request
+//! that is longer than both leave to its client is served part by part (see [`nbd::Connection::split`]), so that no
+//! client waits for another one to take its answers.
 
-use std::time::Instant;
-
-/// Bytes for whoever comes first.
-pub(crate) const COMMON: usize = 96 << 20;
+/// Bytes that all clients together may fill.
+const COMMON: usize = 96 << 20;
 /// Bytes of which each client has an equal share.
 const SHARES: usize = 96 << 20;
-
-/// Which client: its place, and which use of that place.
-pub(crate) type Who = (usize, u64);
+/// Bytes that the part of a long request takes with its head, at least and at most.
+const PART: [u32; 2] = [32 << 10, 256 << 10];
+/// Parts are whole blocks of this.
+const BLOCK: u32 = 4096;
 
 /// What all clients hold.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     held: usize,
     clients: usize,
-    /// Who has the third part.
-    guest: Option<Who>,
-    /// Since when the first part is full, and nothing has helped.
-    pub full_since: Option<Instant>,
 }
 
 impl Shares {
@@ -32,20 +27,14 @@ impl Shares {
     }
 
     /// A client went that held so much.
-    pub fn leave(&mut self, who: Who, held: usize) {
+    pub fn leave(&mut self, held: usize) {
         self.clients -= 1;
         self.held -= held;
-        self.let_go(who);
     }
 
     /// A client holds another number of bytes now.
     pub fn changed(&mut self, before: usize, now: usize) {
         self.held = self.held - before + now;
-    }
-
-    /// Bytes that all of them hold.
-    pub fn held(&self) -> usize {
-        self.held
     }
 
     /// Whether the first part is used up.
@@ -54,29 +43,15 @@ impl Shares {
     }
 
     /// Bytes of the longest request that a client may begin which holds and has asked for `own` bytes.
-    pub fn longest(&self, who: Who, own: u64) -> u32 {
-        if self.is_guest(who) {
-            return u32::MAX;
-        }
+    pub fn longest(&self, own: u64) -> u32 {
         let share = (SHARES / self.clients.max(1)).saturating_sub(own as usize);
         let longest = COMMON.saturating_sub(self.held.max(own as usize)).max(share);
         u32::try_from(longest).unwrap_or(u32::MAX)
     }
 
-    /// Whether a client has the third part.
-    pub fn is_guest(&self, who: Who) -> bool {
-        self.guest == Some(who)
-    }
-
-    /// The third part goes to a client, if nobody has it.
-    pub fn invite(&mut self, who: Who) -> bool {
-        let is_free = self.guest.is_none();
-        self.guest = self.guest.or(Some(who));
-        is_free
-    }
-
-    /// A client does not need the third part any more.
-    pub fn let_go(&mut self, who: Who) {
-        self.guest = self.guest.filter(|guest| *guest != who);
+    /// Bytes of the parts of a request of a client that may begin requests of `longest` bytes.
+    pub fn part_of(longest: u32) -> u32 {
+        // With its head a part is a little longer, and buffers grow by doubling.
+        longest.clamp(PART[0], PART[1]) / BLOCK * BLOCK - BLOCK
     }
 }

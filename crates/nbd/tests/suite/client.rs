@@ -144,6 +144,10 @@ pub struct Server {
     pub keeps: bool,
     /// Runs of 4 KiB of zeros are told as holes.
     pub sparse: bool,
+    /// Long requests are handed out in parts of so many bytes.
+    pub splits: Option<u32>,
+    /// Reads and writes that end beyond this offset fail.
+    pub bad: Option<u64>,
     sent: Vec<u8>,
 }
 
@@ -151,7 +155,8 @@ impl Server {
     pub fn new(export: &Export) -> Self {
         let connection = Connection::new(export);
         let drive = pattern(export.size as usize);
-        Self { connection, drive, kept: Vec::new(), keeps: false, sparse: false, sent: Vec::new() }
+        let (splits, bad) = (None, None);
+        Self { connection, drive, kept: Vec::new(), keeps: false, sparse: false, splits, bad, sent: Vec::new() }
     }
 
     /// A server that was told `start` and has said what there is to say to that.
@@ -183,9 +188,17 @@ impl Server {
         std::mem::take(&mut self.sent)
     }
 
+    fn next_request(&mut self) -> Option<Request> {
+        let next = self.connection.next_request();
+        let Some(most) = self.splits.filter(|_| next.is_none()) else { return next };
+        self.connection.allow(0);
+        self.connection.split(most);
+        self.connection.next_request()
+    }
+
     pub fn serve(&mut self) {
         loop {
-            while let Some(request) = self.connection.next_request() {
+            while let Some(request) = self.next_request() {
                 let end = request.offset + u64::from(request.length);
                 assert!(end <= self.drive.len() as u64, "a request beyond the drive");
                 let mut payload = vec![9; 3];
@@ -211,7 +224,9 @@ impl Server {
     pub fn answer(&mut self, request: Request, payload: &[u8]) {
         let (connection, drive) = (&mut self.connection, &mut self.drive);
         let at = request.offset as usize..request.offset as usize + request.length as usize;
+        let is_bad = self.bad.is_some_and(|bad| at.end as u64 > bad);
         match request.command {
+            Command::Read | Command::Write if is_bad => connection.failed(request, ErrorNumber::Io),
             Command::Read if self.sparse => {
                 let extents = extents(&drive[at]);
                 connection.read_sparse(request, &extents, |offset, bytes| {

@@ -5,5 +5,6 @@ mod commands;
 mod handshake;
 mod hostile;
 mod order;
+mod parts;
 mod splitting;
 mod structured;

@@ -3,8 +3,9 @@
 use crate::rig::{Client, Serving};
 use drive::Drive;
 use serve::{Pace, SimulatedDrive};
+use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Requests of one connection at once.
@@ -67,28 +68,97 @@ fn slowest(client: &mut Client<UnixStream>, length: u32) -> Duration {
     times.max().unwrap_or_default()
 }
 
+/// How many bytes of its answers a greedy client takes each half second.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    Nothing,
+    /// Nothing after the answer to a first, short read.
+    NothingLater,
+    Little(usize),
+}
+
+/// Reads and writes of another client while `count` clients ask for much and take little.
+fn beside_greedy_clients(count: usize, takes: Takes) {
+    let serving = Serving::begin();
+    let mut greedy: Vec<_> = (0..count).map(|_| serving.client()).collect();
+    if !matches!(takes, Takes::Nothing) {
+        for client in &mut greedy {
+            client.ask(9, 0, 4096);
+            assert_eq!(client.answer(4096), (9, 0));
+        }
+    }
+    for client in &mut greedy {
+        client.ask_all((0..4).map(|cookie| (cookie, 0, 32 << 20)));
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let Takes::Little(bytes) = takes else { return };
+            let mut taken = vec![0; bytes];
+            greedy.iter().for_each(|client| client.stream.set_nonblocking(true).unwrap());
+            while !is_over.load(Ordering::SeqCst) {
+                for client in &mut greedy {
+                    drop(client.stream.read(&mut taken));
+                }
+                std::thread::sleep(Duration::from_millis(500));
+            }
+        });
+        let mut other = serving.client();
+        // The first answers are those that wait until all the others hold what they can get.
+        std::thread::sleep(Duration::from_millis(500));
+        let slow =
+            [64 << 10, 256 << 10, 1 << 20, 8 << 20, 32 << 20].map(|length| (length, slowest(&mut other, length)));
+        let begun = Instant::now();
+        other.write(5, 0, &vec![0; 32 << 20]);
+        let write = begun.elapsed();
+        is_over.store(true, Ordering::SeqCst);
+        for (length, slowest) in slow {
+            assert!(slowest < Duration::from_secs(2), "{count} clients, {takes:?}: {length} bytes took {slowest:?}");
+        }
+        assert!(write < Duration::from_secs(2), "{count} clients, {takes:?}: a write took {write:?}");
+    });
+}
+
 /// All that clients may hold was one bound, so a few of them that took no answers stopped the requests of everybody
 /// else for a quarter of a minute, and many of them for minutes.
 #[test]
 fn clients_that_take_no_answers_keep_nobody_else_waiting() {
-    for count in [12, 200] {
-        let serving = Serving::begin();
-        let greedy: Vec<_> = (0..count)
-            .map(|_| {
-                let mut client = serving.client();
-                client.ask_all((0..8).map(|cookie| (cookie, 0, 8 << 20)));
-                client
-            })
-            .collect();
-        let mut other = serving.client();
-        // The first answers are those that wait until all the others hold what they can get.
-        std::thread::sleep(Duration::from_millis(500));
-        for length in [64 << 10, 256 << 10, 8 << 20] {
-            let slowest = slowest(&mut other, length);
-            assert!(slowest < Duration::from_secs(2), "{count} clients: {length} bytes took {slowest:?}");
-        }
-        drop(greedy);
-    }
+    beside_greedy_clients(12, Takes::Nothing);
+    beside_greedy_clients(200, Takes::Nothing);
+}
+
+/// There was one place for long requests, and each client that had taken one answer before got it for as long as it
+/// liked.
+#[test]
+fn clients_that_took_one_answer_and_then_none_keep_nobody_else_waiting() {
+    beside_greedy_clients(200, Takes::NothingLater);
+}
+
+#[test]
+fn clients_that_take_their_answers_slowly_keep_nobody_else_waiting() {
+    beside_greedy_clients(200, Takes::Little(1));
+    beside_greedy_clients(200, Takes::Little(65_536));
+}
+
+/// A client that began a long write and sent no more of it had the place of long requests.
+#[test]
+fn clients_that_stop_in_the_middle_of_a_long_write_keep_nobody_else_waiting() {
+    let serving = Serving::begin();
+    let _greedy: Vec<_> = (0..200)
+        .map(|_| {
+            let mut client = serving.client();
+            client.ask(9, 0, 4096);
+            assert_eq!(client.answer(4096), (9, 0));
+            client.begin_write(1, 0, 32 << 20);
+            client
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(200));
+    let mut other = serving.client();
+    let begun = Instant::now();
+    other.write(5, 0, &vec![0; 32 << 20]);
+    assert_eq!(slowest(&mut other, 32 << 20).as_secs(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(5), "they took {:?}", begun.elapsed());
 }
 
 /// Trims of gigabytes that one client gave one behind the other were all begun at once, and others waited for all of

@@ -266,6 +266,21 @@ impl<S: Read + Write> Client<S> {
         self.say_all(4, requests);
     }
 
+    /// Says that a write of so many bytes follows.
+    pub fn begin_write(&mut self, cookie: u64, offset: u64, length: u32) {
+        self.say_all(1, [(cookie, offset, length)]);
+    }
+
+    /// Writes bytes, and waits until that is acknowledged.
+    pub fn write(&mut self, cookie: u64, offset: u64, bytes: &[u8]) {
+        self.begin_write(cookie, offset, bytes.len() as u32);
+        self.stream.write_all(bytes).expect("the server hears");
+        let mut answer = [0; 16];
+        self.stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+        assert_eq!(answer[8..], cookie.to_be_bytes());
+    }
+
     fn say_all(&mut self, command: u8, requests: impl IntoIterator<Item = (u64, u64, u32)>) {
         let mut bytes = Vec::new();
         for (cookie, offset, length) in requests {
