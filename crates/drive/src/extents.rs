@@ -4,7 +4,7 @@ use crate::error::DriveError;
 use crate::requests::{Drive, Power};
 
 /// Pages that are looked at in one call: others wait meanwhile.
-const MOST_PAGES: u64 = 1 << 20;
+const MOST_PAGES: u64 = 1 << 15;
 
 /// Consecutive bytes that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,8 @@ use units::SECTOR_BYTES;
 const PAGE: u64 = 4096;
 /// Most extents that are told at once.
 const MOST_EXTENTS: usize = 1 << 14;
+/// Most pages that are looked at for one answer: others wait meanwhile.
+const MOST_PAGES: usize = 1 << 15;
 
 /// A remapped drive that is served.
 pub struct RemappedStore<S: BlockStore> {
@@ -114,7 +116,7 @@ impl<S: BlockStore> Target for RemappedStore<S> {
         let drive = self.drive.as_ref().ok_or(ErrorNumber::Io)?;
         let (page_bytes, end) = (u64::from(drive.machine().page_sectors()) * SECTOR_BYTES, offset + length);
         let mut at = offset;
-        for page in offset / page_bytes..end.div_ceil(page_bytes) {
+        for page in (offset / page_bytes..end.div_ceil(page_bytes)).take(MOST_PAGES) {
             let until = ((page + 1) * page_bytes).min(end);
             let is_hole = drive.machine().locate(page as u32) == Source::Zeros;
             let count = extents.len();

@@ -355,8 +355,8 @@ impl<'a> Server<'a> {
     fn hear(&mut self, place: usize) -> bool {
         let mut moved = false;
         loop {
-            moved |= self.take_requests(place);
-            let Some(client) = &mut self.clients[place] else { return moved };
+            let is_over = self.take_requests(place, &mut moved);
+            let Some(client) = self.clients[place].as_mut().filter(|_| !is_over) else { return moved };
             let has_enough = client.connection.outstanding() >= DEPTH || client.asked >= MOST_OF_ONE;
             if !client.readable || has_enough || self.bytes >= MOST_BYTES {
                 return moved;
@@ -387,14 +387,18 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Gives the target what has been understood so far.
-    fn take_requests(&mut self, place: usize) -> bool {
-        let mut any = false;
+    /// Gives the target what has been understood so far. Whether the client's turn is over: after a block status, which
+    /// takes long and is not under way afterwards. `any`: set if there was a request.
+    fn take_requests(&mut self, place: usize, any: &mut bool) -> bool {
         while let Some(request) = self.next_request(place) {
-            any = true;
-            let Some(client) = &mut self.clients[place] else { return any };
+            *any = true;
+            let Some(client) = &mut self.clients[place] else { return true };
             let Some(order) = order_of(&request) else {
+                let is_over = request.command == Command::BlockStatus;
                 answer_at_once(self.target, &mut client.connection, request);
+                if is_over {
+                    return true;
+                }
                 continue;
             };
             if order.kind == OrderKind::Write {
@@ -412,7 +416,7 @@ impl<'a> Server<'a> {
             self.asked[tag as usize] = Some((place, client.serial, request));
             self.target.submit(tag, &order, &self.payload);
         }
-        any
+        false
     }
 
     /// The next request of a client, if it may have one more under way.

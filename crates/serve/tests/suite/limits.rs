@@ -1,9 +1,10 @@
 //! What one client, and all of them, may have under way at the target.
 
 use crate::rig::{Client, Serving};
+use crate::status::asking;
 use drive::Drive;
 use serve::{Pace, SimulatedDrive};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -179,4 +180,26 @@ fn trims_of_gigabytes_in_a_row_keep_neither_others_nor_commands_waiting() {
     controller.say(b"smart\n");
     assert!(controller.answer().starts_with("{\"ok\":"));
     assert!(begun.elapsed() < Duration::from_secs(1), "a command took {:?}", begun.elapsed());
+}
+
+/// A block status looked at each page of gigabytes, cost nothing, and was answered before anybody else was heard.
+#[test]
+fn block_status_of_gigabytes_in_a_row_keeps_neither_others_nor_commands_waiting() {
+    const COUNT: usize = 9000;
+    let drive = || Drive::new("page", &["drive.capacity=4GiB"]).unwrap();
+    let serving = Serving::begin_over(move || SimulatedDrive::new(drive(), Pace::Off));
+    let mut asker = asking(&serving);
+    let mut other = serving.client_of(4 << 30);
+    let head = [&0x2560_9513_u32.to_be_bytes()[..], &[0, 0, 0, 7], &[9; 8], &[0; 8], &0xffff_f000_u32.to_be_bytes()];
+    let (mut answers, requests) = (asker.try_clone().unwrap(), head.concat().repeat(COUNT));
+    std::thread::spawn(move || asker.write_all(&requests));
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut std::io::sink()));
+    std::thread::sleep(Duration::from_millis(100));
+    let slowest = slowest(&mut other, 4096);
+    assert!(slowest < Duration::from_millis(500), "a read took {slowest:?}");
+    let begun = Instant::now();
+    let mut controller = serving.controller();
+    controller.say(b"smart\n");
+    assert!(controller.answer().starts_with("{\"ok\":"));
+    assert!(begun.elapsed() < Duration::from_millis(500), "a command took {:?}", begun.elapsed());
 }

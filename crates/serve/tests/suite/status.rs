@@ -10,7 +10,7 @@ use std::time::Duration;
 const MIB: u32 = 1 << 20;
 
 /// A client that has asked for structured replies and for what is allocated.
-fn asking(serving: &Serving) -> UnixStream {
+pub fn asking(serving: &Serving) -> UnixStream {
     let mut stream = UnixStream::connect(serving.path("nbd")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let option = |number: u32, data: &[u8]| {
