@@ -14,6 +14,8 @@ use units::{HostOp, Request, SECTOR_BYTES};
 
 /// Most bytes that the drive gets as one request; longer orders are taken apart.
 const PIECE: u64 = 256 << 10;
+/// Bytes of zeros for a request.
+static ZEROS: [u8; PIECE as usize] = [0; PIECE as usize];
 /// Longest simulated time without a look at the clock, ns.
 const STRETCH: u64 = 100_000_000;
 /// Longest time of the clock that the drive gets before others are looked after.
@@ -49,6 +51,8 @@ struct Entry {
     offset: u64,
     /// Of a trim, what has not been given to the drive: from here to there.
     to_trim: (u64, u64),
+    /// How that is done, if there was any: as trims, or as writes of zeros.
+    trim_op: Option<HostOp>,
     /// A flush follows: the order must last, and the drive lets only writes last by themselves.
     flush: bool,
     state: State,
@@ -75,7 +79,6 @@ pub struct SimulatedDrive {
     active: u32,
     refused: Vec<(u32, ErrorNumber)>,
     completions: Completions,
-    zeros: Vec<u8>,
     /// It was said that the drive's file does not follow any more.
     has_stopped: bool,
     /// Trims with something left that was not given to the drive, in the order of their turn; the first one has a piece
@@ -98,7 +101,6 @@ impl SimulatedDrive {
             active: 0,
             refused: Vec::new(),
             completions: Completions::default(),
-            zeros: Vec::new(),
             has_stopped: false,
             trims: VecDeque::new(),
             no_room: None,
@@ -117,7 +119,7 @@ impl SimulatedDrive {
         });
         let entry = &mut self.entries[slot as usize];
         (entry.tag, entry.left, entry.failed, entry.offset) = (tag, 0, false, order.offset);
-        (entry.flush, entry.to_trim, entry.state) = (false, (0, 0), State::Asked);
+        (entry.flush, entry.to_trim, entry.trim_op, entry.state) = (false, (0, 0), None, State::Asked);
         self.active += 1;
         let entry = &mut self.entries[slot as usize];
         entry.whole = order.kind != OrderKind::Read || u64::from(order.length) <= PIECE;
@@ -155,10 +157,14 @@ impl SimulatedDrive {
             }),
             OrderKind::Trim => {
                 self.entries[slot as usize].flush = order.fua;
-                self.trim(slot, from, end)
+                self.trim(slot, HostOp::Trim, from, end)
             }
-            // A drive always has room for all it shows: nothing has to be kept for later writes.
-            OrderKind::Zeroes { .. } => {
+            // A drive always has room for all it shows, but the client wants no holes there.
+            OrderKind::Zeroes { keep: true } => {
+                self.entries[slot as usize].flush = order.fua;
+                self.trim(slot, HostOp::Write, from, end)
+            }
+            OrderKind::Zeroes { keep: false } => {
                 // What a trim reads as before it is on flash may be the old data once more after a power cut, as with
                 // any write that was not flushed.
                 let page = u64::from(self.drive.page_bytes());
@@ -167,7 +173,7 @@ impl SimulatedDrive {
                 self.zeros(slot, from, first, order.fua)?;
                 if first < last {
                     self.entries[slot as usize].flush = order.fua;
-                    self.trim(slot, first, last)?;
+                    self.trim(slot, HostOp::Trim, first, last)?;
                 }
                 self.zeros(slot, last, end, order.fua)
             }
@@ -175,14 +181,10 @@ impl SimulatedDrive {
     }
 
     fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
-        let mut zeros = std::mem::take(&mut self.zeros);
-        zeros.resize(PIECE as usize, 0);
-        let done = (from..end).step_by(PIECE as usize).try_for_each(|at| {
+        (from..end).step_by(PIECE as usize).try_for_each(|at| {
             let length = PIECE.min(end - at);
-            self.piece(slot, HostOp::Write, at, &zeros[..length as usize], length, fua)
-        });
-        self.zeros = zeros;
-        done
+            self.piece(slot, HostOp::Write, at, &ZEROS[..length as usize], length, fua)
+        })
     }
 
     /// Takes what the drive has done.
@@ -200,7 +202,8 @@ impl SimulatedDrive {
             let entry = &mut self.entries[slot as usize];
             entry.left -= 1;
             entry.failed |= done.failed;
-            if done.request.op == HostOp::Trim {
+            // Of zeros beside a trim only the trim is taken apart.
+            if entry.trim_op == Some(done.request.op) {
                 self.trim_piece_done();
             }
             let entry = &mut self.entries[slot as usize];

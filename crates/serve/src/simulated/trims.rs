@@ -1,6 +1,6 @@
-//! Trims: taken apart, so that others get their turn.
+//! Trims, and zeros that are written: taken apart, so that others get their turn.
 
-use super::{SimulatedDrive, State};
+use super::{Entry, PIECE, SimulatedDrive, State, ZEROS};
 use drive::DriveError;
 use units::HostOp;
 
@@ -8,12 +8,13 @@ use units::HostOp;
 const TRIM: u64 = 4 << 20;
 
 impl SimulatedDrive {
-    /// A trim gets its turn: at once if there is no other.
-    pub(super) fn trim(&mut self, slot: u32, from: u64, end: u64) -> Result<(), DriveError> {
+    /// A trim gets its turn, or a write of zeros (`op`): at once if there is no other.
+    pub(super) fn trim(&mut self, slot: u32, op: HostOp, from: u64, end: u64) -> Result<(), DriveError> {
         if !self.drive.is_on() {
             return Err(DriveError::PowerOff);
         }
-        self.entries[slot as usize].to_trim = (from, end);
+        let entry = &mut self.entries[slot as usize];
+        (entry.to_trim, entry.trim_op) = ((from, end), Some(op));
         if self.trims.is_empty() {
             self.trim_piece(slot)?;
         }
@@ -23,13 +24,16 @@ impl SimulatedDrive {
         Ok(())
     }
 
-    /// Gives the next piece of a trim to the drive, in whole pages.
+    /// Gives the next piece of a trim to the drive, in whole pages, or the next piece of zeros.
     fn trim_piece(&mut self, slot: u32) -> Result<(), DriveError> {
         let page = u64::from(self.drive.page_bytes());
-        let (from, end) = self.entries[slot as usize].to_trim;
-        let until = ((from + TRIM) / page * page).min(end);
+        let Entry { to_trim: (from, end), trim_op, .. } = self.entries[slot as usize];
+        let is_write = trim_op == Some(HostOp::Write);
+        let until = if is_write { from + PIECE } else { (from + TRIM) / page * page }.min(end);
         self.entries[slot as usize].to_trim.0 = until;
-        self.piece(slot, HostOp::Trim, from, &[], until - from, false)
+        let (op, bytes) =
+            if is_write { (HostOp::Write, &ZEROS[..(until - from) as usize]) } else { (HostOp::Trim, &[][..]) };
+        self.piece(slot, op, from, bytes, until - from, false)
     }
 
     /// The drive has done the piece of the first trim: that one goes to the end of the line, or is over, and the next

@@ -25,8 +25,17 @@ pub fn asking(serving: &Serving) -> UnixStream {
     stream
 }
 
-fn request(stream: &mut UnixStream, kind: u8, (offset, length): (u32, u32), payload: &[u8]) {
-    let head = [&0x2560_9513_u32.to_be_bytes()[..], &[0, 0, 0, kind], &[9; 8], &[0; 4], &offset.to_be_bytes()];
+fn request(stream: &mut UnixStream, kind: u8, range: (u32, u32), payload: &[u8]) {
+    flagged(stream, [0, kind], range, payload);
+}
+
+fn zeroes(stream: &mut UnixStream, flags: u8, range: (u32, u32)) {
+    flagged(stream, [flags, 6], range, &[]);
+    done(stream);
+}
+
+fn flagged(stream: &mut UnixStream, [flags, kind]: [u8; 2], (offset, length): (u32, u32), payload: &[u8]) {
+    let head = [&0x2560_9513_u32.to_be_bytes()[..], &[0, flags, 0, kind], &[9; 8], &[0; 4], &offset.to_be_bytes()];
     stream.write_all(&[&head.concat()[..], &length.to_be_bytes(), payload].concat()).unwrap();
 }
 
@@ -62,6 +71,26 @@ fn holes_of_a_drive_are_told_to_clients() {
     request(&mut stream, 4, (MIB, 32_768), &[]);
     done(&mut stream);
     assert_eq!(status(&mut stream, (0, 2 * MIB)), [(MIB + 32_768, 3), (32_768, 0), (MIB - 65_536, 3)]);
+}
+
+/// Zeros that were to keep their room were told as a hole.
+#[test]
+fn zeros_without_holes_are_data_afterwards() {
+    let settings = ["drive.capacity=16MiB", "flash.pages_per_block=16", "drive.over_provisioning=100%"];
+    let drive = move || Drive::new("page", &settings).unwrap();
+    let serving = Serving::begin_over(move || SimulatedDrive::new(drive(), Pace::Off));
+    let mut stream = asking(&serving);
+    request(&mut stream, 1, (0, 8192), &[7; 8192]);
+    done(&mut stream);
+    // NO_HOLE, over several pieces and parts of pages.
+    zeroes(&mut stream, 2, (512, 9 * MIB));
+    assert_eq!(status(&mut stream, (0, 16 * MIB)), [(9 * MIB + 4096, 0), (7 * MIB - 4096, 3)]);
+    request(&mut stream, 0, (0, 8192), &[]);
+    let mut found = vec![0; 20 + 8 + 8192];
+    stream.read_exact(&mut found).unwrap();
+    assert!(found[28..540].iter().all(|byte| *byte == 7) && found[540..].iter().all(|byte| *byte == 0));
+    zeroes(&mut stream, 0, (0, 9 * MIB));
+    assert_eq!(status(&mut stream, (0, 16 * MIB)), [(9 * MIB, 3), (4096, 0), (7 * MIB - 4096, 3)]);
 }
 
 /// 16,384 extents are told at once; what is behind them was called data.
