@@ -110,6 +110,8 @@ pub(crate) struct Image {
     /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left
     /// it.
     broken: OnceLock<(io::ErrorKind, String)>,
+    /// A file of the version before was at its place.
+    is_converted: bool,
 }
 
 /// What the file has so far.
@@ -129,11 +131,20 @@ fn values(description: &str) -> BTreeMap<&str, &str> {
     description.lines().filter_map(|line| line.split_once(" = ")).collect()
 }
 
+/// The first bytes of a file.
+fn magic_of(path: &Path) -> Option<[u8; 8]> {
+    let mut magic = [0; 8];
+    File::open(path).and_then(|file| file.read_exact_at(&mut magic, 0)).ok().map(|()| magic)
+}
+
 /// Whether a file begins as those of drives do.
 pub(crate) fn is_drive(path: &Path) -> bool {
-    let mut magic = [0; 8];
-    File::open(path).is_ok_and(|file| file.read_exact_at(&mut magic, 0).is_ok())
-        && KINDS.iter().any(|kind| magic.starts_with(kind))
+    magic_of(path).is_some_and(|magic| KINDS.iter().any(|kind| magic.starts_with(kind)))
+}
+
+/// Whether a file is one of the version before, which is written anew when it is opened.
+pub(crate) fn is_old(path: &Path) -> bool {
+    magic_of(path).is_some_and(|magic| magic == *WITHOUT_PLACES)
 }
 
 fn foreign(path: &Path, problem: String) -> DriveError {
@@ -199,7 +210,7 @@ impl Image {
         };
         let places = Places::new(&geometry);
         let (state, broken) = (Mutex::new(state), OnceLock::new());
-        Self { path: path.to_owned(), file, geometry, places, sums, state, broken }
+        Self { path: path.to_owned(), file, geometry, places, sums, state, broken, is_converted: false }
     }
 
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
@@ -261,16 +272,30 @@ impl Image {
         beside.push(".converted");
         let beside = PathBuf::from(beside);
         let failed = |source| DriveError::File { path: beside.clone(), source };
+        // It is cleared once it is locked: somebody else may have it open.
         let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&beside).map_err(failed)?;
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&beside).map_err(failed)?;
         lock(&file, &beside)?;
-        let image = Self::new(&self.path, file, self.geometry, Sums::new(new_id()));
-        image.clear().map_err(failed)?;
-        image.begin(flash);
-        image.write_all(flash);
-        image.describe(&text)?;
-        std::fs::rename(&beside, &self.path).map_err(failed)?;
+        let mut image = Self::new(&self.path, file, self.geometry, Sums::new(new_id()));
+        image.is_converted = true;
+        if let Err(error) = image.take_over(flash, &text, &beside) {
+            // The first reason counts.
+            let _ = std::fs::remove_file(&beside);
+            return Err(error);
+        }
+        // The folder lasts as well: a crash of the machine leaves the one file or the other.
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| self.failed(error))?;
         Ok(Arc::new(image))
+    }
+
+    /// The file, which lies beside that of a drive, gets all of this flash, and its place.
+    fn take_over(&self, flash: &FlashState, description: &str, beside: &Path) -> Result<(), DriveError> {
+        self.clear().map_err(|error| self.failed(error))?;
+        self.begin(flash);
+        self.write_all(flash);
+        self.describe(description)?;
+        std::fs::rename(beside, &self.path).map_err(|error| self.failed(error))
     }
 
     /// Writes what flash holds.
@@ -425,6 +450,11 @@ impl Image {
             )));
         }
         Ok(())
+    }
+
+    /// Whether a file of the version before was written anew.
+    pub fn is_converted(&self) -> bool {
+        self.is_converted
     }
 
     /// Writes the second heads that wait: the pages written so far are known to be whole from now on.

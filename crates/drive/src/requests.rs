@@ -111,6 +111,16 @@ impl Drive {
         image::is_drive(path)
     }
 
+    /// Whether the file of a drive is of the version before: [`Drive::in_file`] writes it anew, in its place.
+    pub fn is_file_of_version_before(path: &Path) -> bool {
+        image::is_old(path)
+    }
+
+    /// Whether the drive's file was of the version before, and was written anew when it was opened.
+    pub fn was_file_converted(&self) -> bool {
+        self.image.as_ref().is_some_and(|image| image.is_converted())
+    }
+
     /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and what is
     /// wrong with the file. What is missing at its end counts as lost with power.
     ///

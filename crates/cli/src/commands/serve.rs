@@ -7,6 +7,7 @@ use crate::{output, progress, settings, watch};
 use drive::Drive;
 use live::{ControlSocket, Source};
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
+use simulator::Config;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use units::quantity;
@@ -17,7 +18,7 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = settings::load_with_bytes(&arguments.stack, &arguments.set)?;
     let name = config.name.clone();
     let drive = match &arguments.file {
-        Some(path) => Drive::in_file(config, path)?,
+        Some(path) => in_file(arguments, config, path)?,
         None => Drive::from_config(config)?,
     };
     if drive.file_damage().is_any() {
@@ -33,6 +34,28 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     // A server that ended badly has served nevertheless.
     let reported = arguments.out.as_deref().map_or(Ok(()), |folder| report(folder, &target, arguments.server.quiet));
     served.and(reported)
+}
+
+/// The drive of a file. A file of the version before is converted, unless nothing may be written.
+fn in_file(arguments: &ServeArguments, config: Config, path: &Path) -> Result<Drive, Failure> {
+    if arguments.server.read_only && Drive::is_file_of_version_before(path) {
+        return Err(Failure::usage(format!(
+            "--read-only: {path} has the format of the previous version, and has to be converted before it is served; \
+             to convert the file, run `nandarium serve --stack {} --file {path}` with the same --set and without \
+             --read-only, and end that server with Ctrl-C",
+            arguments.stack,
+            path = path.display()
+        )));
+    }
+    let drive = Drive::in_file(config, path)?;
+    if drive.was_file_converted() {
+        output::complain(&format!(
+            "{} had the format of the previous version and was converted; the previous version cannot read the file \
+             any more",
+            path.display()
+        ));
+    }
+    Ok(drive)
 }
 
 /// Writes what was measured, as of a run.

@@ -17,10 +17,7 @@ fn written_as_before(path: &Path, flash: &FlashState, description: &str) {
     image.file.write_all_at(&head, 0).unwrap();
 }
 
-#[test]
-fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("flash");
+fn geometry() -> Geometry {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 1,
@@ -29,7 +26,45 @@ fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
         pages_per_block: 4,
         page_bytes: 4096,
     };
-    let geometry = Geometry::new(shape).unwrap();
+    Geometry::new(shape).unwrap()
+}
+
+/// It was emptied before it was known whether another program writes it.
+#[test]
+fn a_conversion_under_way_elsewhere_is_not_disturbed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, beside] = ["flash", "flash.converted"].map(|name| folder.path().join(name));
+    let mut flash = FlashState::new(geometry(), ContentsKind::Bytes);
+    written_as_before(&path, &flash, "flash = alone");
+    std::fs::write(&beside, b"being written").unwrap();
+    let other = File::open(&beside).unwrap();
+    other.lock().unwrap();
+    let (image, _) = Image::open(&path, geometry(), "flash = alone").unwrap();
+    assert!(matches!(image.resume(&mut flash), Err(DriveError::Foreign { .. })));
+    assert_eq!(std::fs::read(&beside).unwrap(), b"being written");
+    assert!(is_old(&path));
+}
+
+#[test]
+fn a_conversion_that_fails_leaves_the_old_file_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flash");
+    let mut flash = FlashState::new(geometry(), ContentsKind::Bytes);
+    // There is room for it in the version before, and not in this one.
+    let description = format!("{:>1$}", "flash = alone", TABLE as usize - BEFORE_OLD_TEXT);
+    written_as_before(&path, &flash, &description);
+    let before = std::fs::read(&path).unwrap();
+    let (image, _) = Image::open(&path, geometry(), &description).unwrap();
+    assert!(matches!(image.resume(&mut flash), Err(DriveError::File { .. })));
+    assert!(std::fs::read(&path).unwrap() == before && is_old(&path));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flash");
+    let geometry = geometry();
     let fresh = || FlashState::new(geometry, ContentsKind::Bytes);
     let mut flash = fresh();
     let oob = |kind, logical| Oob { kind, logical, sequence: u64::from(logical) + 1 };
@@ -42,10 +77,11 @@ fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
     written_as_before(&path, &flash, "flash = alone");
     assert!(std::fs::read(&path).unwrap().starts_with(WITHOUT_PLACES));
     let is_of_version = |version: &[u8]| std::fs::read(&path).unwrap().starts_with(version);
-    for _ in 0..2 {
+    for turn in 0..2 {
         let mut found = fresh();
         let (image, holds) = Image::open(&path, geometry, "flash = alone").unwrap();
         let (image, damage) = image.resume(&mut found).unwrap();
+        assert_eq!(image.is_converted(), turn == 0);
         assert!(holds && !damage.is_any() && is_of_version(MAGIC), "{damage}");
         let (old, new) = (flash.contents().unwrap(), found.contents().unwrap());
         for page in 4..8 {

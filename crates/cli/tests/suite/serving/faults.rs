@@ -245,3 +245,18 @@ fn zeroes_are_zeros_whatever_is_on_either_side() {
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", script]);
     serving.end();
 }
+
+/// Clients may only read, and the file was written anew nevertheless.
+#[test]
+fn a_file_of_the_version_before_is_not_converted_to_be_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let before = [&b"nandrv03"[..], &[0; 8192]].concat();
+    fs::write(&path, &before).unwrap();
+    let file = path.to_str().unwrap();
+    let refused = nandarium(&["serve", "--stack", "page", "--file", file, "--read-only"]).assert().code(2);
+    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(told.contains(&format!("run `nandarium serve --stack page --file {file}`")), "{told}");
+    assert!(fs::read(&path).unwrap() == before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
