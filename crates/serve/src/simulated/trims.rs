@@ -104,4 +104,22 @@ mod tests {
         target.drive.read(last, &mut found).unwrap();
         assert_eq!(found, [0; 4096]);
     }
+
+    /// Trims in the line behind one that was given up, with power on, could have waited for ever.
+    #[test]
+    fn trims_that_were_given_up_with_power_on_make_way_for_later_trims() {
+        let bytes = 3 * TRIM + 4096;
+        let drive =
+            Drive::new("raid5", &[&format!("drive.capacity={bytes}B"), "drive.over_provisioning=150%"]).unwrap();
+        let mut target = SimulatedDrive::new(drive, Pace::Off);
+        let trim = Order { kind: OrderKind::Trim, offset: 0, length: bytes as u32, fua: true };
+        let (mut answers, mut later) = (Answers::default(), Answers::default());
+        (0..2).for_each(|tag| target.submit(tag, &trim, &[]));
+        target.give_up(&mut answers, nbd::ErrorNumber::Io);
+        assert!(answers.all.iter().map(|answer| (answer.tag, answer.result.is_err())).eq([(0, true), (1, true)]));
+        target.submit(2, &trim, &[]);
+        while target.poll(&mut later).is_some() {}
+        assert!(later.all.iter().map(|answer| (answer.tag, answer.result.is_ok())).eq([(2, true)]));
+        assert!(target.trims.is_empty() && target.free.len() == target.entries.len());
+    }
 }
