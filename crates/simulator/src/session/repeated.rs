@@ -104,15 +104,15 @@ impl Echo {
             Self::Own => None,
             Self::Partly(share) => Some(format!(
                 "The trace writes {:.0} % of its bytes to pages that it writes only once. Only workload.repeat = \
-                 {times} overwrites these pages, in the same order in each pass, so write amplification may be too low. Set \
-                 {key} = {shuffle} to compare.",
+                 {times} overwrites these pages, in the same order in each pass, so write amplification may be too \
+                 low. Set {key} = {shuffle} to compare.",
                 share * 100.0
             )),
             Self::Alone { share, .. } => Some(format!(
                 "The trace writes {:.0} % of its bytes to pages that it writes only once. Only workload.repeat = \
-                 {times} overwrites these pages, in the same order in each pass: they die in the order in which they were \
-                 written, write amplification is too low, and a life would be too long. Set {key} = {shuffle}, which \
-                 gives each further pass a new order.",
+                 {times} overwrites these pages, in the same order in each pass: they die in the order in which they \
+                 were written, write amplification is too low, and a life would be too long. Set {key} = {shuffle}, \
+                 which gives each further pass a new order.",
                 share * 100.0
             )),
         }

@@ -33,8 +33,8 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
 
 /// Blocks that the host fills in each plane until the planes are apart. Measured over page-mapped stacks and drives,
 /// with blocks of 64 to 1,024 pages and several loads: after four blocks the longest writes are nearly those of any
-/// later moment, and after nine no difference is left (a SATA drive, stripes, a driver of the host). The half is for the
-/// rest of the step, which shows when all planes open a block.
+/// later moment, and after nine no difference is left (a SATA drive, stripes, a driver of the host). The half is for
+/// the rest of the step, which shows when all planes open a block.
 const BLOCKS: f64 = 9.5;
 /// Pages that a warm-up may write however short the run is: less than a second of work.
 const LEAST_PAGES: f64 = 262_144.0;
