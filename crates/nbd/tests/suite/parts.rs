@@ -79,7 +79,7 @@ fn a_long_write_in_parts_is_answered_once() {
 fn a_long_write_with_a_part_that_failed_fails_and_the_next_request_is_understood() {
     let mut server = started(&structured_start());
     server.bad = Some(u64::from(2 * PART));
-    let said = [write(0, 1, 0, &[7; LONG as usize]), write(0, 2, 0, &[8; 512])].concat();
+    let said = [write(0, 1, 0, &vec![7; LONG as usize]), write(0, 2, 0, &[8; 512])].concat();
     assert_eq!(server.say(&said), [simple(1, EIO), simple(2, 0)].concat());
 }
 
@@ -109,7 +109,7 @@ fn a_long_read_that_fails_late_is_told_so_or_ends_the_connection() {
 
 #[test]
 fn a_client_that_hangs_up_between_parts_leaves_nothing_behind() {
-    for said in [request(0, READ, 1, 0, LONG), write(0, 1, 0, &[1; LONG as usize])] {
+    for said in [request(0, READ, 1, 0, LONG), write(0, 1, 0, &vec![1; LONG as usize])] {
         let mut server = started(&simple_start());
         server.keeps = true;
         server.say(&said);

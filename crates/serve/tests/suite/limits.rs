@@ -96,7 +96,9 @@ fn beside_greedy_clients(count: usize, takes: Takes) {
         scope.spawn(|| {
             let Takes::Little(bytes) = takes else { return };
             let mut taken = vec![0; bytes];
-            greedy.iter().for_each(|client| client.stream.set_nonblocking(true).unwrap());
+            for client in &greedy {
+                client.stream.set_nonblocking(true).unwrap();
+            }
             while !is_over.load(Ordering::SeqCst) {
                 for client in &mut greedy {
                     drop(client.stream.read(&mut taken));
