@@ -18,6 +18,7 @@ use std::future::{Future as _, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::JoinHandle;
@@ -27,8 +28,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// Connections at once. A further one takes the place of the one that has rested longest between two requests, and is
-/// told that there are too many where none rests.
+/// Connections at once. A further one takes the place of the one that the server has waited for longest: for its next
+/// request, for its first one, or for the rest of one. Where all are being answered it is told that there are too many.
 const CONNECTIONS: usize = 64;
 /// What they are told.
 const FULL: &str = "too many are watching already: try again in a moment.\n";
@@ -42,6 +43,8 @@ const IDLE: Duration = Duration::from_secs(10);
 const LIFE: Duration = Duration::from_secs(600);
 /// How long it gets to take what it was promised.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same where somebody waits for its place, less than they wait.
+const HURRY: Duration = Duration::from_millis(500);
 /// How long somebody waits for a place, and may take to be told that there are too many.
 const REFUSAL: Duration = Duration::from_secs(1);
 /// How long to wait where no connection can be accepted.
@@ -96,7 +99,7 @@ impl Watching {
         let shared = Arc::new(Shared {
             access: access.clone(),
             kept: Mutex::new(Kept::new(source)),
-            resting: Resting::default(),
+            waiting: Waiting::default(),
         });
         let serve = move || {
             runtime.block_on(async {
@@ -142,35 +145,43 @@ impl Drop for Watching {
 struct Shared {
     access: Access,
     kept: Mutex<Kept>,
-    resting: Resting,
+    waiting: Waiting,
 }
 
-/// Connections that were answered and have asked nothing since; the first has rested longest. Browsers keep theirs for
-/// the next question: they would keep the places of others as well.
+/// Somebody's connection.
 #[derive(Default)]
-struct Resting(Mutex<VecDeque<Arc<Notify>>>);
+struct Connection {
+    dismissed: Notify,
+    /// An answer was made for it, which may be on its way.
+    is_answered: AtomicBool,
+}
 
-impl Resting {
-    /// A connection was answered.
-    fn begins(&self, connection: &Arc<Notify>) {
+/// Connections that the server waits for; the first has been waited for longest. Browsers keep theirs for the next
+/// question, and programs open some and ask nothing: they would keep the places of others as well.
+#[derive(Default)]
+struct Waiting(Mutex<VecDeque<Arc<Connection>>>);
+
+impl Waiting {
+    /// The server waits for what this connection sends.
+    fn begins(&self, connection: &Arc<Connection>) {
         self.queue().push_back(Arc::clone(connection));
     }
 
-    /// A connection asks, or has ended.
-    fn ends(&self, connection: &Arc<Notify>) {
-        self.queue().retain(|resting| !Arc::ptr_eq(resting, connection));
+    /// A whole request is there, or the connection has ended.
+    fn ends(&self, connection: &Arc<Connection>) {
+        self.queue().retain(|waiting| !Arc::ptr_eq(waiting, connection));
     }
 
-    /// Asks the one that has rested longest to leave. `false`: none rests.
+    /// Asks the one that has been waited for longest to leave. `false`: all are being answered.
     fn dismiss(&self) -> bool {
         let dismissed = self.queue().pop_front();
         dismissed.is_some_and(|connection| {
-            connection.notify_one();
+            connection.dismissed.notify_one();
             true
         })
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Connection>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -194,7 +205,7 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 async fn receive(stream: TcpStream, places: Arc<Semaphore>, shared: Arc<Shared>) {
     let place = match Arc::clone(&places).try_acquire_owned() {
         Ok(place) => Some(place),
-        Err(_) if shared.resting.dismiss() => timeout(REFUSAL, places.acquire_owned()).await.ok().and_then(Result::ok),
+        Err(_) if shared.waiting.dismiss() => timeout(REFUSAL, places.acquire_owned()).await.ok().and_then(Result::ok),
         Err(_) => None,
     };
     match place {
@@ -217,13 +228,19 @@ async fn refuse(mut stream: TcpStream) {
 }
 
 async fn converse(stream: TcpStream, shared: Arc<Shared>) {
-    let own = Arc::new(Notify::new());
+    let own = Arc::new(Connection::default());
+    shared.waiting.begins(&own);
     let service = service_fn(|request| {
         let (shared, own) = (Arc::clone(&shared), Arc::clone(&own));
         async move {
-            shared.resting.ends(&own);
-            let answer = answer(request, Arc::clone(&shared)).await;
-            shared.resting.begins(&own);
+            let request = whole(request).await;
+            shared.waiting.ends(&own);
+            let answer = match request {
+                Ok(request) => answer(request, Arc::clone(&shared)).await,
+                Err(answer) => answer,
+            };
+            own.is_answered.store(true, Ordering::Relaxed);
+            shared.waiting.begins(&own);
             Ok::<_, Infallible>(answer)
         }
     });
@@ -233,23 +250,34 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let mut dismissed = pin!(timeout(LIFE, own.notified()));
+    let mut dismissed = pin!(timeout(LIFE, own.dismissed.notified()));
     let ended = poll_fn(|context| match connection.as_mut().poll(context) {
-        Poll::Ready(ended) => Poll::Ready(Some(ended)),
-        Poll::Pending => dismissed.as_mut().poll(context).map(|_| None),
+        Poll::Ready(ended) => Poll::Ready(Ok(ended)),
+        Poll::Pending => dismissed.as_mut().poll(context).map(Err),
     });
     match ended.await {
-        Some(Err(error)) => tracing::debug!("somebody who watches left: {error}"),
-        Some(Ok(())) => {}
-        None => {
+        Ok(Err(error)) => tracing::debug!("somebody who watches left: {error}"),
+        Ok(Ok(())) => {}
+        // Nothing is on its way to it, and somebody waits for the place.
+        Err(Ok(())) if !own.is_answered.load(Ordering::Relaxed) => {}
+        Err(why) => {
             connection.as_mut().graceful_shutdown();
-            let _ = timeout(GRACE, connection).await;
+            let _ = timeout(if why.is_ok() { HURRY } else { GRACE }, connection).await;
         }
     }
-    shared.resting.ends(&own);
+    shared.waiting.ends(&own);
 }
 
-async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Answer {
+/// A request with all of its body.
+async fn whole(request: Request<Incoming>) -> Result<Request<Bytes>, Answer> {
+    let (head, body) = request.into_parts();
+    match timeout(IDLE, Limited::new(body, BODY).collect()).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
+        _ => Err(text(StatusCode::PAYLOAD_TOO_LARGE, "a command is 4096 bytes at most, and comes within 10 s")),
+    }
+}
+
+async fn answer(request: Request<Bytes>, shared: Arc<Shared>) -> Answer {
     let (head, body) = request.into_parts();
     let is_look = [Method::GET, Method::HEAD].contains(&head.method);
     let is_command = head.method == Method::POST && head.uri.path() == "/command";
@@ -293,11 +321,8 @@ async fn ask<T: Send + 'static>(
     asked.await.unwrap_or_else(|error| Err(format!("the question was not answered: {error}")))
 }
 
-async fn command(shared: &Arc<Shared>, body: Incoming) -> Answer {
-    let Ok(Ok(body)) = timeout(IDLE, Limited::new(body, BODY).collect()).await else {
-        return text(StatusCode::PAYLOAD_TOO_LARGE, "a command is 4096 bytes at most, and comes within 10 s");
-    };
-    let given: Option<Value> = serde_json::from_slice(&body.to_bytes()).ok();
+async fn command(shared: &Arc<Shared>, body: Bytes) -> Answer {
+    let given: Option<Value> = serde_json::from_slice(&body).ok();
     let Some(command) = given.as_ref().and_then(|given| given["command"].as_str()).map(str::to_owned) else {
         return text(StatusCode::BAD_REQUEST, "a command is an object, for example {\"command\": \"power-cut 7\"}");
     };
@@ -342,4 +367,51 @@ fn written(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> A
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// A source that answers once it may.
+    struct Slow(Receiver<()>);
+
+    impl Source for Slow {
+        fn state(&mut self) -> Result<Value, String> {
+            let _ = self.0.recv();
+            Err("slow".to_owned())
+        }
+
+        fn maps(&mut self) -> Result<Value, String> {
+            self.state()
+        }
+
+        fn command(&mut self, _: &str) -> Result<Value, String> {
+            self.state()
+        }
+    }
+
+    /// Whoever came after them waited until one of them was done, and was told nothing.
+    #[test]
+    fn with_too_many_viewers_the_next_is_told_so() {
+        let (answers, may_answer) = channel();
+        let access = Access::new("127.0.0.1:0".parse().unwrap(), None).unwrap();
+        let watching = Watching::begin(access, Box::new(Slow(may_answer))).unwrap();
+        let address = watching.address();
+        let ask = || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            write!(stream, "GET /state.json HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+            stream
+        };
+        let many: Vec<_> = (0..CONNECTIONS).map(|_| ask()).collect();
+        // They have asked, but the server may hear of it later than of the next one.
+        std::thread::sleep(Duration::from_millis(500));
+        let mut said = String::new();
+        ask().read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 503") && said.contains("too many are watching"), "{said}");
+        drop(answers);
+        drop(many);
+    }
 }
