@@ -32,13 +32,14 @@ pub use settings::{program_hash, set_program};
 use arguments::Arguments;
 use clap::Parser;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use tracing::level_filters::LevelFilter;
 
 /// Does what a command line asks, the program's name being the first of `arguments`. The answer is the exit code.
 ///
 /// Signals are caught once a simulation runs: a first one ends it early with a result, a second one the process.
 pub fn execute(arguments: Vec<OsString>) -> u8 {
+    simulator::spare_addresses();
     panics::set_command(&arguments);
     if let Err(failure) = output::check_stdout() {
         output::complain(&format!("error: {}", failure.message));
@@ -47,9 +48,15 @@ pub fn execute(arguments: Vec<OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(problem) => {
-            // A closed standard output is nobody's failure.
-            let _ = problem.print();
-            return problem.exit_code() as u8;
+            let printed = problem.print();
+            if problem.use_stderr() {
+                return problem.exit_code() as u8;
+            }
+            if let Err(failure) = output::heard(printed.and_then(|()| std::io::stdout().flush())) {
+                output::complain(&format!("error: {}", failure.message));
+                return failure.code;
+            }
+            return 0;
         }
     };
     let level = match arguments.verbose {
@@ -69,7 +76,7 @@ pub fn execute(arguments: Vec<OsString>) -> u8 {
         Ok(()) => 0,
         Err(failure) => {
             if !failure.message.is_empty() {
-                output::complain(&format!("error: {}", failure.message));
+                output::complain(&format!("error: {}", layer::spelling::readable(&failure.message)));
             }
             failure.code
         }

@@ -53,6 +53,25 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(['-', '_', ' ']).filter(|word| !word.is_empty())
 }
 
+/// Letters of a word that messages tell in full: paths may be long, and are copied from there.
+const LONGEST_WORD: usize = 256;
+/// Letters that they tell of a longer one.
+const SHORTENED: usize = 80;
+
+/// A message whose words are short enough to be read: of a name of 100 kB, its beginning.
+pub fn readable(message: &str) -> String {
+    let is_long = |word: &str| word.len() > LONGEST_WORD && word.chars().nth(LONGEST_WORD).is_some();
+    let short = |word: &str| {
+        let text = word.trim_end();
+        if !is_long(text) {
+            return word.to_owned();
+        }
+        let (beginning, gap) = (text.chars().take(SHORTENED).collect::<String>(), &word[text.len()..]);
+        format!("{beginning}… ({} characters){gap}", text.chars().count())
+    };
+    message.split_inclusive(char::is_whitespace).map(short).collect()
+}
+
 /// Names with a word that one letter makes of `found`, where the words have three letters or more.
 fn near_words<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = found.to_lowercase();
@@ -108,6 +127,15 @@ mod tests {
         for found in ["xyzzy", "", "99", &"page-lru".repeat(9)] {
             assert_eq!(did_you_mean(found, names.into_iter()), "", "{found}");
         }
+    }
+
+    /// The terminal was full of it.
+    #[test]
+    fn of_a_name_of_100_kb_a_message_tells_the_beginning() {
+        let said = readable(&format!("key `{}` is unknown,\nsee `list keys`", "ä".repeat(100_000)));
+        assert_eq!(said, format!("key `{}… (100002 characters) is unknown,\nsee `list keys`", "ä".repeat(79)));
+        let path = format!("/{}/stack.toml: no such file", "folder/".repeat(30));
+        assert_eq!(readable(&path), path);
     }
 
     /// A name of 100 kB took 4 s.

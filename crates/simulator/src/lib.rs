@@ -25,7 +25,7 @@ pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
 pub use clocked::Clocked;
 pub use config::{Config, ConfigError, Setting};
 pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
-pub use memory::{MemoryClaim, TooLittleMemory};
+pub use memory::{MemoryClaim, TooLittleMemory, spare_addresses, threads_that_fit};
 pub use oracle::Oracle;
 pub use remapped::{Driver, Remapped};
 pub use serial::SerialDrive;

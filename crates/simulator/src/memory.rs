@@ -8,14 +8,51 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use units::quantity;
 
-/// Memory of the program itself.
+/// Memory of the program itself, and of a run beside its tables.
 const OWN: u64 = 32 << 20;
+/// How many times its tables a run takes at most where states are kept and loaded: twice as tables, once as bytes.
+const COPIES: u64 = 3;
+/// Addresses of a thread: its stack, and what lies around it.
+const THREAD: u64 = 4 << 20;
 
-/// What the drives of this process have claimed: at once, and in all.
-static CLAIMED: Mutex<[u64; 2]> = Mutex::new([0; 2]);
+/// What the drives of this process have claimed.
+static CLAIMS: Mutex<Claims> = Mutex::new(Claims { bytes: [0; 2], base: 0 });
 
-fn claimed() -> MutexGuard<'static, [u64; 2]> {
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+struct Claims {
+    /// Of memory, and of addresses.
+    bytes: [u64; 2],
+    /// Addresses that the process had when no drive was there.
+    base: u64,
+}
+
+fn claims() -> MutexGuard<'static, Claims> {
+    CLAIMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the heap small where `ulimit -v` limits this process: one arena for all threads, as glibc reserves 64 MiB of
+/// addresses or more for each further one; and large tables apart, so that their addresses are free when they are.
+/// Call this before threads start. It does nothing without a limit, or with another C library.
+pub fn spare_addresses() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if address_limit().is_some() {
+        #[expect(unsafe_code, reason = "glibc's heap can only be told so; arenas took 250 of 300 MiB")]
+        // SAFETY: `mallopt` takes two numbers, may be called at any time, and refuses numbers that it does not know.
+        unsafe {
+            const M_MMAP_THRESHOLD: std::ffi::c_int = -3;
+            const M_ARENA_MAX: std::ffi::c_int = -8;
+            unsafe extern "C" {
+                fn mallopt(parameter: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
+            }
+            mallopt(M_ARENA_MAX, 1);
+            mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        }
+    }
+}
+
+/// As many of these threads as `ulimit -v` leaves addresses for, each with a run; at least one.
+pub fn threads_that_fit(threads: usize) -> usize {
+    let left = address_limit().zip(own("VmSize")).map(|(limit, taken)| limit.saturating_sub(taken));
+    left.map_or(threads, |left| threads.min((left / (THREAD + OWN)) as usize).max(1))
 }
 
 /// Memory that a drive may take while this lives. Other drives that are built meanwhile, on other threads, find less.
@@ -27,7 +64,7 @@ pub struct MemoryClaim {
 
 impl Drop for MemoryClaim {
     fn drop(&mut self) {
-        for (sum, bytes) in claimed().iter_mut().zip(self.bytes) {
+        for (sum, bytes) in claims().bytes.iter_mut().zip(self.bytes) {
             *sum -= bytes;
         }
     }
@@ -35,32 +72,39 @@ impl Drop for MemoryClaim {
 
 /// Memory that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at least {needed} of memory, and {limit}")]
+#[error("{at} {needed} of memory, and {limit}")]
 pub struct TooLittleMemory {
+    at: &'static str,
     needed: String,
     limit: String,
 }
 
 impl MemoryClaim {
-    /// Claims so many bytes: at once, and in all once everything has been written.
+    /// Claims so many bytes: of memory that is taken at once, and of addresses that may be taken in the end.
     ///
     /// # Errors
     /// This process may not have them: how much is needed, and what the limit is.
     pub fn of(bytes: [u64; 2]) -> Result<Self, TooLittleMemory> {
+        // Each run has a workload and results of its own beside its tables.
+        let bytes = [bytes[0], bytes[1].saturating_add(OWN)];
         // Whoever claims on another thread does so after this or before it.
-        let mut claimed = claimed();
-        let [at_once, in_all] = [0, 1].map(|at| (claimed[at], bytes[at].saturating_add(OWN)));
+        let mut claims = claims();
+        if claims.bytes[1] == 0 {
+            claims.base = own("VmSize").unwrap_or(0);
+        }
+        let [memory, addresses] = claims.bytes;
+        let memory = (memory, bytes[0].saturating_add(OWN));
         let limits = [
-            (at_once, Limit::of_machine(at_once.0)),
-            (at_once, Limit::of_group(Path::new("/sys/fs/cgroup"), at_once.0)),
-            (in_all, Limit::of_address_space(in_all.0)),
+            ("at least", memory, Limit::of_machine(memory.0)),
+            ("at least", memory, Limit::of_group(Path::new("/sys/fs/cgroup"), memory.0)),
+            ("up to", (addresses, bytes[1]), Limit::of_address_space(claims.base)),
         ];
         let too_low =
-            limits.into_iter().find_map(|(wanted, limit)| Some((wanted, limit.filter(|it| !it.has(wanted))?)));
-        if let Some(((claimed, needed), limit)) = too_low {
-            return Err(TooLittleMemory { needed: rounded(needed), limit: limit.said(claimed, needed) });
+            limits.into_iter().find_map(|(at, wanted, limit)| Some((at, wanted, limit.filter(|it| !it.has(wanted))?)));
+        if let Some((at, (claimed, needed), limit)) = too_low {
+            return Err(TooLittleMemory { at, needed: rounded(needed), limit: limit.said(claimed, needed) });
         }
-        for (sum, bytes) in claimed.iter_mut().zip(bytes) {
+        for (sum, bytes) in claims.bytes.iter_mut().zip(bytes) {
             *sum += bytes;
         }
         Ok(Self { bytes })
@@ -74,7 +118,10 @@ impl DrivePlan {
     /// # Errors
     /// [`ConfigError::Memory`]: how much the tables take, what the limit is, and how to mend it.
     pub fn claim_memory(&self, carries: bool) -> Result<MemoryClaim, ConfigError> {
-        MemoryClaim::of(self.least_table_bytes(carries)).map_err(|problem| ConfigError::Memory {
+        let [at_once, in_all] = self.least_table_bytes(carries);
+        // Drives that hold bytes of clients are neither kept nor loaded.
+        let copies = if carries { 1 } else { COPIES };
+        MemoryClaim::of([at_once, in_all.saturating_mul(copies)]).map_err(|problem| ConfigError::Memory {
             capacity: quantity::format_size(self.config.values.whole("drive.capacity")),
             problem,
         })
@@ -157,13 +204,18 @@ impl Limit {
         limits.min().map(|bytes| Self { bytes, others, whose: "its control group may have" })
     }
 
-    /// `ulimit -v`.
-    fn of_address_space(claimed: u64) -> Option<Self> {
-        let text = fs::read_to_string("/proc/self/limits").ok()?;
-        let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
-        let others = own("VmSize").map_or(0, |bytes| bytes - claimed.min(bytes));
-        Some(Self { bytes: limit?.parse().ok()?, others, whose: "`ulimit -v` allows" })
+    /// `ulimit -v`. `base`: what the process had before its first drive. How much of their claims drives have taken
+    /// already cannot be seen in what it has now.
+    fn of_address_space(base: u64) -> Option<Self> {
+        Some(Self { bytes: address_limit()?, others: base, whose: "`ulimit -v` allows" })
     }
+}
+
+/// `ulimit -v` of this process, if it has one.
+fn address_limit() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
+    limit?.parse().ok()
 }
 
 /// A number in a file; "max" is none.

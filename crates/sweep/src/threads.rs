@@ -8,10 +8,11 @@ use rayon::prelude::*;
 /// Fewer pieces of short work than these are done at once by whoever has them.
 pub(crate) const FEW: usize = 256;
 
-/// Threads for `runs`: as many as are asked for, else one for each core, and none without a run.
+/// Threads for `runs`: as many as are asked for, else one for each core, and none without a run or addresses for it.
 pub(crate) fn for_runs(runs: usize, jobs: Option<usize>) -> Result<ThreadPool, ExecuteError> {
     let most = jobs.unwrap_or_else(cores);
-    let threads = most.clamp(1, runs.max(1));
+    simulator::spare_addresses();
+    let threads = simulator::threads_that_fit(most.clamp(1, runs.max(1)));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| ExecuteError::Threads { threads, problem: error.to_string() })
 }

@@ -6,6 +6,7 @@ use crate::output;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 
 /// What a server says first to NBD clients.
@@ -18,6 +19,12 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
             "{place}: {error}; is a `nandarium serve` running there? It says the path of its control socket"
         ))
     };
+    let is_other = std::fs::metadata(&arguments.socket).is_ok_and(|found| !found.file_type().is_socket());
+    if is_other {
+        return Err(Failure::usage(format!(
+            "{place} is not a socket; give the control socket, whose path `nandarium serve` prints when it starts"
+        )));
+    }
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
     writeln!(stream, "{}", arguments.command.join(" ")).map_err(failed)?;
     let mut answer = BufReader::new(stream);

@@ -67,8 +67,15 @@ fn collect(folder: &Path, found: &mut Found) -> Result<(), Failure> {
 
 /// Takes the results of a document: one, or those of a comparison.
 fn parse(path: &Path, text: &str, found: &mut Found) -> Result<(), Failure> {
-    let document: Value = serde_json::from_str(text)
-        .map_err(|error| Failure::usage(format!("{}: {error}; run it again with --out", path.display())))?;
+    let document: Value = serde_json::from_str(text).map_err(|error| {
+        let beside = path.with_file_name("result.json");
+        let remedy = if beside != path && beside.is_file() {
+            format!("give {}, which is beside it", beside.display())
+        } else {
+            "give the result.json that `nandarium run --out` or `compare --out` wrote".to_owned()
+        };
+        Failure::usage(format!("{} is not a result: {error}; {remedy}", path.display()))
+    })?;
     let schema = document["schema"].as_str().map(str::to_owned);
     let results: Vec<Value> = match document {
         Value::Object(mut members) if schema.as_deref() == Some(results::COMPARISON) => {

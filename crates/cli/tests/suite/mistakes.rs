@@ -296,6 +296,30 @@ fn a_combination_that_does_not_fit_into_memory_is_a_row_of_its_sweep() {
     assert_eq!(document["statuses"], serde_json::json!({ "complete": 1, "no-memory": 1 }));
 }
 
+/// Heaps of threads took what `ulimit -v` allows: the sweep was aborted, or no run of it was begun.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sweep_is_not_aborted_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text = "stacks = [\"page\", \"leaftl\"]\n[set]\nworkload.requests = 500\n[axes]\n\
+                drive.capacity = [\"1GiB\", \"4GiB\"]\n";
+    std::fs::write(&plan, text).unwrap();
+    for (mib, complete) in [(60, 0), (110, 2), (150, 2), (300, 4)] {
+        let mut limited = assert_cmd::Command::new("bash");
+        let script = format!("ulimit -v $(({mib} * 1024)); exec \"$0\" \"$@\"");
+        limited.args(["-c", &script]).arg(assert_cmd::cargo::cargo_bin("nandarium"));
+        let output = limited.arg("sweep").arg(&plan).args(["--json", "--quiet"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(i32::from(complete == 0)), "{mib} MiB: {said}");
+        if complete > 0 {
+            let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let done = document["statuses"]["complete"].as_u64().unwrap();
+            assert!(done >= complete, "{mib} MiB: {}", document["statuses"]);
+        }
+    }
+}
+
 /// The program was aborted by a table that did not fit.
 #[cfg(target_os = "linux")]
 #[test]
@@ -337,6 +361,19 @@ fn bare_names_are_stacks_and_workloads() {
     refused(run_tiny(&["zipf", "--workload", "oltp"]), 2, &["two workloads"]);
     refused(run_tiny(&["missing.csv"]), 2, &["missing.csv"]);
     refused(nandarium(&["compare", "zipf"]), 2, &["`zipf` is a workload", "name the stacks"]);
+}
+
+/// They told of JSON, and of a connection that was refused.
+#[test]
+fn files_of_another_kind_are_called_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, "<!doctype html>").unwrap();
+    let page = page.to_str().unwrap();
+    refused(nandarium(&["report", page]), 2, &["is not a result", "give the result.json"]);
+    std::fs::write(folder.path().join("result.json"), "{}").unwrap();
+    refused(nandarium(&["report", page]), 2, &["is not a result", "result.json, which is beside it"]);
+    refused(nandarium(&["ctl", page, "info"]), 2, &["is not a socket", "give the control socket"]);
 }
 
 #[test]
