@@ -4,7 +4,7 @@ use super::life::plan::LifePlan;
 use super::repeated::{self, Again, Repeated};
 use super::{results, timeline};
 use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments, price};
-use crate::failure::{Failure, USAGE};
+use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::names::Names;
 use crate::watch::Session;
 use crate::{output, provenance, settings, table, watch};
@@ -61,7 +61,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             member.run(shared, drawing.as_ref(), &mut watcher).map_err(|failure| named(&name, failure))
         })
         .collect();
-    let finished = outcomes.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+    let (finished, interrupted) = finished(outcomes)?;
     let ran: Vec<&RunResult> = finished.iter().map(|one| &one.result).collect();
     let mut notes = results::without_effect(&ran);
     for note in finished.iter().flat_map(|one| &one.notes) {
@@ -103,8 +103,27 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         results::write_page(&folder.join("report.html"), &documents, &notes)?;
         results::show(&folder.join("report.html"), shared);
     }
+    interrupted.map_or(Ok(()), Err)?;
     results::verdict(&ran)?;
     problem.map_or(Ok(()), Err)
+}
+
+/// The stacks that ran, and the failure of those that an interrupt kept from being measured, if some ran.
+fn finished(outcomes: Vec<Result<Compared, Failure>>) -> Result<(Vec<Compared>, Option<Failure>), Failure> {
+    let (mut finished, mut problems) = (Vec::new(), Vec::new());
+    for outcome in outcomes {
+        match outcome {
+            Ok(one) => finished.push(one),
+            Err(failure) if failure.code == INTERRUPTED => problems.push(failure.message),
+            Err(failure) => return Err(failure),
+        }
+    }
+    let message = problems.join("\n  ");
+    let interrupted = (!problems.is_empty()).then_some(Failure { code: INTERRUPTED, message });
+    match interrupted {
+        Some(failure) if finished.is_empty() => Err(failure),
+        interrupted => Ok((finished, interrupted)),
+    }
 }
 
 /// Gives each stack a file for its timeline, if all can be drawn.
@@ -127,7 +146,10 @@ fn repetitions(
     stage: &watch::Stage,
 ) -> Result<Vec<Repeated>, Failure> {
     let shared = &arguments.session;
-    if arguments.repetitions == 1 || firsts.iter().any(|result| result.status != Status::Complete) {
+    if arguments.repetitions == 1
+        || firsts.len() < stacks.len()
+        || firsts.iter().any(|result| result.status != Status::Complete)
+    {
         return Ok(Vec::new());
     }
     let snapshots = settings::snapshots_of(shared);

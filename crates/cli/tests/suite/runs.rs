@@ -303,6 +303,46 @@ fn studies_and_fits_stop_within_what_they_are_doing() {
     }
 }
 
+/// What was measured already was lost with the stack that was not.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_tells_the_stacks_that_ran() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = "page+drive.capacity=32GiB+drive.precondition=overwrite";
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
+        .args(["compare", "page+drive.capacity=1GiB+drive.precondition=none", large, "--quiet", "--no-snapshots"])
+        .args(["--workload", "uniform-write", "--requests", "100", "--json", "--out"])
+        .arg(folder.path())
+        .env("RAYON_NUM_THREADS", "2")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("32GiB") && said.contains("nothing was measured; run it again"), "{said}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["results"].as_array().unwrap().len(), 1);
+    assert!(folder.path().join("result.json").is_file() && folder.path().join("report.html").is_file());
+}
+
+/// A full disk took the answer, and the exit code was 0.
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    for option in ["--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"));
+        let output = command.arg(option).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{option}: {said}");
+        assert!(said.contains("standard output could not be written"), "{option}: {said}");
+    }
+}
+
 /// Whatever was to be printed was lost, and the exit code was 0.
 #[cfg(unix)]
 #[test]

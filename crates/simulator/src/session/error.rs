@@ -90,7 +90,10 @@ pub enum SessionError {
         remedy: &'static str,
     },
     /// The user stopped it before anything was measured.
-    #[error("interrupted while the drive was brought into its initial state; nothing was measured")]
+    #[error(
+        "interrupted while the drive was brought into its initial state; nothing was measured; run it again, with \
+         drive.precondition = none for a drive that is new"
+    )]
     Interrupted,
     /// A read returned something it must not return.
     #[error(
