@@ -122,8 +122,9 @@ export function ratio(first: Run, run: Run, row: Row, isMute = false): HTMLEleme
   if (value === null) return null;
   const against: Num = base ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
-  if (isMute || row.better === null) return h("span", { class: "ratio" }, `\u00d7${factor(against)}`);
+  if (isMute) return h("span", { class: "ratio" }, `\u00d7${factor(against)}`);
   const change = isEven(row.path, against) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
   const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
+  if (row.better === null) return h("span", { class: "ratio even" }, `\u00d7${factor(against)}${arrow}`);
   return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);
 }
