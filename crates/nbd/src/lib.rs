@@ -56,8 +56,8 @@
 //! ```
 //!
 //! What a client can make a connection hold is bounded: an input buffer, one long write that is being
-//! received, and answers. [`Connection::allow`] and [`Connection::split`] lower the bound for long requests. While many answers wait to be sent no request is taken, so whoever limits the
-//! requests that are outstanding limits all of it.
+//! received, and answers. [`Connection::allow`] and [`Connection::split`] lower the bound for long requests. While many
+//! answers wait to be sent no request is taken, so a limit of the requests that are outstanding limits all of it.
 //!
 //! Left out: the oldstyle handshake, encryption (STARTTLS is refused), extended headers, resizing, metadata
 //! contexts other than `base:allocation`, and more than one export.

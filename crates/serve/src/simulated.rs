@@ -259,10 +259,10 @@ impl SimulatedDrive {
         problem.map(|error| number_of(Some(&error))).or(self.no_room).unwrap_or(ErrorNumber::Io)
     }
 
-    /// Ends every order under way with an error. With power on, trims stay in their line: the piece of the first one is in
-    /// the drive, which completes each request that it has taken unless power goes. When that piece is done, the line
-    /// lets go of all trims that were given up. Until then each later order is answered too, as this comes again while
-    /// orders are under way in a drive that does nothing.
+    /// Ends every order under way with an error. With power on, trims stay in their line: the piece of the first one is
+    /// in the drive, which completes each request that it has taken unless power goes. When that piece is done, the
+    /// line lets go of all trims that were given up. Until then each later order is answered too, as this comes again
+    /// while orders are under way in a drive that does nothing.
     fn give_up(&mut self, answers: &mut Answers, error: ErrorNumber) {
         let is_on = self.drive.is_on();
         if !is_on {
