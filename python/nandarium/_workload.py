@@ -44,6 +44,7 @@ class Workload:
         interarrival: mean time between arrivals of a generator, such as ``"50us"``.
         format, devices, fit, order: how a trace is read.
         repeat: times a trace is run, with times that go on.
+        repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
     """
 
@@ -67,6 +68,7 @@ class Workload:
     fit: Literal["auto", "error", "modulo", "compact", "scale"] | None = None
     order: Literal["error", "clamp", "sort"] | None = None
     repeat: int | None = None
+    repeat_order: Literal["same", "shuffle"] | None = None
     gap_limit: str | None = None
 
     @property
