@@ -61,8 +61,10 @@ def test_a_sweep_is_the_command_s_sweep(tmp_path: Path) -> None:
     for name in ("results.parquet", "summary.csv", "report.html"):
         assert (tmp_path / "command" / name).read_bytes() == (swept.folder / name).read_bytes()
 
+    folder = swept.folder
+
     def written() -> dict[Path, int]:
-        return {run: run.stat().st_mtime_ns for run in swept.folder.glob("runs/*/*/result.json")}
+        return {run: run.stat().st_mtime_ns for run in folder.glob("runs/*/*/result.json")}
 
     # The same plan in its other two forms has the same results, and all of them are there already.
     before = written()

@@ -147,12 +147,12 @@ def test_what_cannot_be_is_told() -> None:
     with pytest.raises(ValueError, match="written nothing"):
         nd.torture(lambda disk: disk.flush(), verify)
     with pytest.raises(ValueError, match="without any cut"):
-        nd.torture(append, lambda disk, said: disk.read(512, 1))
+        nd.torture(append, lambda disk, said: disk.read(512, 1))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="multiples of a sector"):
         nd.torture(lambda disk: disk.write(1, b"x"), verify)
     # It was taken for content.
     with pytest.raises(TypeError, match="the check returned False"):
-        nd.torture(append, lambda disk, said: False)
+        nd.torture(append, lambda disk, said: False)  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         nd.torture(append, interrupted)
     with pytest.raises(TypeError, match="two functions or two commands"):
