@@ -209,7 +209,7 @@ def life(
         ConfigError: the stack cannot be used, its flash never wears out (``flash.endurance``), or `per_day`, `warranty` or a price
             cannot be used.
         WorkloadError: the workload cannot be run, or the run was too short, or too far from a steady state, to tell; or a trace that
-            hardly overwrites itself is repeated in the same order (``workload.repeat_order``). The text says what to do.
+            writes many pages once is repeated in the same order (``workload.repeat_order``). The text says what to do.
         DriveFull: the drive took no further writes; its ``result`` has what was measured.
         TypeError, ValueError: an argument of another kind, or both prices.
         Exception: what `run` raises.

@@ -60,7 +60,7 @@ pub struct WearWindow {
     pub arrivals_ns: Option<f64>,
     /// How many times larger the drive is that this stands for (`drive.scale`); 0 is 1.
     pub scale: u64,
-    /// The workload is a trace that hardly overwrites itself: repeated in the same order, it would wear the drive less
+    /// The workload is a trace that writes many pages once: repeated in the same order, it would wear the drive less
     /// than a load does.
     pub writes_once: bool,
 }

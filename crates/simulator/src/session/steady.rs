@@ -6,7 +6,7 @@
 //! at most 10 % of the mean, at most 25 rounds.
 //! Simplified: a round is a quarter of the capacity in host writes instead of a minute, because no
 //! time passes here. A workload that hardly writes does not fill a round: the overwritten state is then
-//! taken as it is, and a note says so. A trace that hardly overwrites itself has its writes in a new order in each
+//! taken as it is, and a note says so. A trace that writes many pages once has its writes in a new order in each
 //! further pass: in the same order its pages would die in the order in which they were written. Its rounds are whole
 //! passes, as write amplification swings within a pass that writes each place once.
 
