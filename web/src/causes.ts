@@ -175,14 +175,23 @@ const STYLES: Record<string, CauseStyle> = {
   queue: {
     color: "#b3a18c",
     ink: DARK,
-    meaning: "Before the drive took the request, in the host's queue or on the host link, or behind others inside a layer.",
+    meaning: "Before the drive took the request, in the host's queue, or behind others inside a layer.",
     resource: true,
-    advice: [
-      FEWER_AT_ONCE,
-      SLOWER,
-      MORE_DIES,
-      { change: "a faster host link", key: "host.link_bandwidth", unless: ["unlimited"] },
-    ],
+    advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES],
+  },
+  link: {
+    color: "#5f7fd6",
+    ink: LIGHT,
+    meaning: "The host link was moving the data of other requests.",
+    resource: true,
+    advice: [{ change: "a faster host link", key: "host.link_bandwidth", unless: ["unlimited"] }, SLOWER, FEWER_AT_ONCE],
+  },
+  firmware: {
+    color: "#a07a4a",
+    ink: LIGHT,
+    meaning: "The cores of the controller were busy with other requests.",
+    resource: true,
+    advice: [{ change: "more cores in the controller", key: "controller.cores" }, SLOWER, FEWER_AT_ONCE],
   },
   space: {
     color: "#66707c",

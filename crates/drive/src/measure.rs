@@ -49,7 +49,12 @@ impl Drive {
         let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
-            counting: Counting { page_shift: sectors_per_page.trailing_zeros(), timed: true, unwritten: None },
+            counting: Counting {
+                page_shift: sectors_per_page.trailing_zeros(),
+                timed: true,
+                places: u32::MAX,
+                unwritten: None,
+            },
             before: self.flash().map_or_else(Counters::default, |state| state.counters.clone()),
             cuts_before: self.power_cuts(),
             busy: 0,

@@ -3,7 +3,7 @@
 
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
-use units::{HostOp, Nanos, WAIT_KINDS, Wait};
+use units::{HostOp, HostWaits, Nanos, WAIT_KINDS, Wait};
 
 /// Latency histogram and waiting times by bucket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -90,6 +90,19 @@ pub struct Waits<'a> {
     pub kinds: u32,
 }
 
+#[inline(always)]
+fn charge(
+    sums: &mut [[Nanos; 2]; WAIT_KINDS],
+    roots: &mut Option<&mut [u64; WAIT_KINDS]>,
+    kind: usize,
+    [direct, root]: [Nanos; 2],
+) {
+    sums[kind] = [sums[kind][0] + direct, sums[kind][1] + root];
+    if let Some(roots) = roots {
+        roots[kind] += root;
+    }
+}
+
 /// Means over the slowest requests, ns a request.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
@@ -111,57 +124,52 @@ impl Tail {
 }
 
 impl LatencyRecorder {
-    /// Adds a request: its latency, what its last command waited for, and its wait before the
-    /// drive took it (in a queue, and for space).
+    /// Adds a request: its latency, what its last command waited for, and what it waited for outside of flash.
     #[inline]
-    pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, queue: Nanos, space: Nanos) {
-        self.record_with(latency, waits, [queue, space], None);
+    pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, outside: &HostWaits) {
+        self.record_with(latency, waits, outside, None, None);
     }
 
-    /// The same, with its waits before the drive took it in a queue and for space; all it waited for is added to
-    /// `roots` as well, by root cause.
+    /// The same. `queue`: its time in the host's queue by root cause, if that is known; otherwise the queue stands for
+    /// itself. All it waited for is added to `roots` as well, by root cause.
     #[inline]
     pub fn record_with(
         &mut self,
         latency: Nanos,
         waits: Option<Waits<'_>>,
-        [queue, space]: [Nanos; 2],
+        outside: &HostWaits,
+        queue: Option<&[Nanos; WAIT_KINDS]>,
         mut roots: Option<&mut [u64; WAIT_KINDS]>,
     ) {
         let bucket = self.histogram.record(latency);
         self.sums[bucket] += latency;
         if let Some(waits) = waits {
-            let sums = &mut self.waits[bucket];
             let mut kinds = waits.kinds;
             while kinds != 0 {
                 let kind = kinds.trailing_zeros() as usize;
-                let [direct, root] = waits.entries[kind];
-                sums[kind][0] += direct;
-                sums[kind][1] += root;
-                if let Some(roots) = &mut roots {
-                    roots[kind] += root;
-                }
+                charge(&mut self.waits[bucket], &mut roots, kind, waits.entries[kind]);
                 kinds &= kinds - 1;
             }
         }
-        if queue | space != 0 {
-            self.record_host_wait(bucket, queue, space, roots);
+        if outside.total() != 0 {
+            self.record_outside(bucket, outside, queue, roots);
         }
     }
 
-    fn record_host_wait(
+    fn record_outside(
         &mut self,
         bucket: usize,
-        queue: Nanos,
-        space: Nanos,
+        outside: &HostWaits,
+        queue: Option<&[Nanos; WAIT_KINDS]>,
         mut roots: Option<&mut [u64; WAIT_KINDS]>,
     ) {
-        for (wait, time) in [(Wait::Queue, queue), (Wait::Space, space)] {
-            let entry = &mut self.waits[bucket][wait.index()];
-            *entry = [entry[0] + time, entry[1] + time];
-            if let Some(roots) = &mut roots {
-                roots[wait.index()] += time;
-            }
+        let sums = &mut self.waits[bucket];
+        for (wait, time) in outside.each() {
+            let root = if wait == Wait::Queue && queue.is_some() { 0 } else { time };
+            charge(sums, &mut roots, wait.index(), [time, root]);
+        }
+        for (kind, root) in queue.into_iter().flatten().enumerate() {
+            charge(sums, &mut roots, kind, [0, *root]);
         }
     }
 
@@ -232,10 +240,10 @@ mod tests {
         let mut entries = [[0; 2]; WAIT_KINDS];
         entries[units::Cause::Gc.index()] = [900, 0];
         for _ in 0..99 {
-            recorder.record(100, None, 0, 0);
+            recorder.record(100, None, &HostWaits::default());
         }
         let waits = Waits { entries: &entries, kinds: 1 << units::Cause::Gc.index() };
-        recorder.record(1000, Some(waits), 0, 40);
+        recorder.record(1000, Some(waits), &HostWaits { space: 40, ..HostWaits::default() });
         let all = recorder.tail(1.0);
         let slow = recorder.tail(0.01);
         assert!((all.direct[units::Cause::Gc.index()] - 9.0).abs() < 1e-9);
@@ -250,7 +258,7 @@ mod tests {
     fn the_slowest_percent_is_no_more_than_that_although_all_latencies_share_a_bucket() {
         let mut recorder = LatencyRecorder::default();
         for _ in 0..500 {
-            recorder.record(100, None, 30, 0);
+            recorder.record(100, None, &HostWaits { queue: 30, ..HostWaits::default() });
         }
         let slow = recorder.tail(0.01);
         assert_eq!(slow.requests, 5);

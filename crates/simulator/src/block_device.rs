@@ -1,7 +1,7 @@
 //! The block-request waist: a simulated drive, a host driver over one, later a real device.
 
 use nand::{WaitList, WaitVector};
-use units::{Nanos, Request};
+use units::{HostWaits, Nanos, Request};
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,17 +14,15 @@ pub struct Completion {
     pub failed: bool,
     /// Index into [`Completions::waits`]; `None`: its commands waited for nothing.
     pub wait: Option<u32>,
-    /// Time from its arrival until the drive took it, and in the host link's queue.
-    pub queue_ns: Nanos,
-    /// Time until the drive had room for it, as far as nothing else explains that time.
-    pub space_ns: Nanos,
+    /// What it waited for outside of flash.
+    pub outside: HostWaits,
 }
 
 impl Completion {
     /// All its waiting, by direct blocker and by root cause. The rest of its latency is its service; `wait` is the
     /// entry it names.
     pub fn explained(&self, wait: Option<&WaitVector>) -> [Nanos; 2] {
-        [0, 1].map(|by| wait.map_or(0, |wait| wait.total_of(by)) + self.queue_ns + self.space_ns)
+        [0, 1].map(|by| wait.map_or(0, |wait| wait.total_of(by)) + self.outside.total())
     }
 }
 

@@ -11,7 +11,7 @@ use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{Event, Flash, PayloadId, Served, TimedFlash};
 use std::collections::VecDeque;
-use units::{Cause, DieId, HostOp, Nanos, Request};
+use units::{Cause, DieId, HostOp, HostWaits, Nanos, Request};
 
 /// Timers of the host interface; layers' timers follow.
 const WAKE: u32 = 0;
@@ -52,8 +52,8 @@ struct Slot {
     failed: bool,
     /// It stands in the line for room.
     stalled: bool,
-    queue_ns: Nanos,
-    space_ns: Nanos,
+    /// What it waited for outside of flash; `space`: all time without room.
+    outside: HostWaits,
     /// When it found no room, or joined the link's queue.
     since: Nanos,
     payload: PayloadId,
@@ -202,8 +202,7 @@ impl<F: Clocked> Drive<F> {
             outstanding: 0,
             failed: false,
             stalled: false,
-            queue_ns: self.flash.now() - request.arrival,
-            space_ns: 0,
+            outside: HostWaits { queue: self.flash.now() - request.arrival, ..HostWaits::default() },
             since: 0,
             payload: PayloadId::NONE,
         };
@@ -288,11 +287,11 @@ impl<F: Clocked> Drive<F> {
         if self.has_contents() {
             self.detach_contents(id);
         }
-        let space_ns = if self.slots[id as usize].space_ns == 0 { 0 } else { self.space_of(id, wait) };
+        let space = if self.slots[id as usize].outside.space == 0 { 0 } else { self.space_of(id, wait) };
         let (request, now) = (self.slots[id as usize].request, self.flash.now());
         let recorder = self.flash.recorder();
         if recorder.is_some_and(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
-            self.record_served(id, wait, space_ns);
+            self.record_served(id, wait, space);
         }
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
@@ -300,8 +299,7 @@ impl<F: Clocked> Drive<F> {
             request: slot.request,
             failed: slot.failed,
             wait,
-            queue_ns: slot.queue_ns,
-            space_ns,
+            outside: HostWaits { space, ..slot.outside },
         });
         self.free.push(id);
         self.outstanding -= 1;
@@ -313,12 +311,12 @@ impl<F: Clocked> Drive<F> {
 
     /// Tells the recorder that a request has ended that it wants.
     #[cold]
-    fn record_served(&mut self, id: u32, wait: Option<u32>, space_ns: Nanos) {
-        let (request, queue_ns) = (self.slots[id as usize].request, self.slots[id as usize].queue_ns);
+    fn record_served(&mut self, id: u32, wait: Option<u32>, space: Nanos) {
+        let Slot { request, outside, .. } = self.slots[id as usize];
         let waited = wait.map(|index| self.flash.state().memory.waits[index]);
         let end = self.flash.now();
         if let Some(recorder) = self.flash.recorder() {
-            recorder.serve(Served { number: id, request, end, waited, queue_ns, space_ns });
+            recorder.serve(Served { number: id, request, end, waited, outside: HostWaits { space, ..outside } });
         }
     }
 
@@ -327,8 +325,9 @@ impl<F: Clocked> Drive<F> {
     #[cold]
     fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
         let slot = &self.slots[id as usize];
-        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index].total()) + slot.queue_ns;
-        slot.space_ns.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
+        let before = HostWaits { space: 0, ..slot.outside }.total();
+        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index].total()) + before;
+        slot.outside.space.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
     }
 
     /// One operation of a request is done.

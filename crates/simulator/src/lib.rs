@@ -8,6 +8,7 @@ mod clocked;
 pub mod config;
 mod drive;
 mod errors;
+mod host_queue;
 mod in_use;
 mod memory;
 mod oracle;

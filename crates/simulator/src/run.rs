@@ -1,6 +1,7 @@
 //! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
 
 use crate::block_device::{BlockDevice, Completions, Progress};
+use crate::host_queue::HostQueue;
 use metrics::{AddressMap, LatencyRecorder, OpTotals, Series, Unwritten};
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
@@ -98,6 +99,8 @@ pub struct HostMeasurements {
     pub ended: Nanos,
     /// Hash over the completions.
     pub hash: u64,
+    /// What the host's queue waits for.
+    queue: HostQueue,
 }
 
 impl HostMeasurements {
@@ -113,6 +116,7 @@ impl HostMeasurements {
             last_arrival: None,
             ended: started,
             hash: 0,
+            queue: HostQueue::default(),
         }
     }
 
@@ -132,6 +136,10 @@ impl HostMeasurements {
             self.series.roll(elapsed, programs(), outstanding);
         }
         self.series.elapse(elapsed, outstanding);
+        let is_full = outstanding >= counting.places;
+        if !is_full {
+            self.queue.has_room();
+        }
         for completion in &completions.done {
             let request = &completion.request;
             let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
@@ -150,14 +158,15 @@ impl HostMeasurements {
                     completion.explained(wait).iter().all(|explained| *explained <= latency),
                     "{request:?} took {latency} ns: {completion:?}, {wait:?}"
                 );
-                let before = [completion.queue_ns, completion.space_ns];
+                let outside = &completion.outside;
+                let queue = is_full.then(|| self.queue.left(completion, wait, now, latency));
                 if is_unwritten {
-                    self.unwritten.latency.record_with(latency, waits, before, None);
+                    self.unwritten.latency.record_with(latency, waits, outside, queue, None);
                     self.series.record_unwritten();
                     continue;
                 }
                 let roots = self.series.waited(request.op);
-                self.latency[request.op.index()].record_with(latency, waits, before, roots);
+                self.latency[request.op.index()].record_with(latency, waits, outside, queue, roots);
                 self.series.record(request.op, latency, bytes);
             }
         }
@@ -172,6 +181,8 @@ pub struct Counting {
     pub page_shift: u32,
     /// Whether time passes; otherwise latencies are not recorded.
     pub timed: bool,
+    /// Requests that the drive takes at once.
+    pub places: u32,
     /// The tag of reads of pages that hold nothing; `None`: no read is told apart.
     pub unwritten: Option<u32>,
 }
@@ -343,6 +354,11 @@ pub fn run_probed<D: BlockDevice>(
         counting: Counting {
             page_shift: plan.sectors_per_page.trailing_zeros(),
             timed: plan.timed,
+            places: match plan.arrivals {
+                // Whoever sends in a closed loop keeps nobody waiting.
+                Loop::Closed { .. } => u32::MAX,
+                Loop::Open { limit } => limit,
+            },
             unwritten: Some(UNWRITTEN_TAG),
         },
         outstanding: 0,

@@ -15,7 +15,7 @@ use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use nand::{MeteredFlash, Span, WaitVector};
 use std::collections::VecDeque;
-use units::{CAUSES, Cause, DIE_CAUSES, Nanos, Request};
+use units::{CAUSES, Cause, DIE_CAUSES, HostWaits, Nanos, Request};
 
 /// Busy time by cause, indexed by [`Cause::index`].
 type Busy = [Nanos; DIE_CAUSES];
@@ -26,7 +26,7 @@ struct Asked {
     tag: u32,
     request: Request,
     /// Time from its arrival until it joined the line.
-    queue_ns: Nanos,
+    queue: Nanos,
 }
 
 /// A request in the line for the server.
@@ -202,10 +202,11 @@ impl SerialDrive {
     }
 
     /// The request completes when the service under way ends.
-    fn will_end(&mut self, asked: Asked, failed: bool, wait: &WaitVector, space_ns: Nanos) {
+    fn will_end(&mut self, asked: Asked, failed: bool, wait: &WaitVector, space: Nanos) {
         let index = (wait.kinds != 0).then(|| self.ending.waits.note(wait));
-        let Asked { tag, request, queue_ns } = asked;
-        self.ending.done.push(Completion { tag, request, failed, wait: index, queue_ns, space_ns });
+        let Asked { tag, request, queue } = asked;
+        let outside = HostWaits { queue, space, ..HostWaits::default() };
+        self.ending.done.push(Completion { tag, request, failed, wait: index, outside });
     }
 }
 
@@ -221,7 +222,7 @@ impl BlockDevice for SerialDrive {
 
     fn submit(&mut self, tag: u32, request: &Request) {
         self.server.settle(self.now);
-        let asked = Asked { tag, request: *request, queue_ns: self.now - request.arrival };
+        let asked = Asked { tag, request: *request, queue: self.now - request.arrival };
         self.line.push_back(Waiting { asked, joined: self.now, worked: self.server.worked });
     }
 

@@ -1,5 +1,7 @@
 //! Why a flash command exists: the one list used by counters, WAF, waiting times and laws.
 
+use crate::Nanos;
+
 /// The cause of a flash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -100,15 +102,22 @@ pub enum Wait {
     Cause(Cause),
     /// The channel was moving another die's data.
     Bus,
-    /// The request stood in a queue before the drive took it (host queue or host link), or inside a layer, behind
-    /// others of its stripe or before a gate.
+    /// The request stood in the host's queue before the drive took it, or inside a layer, behind others of its stripe
+    /// or before a gate.
     Queue,
+    /// The host link was moving the data of other requests.
+    Link,
+    /// The cores of the controller were busy with other requests.
+    Firmware,
     /// No free block: the drive had to reclaim space before it could accept the request.
     Space,
 }
 
-/// Number of waiting kinds: the causes, then bus, queue and space.
-pub const WAIT_KINDS: usize = DIE_CAUSES + 3;
+/// Number of waiting kinds: the causes, then the resources.
+pub const WAIT_KINDS: usize = DIE_CAUSES + RESOURCES.len();
+
+/// What is waited for and is no command, in the order of [`Wait::index`].
+const RESOURCES: [&str; 5] = ["bus", "queue", "link", "firmware", "space"];
 
 impl Wait {
     /// The waiting kind as a table index, causes first.
@@ -118,7 +127,9 @@ impl Wait {
             Wait::Cause(cause) => cause.index(),
             Wait::Bus => DIE_CAUSES,
             Wait::Queue => DIE_CAUSES + 1,
-            Wait::Space => DIE_CAUSES + 2,
+            Wait::Link => DIE_CAUSES + 2,
+            Wait::Firmware => DIE_CAUSES + 3,
+            Wait::Space => DIE_CAUSES + 4,
         }
     }
 
@@ -129,11 +140,38 @@ impl Wait {
     pub fn name_at(index: usize) -> &'static str {
         match index.checked_sub(DIE_CAUSES) {
             None => CAUSES[index].name(),
-            Some(0) => "bus",
-            Some(1) => "queue",
-            Some(2) => "space",
-            Some(_) => panic!("waiting kind {index} does not exist (limit {WAIT_KINDS})"),
+            Some(resource) => match RESOURCES.get(resource) {
+                Some(name) => name,
+                None => panic!("waiting kind {index} does not exist (limit {WAIT_KINDS})"),
+            },
         }
+    }
+}
+
+/// What a request waited for outside of flash, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostWaits {
+    /// From its arrival until the drive took it.
+    pub queue: Nanos,
+    /// Behind the data of others on the host link, either way.
+    pub link: Nanos,
+    /// Behind others at the cores of the controller.
+    pub firmware: Nanos,
+    /// Until the drive had room for it, as far as nothing else explains that time.
+    pub space: Nanos,
+}
+
+impl HostWaits {
+    /// Each kind with its time.
+    pub fn each(&self) -> [(Wait, Nanos); 4] {
+        let Self { queue, link, firmware, space } = *self;
+        [(Wait::Queue, queue), (Wait::Link, link), (Wait::Firmware, firmware), (Wait::Space, space)]
+    }
+
+    /// All of it.
+    #[inline]
+    pub fn total(&self) -> Nanos {
+        self.queue + self.link + self.firmware + self.space
     }
 }
 

@@ -13,7 +13,7 @@ use super::occupancy::Begun;
 use super::slab::{Kind, Slot, What, flag};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
-use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
+use units::{CAUSES, Cause, HostOp, HostWaits, Nanos, Request, WAIT_KINDS, Wait};
 
 /// Time before and after a window in which work is followed, ns: what began earlier is drawn from then, and what ends
 /// later is not drawn.
@@ -87,10 +87,8 @@ pub struct Served {
     pub end: Nanos,
     /// What it waited for on flash; nothing: its commands waited for nothing.
     pub waited: Option<WaitVector>,
-    /// Time until the drive took it.
-    pub queue_ns: Nanos,
-    /// Time until there was room for it.
-    pub space_ns: Nanos,
+    /// What it waited for outside of flash.
+    pub outside: HostWaits,
 }
 
 impl Served {
@@ -107,8 +105,9 @@ impl Served {
         each_kind(on_flash.map_or(0, |waits| waits.kinds), |kind| {
             waited[kind] = on_flash.map_or(0, |waits| waits.entries[kind][by as usize]);
         });
-        waited[Wait::Queue.index()] += self.queue_ns;
-        waited[Wait::Space.index()] += self.space_ns;
+        for (wait, ns) in self.outside.each() {
+            waited[wait.index()] += ns;
+        }
         let named = waited.into_iter().enumerate().map(|(kind, ns)| (Wait::name_at(kind), ns));
         named.filter(|(_, ns)| *ns > 0)
     }

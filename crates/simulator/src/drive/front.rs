@@ -85,12 +85,11 @@ impl<F: Clocked> Drive<F> {
             // Everything passes the inbound link in order; only writes bring data with them.
             let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
             let link = &mut self.front.inbound;
-            self.slots[id as usize].queue_ns += link.free_at.saturating_sub(now);
+            self.slots[id as usize].outside.link += link.free_at.saturating_sub(now);
             link.free_at = link.free_at.max(now) + link_time(bytes, rate);
             at = link.free_at;
         }
         if let Some(core) = self.front.cores.iter_mut().min() {
-            self.slots[id as usize].queue_ns += core.saturating_sub(at);
             let pages = u64::from(request.sectors).div_ceil(1 << self.page_shift).max(1);
             // A trim or a flush moves no data: the firmware handles it as one command, however many pages it names.
             let firmware_ns = match request.op {
@@ -99,8 +98,9 @@ impl<F: Clocked> Drive<F> {
                 HostOp::Trim | HostOp::Flush => command_ns,
             };
             *core = at.max(*core) + firmware_ns;
-            at = self.front.last.max(*core);
-            self.front.last = at;
+            self.front.last = self.front.last.max(*core);
+            self.slots[id as usize].outside.firmware += self.front.last - at - firmware_ns;
+            at = self.front.last;
         }
         at += latency_ns;
         // What arrives at this very moment may still be queued: nothing overtakes it.
@@ -132,7 +132,7 @@ impl<F: Clocked> Drive<F> {
         let mut at = now;
         if rate > 0 && slot.request.op == HostOp::Read {
             let link = &mut self.front.outbound;
-            slot.queue_ns += link.free_at.saturating_sub(now);
+            slot.outside.link += link.free_at.saturating_sub(now);
             link.free_at = link.free_at.max(now) + link_time(slot.request.bytes_moved(), rate);
             at = link.free_at;
         }

@@ -21,7 +21,7 @@ use crate::oracle::Oracle;
 use nand::{TimedFlash, WaitVector};
 use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
-use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+use units::{HostOp, HostWaits, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
@@ -102,8 +102,7 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Ender {
     issued: Nanos,
-    queue_ns: Nanos,
-    space_ns: Nanos,
+    outside: HostWaits,
     wait: Option<WaitVector>,
 }
 
@@ -262,12 +261,14 @@ impl<D: BlockDevice> Remapped<D> {
                 oracle.completed(id, failed);
             }
             let all = self.device.now() - request.arrival;
-            let completion = Completion { tag, request, failed, wait: None, queue_ns: all, space_ns: 0 };
+            let outside = HostWaits { queue: all, ..HostWaits::default() };
+            let completion = Completion { tag, request, failed, wait: None, outside };
             // A command that was under way before the request came explains nothing of it: it waited for it.
             let completion = match ender.filter(|ender| ender.issued >= taken) {
-                Some(&Ender { issued, queue_ns, space_ns, ref wait }) => {
+                Some(&Ender { issued, outside, ref wait }) => {
                     let wait = wait.as_ref().map(|wait| self.ready.waits.note(wait));
-                    Completion { wait, queue_ns: issued - request.arrival + queue_ns, space_ns, ..completion }
+                    let queue = issued - request.arrival + outside.queue;
+                    Completion { wait, outside: HostWaits { queue, ..outside }, ..completion }
                 }
                 None => completion,
             };
@@ -287,9 +288,9 @@ impl<D: BlockDevice> Remapped<D> {
             let data = &from_device.cells[cells..cells + length];
             cells += length;
             self.driver.machine.completed(now, completion.tag, completion.failed, data);
-            let Completion { queue_ns, space_ns, wait, .. } = *completion;
+            let Completion { outside, wait, .. } = *completion;
             let wait = wait.map(|index| from_device.waits[index]);
-            self.take_answers(Some(&Ender { issued, queue_ns, space_ns, wait }));
+            self.take_answers(Some(&Ender { issued, outside, wait }));
             // Numbers of commands are used again: what is new is noted before the next one ends.
             self.pump();
         }

@@ -5,7 +5,7 @@ use crate::support::{go, timed};
 use simulator::run::{HostMeasurements, Loop};
 use simulator::session::{Prepared, SAMPLE};
 use simulator::{BlockDevice, Completions, Config, Progress, Setting};
-use units::{HostOp, Request};
+use units::{Cause, HostOp, Request, Wait};
 
 const READ: usize = HostOp::Read as usize;
 const SMALL: [&str; 3] = ["drive.capacity=256MiB", "flash.channels=2", "flash.dies_per_channel=2"];
@@ -158,8 +158,30 @@ fn an_open_loop_keeps_arrival_times_and_queues_what_comes_too_fast() {
     let fast = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000);
     let sheet = go(&mut drive, "uniform-read", 20_000, Loop::Open { limit: 64 }, fast);
     let tail = sheet.latency[READ].tail(1.0);
-    let queue = tail.direct[units::Wait::Queue.index()];
+    let queue = tail.direct[Wait::Queue.index()];
     assert!(queue > tail.latency * 0.8, "most of {} ns was spent in the host's queue, not {queue}", tail.latency);
+}
+
+/// Whatever kept a drive full, the page named "queue 100 %" as the root cause.
+#[test]
+fn the_root_cause_of_the_hosts_queue_is_what_keeps_the_drive_full() {
+    let too_fast =
+        |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000);
+    for (front, root) in [
+        ("host.link_bandwidth=20MB/s", Wait::Link),
+        ("controller.page_time=300us", Wait::Firmware),
+        ("flash.read_time=2ms", Wait::Cause(Cause::Host)),
+    ] {
+        let mut drive = timed(&[&SMALL[..], &[front]].concat());
+        fill(&mut drive);
+        let sheet = go(&mut drive, "uniform-read", 5_000, Loop::Open { limit: 64 }, too_fast);
+        let tail = sheet.latency[READ].tail(1.0);
+        let [queue, caused] = [tail.direct[Wait::Queue.index()], tail.root[root.index()]];
+        assert!(queue > tail.latency * 0.8, "{front}: {queue} of {} ns in the host's queue", tail.latency);
+        assert!(caused > tail.latency * 0.9, "{front}: {caused} of {} ns: {:?}", tail.latency, tail.root);
+        let [direct, roots] = [tail.direct.iter().sum::<f64>(), tail.root.iter().sum()];
+        assert!((direct - roots).abs() < 1.0, "{front}: {direct} ns by blocker, {roots} ns by root cause");
+    }
 }
 
 #[test]
