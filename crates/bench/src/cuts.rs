@@ -1,8 +1,8 @@
 //! How many states that power cuts leave are made and checked in a second: a log of 40 records that flushes each.
 
 use crate::rows::{Row, Scale};
+use crate::stopwatch::Stopwatch;
 use nbd::ErrorNumber;
-use std::time::Instant;
 use torture::{CutDisk, Recorder, Torture, Tried};
 
 const RECORDS: u64 = 40;
@@ -33,13 +33,14 @@ fn verify(disk: &mut CutDisk<'_>, said: &[&str]) -> Result<(), String> {
 }
 
 fn row(name: &'static str, target: f64, torture: &Torture, states: u64) -> Row {
-    let began = Instant::now();
+    let stopwatch = Stopwatch::start();
     let tried: Tried = torture.clone().states(states).run(append, verify).expect("nothing is refused");
-    let seconds = began.elapsed().as_secs_f64();
+    let [measured, by_cpu] = stopwatch.seconds().map(|seconds| states as f64 / seconds / 1e3);
     assert!(tried.exploration.found.is_none(), "{}", tried.to_text());
     Row {
         name,
-        measured: states as f64 / seconds / 1e3,
+        measured,
+        by_cpu,
         target,
         unit: "k/s",
         smaller_is_better: false,

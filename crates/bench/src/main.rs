@@ -5,8 +5,10 @@
 
 mod against;
 mod cuts;
+mod instructions;
 mod rows;
 mod sizes;
+mod stopwatch;
 mod yardstick;
 
 use clap::Parser;
@@ -31,12 +33,21 @@ struct Arguments {
     /// largest).
     #[arg(long, conflicts_with_all = ["smoke", "only", "serving"])]
     sizes: bool,
-    /// Run another build of this program and this one in turns, and print the best of each row side by side.
+    /// Run another build of this program and this one in turns, and print how the rows compare, by wall and CPU time.
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["smoke", "serving", "sizes"])]
     against: Option<PathBuf>,
     /// Rounds of --against.
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "against")]
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "against")]
     rounds: u32,
+    /// Count the instructions of a flash command by callgrind instead, of this program and that of --against.
+    #[arg(long, conflicts_with_all = ["smoke", "only", "serving", "sizes", "out"])]
+    instructions: bool,
+    /// The work whose instructions are counted.
+    #[arg(long, hide = true, value_name = "WORK", requires = "requests")]
+    work: Option<instructions::Work>,
+    /// Its requests.
+    #[arg(long, hide = true, value_name = "N", requires = "work")]
+    requests: Option<u64>,
     /// Folder for the figures as JSON.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -49,6 +60,12 @@ fn main() {
     }
     if arguments.sizes {
         return by_size(arguments.out.as_deref());
+    }
+    if let (Some(work), Some(requests)) = (arguments.work, arguments.requests) {
+        return work.run(requests);
+    }
+    if arguments.instructions {
+        return or_exit(against::count_instructions(arguments.against.as_deref()));
     }
     if let Some(other) = &arguments.against {
         return in_turns(other, &arguments);
@@ -77,18 +94,18 @@ fn main() {
 
 /// Another build and this one.
 fn in_turns(other: &Path, arguments: &Arguments) {
-    match against::measure(other, arguments.rounds, arguments.only.as_deref()) {
-        Ok(pairs) => {
-            against::print(&pairs);
-            if let Some(folder) = &arguments.out {
-                write(folder, "against.json", &against::to_json(&pairs, other, arguments.rounds));
-            }
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
+    let rows = or_exit(against::measure(other, arguments.rounds, arguments.only.as_deref()));
+    against::print(&rows);
+    if let Some(folder) = &arguments.out {
+        write(folder, "against.json", &against::to_json(&rows, other));
     }
+}
+
+fn or_exit<T>(result: std::io::Result<T>) -> T {
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(1);
+    })
 }
 
 /// The cost of a request by the size of the drive.
