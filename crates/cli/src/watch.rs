@@ -37,10 +37,10 @@ pub fn stop() -> &'static AtomicBool {
 pub struct Stage {
     bars: MultiProgress,
     quiet: bool,
-    /// Remarks are wanted, and do not stand below with the result.
-    has_remarks: bool,
-    /// Those that were made: stacks of a comparison have much in common.
-    remarked: Mutex<HashSet<String>>,
+    /// Whether the result tells a choice among its notes, as text.
+    is_told_below: fn(&str) -> bool,
+    /// Remarks and choices that were told: stacks of a comparison have much in common.
+    told: Mutex<HashSet<String>>,
     /// What others watch it on.
     board: Option<Arc<Board>>,
 }
@@ -52,7 +52,7 @@ impl Stage {
         if quiet || !std::io::stderr().is_terminal() {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bars, quiet, remarked: Mutex::default(), has_remarks: !quiet, board: None }
+        Self { bars, quiet, is_told_below: |_| false, told: Mutex::default(), board: None }
     }
 
     /// Lets others watch it as well.
@@ -60,10 +60,18 @@ impl Stage {
         Self { board, ..self }
     }
 
-    /// Makes no remarks where the result, which has them as notes, is printed on the same terminal.
-    pub fn with_result_as_text(self, is_text: bool) -> Self {
-        let is_read_below = is_text && std::io::stdout().is_terminal();
-        Self { has_remarks: self.has_remarks && !is_read_below, ..self }
+    /// Leaves the choices that a result printed as text tells among its notes to that: each is told once.
+    pub fn with_choices_in_text(self, is_text: bool, is_told: fn(&str) -> bool) -> Self {
+        if is_text { Self { is_told_below: is_told, ..self } } else { self }
+    }
+
+    /// Writes a note to standard error, unless it was written before or nobody wants to read it.
+    fn note(&self, text: &str) {
+        let is_new = || self.told.lock().is_ok_and(|mut told| told.insert(text.to_owned()));
+        if !self.quiet && is_new() {
+            let line = format!("note: {text}");
+            self.bars.suspend(|| crate::output::complain(&line));
+        }
     }
 
     /// A watcher for a session called `name`.
@@ -349,10 +357,12 @@ impl Watcher for Session<'_> {
     }
 
     fn remark(&mut self, text: &str) {
-        let is_new = || self.stage.remarked.lock().is_ok_and(|mut remarked| remarked.insert(text.to_owned()));
-        if self.stage.has_remarks && is_new() {
-            let line = format!("note: {text}");
-            self.stage.bars.suspend(|| crate::output::complain(&line));
+        self.stage.note(text);
+    }
+
+    fn chosen(&mut self, text: &str) {
+        if !(self.stage.is_told_below)(text) {
+            self.stage.note(text);
         }
     }
 }

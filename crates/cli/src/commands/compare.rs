@@ -50,7 +50,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     drawing.iter().try_for_each(|drawing| give_files(&mut members, drawing))?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
+    let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, results::is_told_of_several);
     let again: Vec<Again> =
         members.iter().map(|member| Again { name: member.name.clone(), config: member.config.clone() }).collect();
     let outcomes: Vec<Result<Compared, Failure>> = members

@@ -214,13 +214,17 @@ pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
     output::write_file(&folder.join("series.csv"), &series(document))
 }
 
+/// Whether a note of a run is told where several runs are shown together.
+pub fn is_told_of_several(note: &str) -> bool {
+    metrics::is_caution(note) || note.contains(" has no effect here because ")
+}
+
 /// What several runs say that limits their numbers, each sentence once, with the names of those that say it where it is
 /// not all of them. `runs`: their names and notes.
 pub fn cautions(runs: &[(&str, Vec<&str>)]) -> Vec<String> {
-    let is_told = |note: &&&str| metrics::is_caution(note) || note.contains(" has no effect here because ");
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, notes) in runs {
-        for note in notes.iter().filter(is_told) {
+        for note in notes.iter().filter(|note| is_told_of_several(note)) {
             match told.iter_mut().find(|(known, _)| known == note) {
                 Some((_, names)) => names.push(name),
                 None => told.push((note, vec![name])),

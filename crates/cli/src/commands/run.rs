@@ -30,7 +30,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let has_causes = metrics::records_causes(&prepared.plan().config.resolved);
     let board = arguments.watch.watch.map(|_| Board::new("run", &name, "requests", has_causes));
     let watching = progress::watched(&arguments.watch, shared.quiet, board.as_ref())?;
-    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json).shown_on(board);
+    let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, |_| true).shown_on(board);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
     let wanted = timeline::Wanted {

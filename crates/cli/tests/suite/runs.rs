@@ -1,6 +1,6 @@
 //! What works: runs, comparisons, snapshots, reports.
 
-use crate::support::{beside, hash, json, nandarium, run_tiny, said};
+use crate::support::{beside, hash, json, nandarium, run_tiny, said, tiny_beside};
 use serde_json::Value;
 
 const PRECONDITIONS: [&str; 3] = ["fill", "overwrite", "steady"];
@@ -391,6 +391,26 @@ fn a_run_that_reads_nothing_says_so_first() {
     let table = said(run_tiny(&erased)).out;
     let all = table.lines().find(|line| line.starts_with("  all ")).unwrap();
     assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "20,000", "-"]);
+}
+
+/// Eight notes were told on standard error and again in the table.
+#[test]
+fn a_note_is_told_once() {
+    let text = said(run_tiny(&[]));
+    assert!(text.out.contains("\nnote      ") && !text.err.contains("note: "), "{}{}", text.out, text.err);
+    let mut several = nandarium(&["compare", "page", "dftl", "--no-snapshots", "--requests", "20000"]);
+    several.args(tiny_beside(&[]));
+    let several = said(several);
+    for key in ["drive.precondition", "measure.warm_up"] {
+        let choice = format!("{key} = ");
+        let told = [&several.out, &several.err].map(|text| text.contains(&choice));
+        assert!(told[0] != told[1], "{key}: {}{}", several.out, several.err);
+    }
+    let run = said(run_tiny(&["--json"]));
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    let notes: Vec<&str> = document["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
+    let before = run.err.lines().filter_map(|line| line.strip_prefix("note: "));
+    assert!(before.clone().count() > 0 && before.clone().all(|note| notes.contains(&note)), "{}", run.err);
 }
 
 #[test]

@@ -83,6 +83,8 @@ pub trait Watcher {
     fn seconds(&self) -> f64;
     /// Something worth knowing that does not belong into the result.
     fn remark(&mut self, text: &str);
+    /// Something was chosen before a phase begins; the notes of the result tell it as well.
+    fn chosen(&mut self, _: &str) {}
     /// What the phase has measured up to now; called as often as [`Watcher::progress`] is.
     fn measured(&mut self, _: &HostMeasurements) {}
 }
@@ -244,7 +246,7 @@ fn run_session(
     let workload = source.open()?; // everything wrong with it is said before preconditioning
     let _memory = plan.claim_memory(false)?;
     for choice in chosen {
-        watcher.remark(choice);
+        watcher.chosen(choice);
     }
     let initial = precondition::initial_state(plan, source, snapshots, watcher)?;
     let session = Session { plan, source, chosen };
