@@ -14,6 +14,7 @@ mod page;
 mod panics;
 mod progress;
 mod provenance;
+mod refused;
 mod settings;
 mod table;
 mod watch;
@@ -32,7 +33,7 @@ pub use settings::{program_hash, set_program};
 use arguments::Arguments;
 use clap::Parser;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use tracing::level_filters::LevelFilter;
 
 /// Does what a command line asks, the program's name being the first of `arguments`. The answer is the exit code.
@@ -45,18 +46,19 @@ pub fn execute(arguments: Vec<OsString>) -> u8 {
         output::complain(&format!("error: {}", failure.message));
         return failure.code;
     }
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
         Err(problem) => {
-            let printed = problem.print();
-            if problem.use_stderr() {
-                return problem.exit_code() as u8;
-            }
-            if let Err(failure) = output::heard(printed.and_then(|()| std::io::stdout().flush())) {
-                output::complain(&format!("error: {}", failure.message));
-                return failure.code;
-            }
-            return 0;
+            let code = problem.exit_code() as u8;
+            let is_mistake = problem.use_stderr();
+            let printed = refused::print(problem, &arguments);
+            return match output::heard(printed) {
+                Err(failure) if !is_mistake => {
+                    output::complain(&format!("error: {}", failure.message));
+                    failure.code
+                }
+                _ => code,
+            };
         }
     };
     let level = match arguments.verbose {

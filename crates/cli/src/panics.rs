@@ -52,7 +52,7 @@ fn report(said: &str) -> String {
 }
 
 /// An argument as a shell reads it back.
-fn quoted(argument: &str) -> String {
+pub fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,%@".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
         return argument.to_owned();

@@ -73,6 +73,44 @@ fn unknown_names_are_met_with_the_nearest_one() {
     refused(nandarium(&["compare", "page", "page", "--workload", "-"]), 2, &["only once", "save the trace"]);
 }
 
+/// The advice was to pass the flag as a value, behind `--`.
+#[test]
+fn a_flag_that_is_the_name_of_a_key_is_met_with_the_key() {
+    let told = "--scale is not a flag; drive.scale is a key: --set drive.scale=64";
+    for line in [&["run", "--scale", "64"][..], &["life", "page", "--scale=64"], &["serve", "--scale", "64"]] {
+        refused(nandarium(line), 2, &[told, "Usage: nandarium "]);
+    }
+    refused(nandarium(&["run", "--over-provisioning", "30%"]), 2, &["--set drive.over_provisioning=30%"]);
+    for line in [&["run", "--scale", "64"][..], &["run", "--nothing", "64"], &["list", "--scale", "64"]] {
+        let met = said(nandarium(line));
+        assert!(met.code == 2 && !met.err.contains("as a value"), "{}", met.err);
+    }
+    // A command without --set has no keys to offer.
+    assert!(!said(nandarium(&["list", "--scale", "64"])).err.contains("--set"));
+}
+
+/// A terminal was full of a name of 100 kB, three times over.
+#[test]
+fn a_command_line_of_100_kb_is_told_by_its_beginning() {
+    let long = "x".repeat(100_000);
+    let (flag, valued) = (format!("--{long}"), format!("--json={long}"));
+    for line in [
+        &[&*long][..],
+        &[&flag],
+        &["run", &flag],
+        &["run", "--seed", &long],
+        &["run", &valued],
+        &["run", "page", "mixed", &long],
+        &["trace", &long],
+        &["list", &long],
+        &["life", "--price", &long],
+    ] {
+        let met = said(nandarium(line));
+        assert!(met.code == 2 && met.err.contains("xxx… (100"), "{}: {}", line[0], met.err.len());
+        assert!(met.err.len() < 2_000, "{} {}", line[0], met.err.len());
+    }
+}
+
 #[test]
 fn files_that_are_not_there_or_not_traces_are_named() {
     let folder = tempfile::tempdir().unwrap();
