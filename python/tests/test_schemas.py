@@ -23,7 +23,7 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "closeups", "repeated"}}
+OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "cost", "closeups", "repeated"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "samples/sqlite-git-ext4.csv.zst")
@@ -162,7 +162,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
     lived = ("compare", "page", "page+flash.endurance=9000", "--life", *worn)
     made["comparison"]["with lives"] = said(*lived, "--per-day", "1GB", "--price", "page=100")
-    made["comparison"]["too short for a life"] = said("compare", "page", "--life", *sets({**TINY, "flash.endurance": 3000}), "--requests", "100", *alone)
+    made["comparison"]["too short for a life"] = said("compare", "page", "--life", "--price", "page=100", *sets({**TINY, "flash.endurance": 3000}), "--requests", "100", *alone)
 
     plan = folder / "plan.toml"
     plan.write_text(PLAN)

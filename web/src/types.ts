@@ -172,6 +172,8 @@ export interface Result {
   recorded_latency_ns?: Partial<Record<Op, RecordedLatency | null>> | null;
   /** How long the drive lives, where `compare --life` was asked and can tell. */
   life?: Life | null;
+  /** What the drive costs, where a price was given and no life can be told. */
+  cost?: { price: Num; per_gb: Num };
   /** Requests that were looked at closely. */
   closeups?: Closeups;
   /** Runs with other seeds. */

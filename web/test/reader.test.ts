@@ -185,6 +185,21 @@ describe("a reader", { skip: MISSING }, () => {
     await without.close();
   });
 
+  test("sees the prices that were given where no life can be told, and why", async () => {
+    const [short, none] = ["No life of page: the window is too short.", "No life of dftl: the window is too short."];
+    const untold = (run: Result, price: number): Result => ({ ...run, life: null, cost: { price, per_gb: price / 800 } });
+    const { page: shown } = await open([untold(page(), 190), untold(dftl(), 95), { ...dftl(), life: null }], DESK, [short, none]);
+    const row = shown.locator("#compare-lives tbody tr").filter({ has: shown.locator("th", { hasText: /^Price$/ }) });
+    const cells = (await row.locator("td").allTextContents()).map((text) => text.replace(/\s+/g, " "));
+    assert.equal(cells[0], "190");
+    assert.match(cells[1] ?? "", /^95.*×0\.50? ▼ better$/);
+    assert.equal(cells[2], "\u2013");
+    const told = plain(await shown.locator("#compare-lives").innerText());
+    for (const part of [short, none, "Price of a GB", "the notes give the reasons"]) assert.ok(told.includes(part), `${part}: ${told}`);
+    assert.ok(!told.includes("Years until"), told);
+    await shown.close();
+  });
+
   test("is not told better or worse by single runs where repetitions cannot tell", async () => {
     const figure = (metric: string, differs: RepeatedFigure["differs"], better: boolean | null): RepeatedFigure => ({
       metric,

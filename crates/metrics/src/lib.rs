@@ -13,7 +13,7 @@ mod series;
 pub use earlier::result_of_today;
 pub use histogram::{Histogram, PERCENTILES, needed};
 pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
-pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
+pub use life_report::{Basis, Cost, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};
 pub use report::{

@@ -29,6 +29,22 @@ pub enum Price {
     Drive(f64),
 }
 
+/// What a drive costs, whether its life can be told or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The drive.
+    pub price: f64,
+    /// Each decimal gigabyte that the host sees.
+    pub per_gb: f64,
+}
+
+impl Cost {
+    /// The JSON form.
+    pub fn to_json(self) -> Value {
+        json!({"price": self.price, "per_gb": self.per_gb})
+    }
+}
+
 /// What else is asked of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LifeTerms {
@@ -38,6 +54,17 @@ pub struct LifeTerms {
     pub per_day: Option<u64>,
     /// What the drive costs, where that matters.
     pub price: Option<Price>,
+}
+
+impl LifeTerms {
+    /// What a drive costs in which so much was worn; `None`: no price was given.
+    pub fn cost(&self, window: &WearWindow) -> Option<Cost> {
+        let price = match self.price? {
+            Price::PerFlashGb(price) => price * window.whole(window.flash_bytes) as f64 / GB,
+            Price::Drive(price) => price,
+        };
+        Some(Cost { price, per_gb: price * GB / window.whole(window.capacity_bytes) as f64 })
+    }
 }
 
 /// Where the bytes a day come from.
@@ -101,12 +128,12 @@ impl LifeReport {
 
     /// Bytes the host sees.
     pub fn capacity_bytes(&self) -> u64 {
-        self.window.capacity_bytes * self.window.scale.max(1)
+        self.window.whole(self.window.capacity_bytes)
     }
 
     /// Bytes of all flash, bad blocks included.
     pub fn flash_bytes(&self) -> u64 {
-        self.window.flash_bytes * self.window.scale.max(1)
+        self.window.whole(self.window.flash_bytes)
     }
 
     /// Bytes of the host until the drive is worn out.
@@ -153,23 +180,15 @@ impl LifeReport {
         ((self.life.even_bytes - self.life.bytes.estimate) * self.scale() / TB).max(0.0)
     }
 
-    /// Price of the drive.
-    pub fn price(&self) -> Option<f64> {
-        self.terms.price.map(|price| match price {
-            Price::PerFlashGb(price) => price * self.flash_bytes() as f64 / GB,
-            Price::Drive(price) => price,
-        })
-    }
-
-    /// Price for each decimal gigabyte the host sees.
-    pub fn price_per_gb(&self) -> Option<f64> {
-        self.price().map(|price| price * GB / self.capacity_bytes() as f64)
+    /// What the drive costs; `None`: no price was given.
+    pub fn cost(&self) -> Option<Cost> {
+        self.terms.cost(&self.window)
     }
 
     /// Price for each terabyte written: the longer the life, the less.
     pub fn price_per_tb_written(&self) -> Option<Range> {
         let Range { earliest, estimate, latest } = self.tbw();
-        self.price().map(|price| Range {
+        self.cost().map(|Cost { price, .. }| Range {
             earliest: price / earliest,
             estimate: price / estimate,
             latest: price / latest,
@@ -312,8 +331,9 @@ impl LifeReport {
     }
 
     fn cost_json(&self) -> Value {
-        let Some(price) = self.price() else { return Value::Null };
-        json!({"price": price, "per_gb": self.price_per_gb(), "per_tb_written": self.price_per_tb_written().map(range)})
+        let Some(mut cost) = self.cost().map(Cost::to_json) else { return Value::Null };
+        cost["per_tb_written"] = self.price_per_tb_written().map(range).into();
+        cost
     }
 }
 

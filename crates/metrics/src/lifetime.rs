@@ -65,6 +65,13 @@ pub struct WearWindow {
     pub writes_once: bool,
 }
 
+impl WearWindow {
+    /// So many bytes of this drive are as many of the one that it stands for.
+    pub fn whole(&self, bytes: u64) -> u64 {
+        bytes * self.scale.max(1)
+    }
+}
+
 /// A step through a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WearStep {

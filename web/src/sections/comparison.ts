@@ -116,9 +116,12 @@ function ramTotal(run: Run): number {
 }
 
 /** The ratio of two single runs; `isMute`: repetitions judge, and a ratio of single runs does not. */
-export function ratio(first: Run, run: Run, row: Row, isMute = false): HTMLElement | null {
-  const base = lookup(first, row.path);
-  const value = lookup(run, row.path);
+function ratio(first: Run, run: Run, row: Row, isMute = false): HTMLElement | null {
+  return ratioOf(lookup(first, row.path), lookup(run, row.path), row, isMute);
+}
+
+/** The ratio of a value to that of the first run. */
+export function ratioOf(base: Num, value: Num, row: Row, isMute = false): HTMLElement | null {
   if (value === null) return null;
   const against: Num = base ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);

@@ -1,8 +1,8 @@
 import { h, lookup, metric, section, type Child } from "../dom";
 import { count, NONE, plain, size, type Format } from "../format";
 import { table } from "../parts/table";
-import type { Run } from "../types";
-import { ratio, type Row } from "./comparison";
+import type { Num, Run } from "../types";
+import { ratioOf, type Row } from "./comparison";
 import { noteList } from "./header";
 import { runLabel } from "./waiting";
 
@@ -33,24 +33,37 @@ const ASSUMED: readonly { label: string; format: Format; path: string[] }[] = [
   { label: "Days of the warranty", format: plain, path: ["life", "warranty_days"] },
 ];
 
-/** How long the drives live, which of them give no answer and why, and what the answers assume; null where no life was asked for. */
+/** Where a value of a run stands: what a drive costs stands beside its life where no life can be told. */
+function place(run: Run, path: string[]): string[] {
+  return !run.result.life && path[1] === "cost" ? path.slice(1) : path;
+}
+
+/** How long the drives live, what they cost, which of them give no answer and why, and what the answers assume; null where no life was asked for. */
 export function lives(runs: readonly Run[], notes: readonly string[]): HTMLElement | null {
   const [first] = runs;
   if (!first || runs.every((run) => run.result.life === undefined)) return null;
-  const isTold = (path: readonly string[]): boolean => runs.some((run) => lookup(run, path) !== null);
-  const base = runs.find((run) => run.result.life);
-  const answers = ANSWERS.filter(({ path }) => isTold(path)).map((row): Child[] => [
+  const value = (run: Run, path: string[]): Num => lookup(run, place(run, path));
+  const isTold = ({ path }: { path: string[] }): boolean => runs.some((run) => value(run, path) !== null);
+  const alive = runs.find((run) => run.result.life);
+  const base = alive ?? first;
+  const shown = (run: Run, path: string[], cell: Child): Child => (run.result.life || value(run, path) !== null ? cell : NONE);
+  const answers = ANSWERS.filter(isTold).map((row): Child[] => [
     row.label,
-    ...runs.map((run): Child => (run.result.life ? [row.cell?.(run) ?? metric(run, row.path, row.format), base && run !== base ? ratio(base, run, row) : null] : NONE)),
+    ...runs.map((run): Child =>
+      shown(run, row.path, [row.cell?.(run) ?? metric(run, place(run, row.path), row.format), run === base ? null : ratioOf(value(base, row.path), value(run, row.path), row)]),
+    ),
   ]);
-  const assumed = ASSUMED.filter(({ path }) => isTold(path)).map(({ label, format, path }): Child[] => [label, ...runs.map((run): Child => (run.result.life ? metric(run, path, format) : NONE))]);
-  const isAnswered = base !== undefined;
+  const assumed = ASSUMED.filter(isTold).map(({ label, format, path }): Child[] => [label, ...runs.map((run): Child => shown(run, path, metric(run, path, format)))]);
+  const rows = [...answers, ...assumed];
+  const against = `Ratios are against ${base.letter} ${base.name}.`;
+  const untold = "No drive of this comparison has a life that can be told: the notes give the reasons.";
+  const lead = alive ? `How long each drive lasts, with the range of the estimate. ${against}` : rows.length > 0 ? `${untold} The prices are those that were given. ${against}` : untold;
   return section(
     null,
     "compare-lives",
     "Lives",
-    isAnswered ? `How long each drive lasts, with the range of the estimate. Ratios are against ${base.letter} ${base.name}.` : "No drive of this comparison has a life that can be told.",
+    lead,
     noteList(notes, runs.some((run) => run.result.life === null)),
-    isAnswered ? table("Lives of all drives, and what they assume", ["", ...runs.map((run): Child => runLabel(run))], [...answers, ...assumed], { wide: true }) : null,
+    rows.length > 0 ? table("Lives and prices of all drives, and what they assume", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }) : null,
   );
 }

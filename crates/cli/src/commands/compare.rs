@@ -6,6 +6,7 @@ use super::{results, timeline};
 use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArguments, price};
 use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::names::Names;
+use crate::table::Lived;
 use crate::watch::Session;
 use crate::{output, provenance, settings, table, watch};
 use metrics::{LifeReport, Provenance, RunResult, Status};
@@ -30,12 +31,12 @@ struct Member {
     timeline: Option<PathBuf>,
 }
 
-/// A stack that ran, its life where one was asked for and can be told, and what is to be said of it.
+/// A stack that ran, its life and price where they were asked for, and what is to be said of it.
 struct Compared {
     result: RunResult,
     /// Single requests, for its page.
     closeups: Option<Value>,
-    life: Option<LifeReport>,
+    lived: Lived,
     notes: Vec<String>,
 }
 
@@ -87,7 +88,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     if shared.json {
         output::print(&results::pretty(&results::together(&documents, &notes)))?;
     } else {
-        let lives: Vec<Option<LifeReport>> = finished.iter().map(|one| one.life.clone()).collect();
+        let lives: Vec<Lived> = finished.iter().map(|one| one.lived.clone()).collect();
         let told = (!repeated.is_empty()).then_some(&repeated);
         output::print(&table::comparison(&ran, &lives, told.map(|all| all as &dyn table::Repetitions), &notes))?;
         output::print(&repeated::verdicts(&repeated))?;
@@ -237,13 +238,15 @@ impl Member {
                 quiet: shared.quiet,
             };
             let (result, closeups) = timeline::run(&self.prepared, snapshots.as_ref(), watcher, wanted)?;
-            return Ok(Compared { result: with(result), closeups, life: None, notes: Vec::new() });
+            let lived = Lived { life: None, cost: None };
+            return Ok(Compared { result: with(result), closeups, lived, notes: Vec::new() });
         };
         let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
         let result = with(result);
+        let cost = plan.cost(&window);
         let (life, notes) = match plan.report(result.clone(), window) {
             Ok(life) => {
-                let note = (is_smaller(&result) && life.price().is_some()).then(|| {
+                let note = (is_smaller(&result) && cost.is_some()).then(|| {
                     format!(
                         "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
                          large. drive.scale makes it smaller for the run alone.",
@@ -256,16 +259,20 @@ impl Member {
             }
             Err(failure) => (None, vec![format!("No life of {}: {}", self.name, failure.message)]),
         };
-        Ok(Compared { result, closeups: None, life, notes })
+        Ok(Compared { result, closeups: None, lived: Lived { life, cost }, notes })
     }
 }
 
 impl Compared {
-    /// The result, with `life` in it where that was asked for.
+    /// The result, with `life` in it where that was asked for, and `cost` where no life has it.
     fn to_json(&self, with_life: bool) -> Value {
         let mut document = results::with_closeups(self.result.to_json(), self.closeups.clone());
         if with_life {
-            document["life"] = self.life.as_ref().map_or(Value::Null, LifeReport::to_json);
+            let Lived { life, cost } = &self.lived;
+            document["life"] = life.as_ref().map_or(Value::Null, LifeReport::to_json);
+            if let Some(cost) = cost.filter(|_| life.is_none()) {
+                document["cost"] = cost.to_json();
+            }
         }
         document
     }

@@ -4,12 +4,21 @@ use super::grid::Grid;
 use super::life::digits;
 use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
 use super::run::{told_waf, wrapped};
-use metrics::{LifeReport, NoWaf, RunResult};
+use metrics::{Cost, LifeReport, NoWaf, RunResult};
 use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
+/// What is told of a drive whose life was asked for.
+#[derive(Clone, Debug)]
+pub struct Lived {
+    /// Its life, where that can be told.
+    pub life: Option<LifeReport>,
+    /// What it costs, where a price was given.
+    pub cost: Option<Cost>,
+}
+
 /// Takes a number out of what ran.
-type Value = Box<dyn Fn(&RunResult, Option<&LifeReport>) -> Option<f64>>;
+type Value = Box<dyn Fn(&RunResult, Option<&Lived>) -> Option<f64>>;
 
 /// One line of the comparison: a value of each result, and how it is written.
 struct Line {
@@ -55,7 +64,13 @@ fn line(
 
 /// A line of a life.
 fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
-    let value: Value = Box::new(move |_, life| life.and_then(&value));
+    let value: Value = Box::new(move |_, lived| value(lived?.life.as_ref()?));
+    Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
+}
+
+/// A line of what drives cost, which stands where no life can be told as well.
+fn priced(label: &str, value: fn(Cost) -> f64) -> Line {
+    let value: Value = Box::new(move |_, lived| lived?.cost.map(value));
     Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
 }
 
@@ -73,7 +88,7 @@ pub trait Repetitions {
 /// then stands in place of the numbers of single runs; `notes`: what is to be said of all together.
 pub fn comparison(
     results: &[&RunResult],
-    lives: &[Option<LifeReport>],
+    lives: &[Lived],
     repeated: Option<&dyn Repetitions>,
     notes: &[String],
 ) -> String {
@@ -101,7 +116,7 @@ fn how_to_read(repeated: &dyn Repetitions) -> String {
     )
 }
 
-fn figures(results: &[&RunResult], lives: &[Option<LifeReport>], repeated: Option<&dyn Repetitions>) -> Grid {
+fn figures(results: &[&RunResult], lives: &[Lived], repeated: Option<&dyn Repetitions>) -> Grid {
     let mut grid = Grid::new(1);
     let mut row = |label: String, cells: &dyn Fn(usize) -> [String; 2]| {
         let all = (0..results.len()).map(cells);
@@ -110,7 +125,7 @@ fn figures(results: &[&RunResult], lives: &[Option<LifeReport>], repeated: Optio
     };
     row(String::new(), &|place| [results[place].stack.clone(), "ratio".to_owned()]);
     for line in lines() {
-        let life = |place: usize| lives.get(place).and_then(Option::as_ref);
+        let life = |place: usize| lives.get(place);
         let values: Vec<Option<f64>> =
             results.iter().enumerate().map(|(place, result)| (line.value)(result, life(place))).collect();
         if line.is_empty(results, &values) {
@@ -220,8 +235,8 @@ fn life_lines() -> [Line; 7] {
         lived("life: drive writes a day", |life| Some(life.dwpd().estimate)),
         lived("life: years", |life| life.years().map(|years| years.estimate)),
         lived("life: years at least", |life| life.years().map(|years| years.earliest)),
-        lived("price", LifeReport::price),
-        lived("price of a GB", LifeReport::price_per_gb),
+        priced("price", |cost| cost.price),
+        priced("price of a GB", |cost| cost.per_gb),
         lived("price of a TB written", |life| life.price_per_tb_written().map(|price| price.estimate)),
     ]
 }

@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::numbers::{NONE, count, ratio, share, size};
 use super::run::{told_waf, wrapped};
-use metrics::{Basis, LifeReport, Range};
+use metrics::{Basis, Cost, LifeReport, Range};
 use std::fmt::Write;
 
 /// Four significant digits of a number of any size.
@@ -91,7 +91,7 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
-    if let (Some(price), Some(per_gb)) = (report.price(), report.price_per_gb()) {
+    if let Some(Cost { price, per_gb }) = report.cost() {
         facts.push(("price", format!("{} for the drive, {} for each GB the host sees", digits(price), digits(per_gb))));
     }
     facts

@@ -10,7 +10,7 @@ mod run;
 mod spark;
 mod study;
 
-pub use compare::{Repetitions, comparison};
+pub use compare::{Lived, Repetitions, comparison};
 pub use grid::Grid;
 pub use life::{life, life_causes, life_facts, life_rows};
 pub use numbers::{count, share, size, time};

@@ -1,6 +1,6 @@
 //! `nandarium measure` and `nandarium fit` from end to end, and drives by their names.
 
-use crate::support::{nandarium, said};
+use crate::support::{nandarium, said, tiny_beside};
 use std::path::Path;
 
 const MEASURED: &str = "name = \"a small one\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
@@ -91,6 +91,23 @@ fn drives_are_listed_and_stand_wherever_a_stack_does() {
     assert!(compared.out.contains("sk-hynix-pe8110-like"), "{}", compared.out);
     let wrong = said(nandarium(&[&["run", "--drive", "micron-7450-max-lik"], &small[..]].concat()));
     assert!(wrong.code == 2 && wrong.err.contains("did you mean `micron-7450-max-like`"), "{}", wrong.err);
+}
+
+/// The table and the page had no row of the prices that were given.
+#[test]
+fn a_price_that_was_given_is_told_where_no_life_can_be() {
+    let short = ["compare", "page", "dftl", "--life", "--no-snapshots", "-q", "--requests", "100"];
+    let asked = ["--price", "page=190", "--price", "dftl=95", "--set", "flash.endurance=3000"];
+    let asked = [&short[..], &asked, &tiny_beside(&[])].concat();
+    let table = said(nandarium(&asked)).out;
+    let price = table.lines().find(|line| line.starts_with("price ")).unwrap_or_else(|| panic!("{table}"));
+    assert_eq!(price.split_whitespace().collect::<Vec<_>>(), ["price", "190.0", "95.00", "x0.50"]);
+    assert!(table.contains("No life of page: ") && !table.contains("life: years"), "{table}");
+    let document = said(nandarium(&[&asked[..], &["--json"]].concat())).out;
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let of = |index: usize| &document["results"][index];
+    assert!(of(0)["life"].is_null() && of(0)["cost"]["price"] == 190.0 && of(1)["cost"]["price"] == 95.0);
+    assert!(of(0)["cost"]["per_gb"].as_f64().unwrap() > 190.0, "{}", of(0)["cost"]);
 }
 
 /// Which of two drives: rates, tails, years and money in one table, of whole drives although smaller ones ran.

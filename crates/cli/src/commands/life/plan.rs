@@ -2,7 +2,7 @@
 
 use crate::arguments::LifeQuestion;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
-use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
+use metrics::{Cost, LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::session::SessionError;
 use simulator::{Config, Setting};
@@ -59,6 +59,11 @@ impl LifePlan {
             return Err(SessionError::SteadyNeedsFile.into());
         }
         Ok(())
+    }
+
+    /// What a drive costs that ran; `None`: no price was given.
+    pub fn cost(&self, window: &WearWindow) -> Option<Cost> {
+        self.terms.cost(window)
     }
 
     /// The life of a drive that ran: its result, and what was worn in it.
