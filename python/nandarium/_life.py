@@ -12,7 +12,7 @@ from . import _html, _nandarium
 from ._result import Result
 from ._run import AnyStack, AnyWorkload, Progress, asked
 from ._stack import Stack
-from ._values import Settings, path_of, whole, written
+from ._values import Settings, path_of, shown, whole, written
 from .errors import ConfigError
 
 
@@ -239,7 +239,7 @@ def _per_day(per_day: object) -> str | None:
 
 def _warranty(warranty: object) -> str:
     if not isinstance(warranty, str):
-        raise TypeError(f"warranty is {warranty!r}; give a text of years or days, such as \"5y\" or \"1825d\"")
+        raise TypeError(f"warranty is {shown(warranty)}; give a text of years or days, such as \"5y\" or \"1825d\"")
     return warranty
 
 
@@ -249,4 +249,4 @@ def _price(name: str, price: object) -> float | None:
     try:
         return float(price)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {price!r}; give a number above 0, without a currency, such as 0.08") from None
+        raise TypeError(f"{name} is {shown(price)}; give a number above 0, without a currency, such as 0.08") from None

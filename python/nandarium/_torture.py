@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _nandarium
 from ._nandarium import Disk
-from ._values import Settings, pairs
+from ._values import Settings, pairs, shown
 from .errors import SimulationError
 
 INTEGRITY = 3
@@ -123,7 +123,7 @@ def torture(
     if prepare is not None or mount is not None:
         raise ValueError("prepare and mount belong to commands: a function has a disk")
     if cuts not in ("promise", "drive"):
-        raise ValueError(f"cuts is {cuts!r}; it is one of promise, drive")
+        raise ValueError(f"cuts is {shown(cuts)}; it is one of promise, drive")
     if cuts == "promise" and (stack is not None or given or faults):
         raise ValueError('stack, settings and faults belong to a simulated drive: add cuts="drive"')
     if cuts == "drive" and lies:

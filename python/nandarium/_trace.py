@@ -37,10 +37,10 @@ class Record(Mapping[str, Any]):
         # Before it is made, as while it is copied, there are no fields to look into.
         if name != "_fields" and name in self._fields:
             return self._fields[name]
-        raise AttributeError(f"{type(self).__name__} has no `{name}`; there is {', '.join(self._fields) if name != '_fields' else 'nothing yet'}")
+        raise AttributeError(f"{type(self).__name__} has no `{_nandarium.readable(name)}`; there is {', '.join(self._fields) if name != '_fields' else 'nothing yet'}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"`{name}` cannot be set: a {type(self).__name__} says what was found; dict(record) makes a copy that can be changed")
+        raise AttributeError(f"`{_nandarium.readable(name)}` cannot be set: a {type(self).__name__} says what was found; dict(record) makes a copy that can be changed")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._fields]

@@ -19,6 +19,11 @@ Settings: TypeAlias = Mapping[str, Value]
 """Values by key, such as ``{"drive.capacity": "1GiB"}``; ``keys()`` lists the keys."""
 
 
+def shown(value: object) -> str:
+    """A value as a message tells it: of a name of 100 kB its beginning."""
+    return _nandarium.readable(repr(value))
+
+
 def text_of(key: str, value: object) -> str:
     """A value as ``--set`` takes it.
 
@@ -36,7 +41,7 @@ def text_of(key: str, value: object) -> str:
     try:
         return str(operator.index(value))  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{key} is {value!r}; give a str, an int, a float or a bool") from None
+        raise TypeError(f"{key} is {shown(value)}; give a str, an int, a float or a bool") from None
 
 
 def toml_of(key: str, value: object) -> str:
@@ -54,10 +59,10 @@ def pairs(settings: Settings | None) -> list[tuple[str, str]]:
     if settings is None:
         return []
     if not isinstance(settings, Mapping):
-        raise TypeError(f"settings is {settings!r}; give a dict of keys and values, such as {{\"drive.capacity\": \"1GiB\"}}")
+        raise TypeError(f"settings is {shown(settings)}; give a dict of keys and values, such as {{\"drive.capacity\": \"1GiB\"}}")
     for key in settings:
         if not isinstance(key, str):
-            raise TypeError(f"settings has the key {key!r}; keys are texts, such as \"drive.capacity\"")
+            raise TypeError(f"settings has the key {shown(key)}; keys are texts, such as \"drive.capacity\"")
     return [(key, text_of(key, value)) for key, value in settings.items()]
 
 
@@ -75,9 +80,9 @@ def whole(name: str, value: object, limit: str = "", *, least: int | None = None
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name} is {value!r}; give a whole number{limit and f': {limit}'}") from None
+        raise TypeError(f"{name} is {shown(value)}; give a whole number{limit and f': {limit}'}") from None
     if least is not None and number < least or most is not None and number > most:
-        raise ValueError(f"{name} is {number}; {limit}")
+        raise ValueError(f"{name} is {shown(number)}; {limit}")
     return number
 
 

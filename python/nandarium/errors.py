@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import _nandarium
+
 if TYPE_CHECKING:
     from ._result import Result
 
@@ -26,7 +28,10 @@ __all__ = [
 
 
 class NandariumError(Exception):
-    """Any of the below."""
+    """Any of the below. Its message tells of a name of 100 kB the beginning, as those of the command line do."""
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(_nandarium.readable(one) if isinstance(one, str) else one for one in told))
 
 
 class ConfigError(NandariumError, ValueError):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,23 @@ def test_arrow_gives_its_memory_back() -> None:
     for _ in range(30):
         table.__arrow_c_array__(), table.__arrow_c_stream__()
     assert used() - before < 2000, "in pages of 4 KiB"
+
+
+def test_an_error_tells_of_a_name_of_100_kb_the_beginning(tiny: dict[str, Any]) -> None:
+    long = "x" * 100_000
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: nd.run(long),
+        lambda: nd.run("page", long),
+        lambda: nd.run("page", settings={long: 1}),
+        lambda: nd.run("page", settings={**tiny, "ftl.gc.victim": long}),
+        lambda: nd.run("page", settings={"ftl.gc.victim": [long]}),  # type: ignore[dict-item]
+        lambda: nd.explain(long),
+        lambda: nd.life("page", warranty=long),
+        lambda: nd.sweep({long: 1}),
+        lambda: nd.trace_info(long),
+    )
+    for call in calls:
+        begun = time.monotonic()
+        with pytest.raises(Exception, match="xxx… \\(100") as caught:
+            call()
+        assert len(str(caught.value)) < 2_000 and time.monotonic() - begun < 5

@@ -3,6 +3,7 @@
 use crate::errors::{ClusterError, ConfigError};
 use crate::sweeps::Errand;
 use cli::Listing;
+use layer::spelling;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use simulator::config::{all_keys, drives, stacks};
@@ -44,7 +45,7 @@ pub fn items(kind: &str) -> PyResult<Vec<(String, String)>> {
         "workloads" => Listing::Workloads,
         "parts" => Listing::Parts,
         "formats" => Listing::Formats,
-        _ => return Err(PyValueError::new_err(format!("nothing is listed as `{kind}`"))),
+        _ => return Err(PyValueError::new_err(format!("nothing is listed as `{}`", spelling::readable(kind)))),
     };
     Ok(cli::items(listing))
 }
@@ -58,10 +59,16 @@ pub fn keys() -> Vec<Key> {
     all_keys().iter().map(|key| (key.key, key.default, key.kind.describe(), key.doc)).collect()
 }
 
+/// A message whose words are short enough to be read: of a name of 100 kB, its beginning.
+#[pyfunction]
+pub fn readable(message: &str) -> String {
+    spelling::readable(message)
+}
+
 /// What there is to say about a name.
 #[pyfunction]
 pub fn explain(name: &str) -> PyResult<String> {
-    cli::explanation(name).map_err(PyKeyError::new_err)
+    cli::explanation(name).map_err(|problem| PyKeyError::new_err(spelling::readable(&problem)))
 }
 
 /// The file of a built-in stack.

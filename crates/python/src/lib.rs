@@ -37,7 +37,7 @@ mod _nandarium {
     #[pymodule_export]
     use crate::arrow::{arrow_array, arrow_schema, arrow_stream};
     #[pymodule_export]
-    use crate::command::{checked, command, explain, items, keys, resolve, set_library, stack_text};
+    use crate::command::{checked, command, explain, items, keys, readable, resolve, set_library, stack_text};
     #[pymodule_export]
     use crate::life::{life, trace_info};
     #[pymodule_export]
