@@ -15,7 +15,7 @@ use crate::read::versions;
 use crate::store::{State, Store};
 use crate::write_back::WriteBack;
 use layer::{
-    Answer, Below, LayerReport, Ops, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader,
+    Answer, Below, Held, LayerReport, Ops, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader,
     SnapshotWriter,
 };
 use nand::{Event, Flash, FlashState, Owner, Token};
@@ -422,18 +422,21 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
         self.below.hint_target(flash, next);
     }
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
+    fn holds(&self, flash: &F, page: u32) -> Held {
         if self.lost.has(page) {
-            return true;
+            return Held::Bytes;
         }
         let payloads = &flash.state().memory.payloads;
         for slot in versions(&self.store, page).map(|slot| self.store.slot(slot)) {
             if matches!(slot.state, State::Filling(_)) {
                 continue;
             }
-            let has_bytes = !payloads.is_blank(slot.payload);
-            if has_bytes || slot.mask == self.store.shape.full_mask {
-                return has_bytes;
+            if !payloads.is_blank(slot.payload) {
+                return Held::Bytes;
+            }
+            // A trim that is not on flash.
+            if slot.mask == self.store.shape.full_mask {
+                return Held::Nothing;
             }
         }
         self.below.holds(flash, page)

@@ -39,19 +39,19 @@ use tracing::level_filters::LevelFilter;
 /// Does what a command line asks, the program's name being the first of `arguments`. The answer is the exit code.
 ///
 /// Signals are caught once a simulation runs: a first one ends it early with a result, a second one the process.
-pub fn execute(arguments: Vec<OsString>) -> u8 {
+pub fn execute(arguments: &[OsString]) -> u8 {
     simulator::spare_addresses();
-    panics::set_command(&arguments);
+    panics::set_command(arguments);
     if let Err(failure) = output::check_stdout() {
         output::complain(&format!("error: {}", failure.message));
         return failure.code;
     }
-    let arguments = match Arguments::try_parse_from(&arguments) {
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(problem) => {
             let code = problem.exit_code() as u8;
             let is_mistake = problem.use_stderr();
-            let printed = refused::print(problem, &arguments);
+            let printed = refused::print(problem, arguments);
             return match output::heard(printed) {
                 Err(failure) if !is_mistake => {
                     output::complain(&format!("error: {}", failure.message));

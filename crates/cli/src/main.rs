@@ -11,5 +11,5 @@ use std::process::ExitCode;
 static LOOK_AT_STDOUT: extern "C" fn() = nandarium_cli::look_at_stdout;
 
 fn main() -> ExitCode {
-    ExitCode::from(nandarium_cli::execute(std::env::args_os().collect()))
+    ExitCode::from(nandarium_cli::execute(&std::env::args_os().collect::<Vec<_>>()))
 }

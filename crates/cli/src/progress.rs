@@ -94,7 +94,7 @@ impl Board {
         if !self.is_asked.swap(false, Ordering::Relaxed) {
             return;
         }
-        let mut measured = serve::requests_so_far(&sheet.totals, &sheet.latency, self.has_causes);
+        let mut measured = serve::requests_so_far(&sheet.totals, &sheet.latency, &sheet.unwritten, self.has_causes);
         measured["wall_s"] = json!(self.begun.elapsed().as_secs_f64());
         measured["simulated_ns"] = json!(sheet.ended - sheet.started);
         self.told().measured = measured;

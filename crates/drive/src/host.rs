@@ -1,7 +1,7 @@
 //! What requests go to: the drive, or a driver of the host over it.
 
 use crate::error::DriveError;
-use layer::LayerReport;
+use layer::{Held, LayerReport};
 use nand::{FlashState, TimedFlash};
 use remap::HostReport;
 use simulator::config::{PRECONDITION, Precondition};
@@ -127,8 +127,8 @@ impl Host {
         drive.top().check(drive.flash())
     }
 
-    /// Whether a page of the host, of the mapping or of a driver's map, may read as anything but zeros.
-    pub fn holds(&self, page: u32) -> bool {
+    /// What a page of the host holds, of the mapping or of a driver's map.
+    pub fn holds(&self, page: u32) -> Held {
         match self {
             Self::Drive(drive) => drive.holds(page),
             Self::Driver(driven) => driven.holds(page),

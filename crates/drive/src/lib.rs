@@ -56,7 +56,7 @@ pub use extents::Extent;
 pub use fault::Fault;
 pub use image::{FileDamage, FlashFile};
 pub use measure::Smart;
-pub use metrics::{LatencyRecorder, NoWaf, OpTotals, RunResult};
+pub use metrics::{LatencyRecorder, NoWaf, OpTotals, RunResult, Unwritten};
 pub use requests::Drive;
 pub use simulator::Completions;
 pub use watched::{BlockMaps, Blocks, Pulse};

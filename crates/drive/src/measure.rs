@@ -2,18 +2,23 @@
 
 use crate::host::Host;
 use crate::requests::{Drive, Power};
-use layer::LayerReport;
+use layer::{Held, LayerReport};
 use metrics::{RunResult, Status};
 use nand::{Counters, Flash as _};
-use simulator::Completions;
 use simulator::run::{Counting, HostMeasurements};
-use simulator::session::{Inside, Measured, served};
-use units::Nanos;
+use simulator::session::{Inside, Measured, Written, served};
+use simulator::{Completion, Completions};
+use units::{HostOp, Nanos, Request};
 
 /// Measurements under way.
 pub(crate) struct Measuring {
     pub(crate) sheet: HostMeasurements,
-    counting: Counting,
+    /// Sectors of a page as a power of two.
+    page_shift: u32,
+    /// Pages that hold something, as the requests left them.
+    written: Written,
+    /// Reads under way of pages that hold nothing: tags and first sectors.
+    unwritten: Vec<(u32, u64)>,
     /// Flash commands before they began.
     pub(crate) before: Counters,
     /// Power cuts before they began.
@@ -27,6 +32,19 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
+    /// A request is about to be given to the drive.
+    pub fn note(&mut self, tag: u32, request: &Request) {
+        if self.written.is_unwritten_read(request) {
+            self.unwritten.push((tag, request.first_sector));
+        }
+    }
+
+    /// Power came back: what is held is what the layers found, and nothing is under way.
+    pub fn begin_again(&mut self, written: Written) {
+        self.written = written;
+        self.unwritten.clear();
+    }
+
     /// Takes what the drive has just completed; `before`: time of all power cycles before this one.
     pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, chips: u64) {
         let now = host.device().now();
@@ -36,7 +54,14 @@ impl Measuring {
         self.busy += if outstanding > 0 { passed } else { 0 };
         self.occupied += u128::from(passed) * u128::from(outstanding);
         let (drive, so_far) = (host.drive(), &self.before.programs);
-        self.sheet.take(completions, now, elapsed, outstanding, self.counting, || {
+        let unwritten = &mut self.unwritten;
+        let is_unwritten = |done: &Completion| {
+            let name = (done.tag, done.request.first_sector);
+            let place = unwritten.iter().position(|own| done.request.op == HostOp::Read && *own == name);
+            place.map(|place| unwritten.swap_remove(place)).is_some()
+        };
+        let counting = Counting { page_shift: self.page_shift, timed: true, places: u32::MAX, is_unwritten };
+        self.sheet.take(completions, now, elapsed, outstanding, counting, || {
             let programs = &drive.flash().state().counters.programs;
             std::array::from_fn(|cause| (programs[cause] - so_far[cause]) * chips)
         });
@@ -49,18 +74,21 @@ impl Drive {
         let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
-            counting: Counting {
-                page_shift: sectors_per_page.trailing_zeros(),
-                timed: true,
-                places: u32::MAX,
-                unwritten: None,
-            },
+            page_shift: sectors_per_page.trailing_zeros(),
+            written: self.written(),
+            unwritten: Vec::new(),
             before: self.flash().map_or_else(Counters::default, |state| state.counters.clone()),
             cuts_before: self.power_cuts(),
             busy: 0,
             occupied: 0,
             looked: 0,
         }));
+    }
+
+    /// The pages that hold something; none without power, which brings what the layers find.
+    pub(crate) fn written(&self) -> Written {
+        let Power::On(host) = &self.power else { return Written::nothing_of(&self.plan) };
+        Written::found(&self.plan, |page| host.holds(page) > Held::Nothing)
     }
 
     /// What was measured since [`Drive::measure`], as the result of a run. `workload` names what the requests were;

@@ -309,6 +309,10 @@ impl Drive {
         let Power::Off(image) = &self.power else { return Ok(()) };
         // Layers are rebuilt from a copy, so that what is left stays if they cannot be.
         self.power = Power::On(Host::recover(&self.plan, FlashState::clone(image))?);
+        if let Some(mut measuring) = self.measuring.take() {
+            measuring.begin_again(self.written());
+            self.measuring = Some(measuring);
+        }
         Ok(())
     }
 
@@ -375,6 +379,9 @@ impl Drive {
         let device = self.host()?.device();
         let request = Request { arrival: device.now(), ..*request };
         device.submit_cells(tag, &request, cells);
+        if let Some(measuring) = &mut self.measuring {
+            measuring.note(tag, &request);
+        }
         Ok(())
     }
 

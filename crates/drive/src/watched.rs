@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::measure::since;
 use crate::requests::{Drive, Power};
-use metrics::{LatencyRecorder, NoWaf, OpTotals};
+use metrics::{LatencyRecorder, NoWaf, OpTotals, Unwritten};
 use nand::Counters;
 use units::{DIE_CAUSES, DieId, HostOp, Nanos, SECTOR_BYTES};
 
@@ -14,6 +14,8 @@ pub struct Pulse<'a> {
     pub requests: &'a [OpTotals; 4],
     /// Latencies by kind, same index.
     pub latency: &'a [LatencyRecorder],
+    /// Reads of pages that hold nothing, which are in neither of these.
+    pub unwritten: &'a Unwritten,
     /// Flash reads, programs and erases by cause.
     pub flash: [[u64; DIE_CAUSES]; 3],
     /// Bytes that a program writes and a read reads, as flash counts them.
@@ -69,6 +71,7 @@ impl Drive {
         Some(Pulse {
             requests: &measuring.sheet.totals,
             latency: &measuring.sheet.latency,
+            unwritten: &measuring.sheet.unwritten,
             flash: [reads, programs, erases].map(|causes| causes.map(|count| count * chips)),
             page_bytes: u64::from(self.plan.geometry.page_bytes) / chips,
             simulated: self.now() - measuring.sheet.started,

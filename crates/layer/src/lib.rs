@@ -176,6 +176,24 @@ pub enum Signal {
 /// Where a layer puts what it has to say.
 pub type Outbox = Vec<Signal>;
 
+/// What a page holds, from the least on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// It was never written, or was trimmed since.
+    Nothing,
+    /// It was written without bytes, as preconditioning does: it is on flash and reads as zeros.
+    Zeros,
+    /// It may read as anything.
+    Bytes,
+}
+
+impl Held {
+    /// What a page holds that was written; `has_bytes`: it may read as anything but zeros.
+    pub fn written(has_bytes: bool) -> Self {
+        if has_bytes { Self::Bytes } else { Self::Zeros }
+    }
+}
+
 /// Counters of one layer for the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerReport {
@@ -226,9 +244,8 @@ pub trait PageLayer<F: Flash> {
     /// These requests come next and their map entries have been brought: bring what they point to.
     fn hint_target(&self, flash: &F, next: &[Request]);
 
-    /// Whether a page may read as anything but zeros: what was acknowledged of it was written with bytes and not
-    /// trimmed since. What is under way may count already or not yet.
-    fn holds(&self, flash: &F, page: u32) -> bool;
+    /// What was acknowledged of a page. What is under way may count already or not yet.
+    fn holds(&self, flash: &F, page: u32) -> Held;
 
     /// Checks every invariant of the layer against flash.
     ///

@@ -17,7 +17,7 @@ pub use life_report::{Basis, Cost, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YE
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};
 pub use report::{
-    CAUSES_KEY, NoWaf, OpTotals, RunResult, SCHEMA, Status, UNWRITTEN, Unwritten, block_maps, is_caution,
+    CAUSES_KEY, NoWaf, OpTotals, RunResult, SCHEMA, Status, UNWRITTEN, Unwritten, block_maps, is_caution, operations,
     records_causes,
 };
 pub use series::{AddressMap, Sample, Series};

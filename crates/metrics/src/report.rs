@@ -64,6 +64,17 @@ pub struct Unwritten {
     pub latency: LatencyRecorder,
 }
 
+/// Every operation with its name, its requests and their latencies; reads of pages that hold nothing come last. Both
+/// tables are indexed by [`HostOp::index`].
+pub fn operations<'a>(
+    totals: &'a [OpTotals; 4],
+    latency: &'a [LatencyRecorder],
+    unwritten: &'a Unwritten,
+) -> impl Iterator<Item = (&'static str, &'a OpTotals, &'a LatencyRecorder)> {
+    let own = HostOp::ALL.into_iter().map(|op| (op.name(), &totals[op.index()], &latency[op.index()]));
+    own.chain([(UNWRITTEN, &unwritten.totals, &unwritten.latency)])
+}
+
 /// Why a run has no write amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoWaf {
@@ -220,8 +231,7 @@ impl RunResult {
 
     /// Every operation with its name, its requests and their latencies; reads of pages that hold nothing come last.
     pub fn operations(&self) -> impl Iterator<Item = (&'static str, &OpTotals, &LatencyRecorder)> {
-        let own = HostOp::ALL.into_iter().map(|op| (op.name(), &self.host[op.index()], &self.latency[op.index()]));
-        own.chain([(UNWRITTEN, &self.unwritten.totals, &self.unwritten.latency)])
+        operations(&self.host, &self.latency, &self.unwritten)
     }
 
     /// The JSON form.

@@ -26,7 +26,7 @@ pub fn command(py: Python<'_>, arguments: Vec<OsString>, elsewhere: Option<Py<Py
             })
         }));
     }
-    py.detach(|| cli::execute(arguments))
+    py.detach(|| cli::execute(&arguments))
 }
 
 /// Which file this module was loaded from: snapshots of another build are not used.

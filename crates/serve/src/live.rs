@@ -4,7 +4,7 @@
 use crate::logs;
 use crate::simulated::Pace;
 use crate::stats;
-use drive::{Blocks, Drive, LatencyRecorder, OpTotals, Pulse};
+use drive::{Blocks, Drive, LatencyRecorder, OpTotals, Pulse, Unwritten};
 use metrics::Histogram;
 use serde_json::{Map, Value, json};
 use units::{CAUSES, HostOp, Wait};
@@ -17,7 +17,7 @@ const MAP_COLUMNS: usize = 256;
 /// Answers to `live`. `wall_s`: seconds by the clock since the server began; `refuses`: writes are refused.
 pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Option<Value> {
     let (pulse, blocks) = (drive.pulse()?, drive.blocks()?);
-    let of_requests = requests_so_far(pulse.requests, pulse.latency, pulse.has_causes);
+    let of_requests = requests_so_far(pulse.requests, pulse.latency, pulse.unwritten, pulse.has_causes);
     let write = pulse.requests[HostOp::Write.index()];
     let programs: u64 = pulse.flash[1].iter().sum();
     Some(json!({
@@ -46,16 +46,23 @@ pub(crate) fn live(drive: &Drive, pace: Pace, wall_s: f64, refuses: bool) -> Opt
     }))
 }
 
-/// Sums over requests, as `live` has them: `requests`, `latency_ns` and `waiting_ns`. Both slices are indexed by
+/// Sums over requests, as `live` has them: `requests`, `latency_ns` and `waiting_ns`. Both tables are indexed by
 /// [`HostOp::index`]; `has_causes`: it is recorded what requests wait for.
-pub fn requests_so_far(totals: &[OpTotals; 4], recorders: &[LatencyRecorder], has_causes: bool) -> Value {
-    let by_op = |value: &dyn Fn(HostOp) -> Value| {
-        Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect())
-    };
+pub fn requests_so_far(
+    totals: &[OpTotals; 4],
+    recorders: &[LatencyRecorder],
+    unwritten: &Unwritten,
+    has_causes: bool,
+) -> Value {
+    let (mut of_requests, mut latencies) = (Map::new(), Map::new());
+    for (name, totals, recorder) in metrics::operations(totals, recorders, unwritten) {
+        of_requests.insert(name.to_owned(), requests(*totals));
+        latencies.insert(name.to_owned(), latency(recorder));
+    }
     let waits = |op: HostOp| if has_causes { waiting(&recorders[op.index()]) } else { Value::Null };
     json!({
-        "requests": by_op(&|op| requests(totals[op.index()])),
-        "latency_ns": by_op(&|op| latency(&recorders[op.index()])),
+        "requests": of_requests,
+        "latency_ns": latencies,
         "waiting_ns": { "read": waits(HostOp::Read), "write": waits(HostOp::Write) },
     })
 }

@@ -37,6 +37,8 @@ fn used(smart: &Smart) -> u64 {
 pub(crate) fn smart_log(drive: &Drive, pulse: &Pulse<'_>, blocks: &Blocks, refuses: bool) -> Value {
     let smart = drive.smart();
     let [read, write] = [HostOp::Read, HostOp::Write].map(|op| &pulse.requests[op.index()]);
+    // A drive counts each read that it is asked for, also of pages that hold nothing.
+    let unwritten = &pulse.unwritten.totals;
     let spare = spare(blocks);
     let warnings = [
         (spare < SPARE_THRESHOLD, SPARE_IS_LOW),
@@ -50,16 +52,16 @@ pub(crate) fn smart_log(drive: &Drive, pulse: &Pulse<'_>, blocks: &Blocks, refus
         "spare_thresh": SPARE_THRESHOLD,
         "percent_used": used(&smart),
         "endurance_grp_critical_warning_summary": 0,
-        "data_units_read": read.bytes.div_ceil(UNIT),
+        "data_units_read": (read.bytes + unwritten.bytes).div_ceil(UNIT),
         "data_units_written": write.bytes.div_ceil(UNIT),
-        "host_read_commands": read.requests,
+        "host_read_commands": read.requests + unwritten.requests,
         "host_write_commands": write.requests,
         "controller_busy_time": pulse.busy / MINUTE,
         "power_cycles": drive.power_cuts() + u64::from(drive.is_on()),
         "power_on_hours": drive.now() / HOUR,
         "unsafe_shutdowns": drive.power_cuts(),
         "media_errors": smart.get("reads_failed"),
-        "num_err_log_entries": pulse.requests.iter().map(|totals| totals.failed).sum::<u64>(),
+        "num_err_log_entries": pulse.requests.iter().chain([unwritten]).map(|totals| totals.failed).sum::<u64>(),
         "warning_temp_time": 0,
         "critical_comp_time": 0,
     })

@@ -11,9 +11,7 @@ pub const STATS_SCHEMA: &str = "nandarium.serve-stats/2";
 /// Answers to `stats`: `result` is what was measured since the server began.
 pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
     let document = result.to_json();
-    let by_op = |value: &dyn Fn(HostOp) -> Value| {
-        Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect())
-    };
+    let latencies = result.operations().map(|(name, ..)| (name.to_owned(), latency(&document["latency_ns"][name])));
     let Smart { lifetime, .. } = drive.smart();
     json!({
         "schema": STATS_SCHEMA,
@@ -22,8 +20,8 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
             "wall_s": result.wall_s,
             "simulated_ns": result.sim_ns,
             "power_cuts": drive.power_cuts(),
-            "requests": by_op(&|op| document["host"][op.name()].clone()),
-            "latency_ns": by_op(&|op| latency(&document["latency_ns"][op.name()])),
+            "requests": document["host"],
+            "latency_ns": latencies.collect::<Map<_, _>>(),
             "waiting_ns": {
                 "read": waiting(&document["waiting_by_op"]["read"], &document["latency_ns"]["read"]),
                 "write": waiting(&document["waiting_by_op"]["write"], &document["latency_ns"]["write"]),

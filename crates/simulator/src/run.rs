@@ -1,6 +1,6 @@
 //! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
 
-use crate::block_device::{BlockDevice, Completions, Progress};
+use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
 use metrics::{AddressMap, LatencyRecorder, OpTotals, Series, Unwritten};
 use trace::{Workload, WorkloadError};
@@ -129,7 +129,7 @@ impl HostMeasurements {
         now: Nanos,
         elapsed: Nanos,
         outstanding: u32,
-        counting: Counting,
+        mut counting: Counting<impl FnMut(&Completion) -> bool>,
         programs: impl FnOnce() -> [u64; DIE_CAUSES],
     ) {
         if self.series.is_over(elapsed) {
@@ -143,7 +143,7 @@ impl HostMeasurements {
         for completion in &completions.done {
             let request = &completion.request;
             let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
-            let is_unwritten = counting.unwritten == Some(completion.tag);
+            let is_unwritten = (counting.is_unwritten)(completion);
             let totals = if is_unwritten { &mut self.unwritten.totals } else { &mut self.totals[request.op.index()] };
             totals.requests += 1;
             totals.pages += pages_of(request, counting.page_shift);
@@ -176,15 +176,15 @@ impl HostMeasurements {
 
 /// How requests are counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Counting {
+pub struct Counting<U> {
     /// Sectors of a page as a power of two.
     pub page_shift: u32,
     /// Whether time passes; otherwise latencies are not recorded.
     pub timed: bool,
     /// Requests that the drive takes at once.
     pub places: u32,
-    /// The tag of reads of pages that hold nothing; `None`: no read is told apart.
-    pub unwritten: Option<u32>,
+    /// Whether what completed is a read of pages that hold nothing.
+    pub is_unwritten: U,
 }
 
 /// Tags of requests in a run: of all but reads of pages that hold nothing, and of these.
@@ -309,7 +309,10 @@ pub struct RunPlan {
 struct Runner<'a, D: BlockDevice> {
     device: &'a mut D,
     plan: RunPlan,
-    counting: Counting,
+    /// Sectors of a page as a power of two.
+    page_shift: u32,
+    /// Requests that the drive takes at once.
+    places: u32,
     /// Requests under way.
     outstanding: u32,
     completions: Completions,
@@ -351,15 +354,11 @@ pub fn run_probed<D: BlockDevice>(
     let mut runner = Runner {
         device,
         plan,
-        counting: Counting {
-            page_shift: plan.sectors_per_page.trailing_zeros(),
-            timed: plan.timed,
-            places: match plan.arrivals {
-                // Whoever sends in a closed loop keeps nobody waiting.
-                Loop::Closed { .. } => u32::MAX,
-                Loop::Open { limit } => limit,
-            },
-            unwritten: Some(UNWRITTEN_TAG),
+        page_shift: plan.sectors_per_page.trailing_zeros(),
+        places: match plan.arrivals {
+            // Whoever sends in a closed loop keeps nobody waiting.
+            Loop::Closed { .. } => u32::MAX,
+            Loop::Open { limit } => limit,
         },
         outstanding: 0,
         completions: Completions::default(),
@@ -462,7 +461,7 @@ impl<D: BlockDevice> Runner<'_, D> {
             return Err(RunError::Empty { number });
         }
         self.outstanding += 1;
-        self.unobserved += u64::from(request.sectors >> self.counting.page_shift).max(1);
+        self.unobserved += u64::from(request.sectors >> self.page_shift).max(1);
         self.sheet.addresses.record(request.op, request.first_sector);
         let tag = if probe.is_unwritten(request) { UNWRITTEN_TAG } else { TAG };
         self.device.submit(tag, &Request { arrival, ..*request });
@@ -473,8 +472,14 @@ impl<D: BlockDevice> Runner<'_, D> {
     #[inline]
     fn record(&mut self, observer: &mut dyn Observer, probe: &mut impl Probe<D>) -> bool {
         let now = self.device.now();
-        let Self { device, sheet, completions, outstanding, counting, .. } = self;
-        sheet.take(completions, now, now - sheet.started, *outstanding, *counting, || probe.programs(device));
+        let Self { device, sheet, completions, outstanding, .. } = self;
+        let counting = Counting {
+            page_shift: self.page_shift,
+            timed: self.plan.timed,
+            places: self.places,
+            is_unwritten: |done: &Completion| done.tag == UNWRITTEN_TAG,
+        };
+        sheet.take(completions, now, now - sheet.started, *outstanding, counting, || probe.programs(device));
         self.outstanding -= self.completions.done.len() as u32;
         self.done += self.completions.done.len() as u64;
         if self.done >= self.mark_at {

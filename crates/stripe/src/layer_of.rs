@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::scheme::Delay;
 use crate::striped::{Counters, Striped};
 use layer::{
-    Answer, LayerReport, Old, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, Held, LayerReport, Old, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader,
+    SnapshotWriter,
 };
 use nand::{Event, Flash, Owner, PayloadId};
 use units::{HostOp, Request, SECTOR_BYTES, members};
@@ -186,15 +187,16 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
         self.work.array.translated(next, |next| self.work.array.below.hint_target(flash, next));
     }
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
+    fn holds(&self, flash: &F, page: u32) -> Held {
         let array = &self.work.array;
         if array.layout.parity == 0 {
             return array.below.holds(flash, page);
         }
         let (stripe, at) = array.layout.place(page);
-        !array.is_there(stripe, at)
-            || self.work.jobs.is_awaited(stripe, at, false)
-            || array.below.holds(flash, array.layout.data_page(stripe, at))
+        if !array.is_there(stripe, at) || self.work.jobs.is_awaited(stripe, at, false) {
+            return Held::Bytes;
+        }
+        array.below.holds(flash, array.layout.data_page(stripe, at))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

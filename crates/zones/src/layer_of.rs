@@ -2,7 +2,7 @@
 
 use crate::zoned::{NONE, Zoned};
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, Held, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{Event, Flash, Owner};
 use units::{HostOp, Request, SECTOR_BYTES, members};
@@ -169,8 +169,8 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
         self.translated(next, |next| self.below.hint_target(flash, next));
     }
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
-        self.is_waited_for(page) || self.below.holds(flash, self.page_of(page))
+    fn holds(&self, flash: &F, page: u32) -> Held {
+        if self.is_waited_for(page) { Held::Bytes } else { self.below.holds(flash, self.page_of(page)) }
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -1,8 +1,9 @@
 import { h, type Child } from "../dom";
 import { count, factor, percent, plain, rate, seconds, size, time } from "../format";
+import { OPERATIONS, operationName } from "../latencies";
 import { table } from "../parts/table";
 import type { Num } from "../types";
-import { depth, OPS, overall, perSecond, recent, requestsOf } from "./interval";
+import { depth, overall, perSecond, recent, requestsOf } from "./interval";
 import { number, type LiveNumber } from "./numbers";
 import type { Live } from "./types";
 
@@ -31,6 +32,7 @@ export function tiles(): Part {
   const now = {
     iops: number("now.iops", count),
     read: number("now.read_iops", count),
+    unwritten: number("now.unwritten_read_iops", count),
     write: number("now.write_iops", count),
     simulated: number("now.simulated_iops", count),
     moved: number("now.bandwidth", rate),
@@ -49,7 +51,7 @@ export function tiles(): Part {
   const element = h(
     "div",
     { class: "tiles" },
-    tile("Requests a second", now.iops, [["reads", now.read], ["writes", now.write], ["simulated", now.simulated]]),
+    tile("Requests a second", now.iops, [["reads", now.read], ["reads of unwritten pages", now.unwritten], ["writes", now.write], ["simulated", now.simulated]]),
     tile("Bytes a second", now.moved, [["read", now.readBytes], ["written", now.writeBytes]]),
     tile("Write latency, p99", now.write99, [["median", now.write50]]),
     tile("Read latency, p99", now.read99, [["median", now.read50]]),
@@ -64,6 +66,7 @@ export function tiles(): Part {
     const simulated = older ? newer.simulated_ns - older.simulated_ns : 0;
     now.iops.set(speed(requestsOf));
     now.read.set(speed((live) => live.requests.read.requests));
+    now.unwritten.set(speed((live) => live.requests.unwritten_read.requests));
     now.write.set(speed((live) => live.requests.write.requests));
     now.simulated.set(older && simulated > 0 ? ((requestsOf(newer) - requestsOf(older)) * 1e9) / simulated : null);
     now.moved.set(speed((live) => bytes("read")(live) + bytes("write")(live)));
@@ -85,7 +88,7 @@ export function tiles(): Part {
 /** Sums since something began: of a served drive what `ctl stats` says. */
 export function totals(since = "Since the server began"): Part {
   const columns = ["requests", "failed", "bytes", "mean", "p50", "p99", "p999", "max"] as const;
-  const cells = OPS.map((op) =>
+  const cells = OPERATIONS.map((op) =>
     columns.map((column) => {
       const format = column === "bytes" ? size : column === "requests" || column === "failed" ? count : time;
       return number(column === "requests" || column === "failed" || column === "bytes" ? `requests.${op}.${column}` : `latency_ns.${op}.${column}`, format);
@@ -94,13 +97,13 @@ export function totals(since = "Since the server began"): Part {
   const element = table(
     since,
     ["", "Requests", "Failed", "Bytes", "Mean", "p50", "p99", "p99.9", "Longest"],
-    OPS.map((op, row): Child[] => [op, ...(cells[row] ?? []).map((cell) => cell.element)]),
+    OPERATIONS.map((op, row): Child[] => [operationName(op), ...(cells[row] ?? []).map((cell) => cell.element)]),
     { wide: true, short: true },
   );
   const update = (answers: readonly Live[]): void => {
     const newest = answers.at(-1);
     if (!newest) return;
-    OPS.forEach((op, row) => {
+    OPERATIONS.forEach((op, row) => {
       const { requests, failed, bytes } = newest.requests[op];
       const latency = newest.latency_ns[op];
       const any = latency.count > 0;

@@ -1,11 +1,10 @@
+import { OPERATIONS } from "../latencies";
 import { NEEDED } from "../quantiles";
-import type { Causes, Num, Op } from "../types";
+import type { Causes, Num, Operation } from "../types";
 import type { Live, LiveLatency } from "./types";
 
 /** Shares of the requests that percentiles leave below. */
 const SHARES: Readonly<Record<string, number>> = { p50: 0.5, p99: 0.99, p999: 0.999 };
-
-export const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
 
 /** Requests by bucket that came between two answers. */
 export function between(newer: LiveLatency, older: LiveLatency | undefined): [number, number][] {
@@ -29,7 +28,7 @@ export function percentile(buckets: readonly [number, number][], key: string): N
 }
 
 /** A percentile of the last answers: of as few of them as have requests enough. */
-export function recent(answers: readonly Live[], op: Op, key: string): Num {
+export function recent(answers: readonly Live[], op: Operation, key: string): Num {
   const newest = answers.at(-1);
   if (!newest) return null;
   for (let back = answers.length - 2; back >= 0; back -= 1) {
@@ -65,5 +64,5 @@ export function depth(newer: Live, older: Live): Num {
 }
 
 export function requestsOf(live: Live): number {
-  return OPS.reduce((all, op) => all + live.requests[op].requests, 0);
+  return OPERATIONS.reduce((all, op) => all + live.requests[op].requests, 0);
 }

@@ -29,6 +29,7 @@ export const REQUEST_PANELS: readonly Panel[] = [
     curves: [
       { label: "read", color: read, of: speed((live) => live.requests.read.requests) },
       { label: "write", color: write, dash: [6, 3], of: speed((live) => live.requests.write.requests) },
+      { label: "read of unwritten pages", color: read, dash: [2, 3], of: speed((live) => live.requests.unwritten_read.requests) },
       { label: "trim, flush", color: () => ink().text, dash: [2, 3], of: speed((live) => live.requests.trim.requests + live.requests.flush.requests) },
     ],
     format: plain,

@@ -1,4 +1,4 @@
-import type { BlockMap, Causes, Num, Op } from "../types";
+import type { BlockMap, Causes, Num, Operation } from "../types";
 
 /** Times are nanoseconds, sizes bytes, unless a name says otherwise. All counts are sums since the server began. */
 export interface LiveLatency {
@@ -29,8 +29,8 @@ export interface Live {
   busy_ns: number;
   occupied_ns: number;
   outstanding: number;
-  requests: Record<Op, LiveRequests>;
-  latency_ns: Record<Op, LiveLatency>;
+  requests: Record<Operation, LiveRequests>;
+  latency_ns: Record<Operation, LiveLatency>;
   waiting_ns: Record<"read" | "write", Causes | null>;
   flash: { reads: Causes; programs: Causes; erases: Causes };
   page_bytes: number;

@@ -2,7 +2,7 @@
 
 use buffer::{Buffer, BufferContext};
 use layer::{
-    Answer, BUFFER_OWNER, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
+    Answer, BUFFER_OWNER, Held, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Values,
 };
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, Owner, PayloadId};
@@ -77,8 +77,8 @@ impl PageLayer<CountedFlash> for Below {
 
     fn hint_target(&self, _: &CountedFlash, _: &[Request]) {}
 
-    fn holds(&self, _: &CountedFlash, page: u32) -> bool {
-        self.0.borrow().pages.contains_key(&page)
+    fn holds(&self, _: &CountedFlash, page: u32) -> Held {
+        self.0.borrow().pages.get(&page).map_or(Held::Nothing, |_| Held::Bytes)
     }
 
     fn check(&self, _: &CountedFlash) -> Result<(), String> {

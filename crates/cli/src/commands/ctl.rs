@@ -3,6 +3,7 @@
 use crate::arguments::CtlArguments;
 use crate::failure::Failure;
 use crate::output;
+use crate::table::called;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -52,7 +53,7 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
 
 /// A row for each member: a group of plain values on one line, a group of groups as a heading over its rows.
 fn write_rows(text: &mut String, group: &Value, depth: usize) {
-    let rows: Vec<_> = group.as_object().into_iter().flatten().collect();
+    let rows: Vec<_> = group.as_object().into_iter().flatten().map(|(name, value)| (called(name), value)).collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in rows {
         let indent = 2 * depth;

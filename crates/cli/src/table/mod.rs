@@ -15,5 +15,5 @@ pub use grid::Grid;
 pub use life::{life, life_causes, life_facts, life_rows};
 pub use numbers::{count, share, size, time};
 pub use pictures::{pictures, pictures_together};
-pub use run::{result, wrapped_at};
+pub use run::{called, result, wrapped_at};
 pub use study::study;

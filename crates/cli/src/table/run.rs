@@ -39,7 +39,7 @@ fn heading(result: &RunResult) -> String {
 }
 
 /// What an operation is called.
-fn called(name: &'static str) -> &'static str {
+pub fn called(name: &str) -> &str {
     if name == UNWRITTEN { "read of unwritten pages" } else { name }
 }
 

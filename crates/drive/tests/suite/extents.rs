@@ -3,6 +3,7 @@
 use crate::contents::SMALL;
 use drive::{Drive, Extent};
 use simulator::{Config, Setting};
+use units::HostOp;
 
 const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
 const ROOM: &str = "drive.over_provisioning=200%";
@@ -146,6 +147,63 @@ fn a_drive_that_is_in_use_reads_as_zeros_and_collects_from_the_first_write_on() 
     assert!(refused(&["drive.precondition=fill", "remap.kind=hard"]).contains("driver of the host"));
 }
 
+/// Reads of a drive that is measured, and its reads of pages that hold nothing.
+fn reads(drive: &Drive) -> (u64, u64) {
+    let pulse = drive.pulse().unwrap();
+    (pulse.requests[HostOp::Read.index()].requests, pulse.unwritten.totals.requests)
+}
+
+/// Percentiles of the reads of a served drive were of reads that flash never saw.
+#[test]
+fn reads_of_unwritten_pages_are_counted_apart_from_the_reads_of_a_drive() {
+    let mut found = [0; 4096];
+    for settings in STACKS {
+        let mut drive = drive(settings);
+        drive.measure();
+        let mut after = |drive: &mut Drive, at: u64| {
+            drive.read(at, &mut found).unwrap();
+            reads(drive)
+        };
+        assert_eq!(after(&mut drive, 0), (0, 1), "{settings:?}: fresh");
+        drive.write(0, &vec![7; 64 << 10]).unwrap();
+        assert_eq!(after(&mut drive, 0), (1, 1), "{settings:?}: written");
+        assert_eq!(after(&mut drive, 1 << 20), (1, 2), "{settings:?}: beside it");
+        drive.trim(0, 64 << 10).unwrap();
+        assert_eq!(after(&mut drive, 0), (1, 3), "{settings:?}: trimmed");
+        drive.write(128 << 10, &vec![7; 64 << 10]).unwrap();
+        drive.flush().unwrap();
+        drive.power_cut(1);
+        drive.reopen().unwrap();
+        assert_eq!(after(&mut drive, 128 << 10), (2, 3), "{settings:?}: after a power cut");
+        // A non-volatile buffer writes what was trimmed in it to flash, as zeros.
+        let is_on_flash = u64::from(settings.contains(&"buffer.nonvolatile=true"));
+        let told = (2 + is_on_flash, 4 - is_on_flash);
+        assert_eq!(after(&mut drive, 0), told, "{settings:?}: trimmed before a power cut");
+        let result = drive.result("calls", 1.0).unwrap();
+        let counted = [&result.latency[HostOp::Read.index()], &result.unwritten.latency];
+        assert_eq!(counted.map(|recorder| recorder.histogram().count()), [told.0, told.1], "{settings:?}");
+    }
+}
+
+/// What preconditioning wrote has no bytes, and is read from flash.
+#[test]
+fn reads_of_preconditioned_pages_are_reads_before_and_after_a_power_cut() {
+    let mut found = [0; 4096];
+    for settings in STACKS.into_iter().filter(|settings| !settings.contains(&"remap.kind=hard")) {
+        let mut drive = drive(&[settings, &["drive.precondition=fill"]].concat());
+        drive.measure();
+        drive.read(1 << 20, &mut found).unwrap();
+        assert_eq!(reads(&drive), (1, 0), "{settings:?}");
+        drive.power_cut(1);
+        drive.reopen().unwrap();
+        drive.read(1 << 20, &mut found).unwrap();
+        assert_eq!(reads(&drive), (2, 0), "{settings:?}: after a power cut");
+        drive.trim(1 << 20, 64 << 10).unwrap();
+        drive.read(1 << 20, &mut found).unwrap();
+        assert_eq!(reads(&drive), (2, 1), "{settings:?}: trimmed");
+    }
+}
+
 /// A lost chip of a drive in use is computed from parities that know of its zeros.
 #[test]
 fn a_drive_in_use_stands_the_loss_of_a_die() {
@@ -208,5 +266,8 @@ fn a_drive_in_use_can_be_kept_in_a_file() {
         drive.read(0, &mut found).unwrap();
         assert!(found[..64 * 4096].iter().all(|byte| *byte == 3));
         assert!(found[64 * 4096..].iter().all(|byte| *byte == 0));
+        drive.measure();
+        drive.read(64 * 4096, &mut found[..4096]).unwrap();
+        assert_eq!(reads(&drive), (1, 0), "flash was read for zeros of preconditioning");
     }
 }

@@ -3,6 +3,7 @@
 use super::Drive;
 use crate::Oracle;
 use crate::clocked::Clocked;
+use layer::Held;
 use nand::{PayloadId, Payloads};
 use units::{HostOp, Request};
 
@@ -13,15 +14,15 @@ fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
 }
 
 impl<F: Clocked> Drive<F> {
-    /// Whether a page may read as anything but zeros (see [`layer::PageLayer::holds`]).
-    pub fn holds(&self, page: u32) -> bool {
+    /// What a page holds (see [`layer::PageLayer::holds`]).
+    pub fn holds(&self, page: u32) -> Held {
         self.top.holds(&self.flash, page)
     }
 
-    /// The same of any of some sectors.
-    pub fn holds_sectors(&self, first_sector: u64, sectors: u32) -> bool {
+    /// The most that a page of some sectors holds.
+    pub fn holds_sectors(&self, first_sector: u64, sectors: u32) -> Held {
         let end = (first_sector + u64::from(sectors)).div_ceil(1 << self.page_shift);
-        (first_sector >> self.page_shift..end).any(|page| self.holds(page as u32))
+        (first_sector >> self.page_shift..end).map(|page| self.holds(page as u32)).max().unwrap_or(Held::Nothing)
     }
 
     /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is

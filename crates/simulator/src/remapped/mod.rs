@@ -18,6 +18,7 @@ use crate::Clocked;
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
+use layer::Held;
 use nand::{TimedFlash, WaitVector};
 use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
@@ -129,11 +130,11 @@ pub struct Remapped<D> {
 }
 
 impl<F: Clocked> Remapped<Drive<F>> {
-    /// Whether a page of the host may read as anything but zeros.
-    pub fn holds(&self, page: u32) -> bool {
+    /// What a page of the host holds.
+    pub fn holds(&self, page: u32) -> Held {
         match self.driver.machine.locate(page) {
-            Source::Zeros => false,
-            Source::Memory { .. } => true,
+            Source::Zeros => Held::Nothing,
+            Source::Memory { .. } => Held::Bytes,
             Source::Device { sector, .. } => self.device.holds_sectors(sector, self.driver.machine.page_sectors()),
         }
     }

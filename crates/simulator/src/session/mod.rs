@@ -37,13 +37,13 @@ pub use precondition::in_use;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};
+pub use written::Written;
 
 use self::gauges::Gauges;
 use self::precondition::Begun;
 use self::probe::Probe;
 use self::source::Rehearsal;
 use self::suited::Suited;
-use self::written::Written;
 use crate::block_device::BlockDevice;
 use crate::build::Service;
 use crate::clocked::Clocked;

@@ -91,12 +91,17 @@ pub(super) fn initial_state(
         return behind_driver(plan, remap, source, watcher);
     }
     if kind == Precondition::None {
-        return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new(), written: nothing_written(plan) });
+        return Ok(Initial {
+            image: Image::Fresh,
+            driver: None,
+            notes: Vec::new(),
+            written: Written::nothing_of(plan),
+        });
     }
     let identity = shared_state(plan, source);
     let kept = snapshots.zip(identity.as_deref());
     let found = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher));
-    let found = found.and_then(|found| Some((nothing_written(plan).filled(&found.written)?, found)));
+    let found = found.and_then(|found| Some((Written::nothing_of(plan).filled(&found.written)?, found)));
     if let Some((written, found)) = found {
         watcher.remark("initial state taken from a snapshot");
         return Ok(Initial {
@@ -107,7 +112,7 @@ pub(super) fn initial_state(
         });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
-    let mut written = nothing_written(plan);
+    let mut written = Written::nothing_of(plan);
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher, written: &mut written }.run(kind)?;
     let image = Image::of(drive);
     if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
@@ -115,12 +120,6 @@ pub(super) fn initial_state(
         snapshots.store(identity, &texts, state.as_bytes(), watcher);
     }
     Ok(Initial { image, driver: None, notes, written })
-}
-
-/// A drive that holds nothing.
-fn nothing_written(plan: &DrivePlan) -> Written {
-    let page_sectors = plan.remap.as_ref().map_or(plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
-    Written::nothing(plan.host_sectors(), page_sectors)
 }
 
 /// A drive in time whose requests carry cells, in the state that `drive.precondition` asks for: `fill` or `overwrite`.
@@ -133,7 +132,7 @@ pub fn in_use(plan: &DrivePlan) -> Result<Drive<TimedFlash>, SessionError> {
     drive.carry_cells();
     let source = &WorkloadSource::new("uniform-write", plan)?; // nothing is taken from it
     let kind = PRECONDITION.read(&plan.config.values);
-    let mut written = nothing_written(plan);
+    let mut written = Written::nothing_of(plan);
     let notes =
         Preconditioner { plan, source, drive: &mut drive, watcher: &mut (), written: &mut written }.run(kind)?;
     let initial = Initial { image: Image::of(drive), driver: None, notes, written };
@@ -155,7 +154,7 @@ fn behind_driver(
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
     drive.settle();
     let mut notes = Vec::new();
-    let mut written = nothing_written(plan);
+    let mut written = Written::nothing_of(plan);
     match PRECONDITION.read(&plan.config.values) {
         Precondition::None => {}
         kind => notes = Preconditioner { plan, source, drive: &mut drive, watcher, written: &mut written }.run(kind)?,

@@ -1,9 +1,11 @@
 //! Which pages hold something that the host wrote, as the host sees it: reads of all others are counted apart.
 //!
-//! Faithful to: every stack alike, as no layer is asked. Simplified: a page of which a part was written holds
+//! Faithful to: every stack alike, as no layer is asked but once of a drive that begins with contents or comes back
+//! from a power cut. Simplified: a page of which a part was written holds
 //! something, and a trim empties the pages that it covers whole.
 //! Protects: a bit a page, looked at once for each request.
 
+use crate::DrivePlan;
 use units::{HostOp, Request};
 
 /// Bits of a word.
@@ -11,7 +13,7 @@ const WORD: u64 = u64::BITS as u64;
 
 /// A bit for each page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub struct Written {
     words: Vec<u64>,
     /// Pages that hold nothing: of a drive that was filled there are none, and no bit is looked at.
     empty: u64,
@@ -20,8 +22,21 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// A drive that holds nothing.
+    pub fn nothing_of(plan: &DrivePlan) -> Self {
+        let own = || plan.geometry.sectors_per_page();
+        Self::nothing(plan.host_sectors(), plan.remap.as_ref().map_or_else(own, |remap| remap.page_sectors()))
+    }
+
+    /// A drive whose pages, of the mapping or of a driver's map, hold something where `holds` says so.
+    pub fn found(plan: &DrivePlan, holds: impl Fn(u32) -> bool) -> Self {
+        let mut found = Self::nothing_of(plan);
+        (0..found.empty).filter(|page| holds(*page as u32)).for_each(|page| found.set((page, page + 1), true));
+        found
+    }
+
     /// Nothing is written of so many sectors. `sectors_per_page`: a power of two.
-    pub fn nothing(sectors: u64, sectors_per_page: u32) -> Self {
+    fn nothing(sectors: u64, sectors_per_page: u32) -> Self {
         let page_shift = sectors_per_page.trailing_zeros();
         let pages = sectors.div_ceil(1 << page_shift);
         Self { words: vec![0; pages.div_ceil(WORD) as usize], empty: pages, page_shift }
@@ -65,7 +80,7 @@ impl Written {
     }
 
     /// What to keep of it: where the pages begin to hold something, and where they cease to, in turn.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut before = 0;
         for (at, word) in self.words.iter().enumerate() {
@@ -82,7 +97,7 @@ impl Written {
     }
 
     /// Takes what was kept of a drive of the same size; `None`: it is not of one.
-    pub fn filled(mut self, bytes: &[u8]) -> Option<Self> {
+    pub(super) fn filled(mut self, bytes: &[u8]) -> Option<Self> {
         let (edges, rest) = bytes.as_chunks::<8>();
         let edges: Vec<u64> = edges.iter().map(|edge| u64::from_le_bytes(*edge)).collect();
         let all = self.empty;

@@ -1,7 +1,7 @@
 //! Drives, layers and runs for the tests of this folder.
 #![allow(dead_code, missing_docs)] // each test file uses a part of it
 
-use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use layer::{Answer, Held, LayerReport, Outbox, PageLayer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Event, Flash, Owner, TimedFlash};
 use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
@@ -81,8 +81,8 @@ impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, _: &F, _: u32) -> bool {
-        true
+    fn holds(&self, _: &F, _: u32) -> Held {
+        Held::Bytes
     }
 
     fn check(&self, _: &F) -> Result<(), String> {

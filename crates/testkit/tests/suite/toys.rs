@@ -3,7 +3,8 @@
 //! host in `crates/remap/tests`, a trace format in `crates/trace/tests`.)
 
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
+    SnapshotWriter,
 };
 use nand::{
     Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy, PageProgram,
@@ -186,8 +187,8 @@ impl<F: Flash> PageLayer<F> for Toy {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, _: &F, page: u32) -> bool {
-        self.map[page as usize].is_some()
+    fn holds(&self, _: &F, page: u32) -> Held {
+        self.map[page as usize].map_or(Held::Nothing, |_| Held::Bytes)
     }
 
     fn check(&self, _: &F) -> Result<(), String> {

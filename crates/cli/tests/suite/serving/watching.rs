@@ -1,7 +1,7 @@
 //! What a drive says of itself, and who watches it: log pages, the page, metrics, Prometheus.
 
 use super::{SMALL, Serving, fio, small, succeeds};
-use crate::support::nandarium;
+use crate::support::{nandarium, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -133,6 +133,30 @@ fn the_page_its_data_and_the_metrics_say_what_ctl_says() {
     assert!(metrics.ends_with("# EOF\n"));
     serving.end();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the page outlives its server");
+}
+
+/// A client that looks at an empty drive made the read percentiles of one that reads its data.
+#[test]
+fn reads_of_unwritten_pages_are_told_apart_by_ctl_the_page_and_the_metrics() {
+    let (serving, port) = watched(&[]);
+    let script =
+        "h.pwrite(b'x' * 4096, 0); [h.pread(4096, 0) for _ in range(3)]; [h.pread(4096, 1 << 20) for _ in range(5)]";
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", script]);
+    let stats = &told(&serving, "stats")["since_start"];
+    let counts = |from: &Value, key: &str| ["read", "unwritten_read"].map(|op| from[op][key].clone());
+    assert_eq!(counts(&stats["requests"], "requests"), [json!(3), json!(5)], "{stats}");
+    assert_eq!(counts(&stats["latency_ns"], "count"), [json!(3), json!(5)], "{stats}");
+    assert!(stats["latency_ns"]["read"]["mean"].as_f64() > Some(1_000.0), "reads are of flash: {stats}");
+    let state: Value = serde_json::from_str(&get(port, "/state.json").2).unwrap();
+    assert_eq!(counts(&state["latency_ns"], "count"), [json!(3), json!(5)], "{state}");
+    assert_eq!(told(&serving, "smart-log")["host_read_commands"], 8, "a drive counts all that it is asked");
+    let metrics = get(port, "/metrics").2;
+    for line in ["requests_total{op=\"read\"} 3.0", "requests_total{op=\"unwritten_read\"} 5.0"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let text = said(nandarium(&["ctl", serving.path("s.ctl").to_str().unwrap(), "stats"])).out;
+    assert_eq!(text.matches("read of unwritten pages  ").count(), 2, "{text}");
+    serving.end();
 }
 
 #[test]

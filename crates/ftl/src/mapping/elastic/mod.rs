@@ -51,8 +51,8 @@ use super::{FtlContext, Recovered, page_level};
 use collector::Collector;
 use grid::Grid;
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, Slots, SnapshotError, SnapshotReader,
-    SnapshotWriter,
+    Answer, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, Slots, SnapshotError,
+    SnapshotReader, SnapshotWriter,
 };
 use log::{Counters, Log};
 use nand::{Cancel, Event, Flash, FlashState, Outcome, Owner};
@@ -377,8 +377,8 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
-        self.log.may_hold_bytes(flash, Lpn(page))
+    fn holds(&self, flash: &F, page: u32) -> Held {
+        self.log.holds(flash, Lpn(page))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

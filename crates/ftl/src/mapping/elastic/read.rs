@@ -4,7 +4,7 @@ use super::entry::Place;
 use super::grid::Grid;
 use super::log::Log;
 use super::parity::{ParityRecord, add};
-use layer::PageOp;
+use layer::{Held, PageOp};
 use nand::{CommandId, Completion, Flash, FlashState, JoinId, PayloadId, Read};
 use units::{Cause, Lpn, Ppn};
 
@@ -47,11 +47,16 @@ impl Log {
         }
     }
 
-    /// Whether a logical page may read as anything but zeros.
-    pub fn may_hold_bytes<F: Flash>(&self, flash: &F, logical: Lpn) -> bool {
-        let on_flash =
-            |place| !self.grid.is_readable(flash.state(), place) || flash.may_hold_bytes(self.grid.page(place));
-        self.pages.find(logical).map_or_else(|| self.is_gone(logical), on_flash)
+    /// What a logical page holds; one that is lost is an error to read, and no zeros.
+    pub fn holds<F: Flash>(&self, flash: &F, logical: Lpn) -> Held {
+        match self.pages.find(logical) {
+            Some(place) => {
+                let is_readable = self.grid.is_readable(flash.state(), place);
+                Held::written(!is_readable || flash.may_hold_bytes(self.grid.page(place)))
+            }
+            None if self.is_gone(logical) => Held::Bytes,
+            None => Held::Nothing,
+        }
     }
 
     /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.

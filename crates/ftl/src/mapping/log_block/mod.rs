@@ -32,8 +32,8 @@ use crate::mapping::common::{answer, prefetch_blocks};
 use crate::mapping::{Builder, Mapping};
 pub(super) use ground::{Ground, InPlace};
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Room, SnapshotError, SnapshotReader, SnapshotWriter,
-    Values,
+    Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Room, SnapshotError, SnapshotReader,
+    SnapshotWriter, Values,
 };
 pub(super) use lbn::Lbn;
 use merge::Kind;
@@ -296,8 +296,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
     }
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
-        self.ground.pages.find(Lpn(page)).is_some_and(|page| flash.may_hold_bytes(page))
+    fn holds(&self, flash: &F, page: u32) -> Held {
+        self.ground.pages.find(Lpn(page)).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

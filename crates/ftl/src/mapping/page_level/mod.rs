@@ -42,7 +42,8 @@ use entry::Entry;
 use fail::Homeless;
 use kept::Kept;
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
+    SnapshotWriter,
 };
 use nand::{
     Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
@@ -448,8 +449,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         }
     }
 
-    fn holds(&self, flash: &F, page: u32) -> bool {
-        self.pages.find(Lpn(page)).is_some_and(|page| flash.may_hold_bytes(page))
+    fn holds(&self, flash: &F, page: u32) -> Held {
+        self.pages.find(Lpn(page)).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
