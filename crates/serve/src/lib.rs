@@ -16,6 +16,7 @@ mod control;
 mod live;
 mod logs;
 mod orders;
+mod pieces;
 mod record;
 mod remapped;
 mod server;

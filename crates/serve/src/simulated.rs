@@ -2,6 +2,7 @@
 
 mod trims;
 
+use crate::pieces::{PIECE, SLICE, ZEROS};
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use crate::{live, logs, stats};
 use drive::{Completions, Drive, DriveError, Fault, RunResult};
@@ -12,14 +13,8 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
 
-/// Most bytes that the drive gets as one request; longer orders are taken apart.
-const PIECE: u64 = 256 << 10;
-/// Bytes of zeros for a request.
-static ZEROS: [u8; PIECE as usize] = [0; PIECE as usize];
 /// Longest simulated time without a look at the clock, ns.
 const STRETCH: u64 = 100_000_000;
-/// Longest time of the clock that the drive gets before others are looked after.
-const SLICE: Duration = Duration::from_millis(2);
 /// Longest time of the clock for the last flush, when the server ends.
 const CLOSING: Duration = Duration::from_secs(10);
 /// The tag of that flush.

@@ -1,11 +1,9 @@
 //! Trims, and zeros that are written: taken apart, so that others get their turn.
 
-use super::{Entry, PIECE, SimulatedDrive, State, ZEROS};
+use super::{Entry, SimulatedDrive, State};
+use crate::pieces::{PIECE, TRIM, ZEROS};
 use drive::DriveError;
 use units::HostOp;
-
-/// Most bytes of a trim at once, of all trims together: others get their turn between two pieces.
-const TRIM: u64 = 4 << 20;
 
 impl SimulatedDrive {
     /// A trim gets its turn, or a write of zeros (`op`): at once if there is no other.
