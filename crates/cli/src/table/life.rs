@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::numbers::{NONE, count, ratio, share, size};
 use super::run::{told_waf, wrapped};
-use metrics::{Basis, Cost, LifeReport, Range};
+use metrics::{Basis, Cost, LifeReport, Range, Share};
 use std::fmt::Write;
 
 /// Four significant digits of a number of any size.
@@ -50,6 +50,11 @@ pub fn life_rows(report: &LifeReport) -> Vec<Vec<String>> {
     rows
 }
 
+/// Causes whose share would not be printed as 0.0 %.
+pub fn shown_causes(report: &LifeReport) -> impl Iterator<Item = &Share> {
+    report.life.causes.iter().filter(|cause| cause.share >= 0.0005)
+}
+
 /// What spends a life: cause, share, terabytes and years more without it.
 pub fn life_causes(report: &LifeReport) -> Vec<Vec<String>> {
     let years_of_tb = report.per_day().map(|(bytes, _)| 1e12 / (bytes * 365.0));
@@ -58,7 +63,7 @@ pub fn life_causes(report: &LifeReport) -> Vec<Vec<String>> {
         let or_none = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), digits);
         vec![cause.to_owned(), part, or_none(tb), or_none(years)]
     };
-    let causes = report.life.causes.iter().map(|one| row(one.cause, share(one.share), report.gained_tb(one)));
+    let causes = shown_causes(report).map(|one| row(one.cause, share(one.share), report.gained_tb(one)));
     causes.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
 }
 

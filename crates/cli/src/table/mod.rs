@@ -12,7 +12,7 @@ mod study;
 
 pub use compare::{Lived, Repetitions, comparison};
 pub use grid::Grid;
-pub use life::{life, life_causes, life_facts, life_rows};
+pub use life::{life, life_causes, life_facts, life_rows, shown_causes};
 pub use numbers::{count, share, size, time};
 pub use pictures::{pictures, pictures_together};
 pub use run::{called, result, wrapped_at};

@@ -51,6 +51,17 @@ fn a_life_is_printed_with_what_spends_it_and_the_hash_of_the_run() {
     assert!(said.out.contains(&run), "{run} is missing in: {}", said.out);
 }
 
+/// A row said that 0.0 % of the life went into pages without data.
+#[test]
+fn causes_that_spend_nothing_are_no_rows_of_a_life() {
+    let load = ["--workload", "zipf", "--requests", "20000"];
+    let whole = document(&life(&[&load[..], &["--json"]].concat()));
+    let unfilled = number(&whole, "/causes/unfilled/share");
+    assert!(0.0 < unfilled && unfilled < 0.0005, "{unfilled}: take another load");
+    let text = life(&load).out;
+    assert!(!text.contains("unfilled") && !text.contains(" 0.0 %") && text.contains("uneven wear"), "{text}");
+}
+
 #[test]
 fn the_document_agrees_with_itself() {
     let whole = document(&life(&[

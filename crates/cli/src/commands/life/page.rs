@@ -1,6 +1,6 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
-use crate::table::{life_causes, life_facts, life_rows};
+use crate::table::{life_causes, life_facts, life_rows, shown_causes};
 use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
 use metrics::{LifeReport, Range, YEAR_DAYS};
 
@@ -104,7 +104,7 @@ fn panel(title: &str, series: &str, points: impl Iterator<Item = (String, f64)>)
 }
 
 fn spending(report: &LifeReport) -> Figure {
-    let shares = report.life.causes.iter().map(|share| (share.cause.to_owned(), share.share * 100.0));
+    let shares = shown_causes(report).map(|share| (share.cause.to_owned(), share.share * 100.0));
     let caption = "Pages programmed by cause, of all pages that were erased; unfilled pages were erased without having \
         been programmed.";
     figure("causes", "What spends the life", "per cent", Shape::Bars, vec![panel("", "share of life", shares)], caption)
