@@ -7,6 +7,7 @@ use crate::progress::{self, Board};
 use crate::table::{Grid as Table, wrapped_at as wrapped};
 use crate::{output, settings, watch};
 use serde_json::json;
+use simulator::MemoryClaim;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -32,6 +33,10 @@ pub fn set_elsewhere(run: Box<Elsewhere>) {
 }
 
 pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
+    // Not even one run would find this much, and the program would be aborted on the way there.
+    MemoryClaim::of([0, 0]).map(drop).map_err(|problem| {
+        Failure::failed(format!("without its drives a sweep takes {problem}; give the program more memory"))
+    })?;
     let elsewhere =
         arguments.scheduler.as_deref().map(|address| elsewhere(address).map(|run| (address, run))).transpose()?;
     let set = arguments.set.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?;
