@@ -147,6 +147,19 @@ pub(crate) fn is_old(path: &Path) -> bool {
     magic_of(path).is_some_and(|magic| magic == *WITHOUT_PLACES)
 }
 
+/// Whether there is no drive yet in a file, and nothing else either.
+pub(crate) fn is_unfinished(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => has_no_drive(&file).unwrap_or(false),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn has_no_drive(file: &File) -> io::Result<bool> {
+    let mut magic = [0; 8];
+    Ok(file.metadata()?.len() == 0 || file.read_exact_at(&mut magic, 0).is_ok() && magic.starts_with(KINDS[1]))
+}
+
 fn foreign(path: &Path, problem: String) -> DriveError {
     DriveError::Foreign { path: path.to_owned(), problem }
 }
@@ -219,7 +232,7 @@ impl Image {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
         lock(&file, path)?;
         let mut image = Self::new(path, file, geometry, Sums::new(new_id()));
-        let holds = !image.is_unfinished().map_err(failed)?;
+        let holds = !has_no_drive(&image.file).map_err(failed)?;
         if holds {
             image.sums = image.check(description)?;
         } else {
@@ -370,13 +383,6 @@ impl Image {
         for (block, row) in state.rows.iter_mut().enumerate().filter(|(_, row)| !row.touched) {
             row.kept = flash.kept_block(BlockId(block as u32));
         }
-    }
-
-    /// The file is empty, or its drive was never finished.
-    fn is_unfinished(&self) -> io::Result<bool> {
-        let mut magic = [0; 8];
-        Ok(self.file.metadata()?.len() == 0
-            || self.file.read_exact_at(&mut magic, 0).is_ok() && magic.starts_with(KINDS[1]))
     }
 
     fn clear(&self) -> io::Result<()> {

@@ -116,6 +116,12 @@ impl Drive {
         image::is_old(path)
     }
 
+    /// Whether [`Drive::in_file`] makes a new drive: there is no file, it is empty, or the drive in it was never
+    /// finished.
+    pub fn would_make_file(path: &Path) -> bool {
+        image::is_unfinished(path)
+    }
+
     /// Whether the drive's file was of the version before, and was written anew when it was opened.
     pub fn was_file_converted(&self) -> bool {
         self.image.as_ref().is_some_and(|image| image.is_converted())

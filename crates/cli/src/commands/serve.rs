@@ -36,16 +36,26 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     served.and(reported)
 }
 
-/// The drive of a file. A file of the version before is converted, unless nothing may be written.
+/// The drive of a file. Where nothing may be written, no file is made, and one of the version before is not converted.
 fn in_file(arguments: &ServeArguments, config: Config, path: &Path) -> Result<Drive, Failure> {
-    if arguments.server.read_only && Drive::is_file_of_version_before(path) {
-        return Err(Failure::usage(format!(
-            "--read-only: {path} has the format of the previous version, and has to be converted before it is served; \
-             to convert the file, run `nandarium serve --stack {} --file {path}` with the same --set and without \
-             --read-only, and end that server with Ctrl-C",
+    let refused = |problem: &str, purpose: &str| {
+        Err(Failure::usage(format!(
+            "--read-only: {path} {problem}; to {purpose}, run `nandarium serve --stack {} --file {path}` with the same \
+             --set and without --read-only, and end that server with Ctrl-C",
             arguments.stack,
             path = path.display()
-        )));
+        )))
+    };
+    if arguments.server.read_only {
+        if Drive::is_file_of_version_before(path) {
+            return refused(
+                "has the format of the previous version, and has to be converted before it is served",
+                "convert the file",
+            );
+        }
+        if Drive::would_make_file(path) {
+            return refused("holds no drive, and one has to be made before it is served", "make the drive");
+        }
     }
     let drive = Drive::in_file(config, path)?;
     if drive.was_file_converted() {

@@ -260,3 +260,22 @@ fn a_file_of_the_version_before_is_not_converted_to_be_only_read() {
     assert!(fs::read(&path).unwrap() == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// A drive was made in it, and served as one that holds nothing.
+#[test]
+fn a_file_that_does_not_exist_is_not_made_to_be_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let file = path.to_str().unwrap();
+    let told = || {
+        let refused = nandarium(&["serve", "--stack", "page", "--file", file, "--read-only"]).assert().code(2);
+        String::from_utf8(refused.get_output().stderr.clone()).unwrap()
+    };
+    let absent = told();
+    assert!(absent.contains("holds no drive") && absent.contains("to make the drive, run"), "{absent}");
+    assert!(absent.contains("without --read-only"), "{absent}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    fs::write(&path, "").unwrap();
+    assert_eq!(told(), absent, "a file without a byte holds no drive either");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
