@@ -73,7 +73,7 @@ pub(super) fn requests(plan: &DrivePlan) -> u64 {
 /// # Errors
 /// The number is out of the range of the key, which it never is.
 pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) -> Result<Option<String>, ConfigError> {
-    if !begins_in_step(plan) || !load.writes {
+    if !begins_in_step(plan) || !load.writes || cleans_by_address(plan) {
         return Ok(None);
     }
     if !source.is_generated() {
@@ -86,27 +86,30 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
     if matches!(plan.config.values.get(KEY), Some(Value::Whole(_))) {
         return Ok(None);
     }
-    let held = held_back(plan);
+    // A load uses the cache up, and only idle time brings it back.
+    let has_cache = Units::slc_bits(&plan.config.values).is_some();
     let wanted = until_apart(plan, load);
     let arriving = if source.is_closed() { f64::INFINITY } else { LEAST_NS / load.gap_ns };
     let most = (LEAST_PAGES / load.pages).min(arriving).max(plan.config.values.whole("workload.requests") as f64);
-    let count = if held.is_some() { 0 } else { wanted.min(most).ceil() as u64 };
+    let count = if has_cache { 0 } else { wanted.min(most).ceil() as u64 };
     plan.config.choose(KEY, &count.to_string())?;
-    Ok(Some(match held {
-        None if wanted > most => format!(
+    Ok(Some(if has_cache {
+        format!(
+            "{KEY} = 0 was chosen: requests before the clock would use up the SLC cache. The first moments of the run \
+             are those of a drive that was just preconditioned, and the longest writes may be there."
+        )
+    } else if wanted > most {
+        format!(
             "{KEY} = {count} was chosen: so many requests run before the clock starts, and no figure counts them. \
              After preconditioning all dies collect at the same time, and this passes after {wanted:.0} requests, more \
              than the run has. The longest writes may be those of the first moments."
-        ),
-        Some(what) => format!(
-            "{KEY} = 0 was chosen: requests before the clock would use up {what}. The first moments of the run are \
-             those of a drive that was just preconditioned, and the longest writes may be there."
-        ),
-        None => format!(
+        )
+    } else {
+        format!(
             "{KEY} = {count} was chosen: so many requests run before the clock starts, and no figure counts them. \
              After preconditioning all dies collect at the same time, and the first writes would be the longest ones. \
              0 turns the warm-up off."
-        ),
+        )
     }))
 }
 
@@ -122,14 +125,10 @@ fn begins_in_step(plan: &DrivePlan) -> bool {
     plan.service() == Service::Parallel && PRECONDITION.read(&plan.config.values) != Precondition::None
 }
 
-/// What the drive has in store at the beginning, a load uses up, and only idle time brings back.
-fn held_back(plan: &DrivePlan) -> Option<&'static str> {
-    let code_zones = plan.zones.as_ref().map_or(0, |zones| zones.layout().code_zones);
-    if Units::slc_bits(&plan.config.values).is_some() {
-        Some("the SLC cache")
-    } else {
-        (code_zones > 0).then_some("the code zones")
-    }
+/// Whether each part of the addresses has blocks of its own and cleans by itself, as zones do. Random writes fill these
+/// parts unevenly, before the clock starts as well, so dies do not collect at the same time.
+fn cleans_by_address(plan: &DrivePlan) -> bool {
+    plan.zones.is_some()
 }
 
 /// Requests until the planes are apart.

@@ -153,15 +153,34 @@ fn where_nothing_is_in_step_or_the_load_would_use_something_up_there_is_no_warm_
         let told = result.notes.iter().any(|note| note.contains("first moments") || note.contains(KEY));
         assert!(!told, "{workload} {settings:?}: {:?}", result.notes);
     }
-    for (stack, settings) in [
-        ("page", &["flash.part=tlc-176l", "ftl.slc.blocks=1", "drive.over_provisioning=50%"][..]),
-        ("striping-coded", &["drive.precondition=fill"]),
-    ] {
-        let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
-        let prepared = Prepared::new(Config::load(stack, &settings).unwrap(), "mixed").unwrap();
-        assert_eq!(prepared.plan().config.resolved[KEY], "0", "{stack}");
-    }
+    let cached = ["flash.part=tlc-176l", "ftl.slc.blocks=1", "drive.over_provisioning=50%"];
+    let cached = cached.map(|text| Setting::from_argument(text).unwrap());
+    let prepared = Prepared::new(Config::load("page", &cached).unwrap(), "mixed").unwrap();
+    assert_eq!(prepared.plan().config.resolved[KEY], "0");
     assert!(chosen(&run("page", "uniform-write", &[])).parse::<u64>().unwrap() > 0);
+}
+
+/// A note said that requests before the clock would use up code zones, of which none was coded, and another one that all
+/// dies collect at the same time. Each zone cleans by itself.
+#[test]
+fn a_drive_of_zones_is_told_neither_a_warm_up_nor_dies_that_collect_at_the_same_time() {
+    const ZONES: [&str; 3] = ["flash.dies_per_channel=1", "flash.channels=8", "zones.size=16MiB"];
+    let folder = tempfile::tempdir().unwrap();
+    for (stack, settings) in [
+        ("striping-coded", &["zones.code_zones=2"][..]),
+        ("striping-coded", &["zones.code_zones=2", "zones.offline_first=at-start"]),
+        ("striping-in-turn", &["zones.code_zones=0"]),
+    ] {
+        let zoned = |workload: &str, more: &[&str]| run(stack, workload, &[&ZONES, settings, more].concat());
+        for workload in ["uniform-write", &trace(folder.path())] {
+            let result = zoned(workload, &[]);
+            assert_eq!(chosen(&result), "auto", "{stack} {workload}");
+            let told = result.notes.iter().any(|note| note.contains("first moments") || note.contains(KEY));
+            assert!(!told, "{stack} {workload}: {:?}", result.notes);
+        }
+        let given = |count: u32| zoned("uniform-write", &[&format!("{KEY}={count}")]).hash;
+        assert_ne!(given(0), given(500), "{stack}: a number that is given counts");
+    }
 }
 
 #[test]
