@@ -124,6 +124,7 @@ impl Drive {
             status: Status::Complete,
             wall_s,
             notes,
+            more_writes: "Write more to the drive.",
             unused: Vec::new(),
             recorded: None,
         };

@@ -46,6 +46,25 @@ fn eight_written_pages_have_no_write_amplification() {
     assert_eq!((&reads["waf_absent"], &reads["waf"]["total"]), (&value!("no writes"), &Value::Null));
 }
 
+/// Whoever ran a generator was told how to repeat a trace.
+#[test]
+fn too_few_writes_are_told_with_what_this_workload_can_do_about_it() {
+    let told = |arguments: &[&str]| {
+        let result = json(&[arguments, &["--set", "drive.precondition=overwrite"]].concat());
+        let notes = result["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let few: Vec<_> = notes.filter(|note| note.contains("No write amplification is told")).collect();
+        assert_eq!(few.len(), 1, "{}", result["notes"]);
+        few[0].to_owned()
+    };
+    let generated = told(&["--workload", "uniform-write", "--requests", "20"]);
+    assert!(generated.ends_with("Raise workload.requests."), "{generated}");
+    let (_folder, path) = trace((0..20).map(|at| ('W', at * 4096, 4096)));
+    let replayed = told(&["--workload", &path]);
+    assert!(replayed.contains("Raise workload.repeat (") && !replayed.contains("workload.requests"), "{replayed}");
+    let cut_short = told(&["--workload", &path, "--requests", "10"]);
+    assert!(cut_short.ends_with("Raise workload.requests."), "{cut_short}");
+}
+
 /// Drives showed 1.07 where their own counters would have said 1.83.
 #[test]
 fn write_amplification_is_in_bytes_and_by_pages_it_stands_second() {

@@ -26,6 +26,8 @@ pub struct Measured {
     pub wall_s: f64,
     /// Remarks for the reader.
     pub notes: Vec<String>,
+    /// A sentence: how the host would write more.
+    pub more_writes: &'static str,
     /// Keys that were not read.
     pub unused: Vec<String>,
     /// Latencies that the trace recorded; `None`: it has none.
@@ -60,21 +62,24 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
         server_busy_ns: device.server_busy_ns(),
         remap: device.remap_report(),
     };
+    let more_writes = measured.more_writes;
     let mut result = together(plan, inside, measured);
-    add_notes(plan, &mut result);
+    add_notes(plan, &mut result, more_writes);
     result
 }
 
 /// The result of a drive that clients used, by the same rules as that of a run.
 pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
+    let more_writes = measured.more_writes;
     let mut result = together(plan, inside, measured);
     result.notes.push(space(plan));
+    result.notes.extend(too_few_writes(plan, &result, more_writes));
     add_failures(&mut result);
     result
 }
 
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
-    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded } = measured;
+    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded, .. } = measured;
     let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
     let chips = plan.lockstep.chips();
     let mut result = RunResult {
@@ -255,7 +260,7 @@ fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     Some(format!("No zone was coded, and all reads were plain: no off-line phase came, as {why}. {remedy}."))
 }
 
-fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
+fn add_notes(plan: &DrivePlan, result: &mut RunResult, more_writes: &str) {
     result.notes.push(space(plan));
     // First, as everything else would be read in its light.
     let uncoded = uncoded(plan, result);
@@ -266,7 +271,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
         );
     }
     result.notes.extend(without_time(plan));
-    result.notes.extend(too_few_writes(plan, result));
+    result.notes.extend(too_few_writes(plan, result, more_writes));
     if let Some(note) = unwritten(plan, result) {
         // A run that read nothing real says little else.
         let is_all = result.host[HostOp::Read.index()].requests + result.host[HostOp::Write.index()].requests == 0;
@@ -290,13 +295,12 @@ fn without_time(plan: &DrivePlan) -> Option<String> {
     ))
 }
 
-/// Why write amplification is not told, where the host did write.
-fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
+/// Why write amplification is not told, where the host did write, and how it would be.
+fn too_few_writes(plan: &DrivePlan, result: &RunResult, more_writes: &str) -> Option<String> {
     (result.no_waf == Some(NoWaf::TooFewWrites)).then(|| {
         format!(
             "No write amplification is told: the host wrote {} pages in all, and the spare flash holds {}, so \
-             collection cleaned up the state that the drive began in (drive.precondition). Raise workload.requests, or \
-             workload.repeat for a trace (with workload.repeat_order = shuffle, if the trace writes each place once).",
+             collection cleaned up the state that the drive began in (drive.precondition). {more_writes}",
             result.host[HostOp::Write.index()].pages,
             plan.spare_pages()
         )

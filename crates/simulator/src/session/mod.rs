@@ -512,8 +512,9 @@ impl Session<'_> {
         let unused_keys: Vec<String> =
             unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
         notes.extend(unused::notes(self.plan, unused));
-        if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
-            notes.push(goes_on(run_plan.limit));
+        let goes_on = status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)?;
+        if goes_on {
+            notes.push(left_over(run_plan.limit));
         }
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
         let measured = Measured {
@@ -523,6 +524,7 @@ impl Session<'_> {
             status,
             wall_s,
             notes,
+            more_writes: self.source.more_writes(goes_on),
             unused: unused_keys,
             recorded,
         };
@@ -540,7 +542,7 @@ fn status(ended: Ended, has_lost_blocks: bool) -> Status {
 }
 
 /// What to say of a trace that has more requests than were run.
-fn goes_on(limit: u64) -> String {
+fn left_over(limit: u64) -> String {
     format!("The trace goes on after the {limit} requests that were run: raise workload.requests.")
 }
 

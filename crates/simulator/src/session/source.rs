@@ -208,6 +208,18 @@ impl WorkloadSource {
         matches!(self.kind, Kind::Generator(_))
     }
 
+    /// How a run gets more writes. `has_more`: the workload has requests that were not run.
+    pub(super) fn more_writes(&self, has_more: bool) -> &'static str {
+        match &self.kind {
+            Kind::Trace(_) | Kind::Sample(_) if !has_more => {
+                "Raise workload.repeat (with workload.repeat_order = shuffle, if the trace writes each place once), or \
+                 take a longer trace."
+            }
+            Kind::Given(_) if !has_more => "Give more requests that write.",
+            Kind::Generator(_) | Kind::Trace(_) | Kind::Sample(_) | Kind::Given(_) => "Raise workload.requests.",
+        }
+    }
+
     /// The name in results: a generator's, or a file's without its folders.
     pub fn label(&self) -> String {
         match self.kind {

@@ -250,6 +250,19 @@ fn a_file_system_lives_on_it() {
     serving.end();
 }
 
+/// A served drive in use told no write amplification, and not why.
+#[test]
+fn a_served_drive_with_too_few_writes_says_to_write_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let used = ["--set", "drive.precondition=overwrite", "--out", out.to_str().unwrap()];
+    let serving = Serving::begin(&[&small(&["--stack", "page"])[..], &used].concat());
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)"]);
+    serving.end();
+    let result = fs::read_to_string(out.join("result.json")).unwrap();
+    assert!(result.contains("\"too few writes\"") && result.contains("Write more to the drive."), "{result}");
+}
+
 /// The full race is `make bench-serving`; here the program has no link-time optimisation, and other tests run beside
 /// it, so each discipline gets several tries.
 #[test]
