@@ -1,5 +1,6 @@
 //! Any bytes from an NBD client. The first byte chooses what was agreed on before, the export, and how much
-//! comes at once; requests must stay on the drive, memory within bounds, and every connection must close.
+//! comes at once, the second one the parts in which long requests are handed out; requests must stay on the drive,
+//! memory within bounds, and every connection must close.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -16,7 +17,7 @@ const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0\
 const GO: &[u8] = b"IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, rest)) = bytes.split_first() else { return };
+    let &[choice, parts, ref rest @ ..] = bytes else { return };
     let start: &[&[u8]] = [&[][..], &[FLAGS], &[FLAGS, GO], &[FLAGS, STRUCTURED, GO]][usize::from(choice & 3)];
     let set = |bit: u8| choice & bit != 0;
     let mut export = Export::new("drive", DRIVE_BYTES);
@@ -24,8 +25,13 @@ fuzz_target!(|bytes: &[u8]| {
     export.least_block = if set(16) { 1 } else { 512 };
     let most_at_once = [1, 7, 1000, usize::MAX][usize::from(choice >> 6)];
 
+    // Only requests of more than 32 KiB are handed out in parts. Zeros behind the input are the payload of such a write.
+    let part = [None, Some(512), Some(4096), Some(36 << 10)][usize::from(parts & 3)];
+    let payload_bytes = if parts & 4 == 0 { 0 } else { DRIVE_BYTES as usize };
+
     let mut connection = Connection::new(&export);
-    let client = [&start.concat(), rest].concat();
+    connection.allow(part.unwrap_or(u32::MAX));
+    let client = [&start.concat(), rest, &vec![0; payload_bytes]].concat();
     let mut left = client.as_slice();
     let mut payload = Vec::new();
     while !left.is_empty() && connection.end().is_none() {
@@ -35,16 +41,16 @@ fuzz_target!(|bytes: &[u8]| {
         space[..count].copy_from_slice(&left[..count]);
         connection.filled(count);
         left = &left[count..];
-        serve(&mut connection, &export, &mut payload, set(32));
+        serve(&mut connection, &export, &mut payload, part, set(32));
         assert!(connection.memory_bytes() <= MOST_MEMORY, "{} bytes", connection.memory_bytes());
     }
     connection.hung_up();
-    serve(&mut connection, &export, &mut payload, false);
+    serve(&mut connection, &export, &mut payload, part, false);
     assert!(connection.is_closed() && connection.next_request().is_none());
 });
 
-/// Answers all requests, and takes all answers.
-fn serve(connection: &mut Connection, export: &Export, payload: &mut Vec<u8>, fails: bool) {
+/// Answers all requests, long ones in parts of `part` bytes, and takes all answers.
+fn serve(connection: &mut Connection, export: &Export, payload: &mut Vec<u8>, part: Option<u32>, fails: bool) {
     loop {
         while let Some(request) = connection.next_request() {
             let end = request.offset.checked_add(u64::from(request.length)).expect("an end within 64 bits");
@@ -56,7 +62,10 @@ fn serve(connection: &mut Connection, export: &Export, payload: &mut Vec<u8>, fa
             assert_eq!(payload.len(), carried, "not the payload");
             let extents = [Extent::hole(request.cookie % 9000), Extent::data(4096), Extent::hole(1 << 40)];
             match request.command {
-                _ if fails && request.cookie % 2 == 0 => connection.failed(request, ErrorNumber::Io),
+                // Of the parts of a request not only the first one fails.
+                _ if fails && (request.cookie ^ request.offset >> 12) % 2 == 0 => {
+                    connection.failed(request, ErrorNumber::Io)
+                }
                 Command::Read => connection.read_sparse(request, &extents, |_, bytes| {
                     bytes.fill(1);
                     Ok(())
@@ -70,9 +79,11 @@ fn serve(connection: &mut Connection, export: &Export, payload: &mut Vec<u8>, fa
             }
         }
         let count = connection.output().len();
-        if count == 0 {
-            return;
-        }
         connection.taken(count);
+        match part.filter(|_| connection.waits_for_memory()) {
+            Some(part) => connection.split(part),
+            None if count == 0 => return,
+            None => {}
+        }
     }
 }
