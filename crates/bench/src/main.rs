@@ -11,6 +11,7 @@ mod sizes;
 mod stopwatch;
 mod yardstick;
 
+use bench::serving::{DISCIPLINES, Race, Track};
 use clap::Parser;
 use rows::{GROUPS, Row, Scale};
 use serde_json::{Value, json};
@@ -136,7 +137,9 @@ fn write(folder: &Path, name: &str, text: &Value) {
 fn race(out: Option<&Path>) {
     let program = std::env::current_exe().expect("a program knows where it is").with_file_name("nandarium");
     let folder = tempfile::tempdir().expect("there is room for sockets");
-    let races = match bench::serving::race(&program, folder.path(), 5, 2) {
+    let races = Track::open(&program, folder.path())
+        .and_then(|track| DISCIPLINES.into_iter().map(|one| track.race(one, 5, 2)).collect::<Result<Vec<_>, _>>());
+    let races = match races {
         Ok(races) => races,
         Err(error) => return eprintln!("{error}; `make setup` installs fio and nbdkit, `make build` the program"),
     };
@@ -152,7 +155,7 @@ fn race(out: Option<&Path>) {
         );
     }
     if let Some(out) = out {
-        let row = |race: &bench::serving::Race| {
+        let row = |race: &Race| {
             json!({
                 "pattern": race.pattern, "depth": race.depth, "nandarium": race.ours, "nbdkit": race.other,
             })

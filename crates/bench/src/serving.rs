@@ -83,42 +83,57 @@ impl Drop for Server {
     }
 }
 
-/// Runs all patterns, `rounds` rounds of `seconds` each, with the program `nandarium` at `program`; sockets go
-/// into `folder`.
-///
-/// # Errors
-/// A server or fio cannot be started, or fio fails.
-pub fn race(program: &Path, folder: &Path, rounds: u32, seconds: u32) -> io::Result<Vec<Race>> {
-    let (ours, other) = (folder.join("ours"), folder.join("other"));
-    let drive = [
-        "serve",
-        "--quiet",
-        "--stack",
-        "page",
-        "--set",
-        "drive.capacity=1GiB",
-        "--set",
-        "flash.pages_per_block=64",
-        "--socket",
-    ];
-    let ours = Server::start(Command::new(program).args(drive).arg(&ours), ours)?;
-    let other = Server::start(
-        Command::new("nbdkit").args(["--foreground", "--unix"]).arg(&other).args(["memory", SPAN]),
-        other,
-    )?;
-    for server in [&ours, &other] {
-        server.requests_per_second("write", 32, &[])?;
+/// What is raced: what fio does, and requests under way.
+pub const DISCIPLINES: [(&str, u32); 4] = [("randread", 1), ("randwrite", 1), ("randread", 32), ("randwrite", 32)];
+
+/// Both servers, ready to race.
+pub struct Track {
+    ours: Server,
+    other: Server,
+}
+
+impl Track {
+    /// Starts both servers, with the program `nandarium` at `program`, and writes all of what is used of them; sockets
+    /// go into `folder`.
+    ///
+    /// # Errors
+    /// A server or fio cannot be started, or fio fails.
+    pub fn open(program: &Path, folder: &Path) -> io::Result<Self> {
+        let (ours, other) = (folder.join("ours"), folder.join("other"));
+        let drive = [
+            "serve",
+            "--quiet",
+            "--stack",
+            "page",
+            "--set",
+            "drive.capacity=1GiB",
+            "--set",
+            "flash.pages_per_block=64",
+            "--socket",
+        ];
+        let ours = Server::start(Command::new(program).args(drive).arg(&ours), ours)?;
+        let other = Server::start(
+            Command::new("nbdkit").args(["--foreground", "--unix"]).arg(&other).args(["memory", SPAN]),
+            other,
+        )?;
+        for server in [&ours, &other] {
+            server.requests_per_second("write", 32, &[])?;
+        }
+        Ok(Self { ours, other })
     }
-    let limits = [format!("--runtime={seconds}"), "--time_based".to_owned()];
-    let mut races = Vec::new();
-    for (pattern, depth) in [("randread", 1), ("randwrite", 1), ("randread", 32), ("randwrite", 32)] {
+
+    /// Runs one of [`DISCIPLINES`], `rounds` rounds of `seconds` each.
+    ///
+    /// # Errors
+    /// fio fails.
+    pub fn race(&self, (pattern, depth): (&'static str, u32), rounds: u32, seconds: u32) -> io::Result<Race> {
+        let limits = [format!("--runtime={seconds}"), "--time_based".to_owned()];
         let mut best = [0.0_f64; 2];
         for _ in 0..rounds {
-            for (server, best) in [&ours, &other].into_iter().zip(&mut best) {
+            for (server, best) in [&self.ours, &self.other].into_iter().zip(&mut best) {
                 *best = best.max(server.requests_per_second(pattern, depth, &limits)?);
             }
         }
-        races.push(Race { pattern, depth, ours: best[0], other: best[1] });
+        Ok(Race { pattern, depth, ours: best[0], other: best[1] })
     }
-    Ok(races)
 }

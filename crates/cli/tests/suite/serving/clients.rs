@@ -264,23 +264,24 @@ fn a_served_drive_with_too_few_writes_says_to_write_more() {
 }
 
 /// The full race is `make bench-serving`; here the program has no link-time optimisation, and other tests run beside
-/// it, so each discipline gets several tries.
+/// it. Under such a load the rates of a second are off by a factor of three either way, so each discipline gets many
+/// short tries, of which one has to do.
 #[test]
 fn the_server_keeps_up_with_one_that_only_copies() {
-    let mut best: Vec<f64> = Vec::new();
-    for _ in 0..8 {
-        let folder = tempfile::tempdir().unwrap();
-        let races = bench::serving::race(&assert_cmd::cargo::cargo_bin("nandarium"), folder.path(), 1, 1).unwrap();
-        best.resize(races.len(), 0.0);
-        for (best, race) in best.iter_mut().zip(&races) {
+    let folder = tempfile::tempdir().unwrap();
+    let track = bench::serving::Track::open(&assert_cmd::cargo::cargo_bin("nandarium"), folder.path()).unwrap();
+    for discipline in bench::serving::DISCIPLINES {
+        let mut best = 0.0_f64;
+        for _ in 0..30 {
+            let race = track.race(discipline, 1, 1).unwrap();
             println!("{} at depth {}: {:.0} against {:.0}", race.pattern, race.depth, race.ours, race.other);
-            *best = best.max(race.ratio());
+            best = best.max(race.ratio());
+            if best > 0.75 {
+                break;
+            }
         }
-        if best.iter().all(|ratio| *ratio > 0.75) {
-            return;
-        }
+        assert!(best > 0.75, "{discipline:?}: the best ratio is {best}");
     }
-    panic!("the best ratios are {best:?}");
 }
 
 #[test]
