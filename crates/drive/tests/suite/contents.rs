@@ -1,16 +1,9 @@
 //! Bytes come back, whatever happens to power.
 
+use crate::small::{BUFFER, ZONES, small};
 use drive::{Drive, DriveError};
 use engine::random::Stream;
 
-pub const SMALL: [&str; 5] = [
-    "drive.capacity=2MiB",
-    "flash.channels=2",
-    "flash.dies_per_channel=1",
-    "flash.pages_per_block=16",
-    "drive.over_provisioning=60%",
-];
-const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
 const STACKS: [&[&str]; 7] = [
     &[],
     &BUFFER,
@@ -18,19 +11,8 @@ const STACKS: [&[&str]; 7] = [
     &["ftl.kind=superpage"],
     &["remap.kind=hard", "ftl.kind=superpage"],
     &["remap.kind=log-cache", "remap.segment=32KiB"],
-    &[
-        "stripe.kind=zones",
-        "zones.size=512KiB",
-        "zones.group=2",
-        "flash.channels=4",
-        "zones.code_zones=1",
-        "zones.spare_blocks=3",
-    ],
+    &ZONES,
 ];
-
-pub fn small(stack: &[&str]) -> Drive {
-    Drive::new("page", &[&SMALL[..], stack].concat()).unwrap()
-}
 
 /// Bytes that say where and when they were written.
 fn marked(offset: u64, version: u64, length: usize) -> Vec<u8> {

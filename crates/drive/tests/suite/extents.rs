@@ -1,12 +1,8 @@
 //! What of a drive holds data, and drives that are in use before anybody writes.
 
-use crate::contents::SMALL;
+use crate::small::{BUFFER, FORGETFUL, ROOM, UNITS, ZONES, open, settings as settings_of, small};
 use drive::{Drive, Extent};
-use simulator::{Config, Setting};
 use units::HostOp;
-
-const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
-const ROOM: &str = "drive.over_provisioning=200%";
 
 /// Stacks of every kind of layer.
 const STACKS: [&[&str]; 14] = [
@@ -18,24 +14,13 @@ const STACKS: [&[&str]; 14] = [
     &["ftl.kind=bast", ROOM],
     &["ftl.kind=superpage"],
     &["ftl.kind=leaftl"],
-    &["flash.page_size=16KiB", "ftl.unit=4KiB", "flash.word_line_pages=3", "flash.pages_per_block=12", ROOM],
-    &["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", ROOM],
+    &UNITS,
+    &FORGETFUL,
     &["stripe.kind=raid5", "flash.channels=4", ROOM],
     &["stripe.kind=raid-elastic", "flash.channels=4", ROOM],
-    &[
-        "stripe.kind=zones",
-        "zones.size=512KiB",
-        "zones.group=2",
-        "flash.channels=4",
-        "zones.code_zones=1",
-        "zones.spare_blocks=3",
-    ],
+    &ZONES,
     &["remap.kind=hard"],
 ];
-
-fn drive(settings: &[&str]) -> Drive {
-    Drive::new("page", &[&SMALL[..], settings].concat()).unwrap_or_else(|error| panic!("{settings:?}: {error}"))
-}
 
 /// All extents of a drive, asked for a few at a time.
 fn map(drive: &Drive) -> Vec<(u64, bool)> {
@@ -56,7 +41,7 @@ fn map(drive: &Drive) -> Vec<(u64, bool)> {
 #[test]
 fn what_was_never_written_or_was_trimmed_is_a_hole_and_all_else_is_data() {
     for settings in STACKS.into_iter().chain([&["remap.kind=log-cache", "remap.segment=32KiB"][..]]) {
-        let mut drive = drive(settings);
+        let mut drive = small(settings);
         let (all, page) = (drive.bytes(), u64::from(drive.page_bytes()));
         assert_eq!(map(&drive), [(all, true)], "{settings:?}: fresh");
         drive.write(128 << 10, &vec![0; 64 << 10]).unwrap();
@@ -85,7 +70,7 @@ fn what_was_never_written_or_was_trimmed_is_a_hole_and_all_else_is_data() {
 #[test]
 fn nothing_that_reads_as_other_than_zeros_is_ever_a_hole() {
     for settings in STACKS {
-        let mut drive = drive(settings);
+        let mut drive = small(settings);
         let pages = drive.bytes() / 4096;
         let mut known = vec![0_u8; drive.bytes() as usize];
         for number in 0..pages * 3 {
@@ -115,7 +100,7 @@ fn a_drive_that_is_in_use_reads_as_zeros_and_collects_from_the_first_write_on() 
     for settings in STACKS.into_iter().filter(|settings| !settings.contains(&"remap.kind=hard")) {
         for (precondition, collects) in [("fill", false), ("overwrite", true)] {
             let precondition = format!("drive.precondition={precondition}");
-            let mut drive = drive(&[settings, &[&precondition]].concat());
+            let mut drive = small(&[settings, &[&precondition]].concat());
             let all = drive.bytes();
             assert_eq!(map(&drive), [(all, true)], "{settings:?}, {precondition}: no bytes");
             let mut found = vec![1; all as usize];
@@ -142,7 +127,7 @@ fn a_drive_that_is_in_use_reads_as_zeros_and_collects_from_the_first_write_on() 
             drive.read(0, &mut found[..4096]).unwrap();
         }
     }
-    let refused = |settings: &[&str]| Drive::new("page", &[&SMALL[..], settings].concat()).err().unwrap().to_string();
+    let refused = |settings: &[&str]| Drive::new("page", &settings_of(settings)).err().unwrap().to_string();
     assert!(refused(&["drive.precondition=steady"]).contains("needs a workload"));
     assert!(refused(&["drive.precondition=fill", "remap.kind=hard"]).contains("driver of the host"));
 }
@@ -209,7 +194,7 @@ fn reads_of_preconditioned_pages_are_reads_before_and_after_a_power_cut() {
 fn a_drive_in_use_stands_the_loss_of_a_die() {
     for kind in ["raid5", "raid-elastic"] {
         let kind = format!("stripe.kind={kind}");
-        let mut drive = drive(&[&kind, "flash.channels=4", ROOM, "drive.precondition=overwrite"]);
+        let mut drive = small(&[&kind, "flash.channels=4", ROOM, "drive.precondition=overwrite"]);
         (0..64_u64).for_each(|page| drive.write(page * 8192, &[page as u8 + 1; 4096]).unwrap());
         drive.flush().unwrap();
         drive.inject(drive::Fault::Die(1)).unwrap();
@@ -226,7 +211,7 @@ fn a_drive_in_use_stands_the_loss_of_a_die() {
 #[test]
 fn eight_pages_written_to_a_drive_in_use_have_no_write_amplification() {
     let after = |more: &[&str], pages: u64| {
-        let mut drive = drive(more);
+        let mut drive = small(more);
         drive.measure();
         let all = drive.bytes() / 4096;
         (0..pages).for_each(|page| drive.write(page * 7919 % all * 4096, &[1; 4096]).unwrap());
@@ -244,11 +229,7 @@ fn eight_pages_written_to_a_drive_in_use_have_no_write_amplification() {
 fn a_drive_in_use_can_be_kept_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drive");
-    let open = |more: &[&str]| {
-        let settings = [&SMALL[..], more].concat();
-        let settings: Vec<_> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
-        Drive::in_file(Config::load("page", &[settings, Drive::own_settings()].concat()).unwrap(), &path).unwrap()
-    };
+    let open = |more: &[&str]| open(&path, more).unwrap();
     let mut drive = open(&["drive.precondition=overwrite"]);
     let used = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
     assert!(used < 400 << 10, "{used} bytes of disk for a drive without bytes");

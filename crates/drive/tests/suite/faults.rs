@@ -1,6 +1,6 @@
 //! Faults are errors, and never other data.
 
-use crate::contents::small;
+use crate::small::{BUFFER, small};
 use drive::{Completions, Drive, DriveError, Fault};
 use units::{HostOp, Request};
 
@@ -69,12 +69,7 @@ fn faults_are_written_as_they_are_said() {
 /// Each of them stayed in the drive for good, with its data.
 #[test]
 fn writes_that_find_no_room_are_refused_and_not_kept() {
-    for stack in [
-        &[][..],
-        &["ftl.kind=superpage"],
-        &["buffer.kind=page-lru", "buffer.size=64KiB"],
-        &["remap.kind=hard", "drive.capacity=4MiB"],
-    ] {
+    for stack in [&[][..], &["ftl.kind=superpage"], &BUFFER, &["remap.kind=hard", "drive.capacity=4MiB"]] {
         let mut drive = small(stack);
         drive.inject(Fault::Programs(1.0)).unwrap();
         let refused = (0..2000).filter(|number| drive.write(number % 64 * 4096, &[1; 4096]).is_err()).count();

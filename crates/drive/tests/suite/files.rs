@@ -1,21 +1,9 @@
 //! A drive in a file outlives its program.
 
-use crate::contents::SMALL;
+use crate::small::{FORGETFUL, ROOM, UNITS, open};
 use drive::{Drive, DriveError};
 use engine::random::Stream;
-use simulator::{Config, Setting};
 use std::path::Path;
-
-fn config(settings: &[&str]) -> Config {
-    let settings: Vec<_> = SMALL.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
-    Config::load("page", &[settings, Drive::own_settings()].concat()).unwrap()
-}
-
-pub fn open(path: &Path, settings: &[&str]) -> Result<Drive, DriveError> {
-    Drive::in_file(config(settings), path)
-}
-
-pub const SPARE: &str = "drive.over_provisioning=200%";
 
 /// Nothing is told to the file when a drive is dropped, so that a drop is what a kill is.
 #[test]
@@ -23,12 +11,12 @@ fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
     for settings in [
         &[][..],
         &["ftl.kind=tpm"],
-        &["ftl.kind=bast", "drive.over_provisioning=200%"],
+        &["ftl.kind=bast", ROOM],
         &["ftl.kind=superpage"],
         &["remap.kind=hard", "drive.capacity=3MiB"],
-        &["flash.page_size=16KiB", "ftl.unit=4KiB", "flash.word_line_pages=3", "flash.pages_per_block=12", SPARE],
-        &["flash.word_line_pages=3", "flash.pages_per_block=12", "ftl.slc.share=50%", SPARE],
-        &["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE],
+        &UNITS,
+        &["flash.word_line_pages=3", "flash.pages_per_block=12", "ftl.slc.share=50%", ROOM],
+        &FORGETFUL,
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive");
@@ -101,7 +89,7 @@ fn blocks_with_one_bit_a_cell_are_so_when_the_file_is_opened_again() {
         "flash.word_line_pages=3",
         "flash.pages_per_block=12",
         "ftl.slc.share=80%",
-        SPARE,
+        ROOM,
         "flash.read_time=500us",
         "flash.slc_read_time=30us",
         "flash.program_memory=48KiB",
@@ -291,12 +279,8 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
 /// nothing was told.
 #[test]
 fn flushed_pages_read_as_they_were_or_as_errors_whatever_is_damaged() {
-    let stacks: [&[&str]; 4] = [
-        &[],
-        &["ftl.kind=tpm"],
-        &["ftl.kind=bast", "drive.over_provisioning=200%"],
-        &["flash.page_size=512B", "drive.over_provisioning=100%"],
-    ];
+    let stacks: [&[&str]; 4] =
+        [&[], &["ftl.kind=tpm"], &["ftl.kind=bast", ROOM], &["flash.page_size=512B", "drive.over_provisioning=100%"]];
     for settings in stacks {
         let flip = |stream: &mut Stream, range: &mut [u8]| range[stream.below(4096) as usize] ^= 1 << stream.below(8);
         let bits = after_damages(settings, 150, "a bit", flip);

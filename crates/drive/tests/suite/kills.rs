@@ -1,11 +1,7 @@
 //! Memory that forgets, over a file: power cuts, and programs that are killed.
 
-use crate::files::{SPARE, open};
+use crate::small::{FORGETFUL, open};
 use drive::Drive;
-
-/// A power cut takes what waits until a program is full.
-const FORGETFUL: [&str; 4] =
-    ["flash.word_line_pages=3", "flash.pages_per_block=12", "flash.program_memory_protected=false", SPARE];
 
 /// What was not flushed is gone, what was is there, and the file agrees.
 #[test]

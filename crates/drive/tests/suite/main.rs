@@ -5,3 +5,4 @@ mod extents;
 mod faults;
 mod files;
 mod kills;
+mod small;
