@@ -14,7 +14,6 @@ mod error;
 mod gather;
 mod gauges;
 mod given;
-mod held;
 mod precondition;
 mod probe;
 pub(crate) mod repeated;
@@ -224,8 +223,6 @@ impl Prepared {
 struct Beside<'a> {
     wear: Option<&'a mut wear::Recorder>,
     timeline: Option<(TimelinePlan, &'a mut Option<Timeline>)>,
-    /// Pages that hold something when the measured run begins.
-    written: Option<Written>,
 }
 
 /// Prepares and runs one session.
@@ -253,27 +250,27 @@ fn run_session(
     match plan.service() {
         Service::Counted => {
             let Begun { drive, driver, notes, written } = initial.into_drive(plan, CountedFlash::new)?;
-            let beside = Beside { written: Some(written), ..beside };
+            let begun = (written, notes);
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
-                None => session.measure(drive, workload, notes, watcher, beside),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, begun, watcher, beside),
+                None => session.measure(drive, workload, begun, watcher, beside),
             }
         }
         Service::Parallel => {
             let Begun { drive, driver, notes, written } = initial.into_drive(plan, |state| plan.timed(state))?;
-            let beside = Beside { written: Some(written), ..beside };
+            let begun = (written, notes);
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
-                None => session.measure(drive, workload, notes, watcher, beside),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, begun, watcher, beside),
+                None => session.measure(drive, workload, begun, watcher, beside),
             }
         }
         Service::Serial => {
             let Begun { drive, driver, notes, written } = initial.into_drive(plan, |state| plan.metered(state))?;
-            let beside = Beside { written: Some(written), ..beside };
+            let begun = (written, notes);
             let drive = SerialDrive::new(drive);
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, beside),
-                None => session.measure(drive, workload, notes, watcher, beside),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, begun, watcher, beside),
+                None => session.measure(drive, workload, begun, watcher, beside),
             }
         }
     }
@@ -426,7 +423,7 @@ impl Session<'_> {
         device: &mut D,
         run_plan: RunPlan,
         watcher: &mut dyn Watcher,
-        written: Option<&mut Written>,
+        written: &mut Written,
     ) -> Result<Ended, SessionError> {
         let limit = warm_up::requests(self.plan);
         if limit == 0 {
@@ -448,7 +445,7 @@ impl Session<'_> {
         workload: &mut dyn Workload,
         run_plan: RunPlan,
         watcher: &mut dyn Watcher,
-        Beside { wear, timeline, mut written }: Beside<'_>,
+        (Beside { wear, timeline }, written): (Beside<'_>, &mut Written),
     ) -> Result<(Ended, HostMeasurements), RunError> {
         let begun = device.now();
         let recorded = timeline.as_ref().map(|(plan, _)| plan.from(begun));
@@ -456,8 +453,7 @@ impl Session<'_> {
             device.drive_mut().flash_mut().record(plan);
         }
         let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
-        let probe =
-            Probe { chips: self.plan.lockstep.chips(), wear, gauges: gauges.as_mut(), written: written.as_mut() };
+        let probe = Probe { chips: self.plan.lockstep.chips(), wear, gauges: gauges.as_mut(), written };
         let outcome = run::run_probed(device, workload, run_plan, &mut Relay(watcher), probe);
         if let Some((_, taken)) = timeline {
             let recorder = device.drive_mut().flash_mut().take_recording();
@@ -472,24 +468,26 @@ impl Session<'_> {
         &self,
         mut device: D,
         mut workload: source::Opened,
-        mut notes: Vec<String>,
+        (mut written, mut notes): (Written, Vec<String>),
         watcher: &mut dyn Watcher,
-        Beside { mut wear, timeline, mut written }: Beside<'_>,
+        Beside { mut wear, timeline }: Beside<'_>,
     ) -> Result<RunResult, SessionError> {
         let run_plan = self.run_plan();
         let bad_before = bad_blocks(device.drive().flash().state());
-        let warmed_up = self.warm_up(&mut device, run_plan, watcher, written.as_mut())?;
+        let warmed_up = self.warm_up(&mut device, run_plan, watcher, &mut written)?;
         self.plan.arm_deaths(device.drive_mut());
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
         if let Some(wear) = &mut wear {
             wear.begin(device.drive().flash().state());
         }
-        let held_before = held::share(self.plan, &device);
-        let beside = Beside { wear: wear.as_deref_mut(), timeline, written };
+        let held_before = written.share();
+        let beside = Beside { wear: wear.as_deref_mut(), timeline };
         let started = watcher.seconds();
         let outcome = match warmed_up {
-            Ended::Complete => self.run_workload(&mut device, &mut *workload, run_plan, watcher, beside),
+            Ended::Complete => {
+                self.run_workload(&mut device, &mut *workload, run_plan, watcher, (beside, &mut written))
+            }
             early => Ok((early, HostMeasurements::new(device.sectors(), device.now()))),
         };
         let wall_s = watcher.seconds() - started;
@@ -503,7 +501,7 @@ impl Session<'_> {
         }
         let status = status(ended, bad_blocks(drive.flash().state()) > bad_before);
         notes.splice(0..0, self.chosen.iter().cloned());
-        notes.extend(held::note(self.plan, held_before, held::share(self.plan, &device)));
+        notes.extend(written::note(self.plan, held_before, written.share()));
         notes.extend((warmed_up == Ended::Stuck).then(warm_up::stuck));
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();

@@ -12,8 +12,8 @@ pub(super) struct Probe<'a> {
     pub chips: u64,
     pub wear: Option<&'a mut wear::Recorder>,
     pub gauges: Option<&'a mut Gauges>,
-    /// Pages that hold something; `None`: no read is told apart.
-    pub written: Option<&'a mut Written>,
+    /// Pages that hold something.
+    pub written: &'a mut Written,
 }
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
@@ -23,7 +23,7 @@ impl<D: Measurable> RunProbe<D> for Probe<'_> {
 
     #[inline]
     fn is_unwritten(&mut self, request: &Request) -> bool {
-        self.written.as_mut().is_some_and(|written| written.is_unwritten_read(request))
+        self.written.is_unwritten_read(request)
     }
 
     fn next_mark(&self) -> u64 {

@@ -1,4 +1,5 @@
-//! Which pages hold something that the host wrote, as the host sees it: reads of all others are counted apart.
+//! Which pages hold something that the host wrote, as the host sees it: reads of all others are counted apart, and are
+//! spare space that no share of over-provisioning tells of.
 //!
 //! Faithful to: every stack alike, as no layer is asked but once of a drive that begins with contents or comes back
 //! from a power cut. Simplified: a page of which a part was written holds
@@ -15,6 +16,8 @@ const WORD: u64 = u64::BITS as u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     words: Vec<u64>,
+    /// Pages of the drive.
+    pages: u64,
     /// Pages that hold nothing: of a drive that was filled there are none, and no bit is looked at.
     empty: u64,
     /// Sectors of a page as a power of two.
@@ -39,7 +42,7 @@ impl Written {
     fn nothing(sectors: u64, sectors_per_page: u32) -> Self {
         let page_shift = sectors_per_page.trailing_zeros();
         let pages = sectors.div_ceil(1 << page_shift);
-        Self { words: vec![0; pages.div_ceil(WORD) as usize], empty: pages, page_shift }
+        Self { words: vec![0; pages.div_ceil(WORD) as usize], pages, empty: pages, page_shift }
     }
 
     /// Takes down what a request changes; whether it reads, and no page of it holds anything.
@@ -79,6 +82,11 @@ impl Written {
         }
     }
 
+    /// Share of the pages that hold something, 0 to 1.
+    pub fn share(&self) -> f64 {
+        (self.pages - self.empty) as f64 / self.pages as f64
+    }
+
     /// What to keep of it: where the pages begin to hold something, and where they cease to, in turn.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -109,6 +117,28 @@ impl Written {
         }
         Some(self)
     }
+}
+
+/// A drive that holds less than this much of what it can is told to be partly filled.
+const ALL_HELD: f64 = 0.99;
+
+/// How much of the drive holds data before and after a run, unless all of it does.
+pub(super) fn note(plan: &DrivePlan, before: f64, after: f64) -> Option<String> {
+    if before.min(after) >= ALL_HELD {
+        return None;
+    }
+    let [first, last] = [before, after].map(|share| match share * 100.0 {
+        percent if percent > 0.0 && percent < 1.0 => "less than 1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    });
+    let when = if first == last { String::new() } else { format!(" at the start of the run, and {last} at its end") };
+    let spare = if plan.shares_unused_flash() {
+        "Garbage collection has the rest as spare space, beside over-provisioning "
+    } else {
+        "The rest is no spare space for other addresses here "
+    };
+    let only = if before < ALL_HELD { "Only " } else { "The drive is full at first: " };
+    Some(format!("{only}{first} of the drive holds data{when}. {spare}(drive.fill, workload.footprint)."))
 }
 
 /// The words of the pages from `first` to before `end`, each with the bits that are meant.
