@@ -160,8 +160,8 @@ fn where_nothing_is_in_step_or_the_load_would_use_something_up_there_is_no_warm_
     assert!(chosen(&run("page", "uniform-write", &[])).parse::<u64>().unwrap() > 0);
 }
 
-/// A note said that requests before the clock would use up code zones, of which none was coded, and another one that all
-/// dies collect at the same time. Each zone cleans by itself.
+/// A note said that requests before the clock would use up code zones, of which none was coded, and another one that
+/// all dies collect at the same time. Each zone cleans by itself.
 #[test]
 fn a_drive_of_zones_is_told_neither_a_warm_up_nor_dies_that_collect_at_the_same_time() {
     const ZONES: [&str; 3] = ["flash.dies_per_channel=1", "flash.channels=8", "zones.size=16MiB"];
