@@ -3,7 +3,7 @@
 
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
-use units::{HostOp, HostWaits, Nanos, WAIT_KINDS, Wait};
+use units::{HostOp, Nanos, WAIT_KINDS, Wait};
 
 /// Latency histogram and waiting times by bucket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -124,51 +124,43 @@ impl Tail {
 }
 
 impl LatencyRecorder {
-    /// Adds a request: its latency, what its last command waited for, and what it waited for outside of flash.
+    /// Adds a request: its latency, what it waited for since the drive took it, and its time in the host's queue.
     #[inline]
-    pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, outside: &HostWaits) {
-        self.record_with(latency, waits, outside, None, None);
+    pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, queue: Nanos) {
+        self.record_with(latency, waits, None);
+        self.record_queue(latency, queue, None, None);
     }
 
-    /// The same. `queue`: its time in the host's queue by root cause, if that is known; otherwise the queue stands for
-    /// itself. All it waited for is added to `roots` as well, by root cause.
+    /// The same of a request that did not stand in the host's queue. All it waited for is added to `roots` as well, by
+    /// root cause.
     #[inline]
-    pub fn record_with(
-        &mut self,
-        latency: Nanos,
-        waits: Option<Waits<'_>>,
-        outside: &HostWaits,
-        queue: Option<&[Nanos; WAIT_KINDS]>,
-        mut roots: Option<&mut [u64; WAIT_KINDS]>,
-    ) {
+    pub fn record_with(&mut self, latency: Nanos, waits: Option<Waits<'_>>, mut roots: Option<&mut [u64; WAIT_KINDS]>) {
         let bucket = self.histogram.record(latency);
         self.sums[bucket] += latency;
         if let Some(waits) = waits {
+            let sums = &mut self.waits[bucket];
             let mut kinds = waits.kinds;
             while kinds != 0 {
                 let kind = kinds.trailing_zeros() as usize;
-                charge(&mut self.waits[bucket], &mut roots, kind, waits.entries[kind]);
+                charge(sums, &mut roots, kind, waits.entries[kind]);
                 kinds &= kinds - 1;
             }
         }
-        if outside.total() != 0 {
-            self.record_outside(bucket, outside, queue, roots);
-        }
     }
 
-    fn record_outside(
+    /// Adds the time that a request recorded with this latency stood in the host's queue, to `roots` as well. `by_root`:
+    /// the same time by root cause, if that is known; otherwise the queue stands for itself.
+    #[cold]
+    pub fn record_queue(
         &mut self,
-        bucket: usize,
-        outside: &HostWaits,
-        queue: Option<&[Nanos; WAIT_KINDS]>,
+        latency: Nanos,
+        queue: Nanos,
+        by_root: Option<&[Nanos; WAIT_KINDS]>,
         mut roots: Option<&mut [u64; WAIT_KINDS]>,
     ) {
-        let sums = &mut self.waits[bucket];
-        for (wait, time) in outside.each() {
-            let root = if wait == Wait::Queue && queue.is_some() { 0 } else { time };
-            charge(sums, &mut roots, wait.index(), [time, root]);
-        }
-        for (kind, root) in queue.into_iter().flatten().enumerate() {
+        let sums = &mut self.waits[Histogram::bucket(latency)];
+        charge(sums, &mut roots, Wait::Queue.index(), [queue, if by_root.is_some() { 0 } else { queue }]);
+        for (kind, root) in by_root.into_iter().flatten().enumerate() {
             charge(sums, &mut roots, kind, [0, *root]);
         }
     }
@@ -239,11 +231,12 @@ mod tests {
         let mut recorder = LatencyRecorder::default();
         let mut entries = [[0; 2]; WAIT_KINDS];
         entries[units::Cause::Gc.index()] = [900, 0];
+        entries[Wait::Space.index()] = [40, 40];
         for _ in 0..99 {
-            recorder.record(100, None, &HostWaits::default());
+            recorder.record(100, None, 0);
         }
-        let waits = Waits { entries: &entries, kinds: 1 << units::Cause::Gc.index() };
-        recorder.record(1000, Some(waits), &HostWaits { space: 40, ..HostWaits::default() });
+        let waits = Waits { entries: &entries, kinds: 1 << units::Cause::Gc.index() | 1 << Wait::Space.index() };
+        recorder.record(1000, Some(waits), 0);
         let all = recorder.tail(1.0);
         let slow = recorder.tail(0.01);
         assert!((all.direct[units::Cause::Gc.index()] - 9.0).abs() < 1e-9);
@@ -258,7 +251,7 @@ mod tests {
     fn the_slowest_percent_is_no_more_than_that_although_all_latencies_share_a_bucket() {
         let mut recorder = LatencyRecorder::default();
         for _ in 0..500 {
-            recorder.record(100, None, &HostWaits { queue: 30, ..HostWaits::default() });
+            recorder.record(100, None, 30);
         }
         let slow = recorder.tail(0.01);
         assert_eq!(slow.requests, 5);

@@ -1,7 +1,7 @@
 //! The block-request waist: a simulated drive, a host driver over one, later a real device.
 
 use nand::{WaitList, WaitVector};
-use units::{HostWaits, Nanos, Request};
+use units::{Nanos, Request};
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +12,17 @@ pub struct Completion {
     pub request: Request,
     /// Data could not be corrected.
     pub failed: bool,
-    /// Index into [`Completions::waits`]; `None`: its commands waited for nothing.
+    /// What it waited for since the drive took it: index into [`Completions::waits`]; `None`: for nothing.
     pub wait: Option<u32>,
-    /// What it waited for outside of flash.
-    pub outside: HostWaits,
+    /// Time from its arrival until the drive took it.
+    pub queue_ns: Nanos,
 }
 
 impl Completion {
     /// All its waiting, by direct blocker and by root cause. The rest of its latency is its service; `wait` is the
     /// entry it names.
     pub fn explained(&self, wait: Option<&WaitVector>) -> [Nanos; 2] {
-        [0, 1].map(|by| wait.map_or(0, |wait| wait.total_of(by)) + self.outside.total())
+        [0, 1].map(|by| wait.map_or(0, |wait| wait.total_of(by)) + self.queue_ns)
     }
 }
 

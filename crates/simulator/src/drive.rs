@@ -9,9 +9,9 @@ use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, Served, TimedFlash};
+use nand::{Event, Flash, PayloadId, Served, TimedFlash, WaitVector};
 use std::collections::VecDeque;
-use units::{Cause, DieId, HostOp, HostWaits, Nanos, Request};
+use units::{Cause, DieId, HostOp, Nanos, Request, Wait};
 
 /// Timers of the host interface; layers' timers follow.
 const WAKE: u32 = 0;
@@ -52,8 +52,12 @@ struct Slot {
     failed: bool,
     /// It stands in the line for room.
     stalled: bool,
-    /// What it waited for outside of flash; `space`: all time without room.
-    outside: HostWaits,
+    /// From its arrival until the drive took it.
+    queue_ns: Nanos,
+    /// Behind others at the host link and at the cores, and without room.
+    link_ns: Nanos,
+    firmware_ns: Nanos,
+    space_ns: Nanos,
     /// When it found no room, or joined the link's queue.
     since: Nanos,
     payload: PayloadId,
@@ -202,7 +206,10 @@ impl<F: Clocked> Drive<F> {
             outstanding: 0,
             failed: false,
             stalled: false,
-            outside: HostWaits { queue: self.flash.now() - request.arrival, ..HostWaits::default() },
+            queue_ns: self.flash.now() - request.arrival,
+            link_ns: 0,
+            firmware_ns: 0,
+            space_ns: 0,
             since: 0,
             payload: PayloadId::NONE,
         };
@@ -287,20 +294,14 @@ impl<F: Clocked> Drive<F> {
         if self.has_contents() {
             self.detach_contents(id);
         }
-        let space = if self.slots[id as usize].outside.space == 0 { 0 } else { self.space_of(id, wait) };
-        let (request, now) = (self.slots[id as usize].request, self.flash.now());
+        let Slot { request, tag, failed, queue_ns, link_ns, firmware_ns, space_ns, .. } = self.slots[id as usize];
+        let wait = if link_ns | firmware_ns | space_ns == 0 { wait } else { self.with_outside(id, wait) };
+        let now = self.flash.now();
         let recorder = self.flash.recorder();
         if recorder.is_some_and(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
-            self.record_served(id, wait, space);
+            self.record_served(id, wait);
         }
-        let slot = &self.slots[id as usize];
-        self.done.push(Completion {
-            tag: slot.tag,
-            request: slot.request,
-            failed: slot.failed,
-            wait,
-            outside: HostWaits { space, ..slot.outside },
-        });
+        self.done.push(Completion { tag, request, failed, wait, queue_ns });
         self.free.push(id);
         self.outstanding -= 1;
         if self.outstanding == 0 && self.options.idle_after_ns > 0 {
@@ -311,23 +312,28 @@ impl<F: Clocked> Drive<F> {
 
     /// Tells the recorder that a request has ended that it wants.
     #[cold]
-    fn record_served(&mut self, id: u32, wait: Option<u32>, space: Nanos) {
-        let Slot { request, outside, .. } = self.slots[id as usize];
+    fn record_served(&mut self, id: u32, wait: Option<u32>) {
+        let Slot { request, queue_ns, .. } = self.slots[id as usize];
         let waited = wait.map(|index| self.flash.state().memory.waits[index]);
         let end = self.flash.now();
         if let Some(recorder) = self.flash.recorder() {
-            recorder.serve(Served { number: id, request, end, waited, outside: HostWaits { space, ..outside } });
+            recorder.serve(Served { number: id, request, end, waited, queue_ns });
         }
     }
 
-    /// Time without room that nothing else explains. Of a request taken in pieces an early piece may end last: its
-    /// commands then explain time in which the rest still waited for room, and no time is charged twice.
+    /// What a request waited for on flash, and at the link, at the cores and for room beside it.
+    ///
+    /// Of a request taken in pieces an early piece may end last: its commands then explain time in which the rest still
+    /// waited for room.
     #[cold]
-    fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
+    fn with_outside(&mut self, id: u32, wait: Option<u32>) -> Option<u32> {
         let slot = &self.slots[id as usize];
-        let before = HostWaits { space: 0, ..slot.outside }.total();
-        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index].total()) + before;
-        slot.outside.space.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
+        let waits = &self.flash.state().memory.waits;
+        let mut waited = wait.map_or(WaitVector::ZERO, |index| waits[index]);
+        layer::charge(&mut waited, Wait::Link, slot.link_ns);
+        layer::charge(&mut waited, Wait::Firmware, slot.firmware_ns);
+        layer::charge_space(&mut waited, slot.space_ns, self.flash.now() - slot.request.arrival - slot.queue_ns);
+        Some(self.flash.memory_mut().waits.note(&waited))
     }
 
     /// One operation of a request is done.

@@ -38,7 +38,7 @@ impl HostQueue {
 
     /// A request left the full drive at `now`, after `latency`. Its own time in the queue by root cause.
     pub fn left(&mut self, completion: &Completion, wait: Option<&WaitVector>, now: Nanos, latency: Nanos) -> &ByRoot {
-        self.last = self.shared_out(completion.outside.queue);
+        self.last = self.shared_out(completion.queue_ns);
         let passed = (now - self.since) as f64;
         let kept = latency as f64 / (latency as f64 + passed).max(1.0);
         self.since = now;
@@ -49,9 +49,6 @@ impl HostQueue {
             for (kind, spent) in self.spent.iter_mut().enumerate().filter(|(kind, _)| wait.kinds >> kind & 1 == 1) {
                 *spent += wait.entries[kind][1] as f64;
             }
-        }
-        for (kind, time) in completion.outside.each().into_iter().filter(|(kind, _)| *kind != Wait::Queue) {
-            self.spent[kind.index()] += time as f64;
         }
         self.spent[QUEUE] += (latency - completion.explained(wait)[1]) as f64;
         &self.last

@@ -3,6 +3,7 @@
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
 use metrics::{AddressMap, LatencyRecorder, OpTotals, Series, Unwritten};
+use nand::WaitVector;
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 
@@ -141,37 +142,82 @@ impl HostMeasurements {
             self.queue.has_room();
         }
         for completion in &completions.done {
+            if (counting.is_unwritten)(completion) {
+                self.take_unwritten(completion, completions, now, counting.page_shift, counting.timed);
+                continue;
+            }
             let request = &completion.request;
-            let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
-            let is_unwritten = (counting.is_unwritten)(completion);
-            let totals = if is_unwritten { &mut self.unwritten.totals } else { &mut self.totals[request.op.index()] };
-            totals.requests += 1;
-            totals.pages += pages_of(request, counting.page_shift);
-            totals.bytes += bytes;
-            totals.failed += u64::from(completion.failed);
+            count(&mut self.totals[request.op.index()], completion, counting.page_shift);
             if counting.timed {
                 let latency = now - request.arrival;
-                self.hash = (self.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                self.note_latency(latency);
                 let wait = completion.wait.map(|index| &completions.waits[index]);
-                let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
                 debug_assert!(
                     completion.explained(wait).iter().all(|explained| *explained <= latency),
                     "{request:?} took {latency} ns: {completion:?}, {wait:?}"
                 );
-                let outside = &completion.outside;
-                let queue = is_full.then(|| self.queue.left(completion, wait, now, latency));
-                if is_unwritten {
-                    self.unwritten.latency.record_with(latency, waits, outside, queue, None);
-                    self.series.record_unwritten();
-                    continue;
-                }
                 let roots = self.series.waited(request.op);
-                self.latency[request.op.index()].record_with(latency, waits, outside, queue, roots);
-                self.series.record(request.op, latency, bytes);
+                self.latency[request.op.index()].record_with(latency, wait.map(waits), roots);
+                if is_full || completion.queue_ns > 0 {
+                    self.take_queued(completion, wait, now, is_full);
+                }
+                self.series.record(request.op, latency, bytes_of(request));
             }
         }
         self.ended = self.started + elapsed;
     }
+
+    #[inline]
+    fn note_latency(&mut self, latency: Nanos) {
+        self.hash = (self.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    /// The drive was full, or the request stood in the host's queue.
+    #[cold]
+    fn take_queued(&mut self, completion: &Completion, wait: Option<&WaitVector>, now: Nanos, is_full: bool) {
+        let Request { op, arrival, .. } = completion.request;
+        let by_root = is_full.then(|| self.queue.left(completion, wait, now, now - arrival));
+        let recorder = &mut self.latency[op.index()];
+        recorder.record_queue(now - arrival, completion.queue_ns, by_root, self.series.waited(op));
+    }
+
+    #[cold]
+    fn take_unwritten(
+        &mut self,
+        completion: &Completion,
+        completions: &Completions,
+        now: Nanos,
+        page_shift: u32,
+        timed: bool,
+    ) {
+        count(&mut self.unwritten.totals, completion, page_shift);
+        if timed {
+            let latency = now - completion.request.arrival;
+            self.note_latency(latency);
+            let wait = completion.wait.map(|index| waits(&completions.waits[index]));
+            self.unwritten.latency.record(latency, wait, completion.queue_ns);
+            self.series.record_unwritten();
+        }
+    }
+}
+
+#[inline]
+fn count(totals: &mut OpTotals, completion: &Completion, page_shift: u32) {
+    totals.requests += 1;
+    totals.pages += pages_of(&completion.request, page_shift);
+    totals.bytes += bytes_of(&completion.request);
+    totals.failed += u64::from(completion.failed);
+}
+
+/// Bytes a request names.
+#[inline]
+fn bytes_of(request: &Request) -> u64 {
+    u64::from(request.sectors) * units::SECTOR_BYTES
+}
+
+#[inline]
+fn waits(wait: &WaitVector) -> metrics::Waits<'_> {
+    metrics::Waits { entries: &wait.entries, kinds: wait.kinds }
 }
 
 /// How requests are counted.

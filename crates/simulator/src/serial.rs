@@ -15,7 +15,7 @@ use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use nand::{MeteredFlash, Span, WaitVector};
 use std::collections::VecDeque;
-use units::{CAUSES, Cause, DIE_CAUSES, HostWaits, Nanos, Request};
+use units::{CAUSES, Cause, DIE_CAUSES, Nanos, Request, Wait};
 
 /// Busy time by cause, indexed by [`Cause::index`].
 type Busy = [Nanos; DIE_CAUSES];
@@ -26,7 +26,7 @@ struct Asked {
     tag: u32,
     request: Request,
     /// Time from its arrival until it joined the line.
-    queue: Nanos,
+    queue_ns: Nanos,
 }
 
 /// A request in the line for the server.
@@ -203,10 +203,11 @@ impl SerialDrive {
 
     /// The request completes when the service under way ends.
     fn will_end(&mut self, asked: Asked, failed: bool, wait: &WaitVector, space: Nanos) {
-        let index = (wait.kinds != 0).then(|| self.ending.waits.note(wait));
-        let Asked { tag, request, queue } = asked;
-        let outside = HostWaits { queue, space, ..HostWaits::default() };
-        self.ending.done.push(Completion { tag, request, failed, wait: index, outside });
+        let mut wait = *wait;
+        layer::charge(&mut wait, Wait::Space, space);
+        let index = (wait.kinds != 0).then(|| self.ending.waits.note(&wait));
+        let Asked { tag, request, queue_ns } = asked;
+        self.ending.done.push(Completion { tag, request, failed, wait: index, queue_ns });
     }
 }
 
@@ -222,7 +223,7 @@ impl BlockDevice for SerialDrive {
 
     fn submit(&mut self, tag: u32, request: &Request) {
         self.server.settle(self.now);
-        let asked = Asked { tag, request: *request, queue: self.now - request.arrival };
+        let asked = Asked { tag, request: *request, queue_ns: self.now - request.arrival };
         self.line.push_back(Waiting { asked, joined: self.now, worked: self.server.worked });
     }
 

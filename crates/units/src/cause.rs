@@ -1,7 +1,5 @@
 //! Why a flash command exists: the one list used by counters, WAF, waiting times and laws.
 
-use crate::Nanos;
-
 /// The cause of a flash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -145,33 +143,6 @@ impl Wait {
                 None => panic!("waiting kind {index} does not exist (limit {WAIT_KINDS})"),
             },
         }
-    }
-}
-
-/// What a request waited for outside of flash, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostWaits {
-    /// From its arrival until the drive took it.
-    pub queue: Nanos,
-    /// Behind the data of others on the host link, either way.
-    pub link: Nanos,
-    /// Behind others at the cores of the controller.
-    pub firmware: Nanos,
-    /// Until the drive had room for it, as far as nothing else explains that time.
-    pub space: Nanos,
-}
-
-impl HostWaits {
-    /// Each kind with its time.
-    pub fn each(&self) -> [(Wait, Nanos); 4] {
-        let Self { queue, link, firmware, space } = *self;
-        [(Wait::Queue, queue), (Wait::Link, link), (Wait::Firmware, firmware), (Wait::Space, space)]
-    }
-
-    /// All of it.
-    #[inline]
-    pub fn total(&self) -> Nanos {
-        self.queue + self.link + self.firmware + self.space
     }
 }
 

@@ -13,7 +13,7 @@ mod request;
 mod set;
 
 pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn, Tpn};
-pub use cause::{CAUSES, Cause, DIE_CAUSES, FIRST_CAUSES, HostWaits, WAIT_KINDS, Wait};
+pub use cause::{CAUSES, Cause, DIE_CAUSES, FIRST_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Reciprocal, Shape};
 pub use memory::{prefetch, table};
 pub use request::{HostOp, Request, SECTOR_BYTES};

@@ -380,7 +380,7 @@ impl<W: Write> Events<'_, W> {
                 let of_it = by_request.get(&slice.request).into_iter().flatten();
                 // A number is given again when its request has ended: what began before this one was taken is not its.
                 let is_its = |served: &Served| {
-                    slice.begin >= served.request.arrival + served.outside.queue && slice.end <= served.end
+                    slice.begin >= served.request.arrival + served.queue_ns && slice.end <= served.end
                 };
                 let Some((served, lane)) = of_it.copied().find(|(served, _)| is_its(served)) else { continue };
                 self.arrow("its command", (self.of_lane(lane), served.request.arrival), (track, slice.begin))?;

@@ -143,7 +143,7 @@ fn reads(drive: &Drive) -> (u64, u64) {
 fn reads_of_unwritten_pages_are_counted_apart_from_the_reads_of_a_drive() {
     let mut found = [0; 4096];
     for settings in STACKS {
-        let mut drive = drive(settings);
+        let mut drive = small(settings);
         drive.measure();
         let mut after = |drive: &mut Drive, at: u64| {
             drive.read(at, &mut found).unwrap();
@@ -175,7 +175,7 @@ fn reads_of_unwritten_pages_are_counted_apart_from_the_reads_of_a_drive() {
 fn reads_of_preconditioned_pages_are_reads_before_and_after_a_power_cut() {
     let mut found = [0; 4096];
     for settings in STACKS.into_iter().filter(|settings| !settings.contains(&"remap.kind=hard")) {
-        let mut drive = drive(&[settings, &["drive.precondition=fill"]].concat());
+        let mut drive = small(&[settings, &["drive.precondition=fill"]].concat());
         drive.measure();
         drive.read(1 << 20, &mut found).unwrap();
         assert_eq!(reads(&drive), (1, 0), "{settings:?}");

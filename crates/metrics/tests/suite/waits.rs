@@ -2,36 +2,31 @@
 
 use metrics::{LatencyRecorder, Tail, Waits};
 use proptest::prelude::*;
-use units::{Cause, HostWaits, Nanos, WAIT_KINDS, Wait};
+use units::{Cause, Nanos, WAIT_KINDS, Wait};
 
 /// A request: its own work, what its last command waited for by kind, and its waits before the drive took it.
 #[derive(Clone, Debug)]
 struct Served {
     service: Nanos,
     waits: Vec<(usize, Nanos)>,
-    outside: HostWaits,
+    queue: Nanos,
 }
 
 impl Served {
     fn latency(&self) -> Nanos {
-        self.service + self.outside.total() + self.waits.iter().map(|wait| wait.1).sum::<Nanos>()
+        self.service + self.queue + self.waits.iter().map(|wait| wait.1).sum::<Nanos>()
     }
 
     fn waited_for(&self, kind: usize) -> Nanos {
-        let outside = self.outside.each().into_iter().filter(|(wait, _)| wait.index() == kind);
-        outside.map(|(_, time)| time).sum::<Nanos>()
-            + self.waits.iter().filter(|wait| wait.0 == kind).map(|wait| wait.1).sum::<Nanos>()
+        let queue = if kind == Wait::Queue.index() { self.queue } else { 0 };
+        queue + self.waits.iter().filter(|wait| wait.0 == kind).map(|wait| wait.1).sum::<Nanos>()
     }
 }
 
 fn served(most: usize) -> impl Strategy<Value = Vec<Served>> {
     let waits = prop::collection::btree_map(0..WAIT_KINDS, 0..100_000_u64, 0..4);
-    let one = (1..1_000_000_u64, waits, prop::array::uniform4(0..50_000_u64));
-    let one = one.prop_map(|(service, waits, [queue, link, firmware, space])| Served {
-        service,
-        waits: waits.into_iter().collect(),
-        outside: HostWaits { queue, link, firmware, space },
-    });
+    let one = (1..1_000_000_u64, waits, 0..50_000_u64);
+    let one = one.prop_map(|(service, waits, queue)| Served { service, waits: waits.into_iter().collect(), queue });
     prop::collection::vec(one, 1..most)
 }
 
@@ -46,7 +41,7 @@ fn recorder(requests: &[Served]) -> LatencyRecorder {
             kinds |= 1 << kind;
         }
         let waits = Waits { entries: &entries, kinds };
-        recorder.record(request.latency(), Some(waits), &request.outside);
+        recorder.record(request.latency(), Some(waits), request.queue);
     }
     recorder
 }
@@ -113,7 +108,7 @@ fn what_was_in_the_way_and_what_that_was_waiting_for_are_told_apart() {
     entries[Cause::Host.index()] = [300, 100];
     entries[Cause::Gc.index()] = [0, 200];
     let waits = Waits { entries: &entries, kinds: 1 << Cause::Host.index() | 1 << Cause::Gc.index() };
-    recorder.record(1_000, Some(waits), &HostWaits::default());
+    recorder.record(1_000, Some(waits), 0);
     let tail = recorder.tail(1.0);
     assert_eq!(words(&tail), words(&Tail { requests: 1, latency: 1_000.0, ..tail.clone() }));
     assert!(is_near(tail.direct[Cause::Host.index()], 300.0) && is_near(tail.direct[Cause::Gc.index()], 0.0));

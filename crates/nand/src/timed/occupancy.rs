@@ -35,7 +35,7 @@ impl Begun {
     /// Whether it is a command of a request. A number is given again when its request has ended: what begins before
     /// the drive has taken a request was another one's.
     fn is_of(&self, served: &Served) -> bool {
-        self.request == served.number && self.at >= served.request.arrival + served.outside.queue
+        self.request == served.number && self.at >= served.request.arrival + served.queue_ns
     }
 }
 

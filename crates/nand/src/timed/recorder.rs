@@ -13,7 +13,7 @@ use super::occupancy::Begun;
 use super::slab::{Kind, Slot, What, flag};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
-use units::{CAUSES, Cause, HostOp, HostWaits, Nanos, Request, WAIT_KINDS, Wait};
+use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
 
 /// Time before and after a window in which work is followed, ns: what began earlier is drawn from then, and what ends
 /// later is not drawn.
@@ -85,10 +85,10 @@ pub struct Served {
     pub request: Request,
     /// When it ended, ns.
     pub end: Nanos,
-    /// What it waited for on flash; nothing: its commands waited for nothing.
+    /// What it waited for since the drive took it; `None`: for nothing.
     pub waited: Option<WaitVector>,
-    /// What it waited for outside of flash.
-    pub outside: HostWaits,
+    /// From its arrival until the drive took it.
+    pub queue_ns: Nanos,
 }
 
 impl Served {
@@ -97,7 +97,7 @@ impl Served {
         self.end - self.request.arrival
     }
 
-    /// What it waited for before the drive took it and on flash together: those kinds alone that it waited for, with
+    /// What it waited for, the host's queue included: those kinds alone that it waited for, with
     /// their names and times, ns.
     pub fn waits(&self, by: Blame) -> impl Iterator<Item = (&'static str, Nanos)> {
         let mut waited = [0; WAIT_KINDS];
@@ -105,9 +105,7 @@ impl Served {
         each_kind(on_flash.map_or(0, |waits| waits.kinds), |kind| {
             waited[kind] = on_flash.map_or(0, |waits| waits.entries[kind][by as usize]);
         });
-        for (wait, ns) in self.outside.each() {
-            waited[wait.index()] += ns;
-        }
+        waited[Wait::Queue.index()] += self.queue_ns;
         let named = waited.into_iter().enumerate().map(|(kind, ns)| (Wait::name_at(kind), ns));
         named.filter(|(_, ns)| *ns > 0)
     }

@@ -4,7 +4,7 @@ use crate::rig::{US, at, fill, flash, plain, program, read, run};
 use nand::{
     Choice, CommandOptions, Flash as _, RecorderPlan, Served, Slice, SuspendOption, Time as _, TimedFlash, Work,
 };
-use units::{BlockId, Cause, HostOp, HostWaits, Nanos, Request};
+use units::{BlockId, Cause, HostOp, Nanos, Request};
 
 /// All that happens from a moment on, as far as so many pieces are enough.
 fn everything(begin: Nanos, most: usize) -> RecorderPlan {
@@ -203,7 +203,7 @@ fn what_occupies_a_die_is_what_its_commands_are_charged_for() {
     let request = Request { op: HostOp::Read, arrival: begin, first_sector: 0, sectors: 8, fua: false };
     let recorder = flash.recorder().unwrap();
     assert!(recorder.wants_request(HostOp::Read, begin, end), "the first of its kind");
-    let served = Served { number: 7, request, end, waited: None, outside: HostWaits::default() };
+    let served = Served { number: 7, request, end, waited: None, queue_ns: 0 };
     recorder.serve(served);
     let recording = flash.take_recording().unwrap();
     let [closeup] = recording.samples.as_slice() else { panic!("{:?}", recording.samples) };

@@ -146,13 +146,7 @@ mod tests {
         }
         fn submit(&mut self, tag: u32, request: &Request) {
             self.0.push(*request);
-            self.1.push(Completion {
-                tag,
-                request: *request,
-                failed: false,
-                wait: None,
-                outside: units::HostWaits::default(),
-            });
+            self.1.push(Completion { tag, request: *request, failed: false, wait: None, queue_ns: 0 });
         }
         fn advance(&mut self, completions: &mut Completions) -> Progress {
             completions.done.append(&mut self.1);

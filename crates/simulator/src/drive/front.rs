@@ -85,7 +85,7 @@ impl<F: Clocked> Drive<F> {
             // Everything passes the inbound link in order; only writes bring data with them.
             let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
             let link = &mut self.front.inbound;
-            self.slots[id as usize].outside.link += link.free_at.saturating_sub(now);
+            self.slots[id as usize].link_ns += link.free_at.saturating_sub(now);
             link.free_at = link.free_at.max(now) + link_time(bytes, rate);
             at = link.free_at;
         }
@@ -99,7 +99,7 @@ impl<F: Clocked> Drive<F> {
             };
             *core = at.max(*core) + firmware_ns;
             self.front.last = self.front.last.max(*core);
-            self.slots[id as usize].outside.firmware += self.front.last - at - firmware_ns;
+            self.slots[id as usize].firmware_ns += self.front.last - at - firmware_ns;
             at = self.front.last;
         }
         at += latency_ns;
@@ -132,7 +132,7 @@ impl<F: Clocked> Drive<F> {
         let mut at = now;
         if rate > 0 && slot.request.op == HostOp::Read {
             let link = &mut self.front.outbound;
-            slot.outside.link += link.free_at.saturating_sub(now);
+            slot.link_ns += link.free_at.saturating_sub(now);
             link.free_at = link.free_at.max(now) + link_time(slot.request.bytes_moved(), rate);
             at = link.free_at;
         }

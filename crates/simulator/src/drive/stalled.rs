@@ -17,7 +17,7 @@ impl<F: Clocked> Drive<F> {
         while let Some(id) = self.stalled.pop_front() {
             let slot = &mut self.slots[id as usize];
             (slot.stalled, slot.failed, slot.next_page) = (false, true, slot.end_page);
-            slot.outside.space += now - slot.since;
+            slot.space_ns += now - slot.since;
             if slot.outstanding == 0 {
                 self.finish(id, None);
             }
@@ -42,7 +42,7 @@ impl<F: Clocked> Drive<F> {
             let now = self.flash.now();
             let slot = &mut self.slots[id as usize];
             slot.stalled = false;
-            slot.outside.space += now - slot.since;
+            slot.space_ns += now - slot.since;
             slot.since = now;
             let waiting = self.stalled.len();
             self.start(id);

@@ -22,7 +22,7 @@ use layer::Held;
 use nand::{TimedFlash, WaitVector};
 use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
-use units::{HostOp, HostWaits, Nanos, Request, SECTOR_BYTES};
+use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Ender {
     issued: Nanos,
-    outside: HostWaits,
+    queue_ns: Nanos,
     wait: Option<WaitVector>,
 }
 
@@ -262,14 +262,12 @@ impl<D: BlockDevice> Remapped<D> {
                 oracle.completed(id, failed);
             }
             let all = self.device.now() - request.arrival;
-            let outside = HostWaits { queue: all, ..HostWaits::default() };
-            let completion = Completion { tag, request, failed, wait: None, outside };
+            let completion = Completion { tag, request, failed, wait: None, queue_ns: all };
             // A command that was under way before the request came explains nothing of it: it waited for it.
             let completion = match ender.filter(|ender| ender.issued >= taken) {
-                Some(&Ender { issued, outside, ref wait }) => {
+                Some(&Ender { issued, queue_ns, ref wait }) => {
                     let wait = wait.as_ref().map(|wait| self.ready.waits.note(wait));
-                    let queue = issued - request.arrival + outside.queue;
-                    Completion { wait, outside: HostWaits { queue, ..outside }, ..completion }
+                    Completion { wait, queue_ns: issued - request.arrival + queue_ns, ..completion }
                 }
                 None => completion,
             };
@@ -289,9 +287,9 @@ impl<D: BlockDevice> Remapped<D> {
             let data = &from_device.cells[cells..cells + length];
             cells += length;
             self.driver.machine.completed(now, completion.tag, completion.failed, data);
-            let Completion { outside, wait, .. } = *completion;
+            let Completion { queue_ns, wait, .. } = *completion;
             let wait = wait.map(|index| from_device.waits[index]);
-            self.take_answers(Some(&Ender { issued, outside, wait }));
+            self.take_answers(Some(&Ender { issued, queue_ns, wait }));
             // Numbers of commands are used again: what is new is noted before the next one ends.
             self.pump();
         }

@@ -87,7 +87,7 @@ fn a_single_write_waits_for_the_timeout_and_says_so() {
     let mut completions = Completions::default();
     assert_eq!(drive.advance(&mut completions), Progress::Worked);
     let done = completions.done[0];
-    assert_eq!((done.tag, done.outside.queue), (7, 2_000_000));
+    assert_eq!((done.tag, done.queue_ns), (7, 2_000_000));
     assert!(drive.now() - start > 2_000_000 + 200_000, "the program comes on top: {}", drive.now() - start);
 }
 
@@ -153,7 +153,7 @@ fn every_explained_wait_fits_into_its_latency() {
             under_way -= completions.done.len();
             for done in &completions.done {
                 let waits = done.wait.map_or(0, |wait| completions.waits[wait].total());
-                assert!(done.outside.total() + waits <= drive.now() - done.request.arrival, "{done:?}");
+                assert!(done.queue_ns + waits <= drive.now() - done.request.arrival, "{done:?}");
             }
         }
     }

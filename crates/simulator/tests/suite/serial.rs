@@ -101,7 +101,7 @@ fn requests_that_arrive_at_once_finish_one_after_the_other() {
         assert_eq!(device.advance(&mut completions), Progress::Worked);
         let [done] = completions.done[..] else { panic!("{} completed at once", completions.done.len()) };
         assert_eq!((done.tag, device.now()), (tag, start + u64::from(tag + 1) * READ_NS));
-        assert_eq!(done.outside.total(), 0);
+        assert_eq!(done.queue_ns, 0);
         let waited = done.wait.map_or(0, |index| completions.waits[index].direct(Wait::Cause(Cause::Host)));
         assert_eq!(waited, u64::from(tag) * READ_NS);
     }
@@ -204,7 +204,7 @@ impl BlockDevice for Audited {
             let waited = done.wait.map_or(0, |index| completions.waits[index].total());
             let own = if done.request.op == HostOp::Read { READ_NS } else { WRITE_NS };
             let response = self.now() - done.request.arrival;
-            assert_eq!(waited + done.outside.total() + own, response, "{:?}", done.request);
+            assert_eq!(waited + done.queue_ns + own, response, "{:?}", done.request);
             self.checked += 1;
         }
         progress
@@ -374,8 +374,10 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     let tags: Vec<u32> = completions.done.iter().map(|done| done.tag).collect();
     assert_eq!(tags, [0, 1]);
     let [write, read] = completions.done[..] else { unreachable!() };
-    assert_eq!((read.outside.space, write.outside.space), (0, first), "the write waited for nothing but room");
-    let waits = completions.waits[read.wait.unwrap()];
+    let [read, write] = [read, write].map(|done| completions.waits[done.wait.unwrap()]);
+    let space = [read, write].map(|waits| waits.direct(Wait::Space));
+    assert_eq!(space, [0, first], "the write waited for nothing but room");
+    let waits = read;
     assert_eq!(waits.total(), WRITE_NS, "the copy it had to make");
     assert_eq!(device.advance(&mut completions), Progress::Worked);
     assert_eq!((device.now(), completions.done[0].tag), (first + READ_NS, 2));

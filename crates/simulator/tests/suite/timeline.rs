@@ -196,8 +196,9 @@ fn what_a_closeup_shows_adds_up_to_what_the_request_waited_for() {
         for Closeup { served, slices, is_cut_short } in &sampled.recorder.samples {
             let own: Vec<_> = slices.iter().filter(|slice| slice.request == served.number).collect();
             let ([own], Some(waited), false) = (own.as_slice(), &served.waited, *is_cut_short) else { continue };
-            let begin = served.request.arrival + served.outside.total();
-            if served.request.op != HostOp::Read || waited.total() + served.outside.total() == 0 {
+            let outside = [Wait::Link, Wait::Firmware, Wait::Space].map(|wait| waited.direct(wait));
+            let begin = served.request.arrival + served.queue_ns + outside.iter().sum::<Nanos>();
+            if served.request.op != HostOp::Read || waited.total() + served.queue_ns == 0 {
                 continue;
             }
             for cause in CAUSES {

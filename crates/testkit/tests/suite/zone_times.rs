@@ -14,7 +14,7 @@ fn own_times(drive: &mut Drive<TimedFlash>) -> Vec<(HostOp, u64)> {
         for done in &completions.done {
             let waited = done.wait.map_or(0, |index| completions.waits[index].total());
             let latency = drive.now() - done.request.arrival;
-            let explained = waited + done.outside.total();
+            let explained = waited + done.queue_ns;
             assert!(explained <= latency, "{:?} took {latency} ns and waited {explained}", done.request);
             times.push((done.request.op, latency - explained));
         }
