@@ -295,7 +295,7 @@ impl<F: Clocked> Drive<F> {
             self.detach_contents(id);
         }
         let Slot { request, tag, failed, queue_ns, link_ns, firmware_ns, space_ns, .. } = self.slots[id as usize];
-        let wait = if link_ns | firmware_ns | space_ns == 0 { wait } else { self.with_outside(id, wait) };
+        let wait = if link_ns | firmware_ns | space_ns == 0 { wait } else { Some(self.with_outside(id, wait)) };
         let now = self.flash.now();
         let recorder = self.flash.recorder();
         if recorder.is_some_and(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
@@ -326,14 +326,14 @@ impl<F: Clocked> Drive<F> {
     /// Of a request taken in pieces an early piece may end last: its commands then explain time in which the rest still
     /// waited for room.
     #[cold]
-    fn with_outside(&mut self, id: u32, wait: Option<u32>) -> Option<u32> {
+    fn with_outside(&mut self, id: u32, wait: Option<u32>) -> u32 {
         let slot = &self.slots[id as usize];
         let waits = &self.flash.state().memory.waits;
         let mut waited = wait.map_or(WaitVector::ZERO, |index| waits[index]);
         layer::charge(&mut waited, Wait::Link, slot.link_ns);
         layer::charge(&mut waited, Wait::Firmware, slot.firmware_ns);
         layer::charge_space(&mut waited, slot.space_ns, self.flash.now() - slot.request.arrival - slot.queue_ns);
-        Some(self.flash.memory_mut().waits.note(&waited))
+        self.flash.memory_mut().waits.note(&waited)
     }
 
     /// One operation of a request is done.
