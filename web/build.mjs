@@ -1,10 +1,12 @@
-// Builds the files the Rust binary embeds: dist/report.js, dist/report.css and dist/template.html for reports, and the page that
-// watches, dist/watch.html, with the policy it is sent with, dist/watch.csp.
+// Builds the files that crates embed, into those crates: report.js, report.css and template.html for reports, and the page that
+// watches, watch.html, with the policy it is sent with, watch.csp.
 // With --tests it bundles the test files into .build/ instead.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 
+const REPORT = "../crates/front/cli/pages";
+const WATCH = "../crates/wire/live/pages";
 const PLACEHOLDERS = ["/*CSS*/", "/*JS*/", "<!--TITLE-->", "/*RESULTS*/"];
 
 if (process.argv.includes("--tests")) {
@@ -20,19 +22,19 @@ if (process.argv.includes("--tests")) {
     target: "node20",
   });
 } else {
-  await mkdir("dist", { recursive: true });
+  for (const folder of [REPORT, WATCH]) await mkdir(folder, { recursive: true });
   const bundle = { bundle: true, minify: true, write: false, legalComments: "none", charset: "ascii" };
   const script = await build({ ...bundle, entryPoints: ["src/main.ts"], format: "iife", target: "es2022" });
   const style = await build({ ...bundle, entryPoints: ["src/style/report.css"] });
-  await writeIfChanged("dist/report.js", script.outputFiles[0].text);
-  await writeIfChanged("dist/report.css", style.outputFiles[0].text);
+  await writeIfChanged(`${REPORT}/report.js`, script.outputFiles[0].text);
+  await writeIfChanged(`${REPORT}/report.css`, style.outputFiles[0].text);
   const template = await readFile("src/template.html", "utf8");
   for (const placeholder of PLACEHOLDERS) {
     if (template.split(placeholder).length !== 2) throw new Error(`template.html needs ${placeholder} exactly once`);
   }
-  await writeIfChanged("dist/template.html", template);
-  await assertEmbeddable("dist/report.js", /<\/script|<!--|\/\*(CSS|JS|RESULTS)\*\//i);
-  await assertEmbeddable("dist/report.css", /<\/style|@import|url\((?!["']?data:)|\/\*(CSS|JS|RESULTS)\*\//i);
+  await writeIfChanged(`${REPORT}/template.html`, template);
+  await assertEmbeddable(`${REPORT}/report.js`, /<\/script|<!--|\/\*(CSS|JS|RESULTS)\*\//i);
+  await assertEmbeddable(`${REPORT}/report.css`, /<\/style|@import|url\((?!["']?data:)|\/\*(CSS|JS|RESULTS)\*\//i);
   await buildWatch(bundle);
 }
 
@@ -60,8 +62,8 @@ async function buildWatch(bundle) {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ];
-  await writeIfChanged("dist/watch.html", template.replace("/*CSS*/", () => css).replace("/*JS*/", () => js));
-  await writeIfChanged("dist/watch.csp", policy.join("; "));
+  await writeIfChanged(`${WATCH}/watch.html`, template.replace("/*CSS*/", () => css).replace("/*JS*/", () => js));
+  await writeIfChanged(`${WATCH}/watch.csp`, policy.join("; "));
 }
 
 /** The program that embeds the files is built anew whenever one is written. */

@@ -43,7 +43,7 @@ def test_arrays_are_the_trace_they_came_from(tmp_path: Path, tiny: dict[str, Any
 
 def native_header() -> str:
     """The header of the project's own format, from the program itself."""
-    sample = Path(__file__).parents[2] / "samples/sqlite-git-ext4.csv.zst"
+    sample = Path(__file__).parents[2] / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst"
     return console("trace", "head", str(sample), "-n", "1").stdout.splitlines()[0]
 
 

@@ -107,7 +107,7 @@ def test_the_command_and_a_search_go_the_same_way(cluster: Cluster, tmp_path: Pa
     cluster.workers(2)
     (tmp_path / "mine.toml").write_text('extends = "dftl"\ndrive.capacity = "1GiB"\ndrive.over_provisioning = "28%"\n')
     trace = tmp_path / "mail.csv.zst"
-    trace.write_bytes((Path(__file__).parents[2] / "samples/sqlite-git-ext4.csv.zst").read_bytes())
+    trace.write_bytes((Path(__file__).parents[2] / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst").read_bytes())
     plan = tmp_path / "plan.toml"
     # A stack file and a trace beside the plan: the workers run in another folder.
     plan.write_text('stacks = ["mine.toml+ftl.gc.victim=fifo"]\nworkloads = ["mail.csv.zst", "zipf"]\nrepetitions = 2\n[set]\nworkload.requests = 3000\n')

@@ -26,7 +26,7 @@ KINDS = [name for name in SCHEMAS if name != "common"]
 OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "cost", "closeups", "repeated"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
-SAMPLE = str(ROOT / "samples/sqlite-git-ext4.csv.zst")
+SAMPLE = str(ROOT / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst")
 STRIPED = {**TINY, "flash.channels": 4, "drive.precondition": "none", "drive.over_provisioning": "100%"}
 FAULTS = {"engine.contents": "stamp", "flash.fault.read": "5%", "flash.fault.program": "0.1%", "flash.fault.factory_bad": "5%"}
 CODES = ("mirror", "mds -n 3", "regular-2 -n 12", "-n 3 --search", "-n 8 --search --seconds 1 --restarts 3")

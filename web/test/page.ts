@@ -67,7 +67,7 @@ export interface Opened {
 
 export async function writePage(folder: string, name: string, results: Result[], notes: string[] = []): Promise<string> {
   const [template, css, js] = await Promise.all(
-    ["template.html", "report.css", "report.js"].map((file) => readFile(join("dist", file), "utf8")),
+    ["template.html", "report.css", "report.js"].map((file) => readFile(join("../crates/front/cli/pages", file), "utf8")),
   );
   const json = JSON.stringify({ results: results.map(encoded), notes }).replaceAll("<", "\\u003c");
   const page = (template ?? "")

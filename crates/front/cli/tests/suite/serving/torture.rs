@@ -1,0 +1,336 @@
+//! A workload that is recorded once, and checked after cuts.
+
+use crate::support::{beside, nandarium};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const WORKLOAD: &str = "fio --name=t --ioengine=nbd --uri=\"$NANDARIUM_URI\" --rw=write --bs=4k --size=64k --fsync=4 \
+    --output=/dev/null && echo all of it";
+
+fn torture(more: &[&str]) -> (i32, String, String) {
+    let small = beside(&["drive.capacity=64MiB", "flash.channels=1", "flash.pages_per_block=64"], more);
+    let output = nandarium(&[&["torture", "--quiet"], &small[..], more].concat()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn soon(is_so: &dyn Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not come to that");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost() {
+    // Sixteen writes with a flush after each four: what the workload said, it said at the end, after the last of them.
+    let sound = "test ! -s $NANDARIUM_SAID || nbdinfo --size \"$NANDARIUM_URI\" > /dev/null";
+    let (code, stdout, stderr) = torture(&["--workload", WORKLOAD, "--check", sound, "--states", "100"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("holds") && stdout.contains("100 drawn"), "{stdout}");
+    // The drive as a file: its first page is zeros where the first write is lost.
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let first = "test $(head -c 4096 $NANDARIUM_IMAGE | tr -d '\\0' | wc -c) -gt 0 || { echo it is gone; exit 1; }";
+    let options = ["--workload", WORKLOAD, "--check", first, "--image", "--json", "--out", out];
+    let (code, stdout, stderr) = torture(&options);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let failure = &document["failure"];
+    assert!(failure["why"].as_str().unwrap().starts_with("it is gone"), "{document:#}");
+    assert!(
+        failure["lost"].as_array().unwrap().len() <= 1,
+        "the first write alone, or none that was asked for: {document:#}"
+    );
+    for name in ["torture.json", "before.img", "after.img"] {
+        assert!(Path::new(out).join(name).is_file(), "{name}");
+    }
+    let number = failure["state"].to_string();
+    let kept = Path::new(out).join("recording");
+    // As the message says, with all options of before: the recording lies in the folder of --out.
+    let again = ["--json", "--out", out, "--replay", &number, "--recording", kept.to_str().unwrap()];
+    let (code, again, _) = torture(&[&["--workload", "exit 1"], &options[2..5], &again].concat());
+    let again: serde_json::Value = serde_json::from_str(&again).unwrap();
+    assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
+}
+
+#[test]
+fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
+    let page = include_str!("../../../../../../docs/torture.md");
+    let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.py");
+    let run = |text: &str, states: &str| {
+        std::fs::write(&file, text).unwrap();
+        let command = |verb: &str| format!("/usr/bin/python3 {} {verb}", file.display());
+        torture(&["--workload", &command("append"), "--check", &command("verify"), "--states", states])
+    };
+    let (code, stdout, stderr) = run(example, "60");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (code, stdout, stderr) = run(&example.replace("drive.flush()", "pass"), "60");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("records were acknowledged, and") && stderr.is_empty(), "{stdout}{stderr}");
+}
+
+#[test]
+fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
+    let begun = Instant::now();
+    let hangs = "test -s $NANDARIUM_SAID || { setsid sleep 1000 & sleep 1000; }";
+    let (code, stdout, _) = torture(&["--workload", WORKLOAD, "--check", hangs, "--time-limit", "1", "--states", "50"]);
+    assert_eq!(code, 3, "{stdout}");
+    assert!(stdout.contains("has not ended within 1 s"), "{stdout}");
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "sleep 1000", "--time-limit", "1"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("without any cut: it has not ended within 1 s"), "{stderr}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "what it left in the background does not hold it up");
+    let flushes = "/usr/bin/python3 -c 'import nbd, os; h = nbd.NBD(); h.connect_uri(os.environ[\"NANDARIUM_URI\"]); \
+                   h.flush()'";
+    for (workload, wanted) in
+        [("exit 4", "exit status: 4"), ("true", "has written nothing"), (flushes, "has written nothing")]
+    {
+        let (code, _, stderr) = torture(&["--workload", workload, "--check", "true"]);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains(wanted), "{stderr}");
+    }
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "chek"]);
+    assert_eq!(code, 1, "a check that is not there has found nothing: {stderr}");
+    assert!(stderr.contains("without any cut") && stderr.contains("127"), "{stderr}");
+}
+
+#[test]
+fn a_killed_torture_leaves_no_process_and_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, told) = (folder.path().join("files"), folder.path().join("told"));
+    std::fs::create_dir(&files).unwrap();
+    let check = format!("echo $$ > {0}.part; mv {0}.part {0}; sleep 1000", told.display());
+    let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    program.args(["torture", "--quiet", "--set", "drive.capacity=64MiB", "--set", "flash.channels=1"]);
+    program.args(["--set", "flash.pages_per_block=64", "--workload", WORKLOAD, "--check", &check]);
+    let mut program = program.env("TMPDIR", &files).spawn().unwrap();
+    soon(&|| told.is_file());
+    let check = std::fs::read_to_string(&told).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", check.trim()));
+    // Whoever adopts it may let it lie dead.
+    soon(&|| state().is_err() || state().is_ok_and(|state| state.contains(") Z ")));
+    soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
+}
+
+/// It failed after --prepare had run, and left two mounts behind for each try.
+#[test]
+fn a_mount_without_fusermount3_is_refused_before_anything_runs() {
+    if Path::new("/usr/sbin/fusermount3").exists() {
+        return; // programs of administrators are found without the search path
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["nbdfuse", "nbdkit"] {
+        std::os::unix::fs::symlink("/bin/true", folder.path().join(name)).unwrap();
+    }
+    let ran = folder.path().join("ran");
+    let prepare = format!("echo yes > {}", ran.display());
+    let mut program = nandarium(&["torture", "--quiet", "--mount", "none", "--prepare", &prepare]);
+    program.args(["--workload", "true", "--check", "true"]).env("PATH", folder.path());
+    let output = program.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--mount needs fusermount3 (package fuse3)\n"), "{said}");
+    assert!(!ran.exists(), "nothing has run");
+}
+
+/// Other bytes were put in their place, and long lines were cut, so that a check looked for another promise.
+#[test]
+fn promises_that_cannot_be_kept_as_they_are_printed_are_refused() {
+    for (print, wanted) in [
+        ("echo one; printf 'k\\377y\\n'", "line 3, which is not UTF-8"),
+        ("echo one; echo two; head -c 70000 /dev/zero | tr '\\0' x", "more than 64 KiB in line 4"),
+    ] {
+        let (code, _, stderr) = torture(&["--workload", &format!("{WORKLOAD}; {print}"), "--check", "true"]);
+        assert!(code == 1 && stderr.contains(wanted), "{code}: {stderr}");
+    }
+}
+
+/// Whether file systems can be mounted here; without root a test of them says that it was left out.
+fn may_mount() -> bool {
+    let root = std::process::Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0");
+    let may = root && Path::new("/dev/fuse").exists() && Path::new("/dev/loop-control").exists();
+    if !may {
+        eprintln!("skipped: mounting takes root, /dev/fuse and /dev/loop-control");
+    }
+    may
+}
+
+/// A program of `samples/torture`, as a command.
+fn sample(name: &str, arguments: &str) -> String {
+    format!("/usr/bin/python3 {}/../../../samples/torture/{name} {arguments}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn mounted(prepare: &str, workload: &str, check: &str, states: &str) -> (i32, String, String) {
+    let options = ["--mount", "ext4", "--atomic", "4KiB", "--prepare", prepare, "--states", states];
+    torture(&[&options[..], &["--workload", workload, "--check", check]].concat())
+}
+
+/// What the manual says of each setting: the rollback journal is deleted at a commit, and `FULL` does not sync the
+/// folder, so that the journal may be back after a cut.
+#[test]
+fn sqlite_keeps_what_its_manual_says_and_loses_what_it_says() {
+    if !may_mount() {
+        return;
+    }
+    let check = sample("sqlite.py", "check");
+    let run = |journal: &str, synchronous: &str, states: &str| {
+        let prepare = sample("sqlite.py", &format!("prepare {journal}"));
+        mounted(&prepare, &sample("sqlite.py", &format!("commit {journal} {synchronous}")), &check, states)
+    };
+    for (journal, synchronous) in [("WAL", "FULL"), ("DELETE", "EXTRA")] {
+        let (code, stdout, stderr) = run(journal, synchronous, "120");
+        assert_eq!(code, 0, "{journal}, {synchronous}: {stdout}{stderr}");
+    }
+    let (code, stdout, stderr) = run("DELETE", "FULL", "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("commits were answered, and"), "the newest is lost, and nothing is damaged: {stdout}");
+    let (code, stdout, stderr) = run("DELETE", "OFF", "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+}
+
+#[test]
+fn a_file_replaced_with_care_is_there_and_one_without_is_not() {
+    if !may_mount() {
+        return;
+    }
+    let check = sample("replace.py", "check");
+    let (code, stdout, stderr) = mounted(":", &sample("replace.py", "write"), &check, "120");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (code, stdout, stderr) = mounted(":", &sample("replace.py", "careless"), &check, "1000");
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("was there, and now it is"), "{stdout}");
+}
+
+#[test]
+fn a_drive_is_a_plain_file_and_qcow2_lives_on_it() {
+    if !may_mount() {
+        return;
+    }
+    let write = "dd if=/dev/urandom of=$NANDARIUM_DISK bs=3000 count=50 conv=notrunc,fsync status=none; echo yes";
+    let zeros = "test ! -s $NANDARIUM_SAID || test $(head -c 150000 $NANDARIUM_DISK | tr -d '\\0' | wc -c) -gt 140000";
+    let options = ["--mount", "none", "--workload", write, "--check", zeros, "--states", "100"];
+    let (code, stdout, stderr) = torture(&options);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let page = include_str!("../../../../../../docs/torture.md");
+    let command = page.split("```sh\n").find(|block| block.contains("qemu-img create")).expect("the page has it");
+    let command = command.split("```").next().unwrap().replace("\\\n", " ");
+    let program = assert_cmd::cargo::cargo_bin("nandarium");
+    let command = command.replacen("nandarium", &format!("{} ", program.display()), 1);
+    let small = "--quiet --states 60 --set flash.channels=1 --set flash.pages_per_block=64";
+    let ended = std::process::Command::new("sh").arg("-c").arg(format!("{} {small}", command.trim())).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
+
+#[test]
+fn a_killed_torture_leaves_no_mount() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("told");
+    // A daemon holds the folder as well.
+    let workload = format!(
+        "cd $NANDARIUM_MOUNT; setsid sleep 1234 & echo $NANDARIUM_MOUNT $! > {0}.part; mv {0}.part {0}; sleep 1000",
+        told.display()
+    );
+    let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    program.args([
+        "torture",
+        "--quiet",
+        "--set",
+        "drive.capacity=64MiB",
+        "--set",
+        "flash.channels=1",
+        "--mount",
+        "ext4",
+    ]);
+    program.args(["--set", "flash.pages_per_block=64", "--workload", &workload, "--check", "true"]);
+    let mut program = program.spawn().unwrap();
+    soon(&|| told.is_file());
+    let told = std::fs::read_to_string(&told).unwrap();
+    let (mount, daemon) = told.trim().split_once(' ').unwrap();
+    let (mount, daemon) = (Path::new(mount), format!("/proc/{daemon}/stat"));
+    let mounts = || std::fs::read_to_string("/proc/mounts").unwrap();
+    let of_it = mount.parent().unwrap().to_str().unwrap();
+    assert!(mounts().contains(of_it));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let is_over = || std::fs::read_to_string(&daemon).map_or(true, |stat| stat.contains(") Z "));
+    soon(&|| !mounts().contains(of_it) && !mount.exists() && is_over());
+}
+
+#[test]
+fn a_lie_is_noticed_and_a_die_that_goes_is_not_missed_under_parity() {
+    let page = include_str!("../../../../../../docs/torture.md");
+    let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.py");
+    std::fs::write(&file, example).unwrap();
+    let command = |verb: &str| format!("/usr/bin/python3 {} {verb}", file.display());
+    let (append, verify, out) = (command("append"), command("verify"), folder.path().join("out"));
+    let log = ["--workload", &append, "--check", &verify, "--states", "200"];
+    let lie = [&log[..], &["--lie", "ignore-flush", "--out", out.to_str().unwrap()]].concat();
+    let (code, stdout, stderr) = torture(&lie);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    let html = std::fs::read_to_string(out.join("torture.html")).unwrap();
+    assert!(html.contains("power goes") && html.contains("lost") && html.contains("are there"), "{html}");
+    let dies =
+        ["--set", "flash.channels=4", "--set", "flash.dies_per_channel=1", "--set", "drive.over_provisioning=200%"];
+    for (drive, wanted) in [("raid5-ppc", 0), ("page", 3)] {
+        let cuts = ["--drive", drive, "--cuts", "drive", "--fault", "die 1", "--states", "40"];
+        let (code, stdout, stderr) = torture(&[&log[..4], &cuts, &dies].concat());
+        assert_eq!(code, wanted, "{drive}: {stdout}{stderr}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    let both = ["--workload", "true", "--check", "true"];
+    for (options, wanted) in [
+        (&["--lie", "ignore-flush", "--cuts", "drive"][..], "leave out --cuts drive"),
+        (&["--fault", "die 1"], "add --cuts drive"),
+        (&["--fault", "dye 1", "--cuts", "drive"], "no kind of fault"),
+        (&["--mount", "ext5"], "none of ext4"),
+        (&["--atomic", "1000B"], "no power of two"),
+        (&["--set", "engine.contents=none"], "leave it out"),
+    ] {
+        let (code, _, stderr) = torture(&[&both[..], options].concat());
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(wanted), "{options:?}: {stderr}");
+    }
+}
+
+/// Whatever was in the environment of the user: only the drive is written to.
+#[test]
+fn a_file_named_in_the_environment_is_nobodys_drive() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious.img");
+    std::fs::write(&precious, vec![7; 1 << 20]).unwrap();
+    let mut program = nandarium(&["torture", "--quiet", "--mount", "ext4", "--states", "2", "--check", "true"]);
+    program.args(["--workload", "echo hello > $NANDARIUM_MOUNT/x"]).env("NANDARIUM_IMAGE", &precious);
+    assert!(program.output().unwrap().status.success());
+    assert!(std::fs::read(&precious).unwrap() == vec![7; 1 << 20]);
+}
+
+#[test]
+fn a_folder_that_shells_would_take_otherwise_is_refused_and_one_with_a_space_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, wanted) in [("sp ace", 0), ("it's", 2), ("a$b", 2)] {
+        let files = folder.path().join(name);
+        std::fs::create_dir(&files).unwrap();
+        let mut program =
+            nandarium(&["torture", "--quiet", "--workload", WORKLOAD, "--check", "true", "--states", "5"]);
+        let output = program.env("TMPDIR", &files).output().unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{name}: {output:?}");
+        soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
+    }
+}
