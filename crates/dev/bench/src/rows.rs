@@ -41,8 +41,8 @@ impl Row {
 
     /// The row as kept in the record of the run.
     pub fn to_json(&self, ratio: Option<f64>) -> Value {
-        json!({"row": self.name, "measured": self.measured, "by_cpu": self.by_cpu, "target": self.target, "unit": self.unit,
-            "meets_target": self.meets_target(), "flash_commands_per_s": self.commands_per_second,
+        json!({"row": self.name, "measured": self.measured, "by_cpu": self.by_cpu, "target": self.target,
+            "unit": self.unit, "meets_target": self.meets_target(), "flash_commands_per_s": self.commands_per_second,
             "bytes_per_page": self.bytes_per_page, "ratio_to_yardstick": ratio, "hash": format!("{:016x}", self.hash)})
     }
 }

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 use layer::spelling::readable;
 use simulator::config::all_keys;
+use simulator::{Config, ConfigError, Setting};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
@@ -88,8 +89,19 @@ fn value_of(flag: &str, arguments: &[String]) -> String {
     given.map_or_else(|| "VALUE".to_owned(), ToOwned::to_owned)
 }
 
+/// Whether a key has no such value: 28 is no share, and 28% is one.
+fn is_refused(setting: &str) -> bool {
+    let config = Setting::from_argument(setting).map(|setting| Config::load("page", &[setting]));
+    matches!(config, Ok(Err(ConfigError::Value { .. })))
+}
+
 fn tip(flag: &str, keys: &[&str], value: &str) -> String {
-    let sets: Vec<String> = keys.iter().map(|key| format!("--set {}", quoted(&format!("{key}={value}")))).collect();
+    let set = |key: &&str| {
+        let own = format!("{key}={value}");
+        let own = if is_refused(&own) { format!("{key}=VALUE") } else { own };
+        format!("--set {}", quoted(&own))
+    };
+    let sets: Vec<String> = keys.iter().map(set).collect();
     let are_keys = match keys {
         [key] => format!("{key} is a key"),
         _ => "these are keys".to_owned(),
@@ -123,5 +135,6 @@ mod tests {
         assert_eq!(of("nandarium run --scale=64 page"), told("drive.scale=64"));
         assert_eq!(of("nandarium run --scale --quiet"), told("drive.scale=VALUE"));
         assert_eq!(of("nandarium run --scale"), told("drive.scale=VALUE"));
+        assert_eq!(of("nandarium run --scale 2%"), told("drive.scale=VALUE"), "no value of this key");
     }
 }

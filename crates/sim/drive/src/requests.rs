@@ -596,7 +596,6 @@ impl Drive {
 
 /// Keys of a stack that say what its flash is and what is written there.
 fn is_lasting(key: &str) -> bool {
-    !["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"]
-        .iter()
-        .any(|other| key.starts_with(other))
+    const OTHERS: [&str; 6] = ["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"];
+    !OTHERS.iter().any(|other| key.starts_with(other))
 }

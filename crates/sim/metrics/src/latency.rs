@@ -148,8 +148,8 @@ impl LatencyRecorder {
         }
     }
 
-    /// Adds the time that a request recorded with this latency stood in the host's queue, to `roots` as well. `by_root`:
-    /// the same time by root cause, if that is known; otherwise the queue stands for itself.
+    /// Adds the time that a request recorded with this latency stood in the host's queue, to `roots` as well.
+    /// `by_root`: the same time by root cause, if that is known; otherwise the queue stands for itself.
     #[cold]
     pub fn record_queue(
         &mut self,

@@ -28,7 +28,7 @@ pub(crate) struct HostQueue {
 }
 
 impl HostQueue {
-    /// Not all places are taken: nobody waits for one.
+    /// A request came and went that stood in no queue, on a drive that had room: nobody waits for a place.
     #[inline]
     pub fn has_room(&mut self) {
         if self.since != 0 {
@@ -36,7 +36,8 @@ impl HostQueue {
         }
     }
 
-    /// A request left the full drive at `now`, after `latency`. Its own time in the queue by root cause.
+    /// A request left the drive at `now`, after `latency`: the drive was full, or had been when the request was taken.
+    /// The request's own time in the queue by root cause.
     pub fn left(&mut self, completion: &Completion, wait: Option<&WaitVector>, now: Nanos, latency: Nanos) -> &ByRoot {
         self.last = self.shared_out(completion.queue_ns);
         let passed = (now - self.since) as f64;

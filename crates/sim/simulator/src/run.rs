@@ -138,9 +138,6 @@ impl HostMeasurements {
         }
         self.series.elapse(elapsed, outstanding);
         let is_full = outstanding >= counting.places;
-        if !is_full {
-            self.queue.has_room();
-        }
         for completion in &completions.done {
             if (counting.is_unwritten)(completion) {
                 self.take_unwritten(completion, completions, now, counting.page_shift, counting.timed);
@@ -159,7 +156,9 @@ impl HostMeasurements {
                 let roots = self.series.waited(request.op);
                 self.latency[request.op.index()].record_with(latency, wait.map(waits), roots);
                 if is_full || completion.queue_ns > 0 {
-                    self.take_queued(completion, wait, now, is_full);
+                    self.take_queued(completion, wait, now);
+                } else {
+                    self.queue.has_room();
                 }
                 self.series.record(request.op, latency, bytes_of(request));
             }
@@ -172,13 +171,13 @@ impl HostMeasurements {
         self.hash = (self.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
-    /// The drive was full, or the request stood in the host's queue.
+    /// The drive was full, or had been while this request stood in the host's queue.
     #[cold]
-    fn take_queued(&mut self, completion: &Completion, wait: Option<&WaitVector>, now: Nanos, is_full: bool) {
+    fn take_queued(&mut self, completion: &Completion, wait: Option<&WaitVector>, now: Nanos) {
         let Request { op, arrival, .. } = completion.request;
-        let by_root = is_full.then(|| self.queue.left(completion, wait, now, now - arrival));
+        let by_root = self.queue.left(completion, wait, now, now - arrival);
         let recorder = &mut self.latency[op.index()];
-        recorder.record_queue(now - arrival, completion.queue_ns, by_root, self.series.waited(op));
+        recorder.record_queue(now - arrival, completion.queue_ns, Some(by_root), self.series.waited(op));
     }
 
     #[cold]

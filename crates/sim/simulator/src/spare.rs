@@ -148,9 +148,9 @@ impl DrivePlan {
         }
     }
 
-    /// Pages of flash that hold no user data.
+    /// Pages of flash that hold neither data nor parity.
     pub(crate) fn spare_pages(&self) -> u64 {
-        u64::from(self.geometry.pages().saturating_sub(self.user_pages))
+        (self.spare().blocks * f64::from(self.geometry.pages_per_block)) as u64
     }
 
     /// Spare flash, and how much of it is effective.

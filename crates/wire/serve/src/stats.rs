@@ -27,6 +27,7 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
                 "write": waiting(&document["waiting_by_op"]["write"], &document["latency_ns"]["write"]),
             },
             "waf": document["waf"]["total"],
+            "waf_absent": document["waf_absent"],
             "waf_pages": document["waf_pages"]["total"],
             "flash": document["flash"],
         },

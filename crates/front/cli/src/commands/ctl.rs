@@ -79,6 +79,11 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text.clone(),
+        // Means are no whole numbers of nanoseconds, and nobody reads sixteen digits.
+        Value::Number(number) if number.is_f64() => {
+            let value = number.as_f64().unwrap_or_default();
+            if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 1000.0).round() / 1000.0) }
+        }
         other => other.to_string(),
     }
 }

@@ -216,7 +216,7 @@ pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
 
 /// Whether a note of a run is told where several runs are shown together.
 pub fn is_told_of_several(note: &str) -> bool {
-    metrics::is_caution(note) || note.contains(" has no effect here because ")
+    note.starts_with("measure.") || metrics::is_caution(note) || note.contains(" has no effect here because ")
 }
 
 /// What several runs say that limits their numbers, each sentence once, with the names of those that say it where it is

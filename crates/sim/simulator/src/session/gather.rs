@@ -298,11 +298,12 @@ fn without_time(plan: &DrivePlan) -> Option<String> {
 /// Why write amplification is not told, where the host did write, and how it would be.
 fn too_few_writes(plan: &DrivePlan, result: &RunResult, more_writes: &str) -> Option<String> {
     (result.no_waf == Some(NoWaf::TooFewWrites)).then(|| {
+        let (written, spare) = (result.host[HostOp::Write.index()].pages, plan.spare_pages());
         format!(
-            "No write amplification is told: the host wrote {} pages in all, and the spare flash holds {}, so \
-             collection cleaned up the state that the drive began in (drive.precondition). {more_writes}",
-            result.host[HostOp::Write.index()].pages,
-            plan.spare_pages()
+            "No write amplification is told: the host wrote {written} pages in all, and the spare flash holds {spare}, \
+             so collection cleaned up the state that the drive began in (drive.precondition). {} times as many writes \
+             would tell it. {more_writes}",
+            spare.div_ceil(written.max(1))
         )
     })
 }

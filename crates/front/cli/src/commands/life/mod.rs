@@ -21,7 +21,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     plan.check_workload(workload)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet);
+    let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, |_| true);
     let mut watcher = stage.watcher(&plan.config.name);
     let prepared = Prepared::new(plan.config.clone(), workload)?;
     let (result, window) = prepared.run_wear(settings::snapshots_of(shared).as_ref(), &mut watcher)?;

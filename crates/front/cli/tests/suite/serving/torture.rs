@@ -77,13 +77,13 @@ fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
 fn what_hangs_is_ended_and_what_does_not_begin_is_told() {
     let begun = Instant::now();
     let hangs = "test -s $NANDARIUM_SAID || { setsid sleep 1000 & sleep 1000; }";
-    let (code, stdout, _) = torture(&["--workload", WORKLOAD, "--check", hangs, "--time-limit", "1", "--states", "50"]);
+    let (code, stdout, _) = torture(&["--workload", WORKLOAD, "--check", hangs, "--time-limit", "4", "--states", "50"]);
     assert_eq!(code, 3, "{stdout}");
-    assert!(stdout.contains("has not ended within 1 s"), "{stdout}");
-    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "sleep 1000", "--time-limit", "1"]);
+    assert!(stdout.contains("has not ended within 4 s"), "{stdout}");
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "sleep 1000", "--time-limit", "4"]);
     assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("without any cut: it has not ended within 1 s"), "{stderr}");
-    assert!(begun.elapsed() < Duration::from_secs(30), "what it left in the background does not hold it up");
+    assert!(stderr.contains("without any cut: it has not ended within 4 s"), "{stderr}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "what it left in the background does not hold it up");
     let flushes = "/usr/bin/python3 -c 'import nbd, os; h = nbd.NBD(); h.connect_uri(os.environ[\"NANDARIUM_URI\"]); \
                    h.flush()'";
     for (workload, wanted) in

@@ -398,6 +398,6 @@ fn prometheus_scrapes_every_metric_that_the_dashboard_asks_for() {
     let wanted = &stats["since_start"]["requests"]["write"]["bytes"];
     assert_eq!(written.as_str().unwrap(), wanted.to_string());
     let kinds = &ask("nandarium_request_duration_seconds_count")["data"]["result"];
-    assert_eq!(kinds.as_array().unwrap().len(), 4, "histograms by kind of request: {kinds}");
+    assert_eq!(kinds.as_array().unwrap().len(), 5, "histograms by kind of request: {kinds}");
     serving.end();
 }
