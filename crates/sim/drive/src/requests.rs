@@ -116,8 +116,7 @@ impl Drive {
         image::is_old(path)
     }
 
-    /// Whether [`Drive::in_file`] makes a new drive: there is no file, it is empty, or the drive in it was never
-    /// finished.
+    /// Whether [`Drive::in_file`] makes a new drive: there is no file, or it is empty, or the drive was never finished.
     pub fn would_make_file(path: &Path) -> bool {
         image::is_unfinished(path)
     }

@@ -1,6 +1,6 @@
 //! A mapping that stands outside of the tables, written against what `nand` and `layer` say in public: every capability
-//! a layer needs is there for whoever adds one. (Policies from outside are in `crates/sim/simulator/tests`, a driver of the
-//! host in `crates/sim/remap/tests`, a trace format in `crates/sim/trace/tests`.)
+//! a layer needs is there for whoever adds one. (Policies from outside are in `crates/sim/simulator/tests`, a driver of
+//! the host in `crates/sim/remap/tests`, a trace format in `crates/sim/trace/tests`.)
 
 use layer::{
     Answer, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
