@@ -1,6 +1,6 @@
 //! What every driver of a host is: to the world around it, to its shell, and before there is a device.
 
-use crate::shell::host::{Host, RequestId};
+use crate::shell::host::{Completion, Host, RequestId};
 use crate::{Command, Done, DriverReport, HostReport, LayoutError, OpenError, Shape, Submit};
 use layer::{Parameter, Values};
 use std::fmt::Debug;
@@ -202,10 +202,19 @@ pub struct PageWrite<'a> {
     pub owner: Option<RequestId>,
 }
 
+/// How far a driver is: all its changes are numbered in the order in which they are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The number of the last change issued.
+    pub issued: u64,
+    /// All changes up to this one are durable.
+    pub durable: u64,
+}
+
 /// A driver of a host in its [`crate::Shell`]: it says where pages are, places them, makes them durable, and cleans up.
 ///
-/// All changes are numbered in the order in which they are issued ([`Driver::issued`]); a request that has to last
-/// waits until all up to a number are durable.
+/// The shell asks only for what can be: pages are placed and requests begin in a life that is
+/// [ready](crate::Life::Ready).
 pub trait Driver: Debug + Send + Sized + 'static {
     /// Its options.
     type Options: DriverOptions<Driver = Self>;
@@ -218,11 +227,12 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// once, and pages that have writes waiting are trimmed in their turn.
     const TRIM_TAKES_ROOM: bool = false;
 
-    /// A fresh driver, which sends the commands that write its first metadata.
+    /// A fresh driver, whose life is [wanted](crate::Life::Wanted): it may send the commands that write its first
+    /// metadata at once.
     fn format(layout: LayoutOf<Self>, options: &Self::Options, id: u64, host: &mut Host<Self::Work>) -> Self;
 
-    /// The driver that a device of so many sectors holds. Nothing is written until the host changes something. Of
-    /// `options` those count that are not the layout's.
+    /// The driver that a device of so many sectors holds. Its life is [lazy](crate::Life::Lazy): nothing is written
+    /// until the host changes something. Of `options` those count that are not the layout's.
     ///
     /// # Errors
     /// The device cannot be read, or holds no such driver that can be trusted.
@@ -240,20 +250,13 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// Where a page is now.
     fn locate(&self, page: u32) -> Source;
 
-    /// A read of the host found a page there.
-    fn found(&mut self, _source: Source) {}
-
-    /// Sectors of the device in a row are read until [`Driver::let_go`]: nothing is written there meanwhile.
-    fn hold(&mut self, first_sector: u64, sectors: u32);
-
-    /// They are read no more.
-    fn let_go(&mut self, host: &mut Host<Self::Work>, first_sector: u64, sectors: u32);
-
-    /// The host wants to change something; whether that begins what has to be done before the first change.
-    fn begin_life(&mut self) -> bool;
+    /// A read of the host has ended that [`Host::is_read`] told of.
+    fn read_ended(&mut self, _host: &mut Host<Self::Work>, _first_sector: u64, _sectors: u32) {}
 
     /// Requests that change something may begin.
-    fn admits(&self, host: &Host<Self::Work>) -> bool;
+    fn admits(&self, _host: &Host<Self::Work>) -> bool {
+        true
+    }
 
     /// A page can be placed.
     fn has_room(&self, host: &Host<Self::Work>) -> bool;
@@ -262,60 +265,46 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// written. There is room.
     fn place(&mut self, host: &mut Host<Self::Work>, write: PageWrite<'_>);
 
-    /// Writes whole pages from `page` on where they are already; how many of the sectors, 0 if that cannot be.
-    fn place_in_place(
-        &mut self,
-        _host: &mut Host<Self::Work>,
-        _page: u32,
-        _sectors: u32,
-        _data: &[u8],
-        _owner: Option<RequestId>,
-    ) -> u32 {
+    /// Writes whole pages from the beginning of `write` on where they are already; how many of the sectors, 0 if that
+    /// cannot be.
+    fn place_in_place(&mut self, _host: &mut Host<Self::Work>, _write: PageWrite<'_>) -> u32 {
         0
     }
 
     /// Pages read zeros from now on; the range may be empty.
     fn trim(&mut self, host: &mut Host<Self::Work>, pages: Range<u32>);
 
-    /// Since when the oldest page waits for others to be written with it.
-    fn gathering_since(&self) -> Option<Nanos>;
+    /// Since when the oldest page waits for others to be written with it; `None`: none does.
+    fn gathering_since(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Writes what is gathered as it is; false if there is nothing.
-    fn close(&mut self, host: &mut Host<Self::Work>) -> bool;
+    fn close(&mut self, _host: &mut Host<Self::Work>) -> bool {
+        false
+    }
 
-    /// The number of the last change issued.
-    fn issued(&self) -> u64;
+    /// How far it is. A request that has to last waits until all that was issued is durable.
+    fn progress(&self) -> Progress;
 
-    /// All changes up to this one are durable.
-    fn is_durable(&self, target: u64) -> bool;
-
-    /// A command of its own is completed; `data` are the sectors of a read that did not fail.
-    fn completed(
-        &mut self,
-        host: &mut Host<Self::Work>,
-        work: Self::Work,
-        command: &Command,
-        failed: bool,
-        data: &[u8],
-    );
-
-    /// The data of a command of its own that writes.
-    fn command_data<'a>(&'a self, host: &'a Host<Self::Work>, work: Self::Work, command: &Command) -> &'a [u8];
+    /// A command of its own is completed.
+    fn completed(&mut self, host: &mut Host<Self::Work>, work: Self::Work, done: &Completion<'_>);
 
     /// Does one thing that goes before pages that wait for room; false if there is nothing to do.
-    fn pump_first(&mut self, host: &mut Host<Self::Work>) -> bool;
+    fn pump_first(&mut self, _host: &mut Host<Self::Work>) -> bool {
+        false
+    }
 
     /// Does one thing for which nothing else is left to do; false if there is nothing.
     fn pump_last(&mut self, host: &mut Host<Self::Work>) -> bool;
 
     /// There is something worth doing while the host is idle.
-    fn has_idle_work(&self, host: &Host<Self::Work>) -> bool;
+    fn has_idle_work(&self, _host: &Host<Self::Work>) -> bool {
+        false
+    }
 
     /// See [`HostDriver::tidy_up`].
-    fn tidy_up(&mut self, host: &mut Host<Self::Work>);
-
-    /// [`Host::break_down`] was called: owners of pages are forgotten.
-    fn broke_down(&mut self);
+    fn tidy_up(&mut self, _host: &mut Host<Self::Work>) {}
 
     /// Counters, and how it stands.
     fn report(&self, host: &Host<Self::Work>) -> Self::Report;

@@ -71,7 +71,7 @@ mod table;
 
 pub use blocking::Blocking;
 pub use driver::{
-    Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, ReadSectors, Site, Source, Terms, WriteCache,
+    Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, Progress, ReadSectors, Site, Source, Terms, WriteCache,
 };
 pub use errors::{FormatError, LayoutError, OpenError};
 pub use hard::{Hard, Layout, Options, OtherCheckpoint, Partial, Recovered, Report, Start};
@@ -80,7 +80,7 @@ pub use report::{Counter, DriverReport, HostCounts, HostReport};
 pub use shape::Shape;
 pub use shell::Shell;
 pub use shell::buffers::Buffers;
-pub use shell::host::{Host, RequestId};
+pub use shell::host::{Completion, Host, Life, RequestId};
 pub use shell::request::{Command, Done, Submit};
 pub use store::BlockStore;
 pub use table::{DriverPlan, HOST_DRIVERS, HostDriverEntry, KEY, Plan, RemapPlan, keys, plan};

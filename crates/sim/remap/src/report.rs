@@ -1,5 +1,7 @@
 //! What drivers counted.
 
+use crate::Source;
+
 /// A number of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
@@ -63,14 +65,29 @@ pub struct HostCounts {
     pub reads_split: u64,
     /// Commands for reads of the host.
     pub read_commands: u64,
+    /// Pages that reads of the host found in memory, or knew to be zeros.
+    pub memory_hits: u64,
+    /// Pages that reads of the host found in part 0 of the device, see [`Source::Device`].
+    pub home_hits: u64,
+    /// Pages that reads of the host found in other parts.
+    pub log_hits: u64,
     /// Flushes that the device was asked for.
     pub device_flushes: u64,
     /// Flushes of the host.
     pub host_flushes: u64,
     /// Commands that failed.
     pub failed_commands: u64,
-    /// A flush failed, too many commands failed in a row, or no space is left: only reads are served.
-    pub broken: bool,
+}
+
+impl HostCounts {
+    /// A read of the host found a page there.
+    pub(crate) fn found(&mut self, source: Source) {
+        match source {
+            Source::Zeros | Source::Memory { .. } => self.memory_hits += 1,
+            Source::Device { part: 0, .. } => self.home_hits += 1,
+            Source::Device { .. } => self.log_hits += 1,
+        }
+    }
 }
 
 /// The report of any driver.

@@ -11,27 +11,13 @@ use super::journal::{Beginning, Journal};
 use super::space::Space;
 use super::{Layout, Work};
 use crate::Shape;
-use crate::shell::host::Host;
+use crate::shell::host::{Host, Life};
 use units::{HostOp, SECTOR_BYTES};
 
 /// Pieces written at a time.
 const PIECES_AT_A_TIME: u32 = 4;
 /// A checkpoint costs at most one hundredth of what the host writes.
 const SPACING: u64 = 100;
-
-/// What has to be done before the host may change anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Startup {
-    /// A checkpoint, as soon as the host wants to change something: numbers of journal superpages begin anew there, so
-    /// that no old one is taken for a new one.
-    Lazy,
-    /// A superblock and a checkpoint.
-    Format,
-    /// The checkpoint is wanted.
-    Running,
-    /// Nothing.
-    Ready,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -57,12 +43,14 @@ struct Checkpoint {
     stage: Stage,
 }
 
-/// The checkpoints of a drive: the one that is being written, and when the next one is due.
+/// The checkpoints of a drive: the one that is being written, and when the next one is due. A life begins with one:
+/// numbers of journal superpages begin anew there, so that no old one is taken for a new one.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     layout: Layout,
     id: u64,
-    startup: Startup,
+    /// A superblock goes before the first one.
+    is_fresh: bool,
     current: Option<Checkpoint>,
     /// Number of the next one.
     number: u64,
@@ -77,33 +65,14 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     /// `number` is that of the next one.
-    pub fn new(layout: &Layout, id: u64, startup: Startup, number: u64) -> Self {
+    pub fn new(layout: &Layout, id: u64, is_fresh: bool, number: u64) -> Self {
         let (layout, current, is_wanted) = (*layout, None, false);
-        Self { layout, id, startup, current, number, pages: 0, is_wanted, superpages: 0, completed: 0 }
-    }
-
-    /// The host may change something.
-    pub fn is_ready(&self) -> bool {
-        self.startup == Startup::Ready
-    }
-
-    /// The host wants to change something; whether a checkpoint is needed first, and was not wanted before.
-    pub fn begin_life(&mut self) -> bool {
-        let is_lazy = self.startup == Startup::Lazy;
-        if is_lazy {
-            self.startup = Startup::Running;
-        }
-        is_lazy
+        Self { layout, id, is_fresh, current, number, pages: 0, is_wanted, superpages: 0, completed: 0 }
     }
 
     /// A checkpoint is to be written as soon as that can be.
     pub fn want(&mut self) {
         self.is_wanted = true;
-    }
-
-    /// The one that is being written is not completed.
-    pub fn forget(&mut self) {
-        self.current = None;
     }
 
     /// Entries that have to be durable for the one under way, if it waits for that.
@@ -153,10 +122,10 @@ impl Checkpoints {
 
     fn is_due(&self, host: &Host<Work>, journal: &Journal, is_full: bool) -> bool {
         let cost = u64::from(self.layout.checkpoint_superpages()) * u64::from(self.layout.slots());
-        match self.startup {
-            Startup::Lazy => false,
-            Startup::Format | Startup::Running => true,
-            Startup::Ready => {
+        match host.life() {
+            Life::Lazy => false,
+            Life::Wanted | Life::Beginning => true,
+            Life::Ready => {
                 self.is_wanted
                     || journal.used() >= u64::from(self.layout.ring) * 3 / 4
                     || (journal.used() > 0 && is_full)
@@ -170,7 +139,7 @@ impl Checkpoints {
         self.pages = host.counts().host_pages;
         let (number, beginning, stage) = (self.number, journal.beginning(), Stage::Pieces);
         self.current = Some(Checkpoint { number, beginning, next: 0, under_way: 0, failed: false, stage });
-        if self.startup == Startup::Format {
+        if self.is_fresh {
             let buffer = host.buffers.take();
             let bytes = host.buffers.get_mut(buffer);
             if !bytes.is_empty() {
@@ -187,7 +156,7 @@ impl Checkpoints {
     fn send_piece(&mut self, host: &mut Host<Work>, superpage: u64, buffer: u32) {
         self.current.as_mut().expect("it is under way").under_way += 1;
         let sector = self.layout.sector_of(superpage);
-        host.send(Work::Piece { buffer }, HostOp::Write, sector, self.layout.superpage_sectors());
+        host.write(Work::Piece, (buffer, 0), sector, self.layout.superpage_sectors());
     }
 
     fn write_piece(&mut self, host: &mut Host<Work>, space: &Space) -> bool {
@@ -223,7 +192,7 @@ impl Checkpoints {
             disk::seal(bytes, disk::CHECKPOINT, Head { id: self.id, number, more, count: self.layout.pieces });
         }
         let sector = self.layout.sector_of(self.layout.checkpoint_at(number));
-        host.send(Work::Head { buffer }, HostOp::Write, sector, self.layout.superpage_sectors());
+        host.write(Work::Head, (buffer, 0), sector, self.layout.superpage_sectors());
     }
 
     pub fn piece_completed(&mut self, failed: bool) {
@@ -247,17 +216,21 @@ impl Checkpoints {
     }
 
     pub fn head_flushed(&mut self, host: &mut Host<Work>, journal: &mut Journal, failed: bool) {
+        if host.is_broken() {
+            return;
+        }
         if failed {
             // As with any flush: data of the host may be among what it lost.
             host.break_down();
             return;
         }
-        let Some(checkpoint) = self.current.take() else { return };
+        let checkpoint = self.current.take().expect("its head was written");
         journal.begins_at(checkpoint.beginning.number);
         self.number = checkpoint.number + 1;
         self.completed += 1;
         host.succeeded();
-        self.startup = Startup::Ready;
+        self.is_fresh = false;
+        host.set_ready();
     }
 
     /// Its head may be on the device all the same. So the next one, in the same slot, has another number: its pieces

@@ -8,7 +8,7 @@ use crate::shell::host::{Host, RequestId};
 use crate::{PageWrite, Shape, Source};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use units::{HostOp, Nanos};
+use units::Nanos;
 
 /// A change of the map on its way to the journal.
 #[derive(Clone, Debug)]
@@ -319,14 +319,8 @@ impl Gather {
     }
 
     /// Writes whole pages where they are, if one virtual superpage holds exactly them.
-    pub fn place_in_place(
-        &mut self,
-        host: &mut Host<Work>,
-        space: &mut Space,
-        page: u32,
-        data: &[u8],
-        owner: Option<RequestId>,
-    ) -> bool {
+    pub fn place_in_place(&mut self, host: &mut Host<Work>, space: &mut Space, write: PageWrite<'_>) -> bool {
+        let PageWrite { page, data, owner, .. } = write;
         let slots = self.layout.slots();
         if !page.is_multiple_of(slots) || !self.has_memory() {
             return false;
@@ -365,14 +359,8 @@ impl Gather {
 
     pub(super) fn send_data(&self, host: &mut Host<Work>, number: u64, entry: &Entry) {
         let sector = self.layout.sector_of_page(entry.superpage * self.layout.slots() + entry.first_slot);
-        host.send(Work::Data(number), HostOp::Write, sector, entry.slots * self.layout.page_sectors());
-    }
-
-    /// The data of an entry that is being written.
-    pub fn data<'a>(&self, host: &'a Host<Work>, number: u64, sectors: u32) -> &'a [u8] {
-        let entry = &self.entries[(number - self.committed) as usize];
-        let at = entry.first_slot as usize * host.page_bytes();
-        &host.buffers.get(self.memory[&entry.superpage].buffer)[at..at + host.bytes(sectors)]
+        let from = (self.memory[&entry.superpage].buffer, entry.first_slot as usize * host.page_bytes());
+        host.write(Work::Data(number), from, sector, entry.slots * self.layout.page_sectors());
     }
 
     /// Unmaps whole pages.
@@ -393,12 +381,5 @@ impl Gather {
                 self.commit(host, space, journal);
             }
         }
-    }
-
-    /// Nobody waits for pages any more.
-    pub fn forget_owners(&mut self) {
-        let opens = self.host.iter_mut().chain(&mut self.copies).map(|open| &mut open.owners);
-        let entries = self.entries.iter_mut().map(|entry| &mut entry.owners);
-        opens.chain(entries).for_each(Vec::clear);
     }
 }

@@ -56,7 +56,6 @@ pub(super) struct Journal {
     version: u64,
     /// Places that were written before: the two, then the ring's.
     written: Vec<bool>,
-    buffer: Option<u32>,
     stage: Stage,
     mark: Mark,
     /// Cycles begun, and the last one that succeeded.
@@ -96,7 +95,6 @@ impl Journal {
             place: 0,
             version: 0,
             written: vec![false; 2 + layout.ring as usize],
-            buffer: None,
             stage: Stage::Idle,
             mark: Mark { entries: 0, records: 0 },
             cycle: 0,
@@ -237,7 +235,6 @@ impl Journal {
         debug_assert!(self.used() < u64::from(self.layout.ring));
         let superpage = if full { self.layout.ring_at(self.number) } else { self.layout.tail_at(self.place) };
         let buffer = host.buffers.take();
-        self.buffer = Some(buffer);
         self.version += 1;
         let mut stamp = self.stamp(self.number + u64::from(full));
         stamp.known |= if self.written[self.target()] { Stamp::OWN } else { 0 };
@@ -252,17 +249,10 @@ impl Journal {
             disk::seal_journal(bytes, head, stamp, superpage);
         }
         self.stage = Stage::Write;
-        host.send(Work::Journal, HostOp::Write, self.layout.sector_of(superpage), self.layout.superpage_sectors());
-    }
-
-    /// What is being written.
-    pub fn data<'a>(&self, host: &'a Host<Work>) -> &'a [u8] {
-        host.buffers.get(self.buffer.expect("a journal superpage is being written"))
+        host.write(Work::Journal, (buffer, 0), self.layout.sector_of(superpage), self.layout.superpage_sectors());
     }
 
     pub fn write_completed(&mut self, host: &mut Host<Work>, failed: bool) {
-        let buffer = self.buffer.take().expect("a journal superpage is being written");
-        host.buffers.release(buffer);
         if host.is_broken() {
             return;
         }

@@ -17,9 +17,9 @@ pub use options::{Options, Partial, Start};
 pub use recover::{OtherCheckpoint, Recovered};
 pub use report::Report;
 
-use crate::shell::host::{Host, RequestId};
-use crate::{Command, Driver, OpenError, PageWrite, ReadSectors, Shape, Source};
-use checkpoint::{Checkpoints, Startup};
+use crate::shell::host::{Completion, Host};
+use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Shape, Source};
+use checkpoint::Checkpoints;
 use gather::Gather;
 use journal::Journal;
 use reclaim::Reclaim;
@@ -47,15 +47,9 @@ pub enum Work {
     /// A journal superpage.
     Journal,
     /// The superblock or a piece of a checkpoint.
-    Piece {
-        /// What is written.
-        buffer: u32,
-    },
+    Piece,
     /// The head of a checkpoint.
-    Head {
-        /// What is written.
-        buffer: u32,
-    },
+    Head,
     /// The flush behind it.
     HeadFlush,
 }
@@ -134,7 +128,7 @@ impl Hard {
             return true;
         }
         // Copies are written before they fill a virtual superpage only if there are no more: that may gain nothing.
-        if (self.checkpoints.is_ready() && self.reclaim.begin_victim(host, &mut self.space, &self.gather))
+        if (host.is_ready() && self.reclaim.begin_victim(host, &mut self.space, &self.gather))
             || self.gather.issue_copies(host, &mut self.space)
         {
             return true;
@@ -163,7 +157,7 @@ impl Driver for Hard {
             gather: Gather::new(&layout, &options),
             reclaim: Reclaim::new(&layout, &options),
             journal: Journal::new(&layout, id),
-            checkpoints: Checkpoints::new(&layout, id, Startup::Format, 1),
+            checkpoints: Checkpoints::new(&layout, id, true, 1),
             recovered: None,
         }
     }
@@ -184,47 +178,30 @@ impl Driver for Hard {
         self.gather.locate(self.space.map[page as usize])
     }
 
-    fn hold(&mut self, first_sector: u64, sectors: u32) {
+    fn read_ended(&mut self, host: &mut Host<Work>, first_sector: u64, sectors: u32) {
         for superpage in self.space.superpages_of(first_sector, sectors) {
-            self.space.pin(superpage);
+            self.space.settle(host, superpage);
         }
-    }
-
-    fn let_go(&mut self, host: &mut Host<Work>, first_sector: u64, sectors: u32) {
-        for superpage in self.space.superpages_of(first_sector, sectors) {
-            self.space.unpin(host, superpage);
-        }
-    }
-
-    fn begin_life(&mut self) -> bool {
-        self.checkpoints.begin_life()
     }
 
     fn admits(&self, host: &Host<Work>) -> bool {
-        self.checkpoints.is_ready() && self.has_records(host.waiting_pages())
+        self.has_records(host.waiting_pages())
     }
 
     fn has_room(&self, _host: &Host<Work>) -> bool {
         let is_there = self.space.free() > self.options.var_free && !self.reclaim.is_behind(&self.space);
         let has_slot = self.gather.is_open() || (is_there && self.gather.has_memory());
-        has_slot && self.checkpoints.is_ready() && self.has_records(0)
+        has_slot && self.has_records(0)
     }
 
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
         self.gather.place(host, &mut self.space, write);
     }
 
-    fn place_in_place(
-        &mut self,
-        host: &mut Host<Work>,
-        page: u32,
-        sectors: u32,
-        data: &[u8],
-        owner: Option<RequestId>,
-    ) -> u32 {
+    fn place_in_place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) -> u32 {
         let size = self.layout.superpage_sectors();
-        let can_be = self.options.bypass && sectors >= size;
-        if can_be && self.gather.place_in_place(host, &mut self.space, page, data, owner) { size } else { 0 }
+        let can_be = self.options.bypass && write.sectors >= size;
+        if can_be && self.gather.place_in_place(host, &mut self.space, write) { size } else { 0 }
     }
 
     fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
@@ -239,51 +216,39 @@ impl Driver for Hard {
         self.gather.issue_host(host, &mut self.space)
     }
 
-    fn issued(&self) -> u64 {
-        self.gather.issued()
+    fn progress(&self) -> Progress {
+        Progress { issued: self.gather.issued(), durable: self.journal.durable_entries() }
     }
 
-    fn is_durable(&self, target: u64) -> bool {
-        self.journal.durable_entries() >= target
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, command: &Command, failed: bool, data: &[u8]) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+        let failed = done.failed;
         match work {
-            Work::Copy { superpage, slot } => {
-                self.reclaim.copy_completed(host, (superpage, slot), command, failed, data);
-                self.space.unpin(host, superpage);
-            }
+            Work::Copy { superpage, slot } => self.reclaim.copy_completed(host, (superpage, slot), done),
             Work::Data(number) => {
                 self.gather.completed(host, &mut self.space, &mut self.journal, number, failed);
             }
             Work::Trim(superpage) => self.space.trimmed(superpage),
             Work::Flush => self.journal.flush_completed(host, &mut self.space, failed),
-            Work::Journal => self.journal.write_completed(host, failed),
-            Work::Piece { buffer } => {
-                host.buffers.release(buffer);
+            Work::Journal => {
+                host.release(done);
+                self.journal.write_completed(host, failed);
+            }
+            Work::Piece => {
+                host.release(done);
                 self.checkpoints.piece_completed(failed);
             }
-            Work::Head { buffer } => {
-                host.buffers.release(buffer);
+            Work::Head => {
+                host.release(done);
                 self.checkpoints.head_completed(host, failed);
             }
             Work::HeadFlush => self.checkpoints.head_flushed(host, &mut self.journal, failed),
         }
     }
 
-    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, command: &Command) -> &'a [u8] {
-        match work {
-            Work::Data(number) => self.gather.data(host, number, command.sectors),
-            Work::Piece { buffer } | Work::Head { buffer } => host.buffers.get(buffer),
-            Work::Journal => self.journal.data(host),
-            Work::Copy { .. } | Work::Trim(_) | Work::Flush | Work::HeadFlush => &[],
-        }
-    }
-
     /// Reclaims, before pages of the host are placed: they would take all that a write of the journal freed.
     fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
         // Before the first checkpoint nothing may go to the journal.
-        self.checkpoints.is_ready() && self.pump_reclaim(host)
+        host.is_ready() && self.pump_reclaim(host)
     }
 
     fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
@@ -291,20 +256,15 @@ impl Driver for Hard {
     }
 
     fn has_idle_work(&self, _host: &Host<Work>) -> bool {
-        self.checkpoints.is_ready() && self.reclaim.is_short_of_free(&self.space)
+        self.reclaim.is_short_of_free(&self.space)
     }
 
     /// A checkpoint is written, so that the next start reads no journal.
     fn tidy_up(&mut self, host: &mut Host<Work>) {
         if !host.is_broken() {
-            self.checkpoints.begin_life();
+            host.want_life();
         }
         self.checkpoints.want();
-    }
-
-    fn broke_down(&mut self) {
-        self.gather.forget_owners();
-        self.checkpoints.forget();
     }
 
     fn report(&self, host: &Host<Work>) -> Report {
@@ -334,7 +294,7 @@ impl Driver for Hard {
             aside: self.space.aside,
             mapped_pages: self.space.mapped,
             ram_bytes: self.space.ram_bytes() + host.ram_bytes(),
-            broken: counts.broken,
+            broken: host.is_broken(),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::gather::Gather;
 use super::space::Space;
 use super::{Layout, Options, Work};
-use crate::shell::host::Host;
-use crate::{Command, Shape};
+use crate::Shape;
+use crate::shell::host::{Completion, Host};
 use units::HostOp;
 
 /// Victims copied at a time.
@@ -92,7 +92,6 @@ impl Reclaim {
             }
             if slot > first {
                 victim.reads += 1;
-                space.pin(superpage);
                 let sector = self.layout.sector_of_page(superpage * slots + first);
                 let sectors = (slot - first) * self.layout.page_sectors();
                 host.send(Work::Copy { superpage, slot: first }, HostOp::Read, sector, sectors);
@@ -104,22 +103,15 @@ impl Reclaim {
     }
 
     /// Pages of a victim are read.
-    pub fn copy_completed(
-        &mut self,
-        host: &mut Host<Work>,
-        (superpage, slot): (u32, u32),
-        command: &Command,
-        failed: bool,
-        data: &[u8],
-    ) {
+    pub fn copy_completed(&mut self, host: &mut Host<Work>, (superpage, slot): (u32, u32), done: &Completion<'_>) {
         let at = slot as usize * host.page_bytes();
         let index = self.victims.iter().position(|victim| victim.superpage == superpage).expect("it is being copied");
         let victim = &mut self.victims[index];
         victim.reads -= 1;
-        victim.failed |= failed;
-        if !failed {
-            let length = host.bytes(command.sectors);
-            host.buffers.get_mut(victim.buffer)[at..at + length].copy_from_slice(&data[..length]);
+        victim.failed |= done.failed;
+        if !done.failed {
+            let length = host.bytes(done.command.sectors);
+            host.buffers.get_mut(victim.buffer)[at..at + length].copy_from_slice(&done.data[..length]);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Opening a device that holds a drive: the newest good checkpoint, and the journal read over it.
 
-use super::checkpoint::{Checkpoints, Startup};
+use super::checkpoint::Checkpoints;
 use super::disk::{self, Head, NOWHERE, Seals, Stamp, superblock};
 use super::gather::Gather;
 use super::journal::Journal;
@@ -224,7 +224,7 @@ impl Recovery {
                         gather: Gather::new(&layout, &options),
                         reclaim: Reclaim::new(&layout, &options),
                         journal: Journal::resumed(&layout, id, number, version, written),
-                        checkpoints: Checkpoints::new(&layout, id, Startup::Lazy, next),
+                        checkpoints: Checkpoints::new(&layout, id, false, next),
                         recovered: Some(recovered),
                     });
                 }

@@ -4,7 +4,6 @@ use super::disk::NOWHERE;
 use super::{Layout, Options, Start, Work};
 use crate::Shape;
 use crate::shell::host::Host;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use units::HostOp;
 
@@ -61,8 +60,6 @@ pub(super) struct Space {
     /// Full of how many valid pages, and its list.
     lists: Vec<Ends>,
     free: FreeSet,
-    /// Reads under way, by virtual superpage.
-    pins: BTreeMap<u32, u32>,
     /// In state `Empty`.
     pub empty: u32,
     /// In state `Aside`.
@@ -92,7 +89,6 @@ impl Space {
             superpages: vec![superpage; layout.superpages as usize],
             lists: vec![Ends { first: NOWHERE, last: NOWHERE }; layout.slots() as usize + 1],
             free: FreeSet::new(layout.superpages),
-            pins: BTreeMap::new(),
             empty: 0,
             aside: 0,
             mapped: 0,
@@ -268,20 +264,6 @@ impl Space {
         (first / size) as u32..=((first + u64::from(sectors) - 1) / size) as u32
     }
 
-    /// It is read until [`Space::unpin`].
-    pub fn pin(&mut self, number: u32) {
-        *self.pins.entry(number).or_insert(0) += 1;
-    }
-
-    pub fn unpin(&mut self, host: &mut Host<Work>, number: u32) {
-        let count = self.pins.get_mut(&number).expect("a read under way holds what it reads");
-        *count -= 1;
-        if *count == 0 {
-            self.pins.remove(&number);
-            self.settle(host, number);
-        }
-    }
-
     pub fn trimmed(&mut self, number: u32) {
         self.superpages[number as usize].state = State::Free;
         self.free.insert(number);
@@ -302,11 +284,12 @@ impl Space {
         }
     }
 
-    /// Looks whether nothing refers to it any more: then it is free.
-    fn settle(&mut self, host: &mut Host<Work>, number: u32) {
+    /// Looks whether nothing refers to it any more, and nobody reads it: then it is free.
+    pub fn settle(&mut self, host: &mut Host<Work>, number: u32) {
         self.note_empty(number);
         let superpage = &mut self.superpages[number as usize];
-        if superpage.state != State::Empty || superpage.leaving > 0 || self.pins.contains_key(&number) {
+        let (sector, sectors) = (self.layout.sector_of_page(number * self.slots), self.layout.superpage_sectors());
+        if superpage.state != State::Empty || superpage.leaving > 0 || host.is_read(sector, sectors) {
             return;
         }
         self.empty -= 1;
@@ -315,8 +298,7 @@ impl Space {
             self.aside += 1;
         } else if self.trims && !host.is_broken() {
             superpage.state = State::Trimming;
-            let sector = self.layout.sector_of_page(number * self.slots);
-            host.send(Work::Trim(number), HostOp::Trim, sector, self.layout.superpage_sectors());
+            host.send(Work::Trim(number), HostOp::Trim, sector, sectors);
         } else {
             superpage.state = State::Free;
             self.free.insert(number);

@@ -5,9 +5,9 @@
 //! ```
 
 use super::ring::{Line, Ring};
-use super::{HOME, LogLayout, LogOptions, Work, retry};
-use crate::shell::host::Host;
-use crate::{Command, Shape};
+use super::{HOME, LogLayout, LogOptions, Work};
+use crate::Shape;
+use crate::shell::host::{Completion, Host};
 use std::collections::{BTreeMap, VecDeque};
 use units::HostOp;
 
@@ -37,14 +37,12 @@ impl Batch {
     }
 }
 
-/// Writing back, and reads of the home that it must not overtake.
+/// Writing back.
 #[derive(Debug)]
 pub(super) struct Back {
     layout: LogLayout,
     options: LogOptions,
     batch: Option<Batch>,
-    /// Reads of the home under way, first sector and sectors.
-    home_reads: Vec<(u64, u32)>,
     pub write_backs: u64,
     pub segments: u64,
     pub pages: u64,
@@ -54,8 +52,16 @@ pub(super) struct Back {
 
 impl Back {
     pub fn new(layout: &LogLayout, options: &LogOptions) -> Self {
-        let (layout, options, batch, home_reads) = (*layout, *options, None, Vec::new());
-        Self { layout, options, batch, home_reads, write_backs: 0, segments: 0, pages: 0, commands: 0, reads: 0 }
+        Self {
+            layout: *layout,
+            options: *options,
+            batch: None,
+            write_backs: 0,
+            segments: 0,
+            pages: 0,
+            commands: 0,
+            reads: 0,
+        }
     }
 
     /// Segments up to this one are being written back; 0: none.
@@ -71,23 +77,6 @@ impl Back {
     /// Nothing is being written back.
     pub fn is_idle(&self) -> bool {
         self.batch.is_none()
-    }
-
-    /// These sectors of the home are read.
-    pub fn hold(&mut self, first_sector: u64, sectors: u32) {
-        self.home_reads.push((first_sector, sectors));
-    }
-
-    pub fn let_go(&mut self, first_sector: u64, sectors: u32) {
-        let read = (first_sector, sectors);
-        let index = self.home_reads.iter().position(|known| *known == read).expect("a read of the home was noted");
-        self.home_reads.swap_remove(index);
-    }
-
-    /// Whether these sectors of the home are being read.
-    fn is_read(&self, first_sector: u64, sectors: u32) -> bool {
-        let end = first_sector + u64::from(sectors);
-        self.home_reads.iter().any(|(first, sectors)| *first < end && first_sector < first + u64::from(*sectors))
     }
 
     /// Does the next thing for the batch under way; `wants`: there should be one.
@@ -131,7 +120,7 @@ impl Back {
         self.batch = Some(Batch { last, pages, to_load, buffers: BTreeMap::new(), next: 0, under_way: 0 });
         if is_empty {
             // Newer versions of all of them are durable already.
-            self.is_home(host, ring, line);
+            self.finish(host, ring, line);
         }
         true
     }
@@ -144,7 +133,7 @@ impl Back {
         batch.buffers.entry(segment).or_insert_with(|| host.buffers.take_any());
         self.reads += 1;
         let (sector, sectors) = (self.layout.slot_sector(segment, slot), slots * self.layout.page_sectors());
-        host.send(Work::Load { segment, slot, tries: 0 }, HostOp::Read, sector, sectors);
+        host.send(Work::Load { segment, slot }, HostOp::Read, sector, sectors);
         true
     }
 
@@ -152,20 +141,18 @@ impl Back {
         &mut self,
         host: &mut Host<Work>,
         ring: &Ring,
-        (segment, slot, tries): (u32, u32, u32),
-        command: &Command,
-        failed: bool,
-        data: &[u8],
+        (segment, slot): (u32, u32),
+        done: &Completion<'_>,
     ) {
-        if failed {
-            retry(host, Work::Load { segment, slot, tries: tries + 1 }, tries, command);
+        if done.failed {
+            host.retry(Work::Load { segment, slot }, done);
             return;
         }
         let at = ring.offset(slot);
-        let length = host.bytes(command.sectors);
+        let length = host.bytes(done.command.sectors);
         let batch = self.batch.as_mut().expect("it is being written back");
         batch.under_way -= 1;
-        host.buffers.get_mut(batch.buffers[&segment])[at..at + length].copy_from_slice(&data[..length]);
+        host.buffers.get_mut(batch.buffers[&segment])[at..at + length].copy_from_slice(&done.data[..length]);
     }
 
     /// Writes a run of pages home.
@@ -181,7 +168,7 @@ impl Back {
         let most = self.layout.segment_pages();
         let count = (0..most).zip(pages).take_while(|(index, (page, _))| *page == first + index).count();
         let (sector, sectors) = (self.layout.page_sector(first), count as u32 * self.layout.page_sectors());
-        if self.is_read(sector, sectors) {
+        if host.is_read(sector, sectors) {
             return false;
         }
         let buffer = host.buffers.take_any();
@@ -201,28 +188,22 @@ impl Back {
         batch.under_way += 1;
         self.pages += count as u64;
         self.commands += 1;
-        host.send(Work::Home { buffer, tries: 0 }, HostOp::Write, sector, sectors);
+        host.write(Work::Home, (buffer, 0), sector, sectors);
         true
     }
 
-    pub fn home_completed(
-        &mut self,
-        host: &mut Host<Work>,
-        (buffer, tries): (u32, u32),
-        command: &Command,
-        failed: bool,
-    ) {
-        if failed && !host.is_broken() && retry(host, Work::Home { buffer, tries: tries + 1 }, tries, command) {
+    pub fn home_completed(&mut self, host: &mut Host<Work>, done: &Completion<'_>) {
+        if done.failed && !host.is_broken() && host.retry(Work::Home, done) {
             return;
         }
-        host.buffers.release(buffer);
-        if !failed {
+        host.release(done);
+        if !done.failed {
             self.batch.as_mut().expect("it is being written back").under_way -= 1;
         }
     }
 
     /// The pages of a batch are home, durable.
-    pub fn is_home(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) {
+    pub fn finish(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) {
         let Batch { last, pages, buffers, .. } = self.batch.take().expect("there is one");
         for (page, place) in pages {
             if ring.map()[page as usize] == place {

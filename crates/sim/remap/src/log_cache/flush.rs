@@ -1,9 +1,9 @@
 //! What becomes durable, and the header that begins a life.
 
 use super::layout::Header;
-use super::{LogCache, Startup, Work};
-use crate::shell::host::Host;
-use crate::{Command, Shape};
+use super::{LogCache, Work};
+use crate::Shape;
+use crate::shell::host::{Completion, Host, Life};
 use units::{HostOp, SECTOR_BYTES};
 
 /// What a flush under way makes durable.
@@ -14,7 +14,7 @@ pub(super) struct Mark {
     /// The batch that is written back.
     batch: bool,
     /// What begins a life.
-    startup: bool,
+    begins: bool,
 }
 
 impl LogCache {
@@ -22,8 +22,8 @@ impl LogCache {
         if self.flush.is_some() || !self.wants_flush(host) {
             return false;
         }
-        let (batch, startup) = (self.back.is_written(), self.startup == Startup::Written);
-        self.flush = Some(Mark { completed: self.line.completed(), batch, startup });
+        let (completed, batch, begins) = (self.line.completed(), self.back.is_written(), self.is_begun);
+        self.flush = Some(Mark { completed, batch, begins });
         host.send(Work::Flush, HostOp::Flush, 0, 0);
         true
     }
@@ -32,7 +32,7 @@ impl LogCache {
         let line = &self.line;
         let is_written = line.completed() > line.durable();
         let is_all_home = line.durable() == line.home();
-        self.startup == Startup::Written
+        self.is_begun
             || self.back.is_written()
             || (is_written && host.has_waiter(line.completed()))
             || (is_written && self.back.is_idle() && is_all_home && self.wants_write_back(host))
@@ -40,7 +40,7 @@ impl LogCache {
     }
 
     pub(super) fn flush_completed(&mut self, host: &mut Host<Work>, failed: bool) {
-        let Mark { completed, batch, startup } = self.flush.take().expect("a flush is under way");
+        let Mark { completed, batch, begins } = self.flush.take().expect("a flush is under way");
         if host.is_broken() {
             return;
         }
@@ -53,10 +53,11 @@ impl LogCache {
         host.succeeded();
         self.line.set_durable(completed);
         if batch {
-            self.back.is_home(host, &mut self.ring, &mut self.line);
+            self.back.finish(host, &mut self.ring, &mut self.line);
         }
-        if startup {
-            self.startup = Startup::Ready;
+        if begins {
+            self.is_begun = false;
+            host.set_ready();
         }
         host.end_waiters(self.line.durable(), false);
     }
@@ -67,14 +68,14 @@ impl LogCache {
         if !bytes.is_empty() {
             self.layout.put(&mut bytes[..SECTOR_BYTES as usize], self.id);
         }
-        self.startup = Startup::Writing;
-        host.send(Work::Superblock { buffer }, HostOp::Write, 0, self.layout.superpage_sectors());
+        host.begin_life();
+        host.write(Work::Superblock, (buffer, 0), 0, self.layout.superpage_sectors());
     }
 
     /// Begins a life: a header without pages, alone in its sector. It is torn by no power cut, and touches nothing else
     /// of a torn segment that may be there.
     pub(super) fn pump_begin(&mut self, host: &mut Host<Work>) -> bool {
-        if self.startup != Startup::Wanted || !self.next_is_there() {
+        if host.life() != Life::Wanted || !self.next_is_there(host) {
             return false;
         }
         let number = self.line.begin_life();
@@ -87,32 +88,26 @@ impl LogCache {
         }
         self.line.tell_home(number);
         self.ring.begin_empty(number);
-        self.startup = Startup::Writing;
+        host.begin_life();
         let sector = self.layout.segment_sector(self.layout.place_of(number));
-        host.send(Work::Begin { buffer }, HostOp::Write, sector, 1);
+        host.write(Work::Begin, (buffer, 0), sector, 1);
         true
     }
 
-    pub(super) fn begin_completed(
-        &mut self,
-        host: &mut Host<Work>,
-        (work, buffer): (Work, u32),
-        command: &Command,
-        failed: bool,
-    ) {
-        if failed && !host.is_broken() {
+    pub(super) fn begin_completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+        if done.failed && !host.is_broken() {
             host.failed();
-            host.send(work, HostOp::Write, command.first_sector, command.sectors);
+            host.send_again(work, done);
             return;
         }
-        host.buffers.release(buffer);
-        if failed {
+        host.release(done);
+        if done.failed {
             return;
         }
-        if matches!(work, Work::Begin { .. }) {
+        if matches!(work, Work::Begin) {
             self.ring.written(self.line.next() - 1);
             self.line.advance(&self.ring);
         }
-        self.startup = Startup::Written;
+        self.is_begun = true;
     }
 }

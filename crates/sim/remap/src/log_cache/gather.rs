@@ -2,11 +2,11 @@
 
 use super::layout::{Entry, Header};
 use super::ring::{Line, Ring, Segment};
-use super::{HOME, LogLayout, LogOptions, Work, retry};
-use crate::shell::host::Host;
-use crate::{Command, PageWrite, Shape, Source};
+use super::{HOME, LogLayout, LogOptions, Work};
+use crate::shell::host::{Completion, Host};
+use crate::{PageWrite, Shape, Source};
 use std::ops::Range;
-use units::{HostOp, Nanos};
+use units::Nanos;
 
 /// The segment that is being filled, and what was written.
 #[derive(Debug)]
@@ -142,7 +142,8 @@ impl Gather {
             host.set_target(*owner, number);
         }
         let end = data + host.bytes(filled * layout.page_sectors());
-        let bytes = host.buffers.get_mut(segment.buffer.expect("an open one is in memory"));
+        let buffer = segment.buffer.expect("an open one is in memory");
+        let bytes = host.buffers.get_mut(buffer);
         if !bytes.is_empty() {
             let data_checksum = crc32fast::hash(&bytes[data..end]);
             let (id, tail, base, durable) = (self.id, line.home(), line.base(), line.durable());
@@ -156,7 +157,7 @@ impl Gather {
         self.data_pages += u64::from(filled);
         self.header_pages += u64::from(layout.header_pages());
         self.pad_pages += u64::from(pages - filled - layout.header_pages());
-        host.send(Work::Segment { number, tries: 0 }, HostOp::Write, layout.segment_sector(open), sectors);
+        host.write(Work::Segment(number), (buffer, 0), layout.segment_sector(open), sectors);
         true
     }
 
@@ -166,13 +167,12 @@ impl Gather {
         host: &mut Host<Work>,
         ring: &mut Ring,
         line: &mut Line,
-        (number, tries): (u64, u32),
-        command: &Command,
-        failed: bool,
+        number: u64,
+        done: &Completion<'_>,
     ) {
-        if failed {
+        if done.failed {
             if !host.is_broken() {
-                retry(host, Work::Segment { number, tries: tries + 1 }, tries, command);
+                host.retry(Work::Segment(number), done);
             }
             return;
         }

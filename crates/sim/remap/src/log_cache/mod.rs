@@ -61,8 +61,8 @@ pub use layout::LogLayout;
 pub use options::LogOptions;
 pub use report::LogReport;
 
-use crate::shell::host::{Host, MOST_FAILURES};
-use crate::{Command, Driver, OpenError, PageWrite, ReadSectors, Shape, Source};
+use crate::shell::host::{Completion, Host, Life};
+use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
 use back::Back;
 use flush::Mark;
 use gather::Gather;
@@ -83,58 +83,17 @@ pub enum Work {
         segment: u32,
         /// First slot of it.
         slot: u32,
-        /// How often it failed.
-        tries: u32,
     },
     /// Pages on their way home.
-    Home {
-        /// What is written.
-        buffer: u32,
-        /// How often it failed.
-        tries: u32,
-    },
-    /// A segment.
-    Segment {
-        /// Its number.
-        number: u64,
-        /// How often it failed.
-        tries: u32,
-    },
+    Home,
+    /// A segment, by its number.
+    Segment(u64),
     /// The superblock.
-    Superblock {
-        /// What is written.
-        buffer: u32,
-    },
+    Superblock,
     /// The header that begins a life.
-    Begin {
-        /// What is written.
-        buffer: u32,
-    },
+    Begin,
     /// A flush.
     Flush,
-}
-
-/// What has to be done before the host may change anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Startup {
-    /// A header that begins a life, as soon as the host wants to change something.
-    Lazy,
-    /// It is wanted.
-    Wanted,
-    /// It, or the superblock, is being written.
-    Writing,
-    /// It has to be flushed.
-    Written,
-    /// Nothing.
-    Ready,
-}
-
-/// Pages that reads of the host found.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hits {
-    memory: u64,
-    log: u64,
-    home: u64,
 }
 
 /// A log cache over one device. See the description of this module.
@@ -149,13 +108,13 @@ pub struct LogCache {
     back: Back,
     /// The flush under way.
     flush: Option<Mark>,
-    startup: Startup,
-    hits: Hits,
+    /// What begins a life is written, and has to be flushed.
+    is_begun: bool,
 }
 
 impl LogCache {
     /// One that knows nothing yet.
-    fn bare(layout: &LogLayout, options: &LogOptions, id: u64, startup: Startup) -> Self {
+    fn bare(layout: &LogLayout, options: &LogOptions, id: u64) -> Self {
         Self {
             layout: *layout,
             id,
@@ -164,44 +123,25 @@ impl LogCache {
             gather: Gather::new(layout, options, id),
             back: Back::new(layout, options),
             flush: None,
-            startup,
-            hits: Hits::default(),
+            is_begun: false,
         }
     }
 
-    /// The segment of a sector of the device; `None`: it is of the home.
-    fn segment_of(&self, sector: u64) -> Option<u32> {
-        let first = u64::from(self.layout.superpage_sectors());
-        let in_log = ((sector - first) / u64::from(self.layout.segment_sectors())) as u32;
-        (sector < self.layout.home_sector()).then_some(in_log)
-    }
-
     /// The next segment may be written: no header needs what is there, and nobody reads it.
-    fn next_is_there(&self) -> bool {
-        let next = self.layout.place_of(self.line.next());
-        self.line.is_in_window() && self.ring.at(next).pins == 0
+    fn next_is_there(&self, host: &Host<Work>) -> bool {
+        let next = self.layout.segment_sector(self.layout.place_of(self.line.next()));
+        self.line.is_in_window() && !host.is_read(next, self.layout.segment_sectors())
     }
 
     fn wants_write_back(&self, host: &Host<Work>) -> bool {
         let is_low = self.line.free() <= (self.layout.segments() / 4).max(2);
-        match self.startup {
-            Startup::Ready => is_low || host.is_background(),
+        match host.life() {
+            Life::Ready => is_low || host.is_background(),
             // The header that begins a life has no room.
-            Startup::Wanted => !self.line.is_in_window(),
-            _ => false,
+            Life::Wanted => !self.line.is_in_window(),
+            Life::Lazy | Life::Beginning => false,
         }
     }
-}
-
-/// Tries a command again that failed; whether that was not too often, otherwise the driver breaks down.
-fn retry(host: &mut Host<Work>, work: Work, tries: u32, command: &Command) -> bool {
-    let again = tries + 1 < MOST_FAILURES;
-    if again {
-        host.send(work, command.op, command.first_sector, command.sectors);
-    } else {
-        host.break_down();
-    }
-    again
 }
 
 impl Driver for LogCache {
@@ -213,7 +153,7 @@ impl Driver for LogCache {
 
     /// All pages read what the device holds.
     fn format(layout: LogLayout, options: &LogOptions, id: u64, host: &mut Host<Work>) -> Self {
-        let mut cache = Self::bare(&layout, options, id, Startup::Writing);
+        let mut cache = Self::bare(&layout, options, id);
         cache.write_superblock(host);
         cache
     }
@@ -234,44 +174,9 @@ impl Driver for LogCache {
         self.ring.locate(page)
     }
 
-    fn found(&mut self, source: Source) {
-        match source {
-            Source::Zeros | Source::Memory { .. } => self.hits.memory += 1,
-            Source::Device { sector, .. } if sector < self.layout.home_sector() => self.hits.log += 1,
-            Source::Device { .. } => self.hits.home += 1,
-        }
-    }
-
-    fn hold(&mut self, first_sector: u64, sectors: u32) {
-        match self.segment_of(first_sector) {
-            Some(segment) => self.ring.pin(segment),
-            None => self.back.hold(first_sector, sectors),
-        }
-    }
-
-    fn let_go(&mut self, _host: &mut Host<Work>, first_sector: u64, sectors: u32) {
-        match self.segment_of(first_sector) {
-            Some(segment) => self.ring.unpin(segment),
-            None => self.back.let_go(first_sector, sectors),
-        }
-    }
-
-    fn begin_life(&mut self) -> bool {
-        let is_lazy = self.startup == Startup::Lazy;
-        if is_lazy {
-            self.startup = Startup::Wanted;
-        }
-        is_lazy
-    }
-
-    fn admits(&self, _host: &Host<Work>) -> bool {
-        self.startup == Startup::Ready
-    }
-
     /// An open segment has room always: it is closed when it has none.
-    fn has_room(&self, _host: &Host<Work>) -> bool {
-        let may_begin = || self.startup == Startup::Ready && self.next_is_there();
-        self.gather.is_open() || (may_begin() && self.gather.has_memory(&self.ring, self.back.last()))
+    fn has_room(&self, host: &Host<Work>) -> bool {
+        self.gather.is_open() || (self.next_is_there(host) && self.gather.has_memory(&self.ring, self.back.last()))
     }
 
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
@@ -290,42 +195,18 @@ impl Driver for LogCache {
         self.gather.close(host, &mut self.ring, &mut self.line)
     }
 
-    fn issued(&self) -> u64 {
-        self.line.next() - 1
+    fn progress(&self) -> Progress {
+        Progress { issued: self.line.next() - 1, durable: self.line.durable() }
     }
 
-    fn is_durable(&self, target: u64) -> bool {
-        let is_there = matches!(self.startup, Startup::Lazy | Startup::Wanted | Startup::Ready);
-        is_there && self.line.durable() >= target
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, command: &Command, failed: bool, data: &[u8]) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
         match work {
-            Work::Load { segment, slot, tries } => {
-                self.back.load_completed(host, &self.ring, (segment, slot, tries), command, failed, data);
-            }
-            Work::Home { buffer, tries } => self.back.home_completed(host, (buffer, tries), command, failed),
-            Work::Segment { number, tries } => {
-                let (ring, line) = (&mut self.ring, &mut self.line);
-                self.gather.completed(host, ring, line, (number, tries), command, failed);
-            }
-            Work::Superblock { buffer } | Work::Begin { buffer } => {
-                self.begin_completed(host, (work, buffer), command, failed);
-            }
-            Work::Flush => self.flush_completed(host, failed),
+            Work::Load { segment, slot } => self.back.load_completed(host, &self.ring, (segment, slot), done),
+            Work::Home => self.back.home_completed(host, done),
+            Work::Segment(number) => self.gather.completed(host, &mut self.ring, &mut self.line, number, done),
+            Work::Superblock | Work::Begin => self.begin_completed(host, work, done),
+            Work::Flush => self.flush_completed(host, done.failed),
         }
-    }
-
-    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, command: &Command) -> &'a [u8] {
-        let buffer = match work {
-            Work::Segment { number, .. } => {
-                let segment = self.ring.at(self.layout.place_of(number));
-                segment.buffer.expect("what is written is in memory")
-            }
-            Work::Home { buffer, .. } | Work::Superblock { buffer } | Work::Begin { buffer } => buffer,
-            Work::Load { .. } | Work::Flush => return &[],
-        };
-        &host.buffers.get(buffer)[..host.bytes(command.sectors)]
     }
 
     fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
@@ -338,20 +219,16 @@ impl Driver for LogCache {
     }
 
     fn has_idle_work(&self, _host: &Host<Work>) -> bool {
-        self.startup == Startup::Ready && self.line.completed() > self.line.home()
+        self.line.completed() > self.line.home()
     }
 
     /// Writes the log back.
     fn tidy_up(&mut self, host: &mut Host<Work>) {
-        host.set_background(self.startup == Startup::Ready);
-    }
-
-    fn broke_down(&mut self) {
-        self.ring.forget_owners();
+        host.set_background(host.is_ready());
     }
 
     fn report(&self, host: &Host<Work>) -> LogReport {
-        let (counts, gather, back, hits) = (host.counts(), &self.gather, &self.back, &self.hits);
+        let (counts, gather, back) = (host.counts(), &self.gather, &self.back);
         LogReport {
             host_pages: counts.host_pages,
             overwritten_pages: gather.overwritten_pages,
@@ -369,16 +246,16 @@ impl Driver for LogCache {
             reads: counts.reads,
             reads_split: counts.reads_split,
             read_commands: counts.read_commands,
-            memory_hits: hits.memory,
-            log_hits: hits.log,
-            home_hits: hits.home,
+            memory_hits: counts.memory_hits,
+            log_hits: counts.log_hits,
+            home_hits: counts.home_hits,
             device_flushes: counts.device_flushes,
             host_flushes: counts.host_flushes,
             failed_commands: counts.failed_commands,
             free: self.line.free(),
             cached_pages: self.ring.cached_pages(),
             ram_bytes: host.ram_bytes() + self.ring.ram_bytes(),
-            broken: counts.broken,
+            broken: host.is_broken(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::layout::{Header, LogLayout, SUPERBLOCK};
 use super::ring::Line;
-use super::{LogCache, LogOptions, Startup};
+use super::{LogCache, LogOptions};
 use crate::disk::{self, superblock};
 use crate::{OpenError, ReadSectors, Shape};
 use std::io;
@@ -24,7 +24,7 @@ impl LogCache {
         if layout.device_sectors() > device_sectors {
             return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
         }
-        let mut cache = Self::bare(&layout, options, head.id, Startup::Lazy);
+        let mut cache = Self::bare(&layout, options, head.id);
         let (headers, unreadable) = cache.find(read);
         cache.replay(headers, &unreadable)?;
         Ok(cache)

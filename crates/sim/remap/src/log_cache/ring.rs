@@ -7,6 +7,9 @@ use crate::{Shape, Source};
 use std::collections::VecDeque;
 use units::Nanos;
 
+/// Bytes that a segment of the ring counts in memory, beside its entries and its data.
+const SEGMENT_BYTES: usize = 88;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Filling,
@@ -27,8 +30,6 @@ pub(super) struct Segment {
     pub buffer: Option<u32>,
     /// Who waits for it.
     pub owners: Vec<RequestId>,
-    /// Reads of it under way.
-    pub pins: u32,
     /// When its first entry came.
     pub since: Nanos,
 }
@@ -37,7 +38,7 @@ impl Segment {
     /// One that is on the device.
     fn written(number: u64, entries: Vec<Entry>, filled: u32) -> Self {
         let (state, buffer, owners) = (State::Written, None, Vec::new());
-        Self { number, state, entries, filled, buffer, owners, pins: 0, since: 0 }
+        Self { number, state, entries, filled, buffer, owners, since: 0 }
     }
 }
 
@@ -120,20 +121,6 @@ impl Ring {
     /// Someone waits for a segment.
     pub fn own(&mut self, index: u32, owner: RequestId) {
         self.at_mut(index).owners.push(owner);
-    }
-
-    /// Nobody waits for segments any more.
-    pub fn forget_owners(&mut self) {
-        self.segments.iter_mut().for_each(|segment| segment.owners.clear());
-    }
-
-    /// A segment is being read until [`Ring::unpin`].
-    pub fn pin(&mut self, index: u32) {
-        self.at_mut(index).pins += 1;
-    }
-
-    pub fn unpin(&mut self, index: u32) {
-        self.at_mut(index).pins -= 1;
     }
 
     /// A segment is full, or closed as it is: it is being written.
@@ -236,7 +223,7 @@ impl Ring {
     /// Bytes that the tables take.
     pub fn ram_bytes(&self) -> u64 {
         let entries: usize = self.segments.iter().map(|segment| segment.entries.len() * size_of::<Entry>()).sum();
-        (entries + self.map.len() * size_of::<u32>() + self.segments.len() * size_of::<Segment>()) as u64
+        (entries + self.map.len() * size_of::<u32>() + self.segments.len() * SEGMENT_BYTES) as u64
     }
 }
 

@@ -11,33 +11,30 @@ use units::HostOp;
 /// Buffers of reads kept to be used again.
 const MOST_SPARE: usize = 64;
 
-/// Requests and commands; `W` is what a command is for.
-#[derive(Debug)]
-pub(crate) struct Front<W> {
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub command: Command,
+    /// The data of a write: a buffer, and their first byte in it.
+    pub data: Option<(u32, usize)>,
+    /// How often it failed before.
+    pub tries: u32,
+}
+
+/// Requests and commands.
+#[derive(Debug, Default)]
+pub(crate) struct Front {
     pub requests: Slots<Request>,
     dones: VecDeque<u32>,
     /// The answer handed out last, whose data may be looked at.
     taken: Option<u32>,
     /// Memory of reads that were answered, to be used again.
     spare: Vec<Vec<u8>>,
-    pub commands: Slots<(W, Command)>,
+    pub commands: Slots<Sent>,
     outgoing: VecDeque<u32>,
 }
 
-impl<W> Default for Front<W> {
-    fn default() -> Self {
-        Self {
-            requests: Slots::default(),
-            dones: VecDeque::new(),
-            taken: None,
-            spare: Vec::new(),
-            commands: Slots::default(),
-            outgoing: VecDeque::new(),
-        }
-    }
-}
-
-impl<W> Front<W> {
+impl Front {
     /// Takes a request of a drive of `drive_sectors`; its number.
     pub fn open(&mut self, submit: &Submit, data: usize, cell_bytes: u32, drive_sectors: u64) -> u32 {
         let Submit { tag, op, first_sector, sectors, fua } = *submit;
@@ -125,15 +122,16 @@ impl<W> Front<W> {
         self.outstanding() == 0 && self.dones.is_empty() && self.commands.is_empty()
     }
 
-    /// A command for the device.
-    pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
-        let id = self.commands.insert((work, Command { id: 0, op, first_sector, sectors, fua: false }));
-        self.commands.at_mut(id).1.id = id;
+    /// A command for the device; its number.
+    pub fn send(&mut self, sent: Sent) -> u32 {
+        let id = self.commands.insert(sent);
+        self.commands.at_mut(id).command.id = id;
         self.outgoing.push_back(id);
+        id
     }
 
     pub fn next_command(&mut self) -> Option<Command> {
         let id = self.outgoing.pop_front()?;
-        self.commands.get(id).map(|(_, command)| *command)
+        self.commands.get(id).map(|sent| sent.command)
     }
 }

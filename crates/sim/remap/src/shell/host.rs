@@ -2,18 +2,44 @@
 
 use crate::report::HostCounts;
 use crate::shell::buffers::Buffers;
-use crate::shell::front::Front;
+use crate::shell::front::{Front, Sent};
 use crate::shell::waits::Waits;
-use crate::{Shape, Terms, WriteCache};
+use crate::{Command, Shape, Terms, WriteCache};
 use std::ops::Range;
 use units::{HostOp, Nanos};
 
 /// Failures in a row after which nothing is tried any more.
-pub(crate) const MOST_FAILURES: u32 = 8;
+const MOST_FAILURES: u32 = 8;
 
 /// A request of the host under way, by its number. Numbers are used again once a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId(pub(crate) u32);
+
+/// What has to be on the device before the host may change anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// What begins a life of the driver, as soon as the host wants to change something.
+    Lazy,
+    /// It is wanted.
+    Wanted,
+    /// It is being written, and what was changed before does not count as durable meanwhile.
+    Beginning,
+    /// Nothing.
+    Ready,
+}
+
+/// A command of the driver's own that the device completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion<'a> {
+    /// The command.
+    pub command: Command,
+    /// It was not done, or in part.
+    pub failed: bool,
+    /// The sectors of a read that did not fail.
+    pub data: &'a [u8],
+    /// Where the data of a write are, and how often it failed before.
+    pub(super) sent: Sent,
+}
 
 /// What a command is for.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +58,10 @@ pub struct Host<W> {
     terms: Terms,
     page_sectors: u32,
     pub(super) now: Nanos,
-    pub(super) front: Front<Work<W>>,
+    pub(super) front: Front,
+    /// What each command under way is for, by its number.
+    works: Vec<Work<W>>,
+    pub(super) life: Life,
     pub(super) waits: Waits,
     /// Requests that wait to be durable.
     waiters: Vec<RequestId>,
@@ -43,25 +72,30 @@ pub struct Host<W> {
     /// Reads of the host under way.
     pub(super) reads: u32,
     failures: u32,
+    /// A flush failed, too many commands failed in a row, or no space is left: only reads are served.
+    is_broken: bool,
     pub(super) counts: HostCounts,
     /// Memory for what is gathered, written and read, of [`Shape::buffer_sectors`] each.
     pub buffers: Buffers,
 }
 
 impl<W: Copy> Host<W> {
-    pub(super) fn new(shape: &impl Shape, terms: Terms) -> Self {
+    pub(super) fn new(shape: &impl Shape, terms: Terms, life: Life) -> Self {
         assert!([0, 512].contains(&terms.cell_bytes), "a sector has 512 bytes of data or none");
         Self {
             terms,
             page_sectors: shape.page_sectors(),
             now: 0,
             front: Front::default(),
+            works: Vec::new(),
+            life,
             waits: Waits::default(),
             waiters: Vec::new(),
             close_wanted: false,
             background: false,
             reads: 0,
             failures: 0,
+            is_broken: false,
             counts: HostCounts::default(),
             buffers: Buffers::new(shape.buffer_sectors() as usize * terms.cell_bytes as usize),
         }
@@ -94,7 +128,7 @@ impl<W: Copy> Host<W> {
 
     /// Only reads are served.
     pub fn is_broken(&self) -> bool {
-        self.counts.broken
+        self.is_broken
     }
 
     /// The host is idle: see [`Terms::idle_after_ns`].
@@ -112,15 +146,105 @@ impl<W: Copy> Host<W> {
         self.buffers.ram_bytes() + self.waits.held_bytes() as u64
     }
 
-    /// A command for the device; [`crate::Driver::completed`] says when it is done.
+    /// A command for the device that writes nothing; [`crate::Driver::completed`] says when it is done.
     pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
         self.send_any(Work::Own(work), op, first_sector, sectors);
     }
 
+    /// Asks the device to write what a buffer holds from a byte on, which stays as it is until that is done.
+    pub fn write(&mut self, work: W, from: (u32, usize), first_sector: u64, sectors: u32) {
+        let command = Command { id: 0, op: HostOp::Write, first_sector, sectors, fua: false };
+        self.issue(Work::Own(work), Sent { command, data: Some(from), tries: 0 });
+    }
+
+    /// Sends a command again that failed.
+    pub fn send_again(&mut self, work: W, done: &Completion<'_>) {
+        self.issue(Work::Own(work), Sent { tries: done.sent.tries + 1, ..done.sent });
+    }
+
+    /// The same, unless it failed too often: then the driver breaks down. Whether it was sent.
+    pub fn retry(&mut self, work: W, done: &Completion<'_>) -> bool {
+        let again = done.sent.tries + 1 < MOST_FAILURES;
+        if again {
+            self.send_again(work, done);
+        } else {
+            self.break_down();
+        }
+        again
+    }
+
+    /// The buffer that a write was sent from is needed no more.
+    pub fn release(&mut self, done: &Completion<'_>) {
+        let (buffer, _) = done.sent.data.expect("a write was sent from a buffer");
+        self.buffers.release(buffer);
+    }
+
     pub(super) fn send_any(&mut self, work: Work<W>, op: HostOp, first_sector: u64, sectors: u32) {
-        self.counts.device_flushes += u64::from(op == HostOp::Flush);
+        let command = Command { id: 0, op, first_sector, sectors, fua: false };
+        self.issue(work, Sent { command, data: None, tries: 0 });
+    }
+
+    fn issue(&mut self, work: Work<W>, sent: Sent) {
+        self.counts.device_flushes += u64::from(sent.command.op == HostOp::Flush);
         self.reads += u32::from(matches!(work, Work::Read { .. }));
-        self.front.send(work, op, first_sector, sectors);
+        let id = self.front.send(sent) as usize;
+        if id == self.works.len() {
+            self.works.push(work);
+        } else {
+            self.works[id] = work;
+        }
+    }
+
+    /// A command is completed: what it was for.
+    pub(super) fn take_command(&mut self, id: u32) -> (Work<W>, Sent) {
+        let sent = self.front.commands.remove(id);
+        self.reads -= u32::from(matches!(self.works[id as usize], Work::Read { .. }));
+        (self.works[id as usize], sent)
+    }
+
+    /// The data of a command that writes.
+    pub(super) fn command_data(&self, id: u32) -> &[u8] {
+        let Some(Sent { command, data: Some((buffer, at)), .. }) = self.front.commands.get(id) else { return &[] };
+        &self.buffers.get(*buffer)[*at..at + self.bytes(command.sectors)]
+    }
+
+    /// Whether a page of the host, whole or a part of it, is being read from these sectors of the device: nothing may
+    /// be written there meanwhile.
+    pub fn is_read(&self, first_sector: u64, sectors: u32) -> bool {
+        let end = first_sector + u64::from(sectors);
+        let mut reads = self.front.commands.iter().filter(|(id, _)| !matches!(self.works[*id as usize], Work::Own(_)));
+        reads.any(|(_, Sent { command, .. })| {
+            command.first_sector < end && first_sector < command.first_sector + u64::from(command.sectors)
+        })
+    }
+
+    /// What has to be on the device before the host may change anything.
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// Changes of the host may begin.
+    pub fn is_ready(&self) -> bool {
+        self.life == Life::Ready
+    }
+
+    /// The host wants to change something; whether that was not known before.
+    pub fn want_life(&mut self) -> bool {
+        let is_lazy = self.life == Life::Lazy;
+        if is_lazy {
+            self.life = Life::Wanted;
+        }
+        is_lazy
+    }
+
+    /// What begins a life is being written.
+    pub fn begin_life(&mut self) {
+        self.life = Life::Beginning;
+    }
+
+    /// What begins a life is on the device.
+    pub fn set_ready(&mut self) {
+        self.life = Life::Ready;
     }
 
     /// Commands are under way, those for reads of the host included.
@@ -148,8 +272,16 @@ impl<W: Copy> Host<W> {
         self.waits.pages_in(pages).next().is_some()
     }
 
-    /// A part of a write is done: a page that was placed for this owner is on the device, or failed.
-    pub fn part_done(&mut self, request: RequestId, failed: bool) {
+    /// A page that was placed for this owner is on the device, or failed. Once the driver broke down nobody waits: the
+    /// owner was answered, and its number may be another's.
+    pub fn part_done(&mut self, owner: RequestId, failed: bool) {
+        if !self.is_broken() {
+            self.end_part(owner, failed);
+        }
+    }
+
+    /// A part of a request is done.
+    pub(super) fn end_part(&mut self, request: RequestId, failed: bool) {
         if !self.front.part_done(request.0, failed) {
             return;
         }
@@ -162,9 +294,11 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// What has to be durable for a request that wants to last: see [`crate::Driver::issued`].
+    /// What has to be durable for a request that wants to last: see [`crate::Driver::progress`].
     pub fn set_target(&mut self, request: RequestId, target: u64) {
-        self.front.requests.at_mut(request.0).target = target;
+        if !self.is_broken() {
+            self.front.requests.at_mut(request.0).target = target;
+        }
     }
 
     pub(super) fn wait_until_durable(&mut self, request: RequestId) {
@@ -207,7 +341,7 @@ impl<W: Copy> Host<W> {
 
     /// Nothing is written any more. What was answered and is not durable stays readable where it is; flushes fail.
     pub fn break_down(&mut self) {
-        self.counts.broken = true;
+        self.is_broken = true;
         self.waits.clear();
         self.waiters.clear();
         self.front.end_changes();

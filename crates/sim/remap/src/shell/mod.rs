@@ -17,10 +17,10 @@ mod waits;
 
 use crate::driver::LayoutOf;
 use crate::{
-    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Shape, Source,
-    Submit,
+    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, Progress, ReadSectors,
+    Shape, Source, Submit,
 };
-use host::{Host, RequestId, Work};
+use host::{Completion, Host, Life, RequestId, Work};
 use request::HeldBack;
 use units::{HostOp, Nanos};
 
@@ -30,8 +30,6 @@ pub struct Shell<D: Driver> {
     driver: D,
     host: Host<D::Work>,
     last_request: Nanos,
-    /// The driver knows that it broke down.
-    is_down: bool,
 }
 
 impl<D: Driver> Shell<D> {
@@ -41,9 +39,9 @@ impl<D: Driver> Shell<D> {
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
     pub fn format(layout: LayoutOf<D>, options: &D::Options, id: u64) -> Self {
-        let mut host = Host::new(&layout, options.terms());
+        let mut host = Host::new(&layout, options.terms(), Life::Wanted);
         let driver = D::format(layout, options, id, &mut host);
-        let mut shell = Self { driver, host, last_request: 0, is_down: false };
+        let mut shell = Self { driver, host, last_request: 0 };
         shell.pump();
         shell
     }
@@ -54,8 +52,8 @@ impl<D: Driver> Shell<D> {
     /// The device cannot be read, or holds no such driver that can be trusted.
     pub fn open(options: &D::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let driver = D::open(options, device_sectors, read)?;
-        let host = Host::new(driver.layout(), options.terms());
-        Ok(Self { driver, host, last_request: 0, is_down: false })
+        let host = Host::new(driver.layout(), options.terms(), Life::Lazy);
+        Ok(Self { driver, host, last_request: 0 })
     }
 
     /// The driver without its shell.
@@ -86,9 +84,9 @@ impl<D: Driver> Shell<D> {
     /// Answers a request when all that was gathered and issued is durable.
     fn end_when_durable(&mut self, request: RequestId) {
         self.driver.close(&mut self.host);
-        let target = self.driver.issued();
-        self.host.set_target(request, target);
-        if self.driver.is_durable(target) {
+        let Progress { issued, durable } = self.driver.progress();
+        self.host.set_target(request, issued);
+        if durable >= issued && self.host.life != Life::Beginning {
             self.host.front.end(request.0, false);
         } else {
             self.host.wait_until_durable(request);
@@ -109,15 +107,21 @@ impl<D: Driver> Shell<D> {
                 || self.pump_close()
                 || self.driver.pump_last(&mut self.host))
         {}
-        // Before anything is answered: numbers of requests are used again from then on.
-        if self.host.is_broken() && !self.is_down {
-            self.is_down = true;
-            self.driver.broke_down();
-        }
+    }
+
+    /// Requests that change something may begin.
+    fn admits(&self) -> bool {
+        self.host.is_ready() && self.driver.admits(&self.host)
+    }
+
+    /// A page can be placed.
+    fn has_room(&self) -> bool {
+        self.host.is_ready() && self.driver.has_room(&self.host)
     }
 
     fn is_idle_time(&self) -> bool {
-        self.outstanding() == 0 && !self.host.background && self.driver.has_idle_work(&self.host)
+        let is_idle = self.outstanding() == 0 && !self.host.background && self.host.is_ready();
+        is_idle && self.driver.has_idle_work(&self.host)
     }
 
     fn timeout(&self) -> Option<Nanos> {
@@ -153,7 +157,7 @@ impl<D: Driver> HostDriver for Shell<D> {
             HostOp::Flush => self.flush(request),
             HostOp::Write | HostOp::Trim if self.host.is_broken() => self.host.front.end(request.0, true),
             HostOp::Write | HostOp::Trim => {
-                let may_begin = self.host.waits.held.is_empty() && self.driver.admits(&self.host);
+                let may_begin = self.host.waits.held.is_empty() && self.admits();
                 if !may_begin || !self.begin(request, first_sector, sectors, data) {
                     self.host.waits.held.push_back(HeldBack { request, first_sector, sectors, data: data.to_vec() });
                 }
@@ -167,27 +171,26 @@ impl<D: Driver> HostDriver for Shell<D> {
     }
 
     fn command_data(&self, id: u32) -> &[u8] {
-        match self.host.front.commands.get(id) {
-            Some((Work::Own(work), command)) => self.driver.command_data(&self.host, *work, command),
-            _ => &[],
-        }
+        self.host.command_data(id)
     }
 
     fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]) {
         self.host.now = self.host.now.max(now);
-        let (work, command) = self.host.front.commands.remove(id);
+        let (work, sent) = self.host.take_command(id);
+        let command = sent.command;
         self.host.counts.failed_commands += u64::from(failed);
         match work {
             Work::Read { request, cell } => {
-                self.host.reads -= 1;
-                self.driver.let_go(&mut self.host, command.first_sector, command.sectors);
+                self.driver.read_ended(&mut self.host, command.first_sector, command.sectors);
                 self.read_completed(request, cell, failed, command.sectors, data);
             }
             Work::Merge { page } => {
-                self.driver.let_go(&mut self.host, command.first_sector, command.sectors);
+                self.driver.read_ended(&mut self.host, command.first_sector, command.sectors);
                 self.merge_completed(page, failed, data);
             }
-            Work::Own(work) => self.driver.completed(&mut self.host, work, &command, failed, data),
+            Work::Own(work) => {
+                self.driver.completed(&mut self.host, work, &Completion { command, failed, data, sent });
+            }
         }
         self.pump();
     }

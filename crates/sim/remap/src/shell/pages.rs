@@ -40,7 +40,7 @@ impl<D: Driver> Shell<D> {
         while done < sectors {
             let Piece { page, first, sectors: count } = self.piece(first_sector + u64::from(done), sectors - done);
             let source = self.driver.locate(page);
-            self.driver.found(source);
+            self.host.counts.found(source);
             match source {
                 Source::Zeros => {}
                 Source::Memory { buffer, at } => {
@@ -73,14 +73,13 @@ impl<D: Driver> Shell<D> {
         self.host.counts.read_commands += commands;
         self.host.counts.reads_split += u64::from(commands > 1);
         self.host.front.requests.at_mut(request.0).data = data;
-        self.host.part_done(request, false);
+        self.host.end_part(request, false);
     }
 
     /// Commands that a run takes.
     fn read_run(&mut self, request: RequestId, run: Option<Run>) -> u64 {
         let Some(Run { sector, sectors, cell, .. }) = run else { return 0 };
         self.host.front.requests.at_mut(request.0).pending += 1;
-        self.driver.hold(sector, sectors);
         self.host.send_any(Work::Read { request, cell }, HostOp::Read, sector, sectors);
         1
     }
@@ -89,7 +88,7 @@ impl<D: Driver> Shell<D> {
         if !failed {
             self.host.front.fill(request.0, cell, sectors, self.host.terms().cell_bytes, data);
         }
-        self.host.part_done(request, failed);
+        self.host.end_part(request, failed);
     }
 
     /// Begins a write or a trim; false if it has to wait.
@@ -101,7 +100,7 @@ impl<D: Driver> Shell<D> {
         if op == HostOp::Write {
             self.begin_write(request, first_sector, sectors, data);
             self.host.close_wanted |= fua;
-            self.host.part_done(request, false);
+            self.host.end_part(request, false);
             return true;
         }
         let size = u64::from(self.layout().page_sectors());
@@ -136,9 +135,9 @@ impl<D: Driver> Shell<D> {
     /// Whole pages go where they are already, if the driver does that. Sectors done.
     fn write_in_place(&mut self, request: RequestId, page: u32, sectors: u32, data: &[u8]) -> u32 {
         let owner = self.host.owner_of(request);
-        let done = self.driver.place_in_place(&mut self.host, page, sectors, data, owner);
+        let done = self.driver.place_in_place(&mut self.host, PageWrite { page, first: 0, sectors, data, owner });
         if done > 0 && owner.is_none() {
-            self.host.part_done(request, false);
+            self.host.end_part(request, false);
         }
         done
     }
@@ -147,7 +146,7 @@ impl<D: Driver> Shell<D> {
     fn write_page(&mut self, request: RequestId, piece: Piece, data: &[u8]) {
         let Piece { page, first, sectors } = piece;
         let is_locked = self.host.waits.is_locked(page);
-        if !is_locked && self.driver.has_room(&self.host) && !self.needs_merge(page, sectors) {
+        if !is_locked && self.has_room() && !self.needs_merge(page, sectors) {
             self.place(request, piece, data);
             return;
         }
@@ -178,7 +177,6 @@ impl<D: Driver> Shell<D> {
         match self.driver.locate(page) {
             Source::Device { sector, .. } if job.sectors < size => {
                 self.host.counts.merge_reads += 1;
-                self.driver.hold(sector, size);
                 self.host.send_any(Work::Merge { page }, HostOp::Read, sector, size);
             }
             _ => self.host.waits.set_ready(page),
@@ -193,7 +191,7 @@ impl<D: Driver> Shell<D> {
         }
         if failed {
             let job = self.host.waits.pop(page);
-            self.host.part_done(job.request, true);
+            self.host.end_part(job.request, true);
             self.start(page);
             return;
         }
@@ -206,10 +204,10 @@ impl<D: Driver> Shell<D> {
         if self.host.waits.held.is_empty() {
             return false;
         }
-        if self.driver.begin_life() {
+        if self.host.want_life() {
             return true;
         }
-        if !self.driver.admits(&self.host) {
+        if !self.admits() {
             return false;
         }
         let held = self.host.waits.held.pop_front().expect("there is one");
@@ -223,7 +221,7 @@ impl<D: Driver> Shell<D> {
 
     /// Places a page that waited for room.
     pub(super) fn pump_ready(&mut self) -> bool {
-        if !self.host.waits.has_ready() || !self.driver.has_room(&self.host) {
+        if !self.host.waits.has_ready() || !self.has_room() {
             return false;
         }
         let page = self.host.waits.next_ready().expect("there is one");
@@ -246,14 +244,14 @@ impl<D: Driver> Shell<D> {
         let Piece { page, first, sectors } = piece;
         self.driver.place(&mut self.host, PageWrite { page, first, sectors, data, owner });
         if owner.is_none() {
-            self.host.part_done(request, false);
+            self.host.end_part(request, false);
         }
     }
 
     /// Trims whole pages; those that have writes waiting in their turn. False if that has to wait.
     fn begin_trim(&mut self, request: RequestId, pages: Range<u32>) -> bool {
         if D::TRIM_TAKES_ROOM {
-            let can_be = self.driver.has_room(&self.host) && !self.host.is_waited_for(pages.clone());
+            let can_be = self.has_room() && !self.host.is_waited_for(pages.clone());
             if can_be {
                 self.driver.trim(&mut self.host, pages);
             }

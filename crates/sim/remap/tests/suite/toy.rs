@@ -5,13 +5,13 @@
 
 use layer::{Parameter, Value, Values};
 use remap::{
-    Command, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, OpenError, PageWrite,
-    ReadSectors, RequestId, Shape, Site, Source, Terms, WriteCache,
+    Completion, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, Life, OpenError,
+    PageWrite, Progress, ReadSectors, RequestId, Shape, Site, Source, Terms, WriteCache,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::Range;
-use units::{HostOp, Nanos};
+use units::HostOp;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ToyOptions {
@@ -104,8 +104,6 @@ pub struct Toy {
     layout: ToyLayout,
     /// Versions of pages that are not on the device, oldest first; only the first one is under way.
     pages: BTreeMap<u32, VecDeque<Version>>,
-    /// Reads of the device under way.
-    reads: Vec<(u64, u32)>,
     issued: u64,
     durable: u64,
     is_flushing: bool,
@@ -127,7 +125,7 @@ impl DriverReport for ToyReport {
 
 impl Toy {
     fn new(layout: ToyLayout) -> Self {
-        Self { layout, pages: BTreeMap::new(), reads: Vec::new(), issued: 1, durable: 0, is_flushing: false }
+        Self { layout, pages: BTreeMap::new(), issued: 1, durable: 0, is_flushing: false }
     }
 
     fn sector_of(&self, page: u32) -> u64 {
@@ -140,18 +138,16 @@ impl Toy {
         open.map_or(self.issued, |oldest| oldest - 1)
     }
 
-    fn is_read(&self, page: u32) -> bool {
-        let (first, end) = (self.sector_of(page), self.sector_of(page + 1));
-        self.reads.iter().any(|(sector, sectors)| *sector < end && first < sector + u64::from(*sectors))
-    }
-
     fn send_page(&mut self, host: &mut Host<Work>) -> bool {
+        let sectors = self.layout.page_sectors;
         let waits = |(page, versions): (&u32, &VecDeque<Version>)| {
-            (!versions[0].is_sent && !self.is_read(*page)).then_some(*page)
+            (!versions[0].is_sent && !host.is_read(self.sector_of(*page), sectors)).then_some(*page)
         };
         let Some(page) = self.pages.iter().find_map(waits) else { return false };
-        self.pages.get_mut(&page).unwrap()[0].is_sent = true;
-        host.send(Work::Page(page), HostOp::Write, self.sector_of(page), self.layout.page_sectors);
+        let sector = self.sector_of(page);
+        let version = &mut self.pages.get_mut(&page).unwrap()[0];
+        version.is_sent = true;
+        host.write(Work::Page(page), (version.buffer, 0), sector, sectors);
         true
     }
 
@@ -208,23 +204,6 @@ impl Driver for Toy {
         }
     }
 
-    fn hold(&mut self, first_sector: u64, sectors: u32) {
-        self.reads.push((first_sector, sectors));
-    }
-
-    fn let_go(&mut self, _host: &mut Host<Work>, first_sector: u64, sectors: u32) {
-        let index = self.reads.iter().position(|read| *read == (first_sector, sectors)).unwrap();
-        self.reads.swap_remove(index);
-    }
-
-    fn begin_life(&mut self) -> bool {
-        false
-    }
-
-    fn admits(&self, _host: &Host<Work>) -> bool {
-        true
-    }
-
     fn has_room(&self, _host: &Host<Work>) -> bool {
         self.pages.len() < 16
     }
@@ -253,25 +232,13 @@ impl Driver for Toy {
         }
     }
 
-    fn gathering_since(&self) -> Option<Nanos> {
-        None
+    fn progress(&self) -> Progress {
+        Progress { issued: self.issued, durable: self.durable }
     }
 
-    fn close(&mut self, _host: &mut Host<Work>) -> bool {
-        false
-    }
-
-    fn issued(&self) -> u64 {
-        self.issued
-    }
-
-    fn is_durable(&self, target: u64) -> bool {
-        self.durable >= target
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, _command: &Command, failed: bool, _data: &[u8]) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
         match work {
-            Work::Page(page) if failed => {
+            Work::Page(page) if done.failed => {
                 self.pages.get_mut(&page).unwrap()[0].is_sent = false;
                 host.failed();
             }
@@ -279,7 +246,7 @@ impl Driver for Toy {
                 host.succeeded();
                 self.page_written(host, page);
             }
-            Work::Flush(_) if failed => host.break_down(),
+            Work::Flush(_) if done.failed => host.break_down(),
             Work::Flush(number) => {
                 (self.is_flushing, self.durable) = (false, number);
                 host.end_waiters(number, false);
@@ -287,29 +254,17 @@ impl Driver for Toy {
         }
     }
 
-    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, _command: &Command) -> &'a [u8] {
-        match work {
-            Work::Page(page) => host.buffers.get(self.pages[&page][0].buffer),
-            Work::Flush(_) => &[],
+    /// Nothing has to be written before the first page.
+    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
+        let begins = host.life() == Life::Wanted;
+        if begins {
+            host.set_ready();
         }
-    }
-
-    fn pump_first(&mut self, _host: &mut Host<Work>) -> bool {
-        false
+        begins
     }
 
     fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
         self.send_page(host) || self.send_flush(host)
-    }
-
-    fn has_idle_work(&self, _host: &Host<Work>) -> bool {
-        false
-    }
-
-    fn tidy_up(&mut self, _host: &mut Host<Work>) {}
-
-    fn broke_down(&mut self) {
-        self.pages.values_mut().flatten().for_each(|version| version.owner = None);
     }
 
     fn report(&self, host: &Host<Work>) -> ToyReport {
