@@ -63,7 +63,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
 
     /// Sectors of the drive.
     pub fn sectors(&self) -> u64 {
-        self.machine.sectors()
+        self.machine.front().sectors()
     }
 
     /// Fills `into`, whole sectors, from `first_sector` on.
@@ -79,7 +79,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
         }
         let sectors = sectors_of(into);
         self.ask(HostOp::Read, first_sector, sectors, &[], false)?;
-        into.copy_from_slice(self.machine.done_data());
+        into.copy_from_slice(self.machine.front().done_data());
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
 
     /// Why only reads are served, with the kind of error that the store gave; nothing while all is.
     pub fn breakdown(&self) -> Option<Error> {
-        let broken = self.machine.is_broken();
+        let broken = self.machine.front().is_broken();
         broken.then(|| because("the driver gave up", self.breakdown.as_ref()))
     }
 
@@ -183,7 +183,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
         self.machine.submit(self.now, Submit { tag: 0, op, first_sector, sectors, fua }, data);
         loop {
             self.run();
-            if let Some(done) = self.machine.next_done() {
+            if let Some(done) = self.machine.front_mut().next_done() {
                 if !done.failed {
                     return Ok(());
                 }
@@ -199,13 +199,13 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
 
     /// Does all commands there are.
     fn run(&mut self) {
-        while let Some(command) = self.machine.next_command() {
+        while let Some(command) = self.machine.front_mut().next_command() {
             let result = self.perform(&command);
             let failed = result.is_err();
             let data: &[u8] = if command.op == HostOp::Read && !failed { &self.buffer } else { &[] };
             self.machine.completed(self.now, command.id, failed, data);
             let Err(error) = result else { continue };
-            if self.breakdown.is_none() && self.machine.is_broken() {
+            if self.breakdown.is_none() && self.machine.front().is_broken() {
                 self.breakdown = Some(Error::new(error.kind(), error.to_string()));
             }
             self.failure = Some(error);

@@ -1,7 +1,8 @@
 //! What every driver of a host is: to the world around it, to its shell, and before there is a device.
 
+use crate::shell::front::Front;
 use crate::shell::host::{Completion, Host, RequestId};
-use crate::{Command, Done, DriverReport, HostReport, LayoutError, OpenError, Shape, Submit};
+use crate::{DriverReport, HostReport, LayoutError, OpenError, Shape, Submit};
 use layer::{Parameter, Values};
 use std::fmt::Debug;
 use std::io;
@@ -17,14 +18,11 @@ pub type LayoutOf<D> = <<D as Driver>::Options as DriverOptions>::Layout;
 /// A driver of a host over one device: a state machine without clock, threads or I/O. Requests go in, commands come
 /// out; completions go in, answers come out. The overview has a picture.
 pub trait HostDriver: Debug + Send {
-    /// Sectors that the host sees.
-    fn sectors(&self) -> u64;
+    /// Its requests, answers and commands, and what there is to know of it.
+    fn front(&self) -> &Front;
 
-    /// Sectors of a page, the unit of the driver's map.
-    fn page_sectors(&self) -> u32;
-
-    /// Bytes of data a sector: 512, or 0 where there are no contents.
-    fn cell_bytes(&self) -> u32;
+    /// The same, to take answers and commands.
+    fn front_mut(&mut self) -> &mut Front;
 
     /// A request of the host at a time that is not before any other. `data` are the sectors of a write, of `cell_bytes`
     /// each, and empty for anything else. Any number of requests may be under way. Of writes and trims of the same
@@ -34,9 +32,6 @@ pub trait HostDriver: Debug + Send {
     /// Sectors are not the drive's, there are none where some are needed, or `data` has another length.
     fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]);
 
-    /// The next thing to ask the device for; `None` if there is nothing for now.
-    fn next_command(&mut self) -> Option<Command>;
-
     /// The data of a command that writes, until it is completed: `cell_bytes` a sector.
     fn command_data(&self, id: u32) -> &[u8];
 
@@ -45,12 +40,6 @@ pub trait HostDriver: Debug + Send {
     /// # Panics
     /// There is no such command, or `data` is too short.
     fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]);
-
-    /// The next answer. Ends what [`HostDriver::done_data`] tells.
-    fn next_done(&mut self) -> Option<Done>;
-
-    /// The data of the read that [`HostDriver::next_done`] returned last; nothing after anything else.
-    fn done_data(&self) -> &[u8];
 
     /// When [`HostDriver::woken`] should be called; `None` if only requests and completions matter.
     fn wake_at(&self) -> Option<Nanos>;
@@ -65,19 +54,9 @@ pub trait HostDriver: Debug + Send {
     /// without time, where nothing else can happen any more.
     fn expire(&mut self);
 
-    /// Requests that are not answered.
-    fn outstanding(&self) -> usize;
-
-    /// No request waits for an answer, all answers are taken, and no command is under way. Pages that were answered
-    /// may still be in memory, see [`HostDriver::wake_at`].
-    fn is_idle(&self) -> bool;
-
     /// Does what makes the next start short. Submit a flush before it if all that was answered is to be in it. Goes on
-    /// as commands complete; [`HostDriver::is_idle`] says when it is over.
+    /// as commands complete; [`Front::is_idle`] says when it is over.
     fn tidy_up(&mut self);
-
-    /// Only reads are served.
-    fn is_broken(&self) -> bool;
 
     /// Counters, and how it stands.
     fn host_report(&self) -> HostReport;
@@ -110,6 +89,8 @@ pub struct Terms {
     pub idle_after_ns: Nanos,
     /// When a write is answered.
     pub write_cache: WriteCache,
+    /// A page is replaced as a whole by every write, also where power is cut.
+    pub replaces_pages: bool,
 }
 
 /// The drive that a driver stands on.
@@ -156,11 +137,6 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     /// # Errors
     /// The options do not fit the device.
     fn layout(&self, device_sectors: u64) -> Result<Self::Layout, LayoutError>;
-
-    /// A page is replaced as a whole by every write, also where power is cut.
-    fn replaces_pages(&self) -> bool {
-        true
-    }
 
     /// Options of a small shape, for the model with power cuts: `dice(n)` draws a number below `n`.
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self;

@@ -80,6 +80,7 @@ pub use report::{Counter, DriverReport, HostCounts, HostReport};
 pub use shape::Shape;
 pub use shell::Shell;
 pub use shell::buffers::Buffers;
+pub use shell::front::Front;
 pub use shell::host::{Completion, Host, Life, RequestId};
 pub use shell::request::{Command, Done, Submit};
 pub use store::BlockStore;

@@ -42,11 +42,12 @@ impl HostDriverEntry {
 
 fn configured<O: DriverOptions>(values: &Values, site: &Site) -> Result<RemapPlan, String> {
     let plan = Plan::new(O::of(values, site)?, site.sectors);
-    Ok(Arc::new(plan.map_err(|error| does_not_fit(O::NAME, site.sectors, &error, O::SIZE_KEY))?))
+    let plan = plan.map_err(|error| does_not_fit(O::NAME, site.sectors, &error, O::SIZE_KEY))?;
+    Ok(Arc::new(plan.into()))
 }
 
 fn small<O: DriverOptions>(superpages: u32, dice: &mut dyn FnMut(u32) -> u32) -> RemapPlan {
-    Arc::new(Plan::with_superpages(O::small(dice), superpages))
+    Arc::new(Plan::with_superpages(O::small(dice), superpages).into())
 }
 
 /// Names of all drivers, and of doing without, with what each is.
@@ -92,41 +93,65 @@ pub fn plan(values: &Values, site: &Site) -> Result<Option<RemapPlan>, String> {
 }
 
 /// Any driver over a drive: where everything is, and how it gets there.
-pub type RemapPlan = Arc<dyn DriverPlan>;
+pub type RemapPlan = Arc<DriverPlan>;
 
 /// What there is to know of a driver over a device of a certain size.
-pub trait DriverPlan: Debug + Send + Sync {
+#[derive(Debug)]
+pub struct DriverPlan {
     /// Bytes of data a sector: 512, or 0 without contents.
-    fn cell_bytes(&self) -> u32;
-
+    pub cell_bytes: u32,
     /// Sectors that the host sees.
-    fn sectors(&self) -> u64;
-
+    pub sectors: u64,
     /// Sectors of the device.
-    fn device_sectors(&self) -> u64;
-
+    pub device_sectors: u64,
     /// Sectors of a page of the driver.
-    fn page_sectors(&self) -> u32;
-
+    pub page_sectors: u32,
     /// Sectors that its writes should be aligned to.
-    fn superpage_sectors(&self) -> u32;
-
+    pub superpage_sectors: u32,
     /// See [`Shape::own_sectors`].
-    fn own_sectors(&self) -> u64;
-
-    /// See [`DriverOptions::replaces_pages`].
-    fn replaces_pages(&self) -> bool;
-
+    pub own_sectors: u64,
+    /// See [`crate::Terms::replaces_pages`].
+    pub replaces_pages: bool,
     /// What the part of the drive is for that the host does not see, as a clause.
-    fn keeps(&self) -> &'static str;
+    pub keeps: &'static str,
+    begins: Box<dyn Begins>,
+}
 
+impl DriverPlan {
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
-    fn format(&self, id: u64) -> Box<dyn HostDriver>;
+    pub fn format(&self, id: u64) -> Box<dyn HostDriver> {
+        self.begins.format(id)
+    }
 
     /// The driver that a device of `device_sectors` holds.
     ///
     /// # Errors
     /// There is none, or it is damaged.
+    pub fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError> {
+        self.begins.open(device_sectors, read)
+    }
+}
+
+impl<O: DriverOptions> From<Plan<O>> for DriverPlan {
+    fn from(plan: Plan<O>) -> Self {
+        let (terms, layout) = (plan.options.terms(), plan.layout);
+        Self {
+            cell_bytes: terms.cell_bytes,
+            sectors: layout.sectors(),
+            device_sectors: layout.device_sectors(),
+            page_sectors: layout.page_sectors(),
+            superpage_sectors: layout.superpage_sectors(),
+            own_sectors: layout.own_sectors(),
+            replaces_pages: terms.replaces_pages,
+            keeps: O::KEEPS,
+            begins: Box::new(plan),
+        }
+    }
+}
+
+/// How a driver begins, whichever it is.
+trait Begins: Debug + Send + Sync {
+    fn format(&self, id: u64) -> Box<dyn HostDriver>;
     fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError>;
 }
 
@@ -166,39 +191,7 @@ impl<O: DriverOptions> Plan<O> {
     }
 }
 
-impl<O: DriverOptions> DriverPlan for Plan<O> {
-    fn cell_bytes(&self) -> u32 {
-        self.options.terms().cell_bytes
-    }
-
-    fn sectors(&self) -> u64 {
-        self.layout.sectors()
-    }
-
-    fn device_sectors(&self) -> u64 {
-        self.layout.device_sectors()
-    }
-
-    fn page_sectors(&self) -> u32 {
-        self.layout.page_sectors()
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.layout.superpage_sectors()
-    }
-
-    fn own_sectors(&self) -> u64 {
-        self.layout.own_sectors()
-    }
-
-    fn replaces_pages(&self) -> bool {
-        self.options.replaces_pages()
-    }
-
-    fn keeps(&self) -> &'static str {
-        O::KEEPS
-    }
-
+impl<O: DriverOptions> Begins for Plan<O> {
     fn format(&self, id: u64) -> Box<dyn HostDriver> {
         Box::new(self.format(id))
     }

@@ -201,15 +201,11 @@ impl DriverOptions for Options {
 
     fn terms(&self) -> Terms {
         let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
-        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache }
+        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache, replaces_pages: !self.bypass }
     }
 
     fn layout(&self, device_sectors: u64) -> Result<Layout, LayoutError> {
         Layout::new(self, device_sectors)
-    }
-
-    fn replaces_pages(&self) -> bool {
-        !self.bypass
     }
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {

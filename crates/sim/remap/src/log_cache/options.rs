@@ -113,7 +113,7 @@ impl DriverOptions for LogOptions {
 
     fn terms(&self) -> Terms {
         let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
-        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache }
+        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache, replaces_pages: true }
     }
 
     fn layout(&self, device_sectors: u64) -> Result<LogLayout, LayoutError> {

@@ -56,7 +56,6 @@ pub(crate) enum Work<W> {
 #[derive(Debug)]
 pub struct Host<W> {
     terms: Terms,
-    page_sectors: u32,
     pub(super) now: Nanos,
     pub(super) front: Front,
     /// What each command under way is for, by its number.
@@ -72,8 +71,6 @@ pub struct Host<W> {
     /// Reads of the host under way.
     pub(super) reads: u32,
     failures: u32,
-    /// A flush failed, too many commands failed in a row, or no space is left: only reads are served.
-    is_broken: bool,
     pub(super) counts: HostCounts,
     /// Memory for what is gathered, written and read, of [`Shape::buffer_sectors`] each.
     pub buffers: Buffers,
@@ -84,9 +81,8 @@ impl<W: Copy> Host<W> {
         assert!([0, 512].contains(&terms.cell_bytes), "a sector has 512 bytes of data or none");
         Self {
             terms,
-            page_sectors: shape.page_sectors(),
             now: 0,
-            front: Front::default(),
+            front: Front::new(shape, terms.cell_bytes),
             works: Vec::new(),
             life,
             waits: Waits::default(),
@@ -95,7 +91,6 @@ impl<W: Copy> Host<W> {
             background: false,
             reads: 0,
             failures: 0,
-            is_broken: false,
             counts: HostCounts::default(),
             buffers: Buffers::new(shape.buffer_sectors() as usize * terms.cell_bytes as usize),
         }
@@ -118,7 +113,7 @@ impl<W: Copy> Host<W> {
 
     /// Bytes of data a page.
     pub fn page_bytes(&self) -> usize {
-        self.bytes(self.page_sectors)
+        self.bytes(self.front.page_sectors())
     }
 
     /// Counters of what every driver does.
@@ -126,9 +121,9 @@ impl<W: Copy> Host<W> {
         &self.counts
     }
 
-    /// Only reads are served.
+    /// A flush failed, too many commands failed in a row, or no space is left: only reads are served.
     pub fn is_broken(&self) -> bool {
-        self.is_broken
+        self.front.is_broken
     }
 
     /// The host is idle: see [`Terms::idle_after_ns`].
@@ -341,7 +336,7 @@ impl<W: Copy> Host<W> {
 
     /// Nothing is written any more. What was answered and is not durable stays readable where it is; flushes fail.
     pub fn break_down(&mut self) {
-        self.is_broken = true;
+        self.front.is_broken = true;
         self.waits.clear();
         self.waiters.clear();
         self.front.end_changes();

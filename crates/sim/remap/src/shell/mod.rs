@@ -17,9 +17,9 @@ mod waits;
 
 use crate::driver::LayoutOf;
 use crate::{
-    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, Progress, ReadSectors,
-    Shape, Source, Submit,
+    Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, Progress, ReadSectors, Source, Submit,
 };
+use front::Front;
 use host::{Completion, Host, Life, RequestId, Work};
 use request::HeldBack;
 use units::{HostOp, Nanos};
@@ -120,7 +120,7 @@ impl<D: Driver> Shell<D> {
     }
 
     fn is_idle_time(&self) -> bool {
-        let is_idle = self.outstanding() == 0 && !self.host.background && self.host.is_ready();
+        let is_idle = self.host.front.outstanding() == 0 && !self.host.background && self.host.is_ready();
         is_idle && self.driver.has_idle_work(&self.host)
     }
 
@@ -130,16 +130,12 @@ impl<D: Driver> Shell<D> {
 }
 
 impl<D: Driver> HostDriver for Shell<D> {
-    fn sectors(&self) -> u64 {
-        self.layout().sectors()
+    fn front(&self) -> &Front {
+        &self.host.front
     }
 
-    fn page_sectors(&self) -> u32 {
-        self.layout().page_sectors()
-    }
-
-    fn cell_bytes(&self) -> u32 {
-        self.host.terms().cell_bytes
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.host.front
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -148,7 +144,7 @@ impl<D: Driver> HostDriver for Shell<D> {
 
     fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {
         let Submit { op, first_sector, sectors, .. } = submit;
-        let request = RequestId(self.host.front.open(&submit, data.len(), self.cell_bytes(), self.sectors()));
+        let request = RequestId(self.host.front.open(&submit, data.len()));
         self.host.now = self.host.now.max(now);
         self.last_request = self.host.now;
         self.host.background = false;
@@ -164,10 +160,6 @@ impl<D: Driver> HostDriver for Shell<D> {
             }
         }
         self.pump();
-    }
-
-    fn next_command(&mut self) -> Option<Command> {
-        self.host.front.next_command()
     }
 
     fn command_data(&self, id: u32) -> &[u8] {
@@ -195,14 +187,6 @@ impl<D: Driver> HostDriver for Shell<D> {
         self.pump();
     }
 
-    fn next_done(&mut self) -> Option<Done> {
-        self.host.front.next_done()
-    }
-
-    fn done_data(&self) -> &[u8] {
-        self.host.front.done_data()
-    }
-
     fn wake_at(&self) -> Option<Nanos> {
         if self.host.is_broken() {
             return None;
@@ -224,21 +208,9 @@ impl<D: Driver> HostDriver for Shell<D> {
         self.pump();
     }
 
-    fn outstanding(&self) -> usize {
-        self.host.front.outstanding()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.host.front.is_idle()
-    }
-
     fn tidy_up(&mut self) {
         self.driver.tidy_up(&mut self.host);
         self.pump();
-    }
-
-    fn is_broken(&self) -> bool {
-        self.host.is_broken()
     }
 
     fn host_report(&self) -> HostReport {

@@ -86,7 +86,7 @@ impl<D: Driver> Shell<D> {
 
     pub(super) fn read_completed(&mut self, request: RequestId, cell: usize, failed: bool, sectors: u32, data: &[u8]) {
         if !failed {
-            self.host.front.fill(request.0, cell, sectors, self.host.terms().cell_bytes, data);
+            self.host.front.fill(request.0, cell, sectors, data);
         }
         self.host.end_part(request, failed);
     }

@@ -18,7 +18,7 @@ pub struct Command {
     pub fua: bool,
 }
 
-/// The answer to a request of the host. The data of a read are in [`crate::HostDriver::done_data`].
+/// The answer to a request of the host. The data of a read are in [`crate::Front::done_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// What the request was submitted with.

@@ -3,10 +3,9 @@
 use crate::device::Device;
 use crate::oracle::{Change, Mark, Oracle};
 use engine::random::Stream;
-use remap::{
-    Blocking, Driver, DriverOptions, DriverPlan, HostDriver, OpenError, Plan, ReadSectors, RemapPlan, Shell, Submit,
-};
+use remap::{Blocking, Driver, DriverOptions, HostDriver, OpenError, Plan, ReadSectors, RemapPlan, Shell, Submit};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::HostOp;
 
 enum Asked {
@@ -18,7 +17,7 @@ enum Asked {
 /// A driver over a device of a certain size: of one kind, or any line of the table.
 pub trait Subject {
     type Machine: HostDriver + ?Sized;
-    fn plan(&self) -> &dyn DriverPlan;
+    fn plan(&self) -> RemapPlan;
     fn fresh(&self, id: u64) -> Box<Self::Machine>;
     fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<Self::Machine>, OpenError>;
 }
@@ -26,8 +25,8 @@ pub trait Subject {
 impl<D: Driver<Options = O>, O: DriverOptions<Driver = D>> Subject for Plan<O> {
     type Machine = Shell<D>;
 
-    fn plan(&self) -> &dyn DriverPlan {
-        self
+    fn plan(&self) -> RemapPlan {
+        Arc::new((*self).into())
     }
 
     fn fresh(&self, id: u64) -> Box<Shell<D>> {
@@ -42,8 +41,8 @@ impl<D: Driver<Options = O>, O: DriverOptions<Driver = D>> Subject for Plan<O> {
 impl Subject for RemapPlan {
     type Machine = dyn HostDriver;
 
-    fn plan(&self) -> &dyn DriverPlan {
-        &**self
+    fn plan(&self) -> RemapPlan {
+        self.clone()
     }
 
     fn fresh(&self, id: u64) -> Box<dyn HostDriver> {
@@ -51,7 +50,7 @@ impl Subject for RemapPlan {
     }
 
     fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError> {
-        DriverPlan::open(&**self, device_sectors, read)
+        (**self).open(device_sectors, read)
     }
 }
 
@@ -81,12 +80,12 @@ impl<P: Subject> Bench<P> {
         let about = plan.plan();
         let mut random = Stream::new(seed, "bench");
         // What was there before is no zeros.
-        let mut image: Vec<u8> = (0..about.own_sectors() * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
-        image.resize(about.device_sectors() as usize * 512, 0);
+        let mut image: Vec<u8> = (0..about.own_sectors * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        image.resize(about.device_sectors as usize * 512, 0);
         let mut device = Device::new(image);
-        device.overlaps = !about.replaces_pages();
-        let oracle = Oracle::new(about.sectors(), about.page_sectors(), about.replaces_pages());
-        let (hot, driver) = (about.sectors(), plan.fresh(seed + 1));
+        device.overlaps = !about.replaces_pages;
+        let oracle = Oracle::new(about.sectors, about.page_sectors, about.replaces_pages);
+        let (hot, driver) = (about.sectors, plan.fresh(seed + 1));
         let (now, failures, asked, tag) = (0, 0, BTreeMap::new(), 0);
         let mut bench = Self { driver, device, oracle, plan, random, now, failures, hot, asked, tag };
         bench.settle();
@@ -142,7 +141,7 @@ impl<P: Subject> Bench<P> {
         let mut count = count as u32;
         if random.chance(0.4) {
             // Whole superpages, for writes in place.
-            let size = u64::from(self.plan.plan().superpage_sectors());
+            let size = u64::from(self.plan.plan().superpage_sectors);
             first = first / size * size;
             count = size as u32 * (1 + random.below(2) as u32);
             if first + u64::from(count) > self.hot {
@@ -170,12 +169,12 @@ impl<P: Subject> Bench<P> {
 
     fn answers(&mut self) {
         self.device.take(&mut *self.driver);
-        while let Some(done) = self.driver.next_done() {
+        while let Some(done) = self.driver.front_mut().next_done() {
             let asked = self.asked.remove(&done.tag).expect("an answer to a request");
             self.failures += u64::from(done.failed);
             match asked {
                 _ if done.failed => {}
-                Asked::Read(first, mark) => self.oracle.check_read(first, self.driver.done_data(), &mark),
+                Asked::Read(first, mark) => self.oracle.check_read(first, self.driver.front().done_data(), &mark),
                 Asked::Change(change, fua) => self.oracle.acknowledged(&change, fua),
                 Asked::Flush(mark) => self.oracle.flushed(&mark),
             }

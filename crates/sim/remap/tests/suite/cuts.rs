@@ -14,7 +14,7 @@ fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
     bench.device.faults = faults;
     bench.oracle.atomic &= faults == 0.0;
     if random.chance(0.5) {
-        let superpage = u64::from(bench.plan.plan().superpage_sectors());
+        let superpage = u64::from(bench.plan.plan().superpage_sectors);
         bench.hot = (bench.hot / 4).max(superpage * 2).min(bench.hot);
     }
     let depth = [1, 2, 8, 32][random.below(4) as usize];
@@ -38,13 +38,13 @@ fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
         if random.chance(0.01) {
             bench.restart();
         }
-        if bench.driver.is_broken() {
+        if bench.driver.front().is_broken() {
             assert!(faults > 0.0, "it broke without a fault");
             break;
         }
         bench.driver.check().expect("all is consistent");
     }
-    if !bench.driver.is_broken() {
+    if !bench.driver.front().is_broken() {
         bench.drain();
     }
     assert!(faults > 0.0 || bench.failures == 0, "something failed without a fault");

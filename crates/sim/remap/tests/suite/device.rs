@@ -49,7 +49,7 @@ impl Device {
 
     /// Takes all commands there are.
     pub fn take(&mut self, driver: &mut (impl HostDriver + ?Sized)) {
-        while let Some(command) = driver.next_command() {
+        while let Some(command) = driver.front_mut().next_command() {
             let data = match command.op {
                 HostOp::Write => driver.command_data(command.id).to_vec(),
                 HostOp::Trim => vec![POISON; command.sectors as usize * SECTOR],

@@ -20,10 +20,10 @@ impl Plain {
     }
 
     fn run(&mut self) {
-        while let Some(command) = self.hard.next_command() {
+        while let Some(command) = self.hard.front_mut().next_command() {
             self.hard.completed(0, command.id, false, &[]);
         }
-        while let Some(done) = self.hard.next_done() {
+        while let Some(done) = self.hard.front_mut().next_done() {
             assert!(!done.failed);
         }
     }
@@ -192,10 +192,10 @@ fn a_fresh_drive_may_begin_full() {
 fn writes_alone_wait_for_the_timeout_and_whole_superpages_do_not() {
     let mut plain = Plain::new(&Options::default(), 64);
     plain.ask(HostOp::Write, 0, 4);
-    assert_eq!((plain.hard.outstanding(), plain.hard.wake_at()), (0, None));
+    assert_eq!((plain.hard.front().outstanding(), plain.hard.wake_at()), (0, None));
     plain.ask(HostOp::Write, 9, 1);
-    assert_eq!((plain.hard.outstanding(), plain.hard.wake_at()), (1, Some(2_000_000)));
+    assert_eq!((plain.hard.front().outstanding(), plain.hard.wake_at()), (1, Some(2_000_000)));
     plain.hard.woken(2_000_000);
     plain.run();
-    assert_eq!((plain.hard.outstanding(), plain.hard.report().pad_pages), (0, 3));
+    assert_eq!((plain.hard.front().outstanding(), plain.hard.report().pad_pages), (0, 3));
 }

@@ -86,7 +86,7 @@ fn after_a_flush_that_failed_none_is_acknowledged() {
         let mut bytes = [0; 4096];
         drive.read(0, &mut bytes).unwrap();
         assert_eq!(bytes, [1; 4096]);
-        assert!(drive.machine().is_broken() && drive.close().is_err());
+        assert!(drive.machine().front().is_broken() && drive.close().is_err());
     }
     let failing = Cell::new(false);
     let stubborn = || Hooked {

@@ -66,16 +66,13 @@ impl DriverOptions for ToyOptions {
     }
 
     fn terms(&self) -> Terms {
-        Terms { cell_bytes: 512, timeout_ns: 0, idle_after_ns: 0, write_cache: self.write_cache }
+        // A cut may tear a page: there is no other place for it.
+        let (write_cache, replaces_pages) = (self.write_cache, false);
+        Terms { cell_bytes: 512, timeout_ns: 0, idle_after_ns: 0, write_cache, replaces_pages }
     }
 
     fn layout(&self, device_sectors: u64) -> Result<ToyLayout, LayoutError> {
         Ok(ToyLayout { page_sectors: self.page_sectors, pages: (device_sectors / u64::from(self.page_sectors)) as u32 })
-    }
-
-    /// A cut may tear a page: there is no other place for it.
-    fn replaces_pages(&self) -> bool {
-        false
     }
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
@@ -286,5 +283,5 @@ fn its_line_says_its_keys_and_plans_it_over_a_drive() {
     let mut values = Values::default();
     values.set("remap.write_cache", Value::Name("volatile".to_owned()));
     let plan = (entry.plan)(&values, &Site { sectors: 81, unit_bytes: 4096, cell_bytes: 0 }).unwrap();
-    assert_eq!((plan.sectors(), plan.page_sectors(), plan.format(1).sectors()), (80, 8, 80));
+    assert_eq!((plan.sectors, plan.page_sectors, plan.format(1).front().sectors()), (80, 8, 80));
 }

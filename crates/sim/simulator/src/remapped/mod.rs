@@ -36,9 +36,9 @@ pub struct Driver {
 
 impl Driver {
     fn new(machine: Box<dyn HostDriver>) -> Self {
-        let has_contents = machine.cell_bytes() > 0;
+        let has_contents = machine.front().cell_bytes() > 0;
         let oracle = has_contents.then(|| {
-            let mut oracle = Oracle::new(machine.sectors(), machine.page_sectors());
+            let mut oracle = Oracle::new(machine.front().sectors(), machine.front().page_sectors());
             // Whatever the drive promises, what the driver knows of it is not on it before a flush.
             oracle.set_volatile(true);
             Box::new(oracle)
@@ -47,7 +47,7 @@ impl Driver {
     }
 
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
-    pub fn format(plan: &dyn DriverPlan, id: u64) -> Self {
+    pub fn format(plan: &DriverPlan, id: u64) -> Self {
         Self::new(plan.format(id))
     }
 
@@ -55,7 +55,7 @@ impl Driver {
     ///
     /// # Errors
     /// There is none, or it is damaged.
-    pub fn open<D: BlockDevice>(plan: &dyn DriverPlan, device: &mut D) -> Result<Self, OpenError> {
+    pub fn open<D: BlockDevice>(plan: &DriverPlan, device: &mut D) -> Result<Self, OpenError> {
         let sectors = device.sectors();
         Ok(Self::new(plan.open(sectors, &mut |sector, into| read_now(device, sector, into))?))
     }
@@ -135,7 +135,9 @@ impl<F: Clocked> Remapped<Drive<F>> {
         match self.driver.machine.locate(page) {
             Source::Zeros => Held::Nothing,
             Source::Memory { .. } => Held::Bytes,
-            Source::Device { sector, .. } => self.device.holds_sectors(sector, self.driver.machine.page_sectors()),
+            Source::Device { sector, .. } => {
+                self.device.holds_sectors(sector, self.driver.machine.front().page_sectors())
+            }
         }
     }
 }
@@ -200,7 +202,7 @@ impl<D: BlockDevice> Remapped<D> {
     /// # Panics
     /// If contents are off.
     pub fn carry_cells(&mut self) {
-        assert!(self.driver.machine.cell_bytes() > 0, "cells are carried where contents are on");
+        assert!(self.driver.machine.front().cell_bytes() > 0, "cells are carried where contents are on");
         self.driver.oracle = None;
         self.carries = true;
     }
@@ -215,7 +217,7 @@ impl<D: BlockDevice> Remapped<D> {
     pub fn settle(&mut self) {
         self.pump();
         let mut completions = Completions::default();
-        while !self.driver.machine.is_idle() && self.advance(&mut completions) == Progress::Worked {}
+        while !self.driver.machine.front().is_idle() && self.advance(&mut completions) == Progress::Worked {}
     }
 
     /// Takes driver and device apart.
@@ -226,7 +228,7 @@ impl<D: BlockDevice> Remapped<D> {
     /// Gives the driver's commands to the device, and takes its answers that no command ended.
     fn pump(&mut self) {
         self.take_answers(None);
-        while let Some(command) = self.driver.machine.next_command() {
+        while let Some(command) = self.driver.machine.front_mut().next_command() {
             self.give(command);
         }
     }
@@ -244,12 +246,12 @@ impl<D: BlockDevice> Remapped<D> {
 
     /// Takes the driver's answers; `ender` is the command whose completion brought them.
     fn take_answers(&mut self, ender: Option<&Ender>) {
-        while let Some(Done { tag, op, failed }) = self.driver.machine.next_done() {
+        while let Some(Done { tag, op, failed }) = self.driver.machine.front_mut().next_done() {
             let id = tag as u32;
             let Slot { tag, request, taken } = self.slots[id as usize];
             self.free.push(id);
             if op == HostOp::Read && !failed {
-                let data = self.driver.machine.done_data();
+                let data = self.driver.machine.front().done_data();
                 if self.carries {
                     self.ready.cells.extend_from_slice(data);
                 } else if let Some(oracle) = &mut self.driver.oracle {
@@ -283,7 +285,7 @@ impl<D: BlockDevice> Remapped<D> {
         for completion in &from_device.done {
             let (issued, op, sectors) = self.issued[completion.tag as usize];
             let is_data = op == HostOp::Read && !completion.failed;
-            let length = if is_data { sectors as usize * self.driver.machine.cell_bytes() as usize } else { 0 };
+            let length = if is_data { sectors as usize * self.driver.machine.front().cell_bytes() as usize } else { 0 };
             let data = &from_device.cells[cells..cells + length];
             cells += length;
             self.driver.machine.completed(now, completion.tag, completion.failed, data);
@@ -324,13 +326,15 @@ impl<D: BlockDevice> Remapped<D> {
 
     /// Without time: whether something went on because nothing waits for others any more.
     fn expire(&mut self) -> bool {
-        if self.device.has_time() || self.driver.machine.outstanding() == 0 {
+        if self.device.has_time() || self.driver.machine.front().outstanding() == 0 {
             return false;
         }
         self.driver.machine.expire();
         let before = self.ready.done.len();
         self.take_answers(None);
-        let Some(command) = self.driver.machine.next_command() else { return self.ready.done.len() > before };
+        let Some(command) = self.driver.machine.front_mut().next_command() else {
+            return self.ready.done.len() > before;
+        };
         self.give(command);
         self.pump();
         true
@@ -365,7 +369,7 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
     }
 
     fn sectors(&self) -> u64 {
-        self.driver.machine.sectors()
+        self.driver.machine.front().sectors()
     }
 
     fn submit(&mut self, tag: u32, request: &Request) {
