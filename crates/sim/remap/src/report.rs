@@ -22,13 +22,22 @@ pub trait DriverReport: Copy + std::fmt::Debug {
     fn ram_bytes(&self) -> u64;
 }
 
-/// A struct of counters and their names: `sum` is counted, `now` is how it stands, `untold` has no name.
+/// A struct of counters and their names: `sum` is counted by the driver, `host` by its shell, `now` is how it stands,
+/// `untold` has no name.
 macro_rules! report {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $kind:ident $field:ident: $type:ty,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name {
             $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// With what the shell counted.
+            pub(crate) fn with(mut self, counts: &$crate::HostCounts) -> Self {
+                $($crate::report::report!(= $kind self counts $field);)*
+                self
+            }
         }
 
         impl $crate::DriverReport for $name {
@@ -45,10 +54,13 @@ macro_rules! report {
     (@ sum $report:ident $field:ident) => {
         Some($crate::Counter { name: stringify!($field), count: u64::from($report.$field), is_sum: true })
     };
+    (@ host $report:ident $field:ident) => { $crate::report::report!(@ sum $report $field) };
     (@ now $report:ident $field:ident) => {
         Some($crate::Counter { name: stringify!($field), count: u64::from($report.$field), is_sum: false })
     };
     (@ untold $report:ident $field:ident) => { None };
+    (= host $report:ident $counts:ident $field:ident) => { $report.$field = $counts.$field; };
+    (= $kind:ident $report:ident $counts:ident $field:ident) => {};
 }
 pub(crate) use report;
 

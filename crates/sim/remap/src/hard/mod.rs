@@ -268,9 +268,8 @@ impl Driver for Hard {
     }
 
     fn report(&self, host: &Host<Work>) -> Report {
-        let (counts, written) = (host.counts(), self.gather.written());
+        let written = self.gather.written();
         Report {
-            host_pages: counts.host_pages,
             in_place_pages: written.in_place_pages,
             var_copies: written.var_copies,
             moved_pages: written.moved_pages,
@@ -279,23 +278,18 @@ impl Driver for Hard {
             open_slots: self.gather.open_slots(),
             victims: self.reclaim.reclaimed,
             unreadable: self.reclaim.unreadable,
-            merge_reads: counts.merge_reads,
-            reads: counts.reads,
-            reads_split: counts.reads_split,
-            read_commands: counts.read_commands,
             journal_superpages: self.journal.superpages,
             checkpoint_superpages: self.checkpoints.superpages,
             checkpoints: self.checkpoints.completed,
-            device_flushes: counts.device_flushes,
-            host_flushes: counts.host_flushes,
-            failed_commands: counts.failed_commands,
             free: self.space.free(),
             empty: self.space.empty,
             aside: self.space.aside,
             mapped_pages: self.space.mapped,
             ram_bytes: self.space.ram_bytes() + host.ram_bytes(),
             broken: host.is_broken(),
+            ..Report::default()
         }
+        .with(host.counts())
     }
 
     /// Whether the map, its reverse, the counts and the states agree, and every slot is accounted for: host pages,

@@ -4,7 +4,7 @@ crate::report::report! {
     /// Counters since the drive was formatted or opened, and how it stands now. Pages are pages of the map.
     Report {
         /// Pages that the host wrote and that were remapped.
-        sum host_pages: u64,
+        host host_pages: u64,
         /// Pages that the host wrote in place.
         sum in_place_pages: u64,
         /// Pages that reclamation copied.
@@ -22,13 +22,13 @@ crate::report::report! {
         /// Virtual superpages with valid pages that could not be read for reclamation.
         sum unreadable: u64,
         /// Pages whose old contents were read to complete a write of a part.
-        sum merge_reads: u64,
+        host merge_reads: u64,
         /// Reads of the host.
-        sum reads: u64,
+        host reads: u64,
         /// Reads of the host that needed more than one command.
-        sum reads_split: u64,
+        host reads_split: u64,
         /// Commands for reads of the host.
-        sum read_commands: u64,
+        host read_commands: u64,
         /// Superpages written for the journal.
         sum journal_superpages: u64,
         /// Superpages written for checkpoints.
@@ -36,11 +36,11 @@ crate::report::report! {
         /// Checkpoints completed.
         sum checkpoints: u64,
         /// Flushes that the device was asked for.
-        sum device_flushes: u64,
+        host device_flushes: u64,
         /// Flushes of the host.
-        sum host_flushes: u64,
+        host host_flushes: u64,
         /// Commands that failed.
-        sum failed_commands: u64,
+        host failed_commands: u64,
         /// Free virtual superpages.
         now free: u32,
         /// Virtual superpages that are free as soon as the journal says so.

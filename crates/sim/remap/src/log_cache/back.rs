@@ -1,13 +1,16 @@
 //! Writing back: the oldest segments go home, several at a time.
 //!
-//! ```text
-//! choose segments -> read what is not in memory -> write pages home, sorted -> flush -> the tail of later headers
-//! ```
+//! 1. Choose durable segments behind those that are home, and of their pages those whose newest durable version they
+//!    hold ([`LogCache::begin_batch`]).
+//! 2. Read what is not in memory ([`LogCache::load`]).
+//! 3. Write the pages home, sorted, neighbours in one command, where no read of the host is under way
+//!    ([`LogCache::write_home`]).
+//! 4. When a flush made them durable, the segments are free as soon as a later header says so ([`LogCache::finish`]).
 
-use super::ring::{Line, Ring};
-use super::{HOME, LogLayout, LogOptions, Work};
+use super::ring::Ring;
+use super::{HOME, LogCache, Work};
 use crate::Shape;
-use crate::shell::host::{Completion, Host};
+use crate::shell::host::{Completion, Host, Life};
 use std::collections::{BTreeMap, VecDeque};
 use units::HostOp;
 
@@ -16,8 +19,8 @@ const AT_A_TIME: u32 = 16;
 
 /// Segments that are being written back: all from the first that is not home up to `last`.
 #[derive(Debug)]
-struct Batch {
-    last: u64,
+pub(super) struct Batch {
+    pub last: u64,
     /// Pages and where they are in the log, by page.
     pages: Vec<(u32, u32)>,
     /// Slots of segments that have to be read: segment, first slot, slots.
@@ -32,97 +35,65 @@ struct Batch {
 
 impl Batch {
     /// All is written, and has to be flushed.
-    fn is_written(&self) -> bool {
+    pub fn is_written(&self) -> bool {
         self.to_load.is_empty() && self.under_way == 0 && self.next == self.pages.len()
     }
 }
 
-/// Writing back.
-#[derive(Debug)]
-pub(super) struct Back {
-    layout: LogLayout,
-    options: LogOptions,
-    batch: Option<Batch>,
-    pub write_backs: u64,
-    pub segments: u64,
-    pub pages: u64,
-    pub commands: u64,
-    pub reads: u64,
-}
-
-impl Back {
-    pub fn new(layout: &LogLayout, options: &LogOptions) -> Self {
-        Self {
-            layout: *layout,
-            options: *options,
-            batch: None,
-            write_backs: 0,
-            segments: 0,
-            pages: 0,
-            commands: 0,
-            reads: 0,
+impl LogCache {
+    pub(super) fn wants_write_back(&self, host: &Host<Work>) -> bool {
+        let is_low = self.line.free() <= (self.layout.segments() / 4).max(2);
+        match host.life() {
+            Life::Ready => is_low || host.is_background(),
+            // The header that begins a life has no room.
+            Life::Wanted => !self.line.is_in_window(),
+            Life::Lazy | Life::Beginning => false,
         }
     }
 
-    /// Segments up to this one are being written back; 0: none.
-    pub fn last(&self) -> u64 {
-        self.batch.as_ref().map_or(0, |batch| batch.last)
-    }
-
-    /// The batch is written, and has to be flushed.
-    pub fn is_written(&self) -> bool {
-        self.batch.as_ref().is_some_and(Batch::is_written)
-    }
-
-    /// Nothing is being written back.
-    pub fn is_idle(&self) -> bool {
-        self.batch.is_none()
-    }
-
-    /// Does the next thing for the batch under way; `wants`: there should be one.
-    pub fn pump(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line, wants: bool) -> bool {
-        if self.batch.is_none() {
-            return wants && line.durable() > line.home() && self.begin(host, ring, line);
+    /// Does the next thing for the batch under way, or begins one that is wanted.
+    pub(super) fn pump_back(&mut self, host: &mut Host<Work>) -> bool {
+        if self.batch.is_some() {
+            return self.load(host) || self.write_home(host);
         }
-        self.load(host) || self.write_home(host, ring)
+        let begins = self.line.durable > self.line.home && self.wants_write_back(host);
+        if begins {
+            self.begin_batch(host);
+        }
+        begins
     }
 
-    fn begin(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) -> bool {
+    fn begin_batch(&mut self, host: &mut Host<Work>) {
+        let (ring, line) = (&self.ring, &self.line);
         let most = u64::from(self.options.batch.min(self.layout.segments() / 4).max(1));
-        let last = line.durable().min(line.home() + most);
+        let last = line.durable.min(line.home + most);
         // Whether a page at this place could be lost by a power cut.
-        let is_durable = |place: u32| place == HOME || ring.at(ring.entry(place).0).number <= line.durable();
+        let is_durable = |place: u32| place == HOME || ring.at(ring.entry(place).0).number <= line.durable;
         let mut pages = Vec::new();
-        for number in line.home() + 1..=last {
+        for number in line.home + 1..=last {
             let index = self.layout.place_of(number);
             let segment = ring.at(index);
             if segment.number != number {
                 continue;
             }
             for (place, entry) in (index * self.layout.entries()..).zip(&segment.entries) {
-                for page in entry.page..entry.page + entry.pages {
-                    let now = ring.map()[page as usize];
-                    // What is newer and may yet be lost does not count.
-                    if now == place || !is_durable(now) {
-                        pages.push((page, place));
-                    }
-                }
+                // What is newer and may yet be lost does not count.
+                let counts = |now: u32| now == place || !is_durable(now);
+                pages.extend(entry.pages().filter(|page| counts(ring.map[*page as usize])).map(|page| (page, place)));
             }
         }
         // Of the versions of a page the last one of the batch.
         pages.reverse();
         pages.sort_by_key(|(page, _)| *page);
         pages.dedup_by_key(|(page, _)| *page);
-        self.write_backs += 1;
-        self.segments += last - line.home();
-        let to_load = to_load(ring, &pages);
-        let is_empty = pages.is_empty();
+        self.counts.write_backs += 1;
+        self.counts.written_back_segments += last - line.home;
+        let (to_load, is_empty) = (to_load(ring, &pages), pages.is_empty());
         self.batch = Some(Batch { last, pages, to_load, buffers: BTreeMap::new(), next: 0, under_way: 0 });
         if is_empty {
             // Newer versions of all of them are durable already.
-            self.finish(host, ring, line);
+            self.finish(host);
         }
-        true
     }
 
     /// Reads a run of slots.
@@ -131,33 +102,26 @@ impl Back {
         let Some((segment, slot, slots)) = batch.to_load.pop_front() else { return false };
         batch.under_way += 1;
         batch.buffers.entry(segment).or_insert_with(|| host.buffers.take_any());
-        self.reads += 1;
+        self.counts.write_back_reads += 1;
         let (sector, sectors) = (self.layout.slot_sector(segment, slot), slots * self.layout.page_sectors());
         host.send(Work::Load { segment, slot }, HostOp::Read, sector, sectors);
         true
     }
 
-    pub fn load_completed(
-        &mut self,
-        host: &mut Host<Work>,
-        ring: &Ring,
-        (segment, slot): (u32, u32),
-        done: &Completion<'_>,
-    ) {
+    pub(super) fn load_completed(&mut self, host: &mut Host<Work>, segment: u32, slot: u32, done: &Completion<'_>) {
         if done.failed {
             host.retry(Work::Load { segment, slot }, done);
             return;
         }
-        let at = ring.offset(slot);
-        let length = host.bytes(done.command.sectors);
+        let (at, length) = (self.ring.offset(slot), host.bytes(done.command.sectors));
         let batch = self.batch.as_mut().expect("it is being written back");
         batch.under_way -= 1;
         host.buffers.get_mut(batch.buffers[&segment])[at..at + length].copy_from_slice(&done.data[..length]);
     }
 
     /// Writes a run of pages home.
-    fn write_home(&mut self, host: &mut Host<Work>, ring: &Ring) -> bool {
-        let Some(batch) = self.batch.as_ref() else { return false };
+    fn write_home(&mut self, host: &mut Host<Work>) -> bool {
+        let (Some(batch), ring) = (self.batch.as_mut(), &self.ring) else { return false };
         // Once writing has begun, nothing is read any more.
         let is_loaded = batch.to_load.is_empty() && (batch.next > 0 || batch.under_way == 0);
         if !is_loaded || batch.under_way >= AT_A_TIME || batch.next == batch.pages.len() {
@@ -171,8 +135,7 @@ impl Back {
         if host.is_read(sector, sectors) {
             return false;
         }
-        let buffer = host.buffers.take_any();
-        let bytes = host.page_bytes();
+        let (buffer, bytes) = (host.buffers.take_any(), host.page_bytes());
         for (index, (_, place)) in pages[..count].iter().enumerate() {
             let (segment, entry) = ring.entry(*place);
             let Some(slot) = entry.slot else {
@@ -183,16 +146,15 @@ impl Back {
             let from = from.expect("it is in memory, or was read");
             host.buffers.copy((from, ring.offset(slot)), (buffer, index * bytes), bytes);
         }
-        let batch = self.batch.as_mut().expect("there is one");
         batch.next += count;
         batch.under_way += 1;
-        self.pages += count as u64;
-        self.commands += 1;
+        self.counts.write_back_pages += count as u64;
+        self.counts.write_back_commands += 1;
         host.write(Work::Home, (buffer, 0), sector, sectors);
         true
     }
 
-    pub fn home_completed(&mut self, host: &mut Host<Work>, done: &Completion<'_>) {
+    pub(super) fn home_completed(&mut self, host: &mut Host<Work>, done: &Completion<'_>) {
         if done.failed && !host.is_broken() && host.retry(Work::Home, done) {
             return;
         }
@@ -203,20 +165,16 @@ impl Back {
     }
 
     /// The pages of a batch are home, durable.
-    pub fn finish(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) {
+    pub(super) fn finish(&mut self, host: &mut Host<Work>) {
         let Batch { last, pages, buffers, .. } = self.batch.take().expect("there is one");
         for (page, place) in pages {
-            if ring.map()[page as usize] == place {
-                ring.map_to(page, HOME);
+            if self.ring.map[page as usize] == place {
+                self.ring.map_to(page, HOME);
             }
         }
-        for buffer in buffers.into_values() {
-            host.buffers.release(buffer);
-        }
-        for number in line.home() + 1..=last {
-            ring.empty(host, number);
-        }
-        line.set_home(last);
+        buffers.into_values().for_each(|buffer| host.buffers.release(buffer));
+        (self.line.home + 1..=last).for_each(|number| self.ring.empty(host, number));
+        self.line.set_home(last);
     }
 }
 

@@ -1,6 +1,8 @@
 //! What becomes durable, and the header that begins a life.
 
+use super::back::Batch;
 use super::layout::Header;
+use super::ring::State;
 use super::{LogCache, Work};
 use crate::Shape;
 use crate::shell::host::{Completion, Host, Life};
@@ -22,7 +24,7 @@ impl LogCache {
         if self.flush.is_some() || !self.wants_flush(host) {
             return false;
         }
-        let (completed, batch, begins) = (self.line.completed(), self.back.is_written(), self.is_begun);
+        let (completed, batch, begins) = (self.line.completed, self.is_batch_written(), self.is_begun);
         self.flush = Some(Mark { completed, batch, begins });
         host.send(Work::Flush, HostOp::Flush, 0, 0);
         true
@@ -30,13 +32,17 @@ impl LogCache {
 
     fn wants_flush(&self, host: &Host<Work>) -> bool {
         let line = &self.line;
-        let is_written = line.completed() > line.durable();
-        let is_all_home = line.durable() == line.home();
+        let is_written = line.completed > line.durable;
+        let is_all_home = line.durable == line.home;
         self.is_begun
-            || self.back.is_written()
-            || (is_written && host.has_waiter(line.completed()))
-            || (is_written && self.back.is_idle() && is_all_home && self.wants_write_back(host))
+            || self.is_batch_written()
+            || (is_written && host.has_waiter(line.completed))
+            || (is_written && self.batch.is_none() && is_all_home && self.wants_write_back(host))
             || (is_written && !line.is_in_window() && line.could_move_tail())
+    }
+
+    fn is_batch_written(&self) -> bool {
+        self.batch.as_ref().is_some_and(Batch::is_written)
     }
 
     pub(super) fn flush_completed(&mut self, host: &mut Host<Work>, failed: bool) {
@@ -53,13 +59,13 @@ impl LogCache {
         host.succeeded();
         self.line.set_durable(completed);
         if batch {
-            self.back.finish(host, &mut self.ring, &mut self.line);
+            self.finish(host);
         }
         if begins {
             self.is_begun = false;
             host.set_ready();
         }
-        host.end_waiters(self.line.durable(), false);
+        host.end_waiters(self.line.durable, false);
     }
 
     pub(super) fn write_superblock(&mut self, host: &mut Host<Work>) {
@@ -82,12 +88,11 @@ impl LogCache {
         let buffer = host.buffers.take();
         let bytes = host.buffers.get_mut(buffer);
         if !bytes.is_empty() {
-            let (id, tail, base, durable) = (self.id, self.line.home(), number, 0);
-            Header { id, number, tail, base, durable, data_checksum: crc32fast::hash(&[]), entries: Vec::new() }
-                .put(bytes);
+            Header { durable: 0, ..self.header(number, &[], Vec::new()) }.put(bytes);
         }
         self.line.tell_home(number);
-        self.ring.begin_empty(number);
+        let segment = self.ring.of_mut(number);
+        (segment.number, segment.state, segment.filled) = (number, State::Writing, 0);
         host.begin_life();
         let sector = self.layout.segment_sector(self.layout.place_of(number));
         host.write(Work::Begin, (buffer, 0), sector, 1);
@@ -105,7 +110,7 @@ impl LogCache {
             return;
         }
         if matches!(work, Work::Begin) {
-            self.ring.written(self.line.next() - 1);
+            self.ring.of_mut(self.line.next - 1).state = State::Written;
             self.line.advance(&self.ring);
         }
         self.is_begun = true;

@@ -13,6 +13,7 @@ use super::LogOptions;
 use crate::disk::{self, HEAD_BYTES, Head, Kind};
 use crate::shape::check_sizes;
 use crate::{LayoutError, Shape};
+use std::ops::Range;
 use units::SECTOR_BYTES;
 
 /// Bytes of a header before its entries.
@@ -208,6 +209,12 @@ pub(crate) struct Entry {
     pub pages: u32,
     /// Where its data are; `None` where the pages were trimmed.
     pub slot: Option<u32>,
+}
+
+impl Entry {
+    pub fn pages(&self) -> Range<u32> {
+        self.page..self.page + self.pages
+    }
 }
 
 /// A header, as it is on the device.

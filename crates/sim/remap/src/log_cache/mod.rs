@@ -50,7 +50,6 @@
 
 mod back;
 mod flush;
-mod gather;
 mod layout;
 mod options;
 mod recover;
@@ -61,12 +60,12 @@ pub use layout::LogLayout;
 pub use options::LogOptions;
 pub use report::LogReport;
 
-use crate::shell::host::{Completion, Host, Life};
-use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
-use back::Back;
+use crate::shell::host::{Completion, Host};
+use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Shape, Source};
+use back::Batch;
 use flush::Mark;
-use gather::Gather;
-use ring::{Line, Ring};
+use layout::{Entry, Header};
+use ring::{Line, Ring, State};
 use std::io;
 use std::ops::Range;
 use units::Nanos;
@@ -100,16 +99,21 @@ pub enum Work {
 #[derive(Debug)]
 pub struct LogCache {
     layout: LogLayout,
+    options: LogOptions,
     /// Identity of this format, in all its metadata.
     id: u64,
     ring: Ring,
     line: Line,
-    gather: Gather,
-    back: Back,
+    /// The segment that is being filled.
+    open: Option<u32>,
+    /// What is written back.
+    batch: Option<Batch>,
     /// The flush under way.
     flush: Option<Mark>,
     /// What begins a life is written, and has to be flushed.
     is_begun: bool,
+    /// What it counts itself; the shell counts the rest.
+    counts: LogReport,
 }
 
 impl LogCache {
@@ -117,30 +121,78 @@ impl LogCache {
     fn bare(layout: &LogLayout, options: &LogOptions, id: u64) -> Self {
         Self {
             layout: *layout,
+            options: *options,
             id,
             ring: Ring::new(layout, options.cell_bytes),
-            line: Line::new(layout),
-            gather: Gather::new(layout, options, id),
-            back: Back::new(layout, options),
+            line: Line::resumed(layout, 0, 0),
+            open: None,
+            batch: None,
             flush: None,
             is_begun: false,
+            counts: LogReport::default(),
         }
     }
 
     /// The next segment may be written: no header needs what is there, and nobody reads it.
     fn next_is_there(&self, host: &Host<Work>) -> bool {
-        let next = self.layout.segment_sector(self.layout.place_of(self.line.next()));
+        let next = self.layout.segment_sector(self.layout.place_of(self.line.next));
         self.line.is_in_window() && !host.is_read(next, self.layout.segment_sectors())
     }
 
-    fn wants_write_back(&self, host: &Host<Work>) -> bool {
-        let is_low = self.line.free() <= (self.layout.segments() / 4).max(2);
-        match host.life() {
-            Life::Ready => is_low || host.is_background(),
-            // The header that begins a life has no room.
-            Life::Wanted => !self.line.is_in_window(),
-            Life::Lazy | Life::Beginning => false,
+    /// As many segments are in memory as may be.
+    fn memory_is_full(&self) -> bool {
+        self.ring.in_memory >= self.options.buffers.max(2)
+    }
+
+    /// The segment in memory that can be forgotten: those that are written back are needed.
+    fn oldest_kept(&self) -> Option<u32> {
+        self.ring.oldest_kept(self.batch.as_ref().map_or(0, |batch| batch.last))
+    }
+
+    /// The slot of the open segment that holds a page: it can be replaced there, as nobody has seen it yet.
+    fn gathered(&self, page: u32) -> Option<u32> {
+        let place = self.ring.map[page as usize];
+        let (segment, entry) = (place != HOME).then(|| self.ring.entry(place))?;
+        entry.slot.filter(|_| self.open == Some(segment))
+    }
+
+    /// The segment that is being filled, or another one.
+    fn open(&mut self, host: &mut Host<Work>) -> u32 {
+        if let Some(open) = self.open {
+            return open;
         }
+        if self.memory_is_full() {
+            let segment = self.oldest_kept().expect("there is memory");
+            self.ring.forget(host, segment);
+        }
+        let open = self.ring.begin(host, self.line.begin());
+        self.open = Some(open);
+        open
+    }
+
+    fn close_full(&mut self, host: &mut Host<Work>, open: u32) {
+        let segment = self.ring.at(open);
+        if segment.filled == self.layout.slots() || segment.entries.len() == self.layout.entries() as usize {
+            self.close(host);
+        }
+    }
+
+    /// The header of a segment that is written now.
+    fn header(&self, number: u64, data: &[u8], entries: Vec<Entry>) -> Header {
+        let Line { home: tail, base, durable, .. } = self.line;
+        Header { id: self.id, number, tail, base, durable, data_checksum: crc32fast::hash(data), entries }
+    }
+
+    /// The write of a segment is done.
+    fn segment_completed(&mut self, host: &mut Host<Work>, number: u64, done: &Completion<'_>) {
+        if done.failed {
+            if !host.is_broken() {
+                host.retry(Work::Segment(number), done);
+            }
+            return;
+        }
+        self.ring.keep(number).into_iter().for_each(|owner| host.part_done(owner, false));
+        self.line.advance(&self.ring);
     }
 }
 
@@ -176,50 +228,89 @@ impl Driver for LogCache {
 
     /// An open segment has room always: it is closed when it has none.
     fn has_room(&self, host: &Host<Work>) -> bool {
-        self.gather.is_open() || (self.next_is_there(host) && self.gather.has_memory(&self.ring, self.back.last()))
+        let has_memory = || !self.memory_is_full() || self.oldest_kept().is_some();
+        self.open.is_some() || (self.next_is_there(host) && has_memory())
     }
 
+    /// Puts sectors of a page, over what was there, into the segment in memory.
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
-        self.gather.place(host, &mut self.ring, &mut self.line, self.back.last(), write);
+        let PageWrite { page, first, sectors, data, owner } = write;
+        let found = self.gathered(page);
+        // Taken out before another segment is begun: that may need the memory it is in.
+        let old = match self.ring.locate(page) {
+            Source::Memory { buffer, at } if found.is_none() && sectors < self.layout.page_sectors() => {
+                host.buffers.get(buffer)[at..at + host.page_bytes()].to_vec()
+            }
+            _ => Vec::new(),
+        };
+        let open = self.open(host);
+        self.counts.overwritten_pages += u64::from(found.is_some());
+        let slot = found.unwrap_or_else(|| self.ring.enter(open, page..page + 1, true));
+        let (buffer, offset) = (self.ring.at(open).held(), self.ring.offset(slot));
+        // A buffer is all zeros where nothing was put.
+        host.buffers.get_mut(buffer)[offset..offset + old.len()].copy_from_slice(&old);
+        let at = offset + host.bytes(first);
+        host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
+        self.ring.at_mut(open).owners.extend(owner);
+        self.close_full(host, open);
     }
 
+    /// Records that whole pages are zeros.
     fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
-        self.gather.trim(host, &mut self.ring, &mut self.line, self.back.last(), pages);
+        let open = self.open(host);
+        self.counts.trims += 1;
+        self.ring.enter(open, pages, false);
+        self.close_full(host, open);
     }
 
     fn gathering_since(&self) -> Option<Nanos> {
-        self.gather.since(&self.ring)
+        self.open.map(|open| self.ring.at(open).since)
     }
 
+    /// Writes the open segment.
     fn close(&mut self, host: &mut Host<Work>) -> bool {
-        self.gather.close(host, &mut self.ring, &mut self.line)
+        let Some(open) = self.open.take() else { return false };
+        let (layout, data) = (self.layout, self.ring.offset(0));
+        self.ring.at_mut(open).state = State::Writing;
+        let segment = self.ring.at(open);
+        let (number, filled, buffer) = (segment.number, segment.filled, segment.held());
+        segment.owners.iter().for_each(|owner| host.set_target(*owner, number));
+        let end = data + host.bytes(filled * layout.page_sectors());
+        let bytes = host.buffers.get_mut(buffer);
+        if !bytes.is_empty() {
+            self.header(number, &bytes[data..end], segment.entries.clone()).put(bytes);
+        }
+        self.line.tell_home(number);
+        let sectors = layout.written_sectors(filled);
+        let (pages, header_pages) = (sectors.div_ceil(layout.page_sectors()), layout.header_pages());
+        self.counts.segments += 1;
+        self.counts.data_pages += u64::from(filled);
+        self.counts.header_pages += u64::from(header_pages);
+        self.counts.pad_pages += u64::from(pages - filled - header_pages);
+        host.write(Work::Segment(number), (buffer, 0), layout.segment_sector(open), sectors);
+        true
     }
 
     fn progress(&self) -> Progress {
-        Progress { issued: self.line.next() - 1, durable: self.line.durable() }
+        Progress { issued: self.line.next - 1, durable: self.line.durable }
     }
 
     fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
         match work {
-            Work::Load { segment, slot } => self.back.load_completed(host, &self.ring, (segment, slot), done),
-            Work::Home => self.back.home_completed(host, done),
-            Work::Segment(number) => self.gather.completed(host, &mut self.ring, &mut self.line, number, done),
+            Work::Load { segment, slot } => self.load_completed(host, segment, slot, done),
+            Work::Home => self.home_completed(host, done),
+            Work::Segment(number) => self.segment_completed(host, number, done),
             Work::Superblock | Work::Begin => self.begin_completed(host, work, done),
             Work::Flush => self.flush_completed(host, done.failed),
         }
     }
 
-    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
-        self.pump_begin(host)
-    }
-
     fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
-        let wants = self.wants_write_back(host);
-        self.back.pump(host, &mut self.ring, &mut self.line, wants) || self.pump_flush(host)
+        self.pump_begin(host) || self.pump_back(host) || self.pump_flush(host)
     }
 
     fn has_idle_work(&self, _host: &Host<Work>) -> bool {
-        self.line.completed() > self.line.home()
+        self.line.completed > self.line.home
     }
 
     /// Writes the log back.
@@ -228,51 +319,29 @@ impl Driver for LogCache {
     }
 
     fn report(&self, host: &Host<Work>) -> LogReport {
-        let (counts, gather, back) = (host.counts(), &self.gather, &self.back);
         LogReport {
-            host_pages: counts.host_pages,
-            overwritten_pages: gather.overwritten_pages,
-            trims: gather.trims,
-            merge_reads: counts.merge_reads,
-            segments: gather.segments,
-            data_pages: gather.data_pages,
-            header_pages: gather.header_pages,
-            pad_pages: gather.pad_pages,
-            write_backs: back.write_backs,
-            written_back_segments: back.segments,
-            write_back_pages: back.pages,
-            write_back_commands: back.commands,
-            write_back_reads: back.reads,
-            reads: counts.reads,
-            reads_split: counts.reads_split,
-            read_commands: counts.read_commands,
-            memory_hits: counts.memory_hits,
-            log_hits: counts.log_hits,
-            home_hits: counts.home_hits,
-            device_flushes: counts.device_flushes,
-            host_flushes: counts.host_flushes,
-            failed_commands: counts.failed_commands,
             free: self.line.free(),
-            cached_pages: self.ring.cached_pages(),
+            cached_pages: self.ring.cached_pages,
             ram_bytes: host.ram_bytes() + self.ring.ram_bytes(),
             broken: host.is_broken(),
+            ..self.counts
         }
+        .with(host.counts())
     }
 
     /// Whether the map leads only to entries that are there and say so, numbers are in order, and every page is
     /// accounted for: those of the host are in segments or replaced others in memory.
     fn check(&self, host: &Host<Work>) -> Result<(), String> {
         let mut cached = 0;
-        for (page, place) in (0..).zip(self.ring.map()).filter(|(_, place)| **place != HOME) {
+        for (page, place) in (0..).zip(&self.ring.map).filter(|(_, place)| **place != HOME) {
             let (segment, entry) = self.ring.entry(*place);
             let number = self.ring.at(segment).number;
-            let holds = (entry.page..entry.page + entry.pages).contains(&page);
-            if !holds || number <= self.line.home() || number >= self.line.next() {
+            if !entry.pages().contains(&page) || number <= self.line.home || number >= self.line.next {
                 return Err(format!("page {page} leads to {entry:?} of segment {number}"));
             }
             cached += 1;
         }
-        let filling = u64::from(self.gather.filling(&self.ring));
+        let filling = self.open.map_or(0, |open| u64::from(self.ring.at(open).filled));
         let report = self.report(host);
         let pages = report.data_pages + report.overwritten_pages + filling;
         if !self.line.is_sound() || cached != report.cached_pages || pages != report.host_pages {

@@ -4,13 +4,13 @@ crate::report::report! {
     /// Counters since the drive was formatted or opened, and how it stands now. Pages are pages of the map.
     LogReport {
         /// Pages that the host wrote.
-        sum host_pages: u64,
+        host host_pages: u64,
         /// Those of them that replaced a page of the segment in memory, and so never reach the log twice.
         sum overwritten_pages: u64,
         /// Trims that the log recorded.
         sum trims: u64,
         /// Pages whose old contents were read to complete a write of a part.
-        sum merge_reads: u64,
+        host merge_reads: u64,
         /// Segments written, full or not.
         sum segments: u64,
         /// Their data, in pages.
@@ -30,23 +30,23 @@ crate::report::report! {
         /// Commands that read them from the log first.
         sum write_back_reads: u64,
         /// Reads of the host.
-        sum reads: u64,
+        host reads: u64,
         /// Reads of the host that needed more than one command.
-        sum reads_split: u64,
+        host reads_split: u64,
         /// Commands for reads of the host.
-        sum read_commands: u64,
+        host read_commands: u64,
         /// Pages that reads of the host found in memory.
-        sum memory_hits: u64,
+        host memory_hits: u64,
         /// Pages that reads of the host found in the log.
-        sum log_hits: u64,
+        host log_hits: u64,
         /// Pages that reads of the host found at home.
-        sum home_hits: u64,
+        host home_hits: u64,
         /// Flushes that the device was asked for.
-        sum device_flushes: u64,
+        host device_flushes: u64,
         /// Flushes of the host.
-        sum host_flushes: u64,
+        host host_flushes: u64,
         /// Commands that failed.
-        sum failed_commands: u64,
+        host failed_commands: u64,
         /// Segments that are free, or will be as soon as the log says so.
         now free: u32,
         /// Pages whose newest contents are not at home.

@@ -1,28 +1,30 @@
-//! The ring of segments, and the map that leads into it.
+//! The ring of segments, the map that leads into it, and how far segments are.
 
 use super::layout::{Entry, LogLayout};
 use super::{HOME, Work};
 use crate::shell::host::{Host, RequestId};
 use crate::{Shape, Source};
 use std::collections::VecDeque;
+use std::ops::Range;
 use units::Nanos;
 
 /// Bytes that a segment of the ring counts in memory, beside its entries and its data.
 const SEGMENT_BYTES: usize = 88;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
     Filling,
     Writing,
+    #[default]
     Written,
 }
 
 /// A segment of the ring.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Segment {
     /// 0: none.
     pub number: u64,
-    state: State,
+    pub state: State,
     pub entries: Vec<Entry>,
     /// Slots that hold data.
     pub filled: u32,
@@ -35,10 +37,9 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// One that is on the device.
-    fn written(number: u64, entries: Vec<Entry>, filled: u32) -> Self {
-        let (state, buffer, owners) = (State::Written, None, Vec::new());
-        Self { number, state, entries, filled, buffer, owners, since: 0 }
+    /// The buffer of one that is being filled or written.
+    pub fn held(&self) -> u32 {
+        self.buffer.expect("what is being filled or written is in memory")
     }
 }
 
@@ -48,12 +49,12 @@ pub(super) struct Ring {
     layout: LogLayout,
     page_bytes: usize,
     /// Where each page is: [`HOME`], or segment x entries of one + entry.
-    map: Vec<u32>,
+    pub map: Vec<u32>,
     segments: Vec<Segment>,
     /// Pages whose newest contents are not at home.
-    cached_pages: u32,
+    pub cached_pages: u32,
     /// Segments in memory.
-    in_memory: u32,
+    pub in_memory: u32,
     /// Those of them that are written, oldest first.
     kept: VecDeque<u32>,
 }
@@ -64,7 +65,7 @@ impl Ring {
             layout: *layout,
             page_bytes: (layout.page_sectors() * cell_bytes) as usize,
             map: vec![HOME; layout.pages() as usize],
-            segments: (0..layout.segments()).map(|_| Segment::written(0, Vec::new(), 0)).collect(),
+            segments: (0..layout.segments()).map(|_| Segment::default()).collect(),
             cached_pages: 0,
             in_memory: 0,
             kept: VecDeque::new(),
@@ -88,57 +89,22 @@ impl Ring {
         &self.segments[index as usize]
     }
 
-    fn at_mut(&mut self, index: u32) -> &mut Segment {
+    pub fn at_mut(&mut self, index: u32) -> &mut Segment {
         &mut self.segments[index as usize]
     }
 
-    /// Where each page is: [`HOME`], or segment x entries of one + entry.
-    pub fn map(&self) -> &[u32] {
-        &self.map
-    }
-
-    /// Pages whose newest contents are not at home.
-    pub fn cached_pages(&self) -> u32 {
-        self.cached_pages
+    /// The segment that has this number, or would take the place of the one that is there.
+    pub fn of_mut(&mut self, number: u64) -> &mut Segment {
+        self.at_mut(self.layout.place_of(number))
     }
 
     /// A segment that was found on the device: its pages are in it.
     pub fn found(&mut self, number: u64, entries: Vec<Entry>, filled: u32) {
         let index = self.layout.place_of(number);
         for (place, entry) in (index * self.layout.entries()..).zip(&entries) {
-            (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
+            entry.pages().for_each(|page| self.map_to(page, place));
         }
-        *self.at_mut(index) = Segment::written(number, entries, filled);
-    }
-
-    /// Takes the next slot of a segment.
-    pub fn take_slot(&mut self, index: u32) -> u32 {
-        let segment = self.at_mut(index);
-        segment.filled += 1;
-        segment.filled - 1
-    }
-
-    /// Someone waits for a segment.
-    pub fn own(&mut self, index: u32, owner: RequestId) {
-        self.at_mut(index).owners.push(owner);
-    }
-
-    /// A segment is full, or closed as it is: it is being written.
-    pub fn close(&mut self, index: u32) {
-        self.at_mut(index).state = State::Writing;
-    }
-
-    /// A segment without pages is being written.
-    pub fn begin_empty(&mut self, number: u64) {
-        let segment = self.at_mut(self.layout.place_of(number));
-        (segment.number, segment.state, segment.filled) = (number, State::Writing, 0);
-    }
-
-    /// The segment of this number is written; who waited for it.
-    pub fn written(&mut self, number: u64) -> Vec<RequestId> {
-        let segment = self.at_mut(self.layout.place_of(number));
-        segment.state = State::Written;
-        std::mem::take(&mut segment.owners)
+        *self.at_mut(index) = Segment { number, entries, filled, ..Segment::default() };
     }
 
     /// Whether the segment of this number is written.
@@ -151,7 +117,9 @@ impl Ring {
     pub fn empty(&mut self, host: &mut Host<Work>, number: u64) {
         let index = self.layout.place_of(number);
         if self.at(index).number == number {
-            self.at_mut(index).entries = Vec::new();
+            let entries = std::mem::take(&mut self.at_mut(index).entries);
+            let is_left = |(place, entry): (u32, &Entry)| entry.pages().all(|page| self.map[page as usize] != place);
+            debug_assert!((index * self.layout.entries()..).zip(&entries).all(is_left), "no page is in it");
             self.forget(host, index);
         }
     }
@@ -163,11 +131,16 @@ impl Ring {
         self.cached_pages -= u32::from(place == HOME);
     }
 
-    /// The pages of an entry are in this segment from now on.
-    pub fn enter(&mut self, segment: u32, entry: Entry) {
-        let place = segment * self.layout.entries() + self.segments[segment as usize].entries.len() as u32;
-        self.segments[segment as usize].entries.push(entry);
-        (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
+    /// Pages are in this segment from now on: one whose data are in the next slot, which is returned, or several that
+    /// were trimmed.
+    pub fn enter(&mut self, index: u32, pages: Range<u32>, has_data: bool) -> u32 {
+        let segment = &mut self.segments[index as usize];
+        let (place, slot) = (index * self.layout.entries() + segment.entries.len() as u32, segment.filled);
+        segment.filled += u32::from(has_data);
+        let slot_of_data = has_data.then_some(slot);
+        segment.entries.push(Entry { page: pages.start, pages: pages.end - pages.start, slot: slot_of_data });
+        pages.for_each(|page| self.map_to(page, place));
+        slot
     }
 
     /// Where the contents of a page are. Parts of the device are the home, 0, and each segment.
@@ -190,25 +163,24 @@ impl Ring {
         let buffer = host.buffers.take();
         self.in_memory += 1;
         let segment = &mut self.segments[index as usize];
-        debug_assert!(segment.buffer.is_none() && segment.entries.is_empty());
+        debug_assert!(segment.buffer.is_none() && segment.entries.is_empty(), "it is not needed");
         (segment.number, segment.state, segment.filled, segment.since) = (number, State::Filling, 0, host.now());
         segment.buffer = Some(buffer);
         index
     }
 
-    /// Segments in memory.
-    pub fn in_memory(&self) -> u32 {
-        self.in_memory
+    /// A segment is written, and kept in memory for now; who waited for it.
+    pub fn keep(&mut self, number: u64) -> Vec<RequestId> {
+        self.kept.push_back(self.layout.place_of(number));
+        let segment = self.of_mut(number);
+        debug_assert!(segment.number == number && segment.state == State::Writing, "it was being written");
+        segment.state = State::Written;
+        std::mem::take(&mut segment.owners)
     }
 
-    /// A segment is written, and kept in memory for now.
-    pub fn keep(&mut self, segment: u32) {
-        self.kept.push_back(segment);
-    }
-
-    /// The oldest segment that is kept, of those that may be forgotten.
-    pub fn oldest_kept(&self, may_go: impl Fn(&Segment) -> bool) -> Option<u32> {
-        self.kept.iter().copied().find(|segment| may_go(&self.segments[*segment as usize]))
+    /// The oldest segment that is kept, of those behind a number.
+    pub fn oldest_kept(&self, behind: u64) -> Option<u32> {
+        self.kept.iter().copied().find(|segment| self.at(*segment).number > behind)
     }
 
     /// A segment is not in memory any more.
@@ -227,20 +199,20 @@ impl Ring {
     }
 }
 
-/// Numbers of segments, in order: see the picture of the module.
+/// Numbers of segments, in order: see the picture of the module. Only its own methods change them.
 #[derive(Debug)]
 pub(super) struct Line {
     segments: u64,
     /// Number of the segment that is begun next.
-    next: u64,
+    pub next: u64,
     /// First number of this life.
-    base: u64,
+    pub base: u64,
     /// All up to this one are written.
-    completed: u64,
+    pub completed: u64,
     /// All up to this one are durable.
-    durable: u64,
+    pub durable: u64,
     /// All up to this one are home, and that is durable.
-    home: u64,
+    pub home: u64,
     /// All up to this one may be written over: a durable header says that they are home.
     tail: u64,
     /// Tails of headers that are not durable, by the number of their segment.
@@ -248,43 +220,11 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub fn new(layout: &LogLayout) -> Self {
-        Self::resumed(layout, 0, 0)
-    }
-
     /// All up to `tail` are home, and `last` is the last one there is. Before the next flush nothing behind the tail is
     /// known to be durable, only written.
     pub fn resumed(layout: &LogLayout, tail: u64, last: u64) -> Self {
-        Self {
-            segments: u64::from(layout.segments()),
-            next: last + 1,
-            base: 1,
-            completed: last,
-            durable: tail,
-            home: tail,
-            tail,
-            tails: VecDeque::new(),
-        }
-    }
-
-    pub fn next(&self) -> u64 {
-        self.next
-    }
-
-    pub fn base(&self) -> u64 {
-        self.base
-    }
-
-    pub fn completed(&self) -> u64 {
-        self.completed
-    }
-
-    pub fn durable(&self) -> u64 {
-        self.durable
-    }
-
-    pub fn home(&self) -> u64 {
-        self.home
+        let (segments, tails) = (u64::from(layout.segments()), VecDeque::new());
+        Self { segments, next: last + 1, base: 1, completed: last, durable: tail, home: tail, tail, tails }
     }
 
     /// Segments that are free, or are as soon as a header says so.
@@ -301,6 +241,7 @@ impl Line {
 
     /// Takes the next number.
     pub fn begin(&mut self) -> u64 {
+        debug_assert!(self.is_in_window(), "nothing is written over that a header needs: {self:?}");
         self.next += 1;
         self.next - 1
     }
@@ -321,6 +262,7 @@ impl Line {
         while ring.is_written(self.completed + 1) {
             self.completed += 1;
         }
+        debug_assert!(self.is_sound(), "{self:?}");
     }
 
     /// A flush of what is written would move the tail.
@@ -335,11 +277,13 @@ impl Line {
             // Tails never fall.
             self.tail = self.tails.pop_front().map_or(self.tail, |(_, tail)| tail);
         }
+        debug_assert!(self.is_sound(), "{self:?}");
     }
 
     /// All up to this one are home.
     pub fn set_home(&mut self, number: u64) {
         self.home = number;
+        debug_assert!(self.is_sound(), "{self:?}");
     }
 
     /// Whether the numbers are in order.
