@@ -93,7 +93,8 @@ impl Drive {
         let (state, geometry) = (self.flash()?, self.plan.geometry);
         let dead: Vec<bool> = (0..geometry.dies()).map(|die| state.die_is_dead(DieId(die))).collect();
         let per_die = (geometry.blocks() / geometry.dies()) as usize;
-        let sectors = self.plan.remap.as_ref().map_or_else(|| self.plan.host_sectors(), |remap| remap.device_sectors);
+        let sectors =
+            self.plan.remap.as_ref().map_or_else(|| self.plan.host_sectors(), |remap| remap.shape.device_sectors);
         let block = u64::from(geometry.pages_per_block) * u64::from(geometry.page_bytes);
         let mut blocks = Blocks {
             all: state.blocks().len() as u64,

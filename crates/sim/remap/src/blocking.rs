@@ -63,7 +63,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
 
     /// Sectors of the drive.
     pub fn sectors(&self) -> u64 {
-        self.machine.front().sectors()
+        self.machine.front().shape().sectors
     }
 
     /// Fills `into`, whole sectors, from `first_sector` on.

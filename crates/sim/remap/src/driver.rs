@@ -109,7 +109,7 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     /// The driver.
     type Driver: Driver<Options = Self>;
     /// Where it puts things.
-    type Layout: Shape;
+    type Layout: Copy + Debug + Send + Sync + Into<Shape>;
 
     /// Its name in a configuration.
     const NAME: &'static str;

@@ -1,30 +1,23 @@
 //! Where a driver puts things on its device, as far as others have to know.
 
 use crate::LayoutError;
-use std::fmt::Debug;
 
-/// The layout of a driver on a device. Sectors have 512 bytes.
-pub trait Shape: Copy + Debug + Send + Sync {
+/// What others have to know of the layout of a driver on a device. Sectors have 512 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
     /// Sectors that the host sees.
-    fn sectors(&self) -> u64;
-
+    pub sectors: u64,
     /// Sectors of the device.
-    fn device_sectors(&self) -> u64;
-
+    pub device_sectors: u64,
     /// Sectors of a page, the unit of the driver's map.
-    fn page_sectors(&self) -> u32;
-
+    pub page_sectors: u32,
     /// Sectors that writes of the driver should be aligned to.
-    fn superpage_sectors(&self) -> u32;
-
+    pub superpage_sectors: u32,
     /// Sectors of a buffer that holds what one command writes at most.
-    fn buffer_sectors(&self) -> u32 {
-        self.superpage_sectors()
-    }
-
+    pub buffer_sectors: u32,
     /// Sectors at the beginning of the device that a format may find anything in. Behind them a fresh driver reads what
     /// the device holds.
-    fn own_sectors(&self) -> u64;
+    pub own_sectors: u64,
 }
 
 /// Whether pages and superpages may have these sizes, in sectors.

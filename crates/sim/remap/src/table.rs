@@ -5,7 +5,7 @@
 //! with power cuts.
 
 use crate::parameters::does_not_fit;
-use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site};
+use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site, Terms};
 use layer::{Condition, Named, Parameter, ParameterKind, Values, declaring};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -98,20 +98,10 @@ pub type RemapPlan = Arc<DriverPlan>;
 /// What there is to know of a driver over a device of a certain size.
 #[derive(Debug)]
 pub struct DriverPlan {
-    /// Bytes of data a sector: 512, or 0 without contents.
-    pub cell_bytes: u32,
-    /// Sectors that the host sees.
-    pub sectors: u64,
-    /// Sectors of the device.
-    pub device_sectors: u64,
-    /// Sectors of a page of the driver.
-    pub page_sectors: u32,
-    /// Sectors that its writes should be aligned to.
-    pub superpage_sectors: u32,
-    /// See [`Shape::own_sectors`].
-    pub own_sectors: u64,
-    /// See [`crate::Terms::replaces_pages`].
-    pub replaces_pages: bool,
+    /// How large it is, and its units.
+    pub shape: Shape,
+    /// What its options say that every driver's say.
+    pub terms: Terms,
     /// What the part of the drive is for that the host does not see, as a clause.
     pub keeps: &'static str,
     begins: Box<dyn Begins>,
@@ -134,18 +124,8 @@ impl DriverPlan {
 
 impl<O: DriverOptions> From<Plan<O>> for DriverPlan {
     fn from(plan: Plan<O>) -> Self {
-        let (terms, layout) = (plan.options.terms(), plan.layout);
-        Self {
-            cell_bytes: terms.cell_bytes,
-            sectors: layout.sectors(),
-            device_sectors: layout.device_sectors(),
-            page_sectors: layout.page_sectors(),
-            superpage_sectors: layout.superpage_sectors(),
-            own_sectors: layout.own_sectors(),
-            replaces_pages: terms.replaces_pages,
-            keeps: O::KEEPS,
-            begins: Box::new(plan),
-        }
+        let (shape, terms) = (plan.layout.into(), plan.options.terms());
+        Self { shape, terms, keeps: O::KEEPS, begins: Box::new(plan) }
     }
 }
 
@@ -179,9 +159,11 @@ impl<O: DriverOptions> Plan<O> {
     /// The options fit no device at all.
     pub fn with_superpages(options: O, superpages: u32) -> Self {
         // How large a superpage is does not depend on the device.
-        let size = u64::from(options.layout(1 << 22).expect("it fits a large device").superpage_sectors());
+        let large: Shape = options.layout(1 << 22).expect("it fits a large device").into();
+        let size = u64::from(large.superpage_sectors);
         let wanted = u64::from(superpages) * size;
-        let plan = |count: u64| Self::new(options, count * size).ok().filter(|plan| plan.layout.sectors() >= wanted);
+        let plan =
+            |count: u64| Self::new(options, count * size).ok().filter(|plan| plan.layout.into().sectors >= wanted);
         (u64::from(superpages)..1 << 20).find_map(plan).expect("a large one will do")
     }
 

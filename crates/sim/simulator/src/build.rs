@@ -403,7 +403,7 @@ impl DrivePlan {
     /// Sectors the host sees: the drive's, or its driver's.
     pub fn host_sectors(&self) -> u64 {
         let drive = u64::from(self.user_pages) * u64::from(self.geometry.sectors_per_page());
-        self.remap.as_ref().map_or(drive, |remap| remap.sectors)
+        self.remap.as_ref().map_or(drive, |remap| remap.shape.sectors)
     }
 
     fn seed(&self) -> u64 {

@@ -195,7 +195,8 @@ impl<S: BlockStore> Target for RemappedStore<S> {
 
     fn extents(&mut self, offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
         let drive = self.drive.as_ref().ok_or(ErrorNumber::Io)?;
-        let (page_bytes, end) = (u64::from(drive.machine().front().page_sectors()) * SECTOR_BYTES, offset + length);
+        let (page_bytes, end) =
+            (u64::from(drive.machine().front().shape().page_sectors) * SECTOR_BYTES, offset + length);
         let mut at = offset;
         for page in (offset / page_bytes..end.div_ceil(page_bytes)).take(MOST_PAGES) {
             let until = ((page + 1) * page_bytes).min(end);

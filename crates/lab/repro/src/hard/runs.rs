@@ -261,7 +261,7 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         let (own, host_pages, ram_bytes) = if report.driver == "hard" {
             let count = |name| report.get(name).expect("a remapping driver counts it");
             let written = ["journal_superpages", "checkpoint_superpages", "superpages"].map(count).iter().sum::<u64>();
-            let slots = u64::from(remap.superpage_sectors / remap.page_sectors);
+            let slots = u64::from(remap.shape.superpage_sectors / remap.shape.page_sectors);
             (written * slots, count("host_pages"), report.ram_bytes)
         } else {
             (0, 1, 0)

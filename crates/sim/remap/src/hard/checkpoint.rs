@@ -10,7 +10,6 @@ use super::gather::Gather;
 use super::journal::{Beginning, Journal};
 use super::space::Space;
 use super::{Layout, Work};
-use crate::Shape;
 use crate::shell::host::{Host, Life};
 use units::{HostOp, SECTOR_BYTES};
 
@@ -156,7 +155,7 @@ impl Checkpoints {
     fn send_piece(&mut self, host: &mut Host<Work>, superpage: u64, buffer: u32) {
         self.current.as_mut().expect("it is under way").under_way += 1;
         let sector = self.layout.sector_of(superpage);
-        host.write(Work::Piece, (buffer, 0), sector, self.layout.superpage_sectors());
+        host.write(Work::Piece, (buffer, 0), sector, self.layout.superpage_sectors);
     }
 
     fn write_piece(&mut self, host: &mut Host<Work>, space: &Space) -> bool {
@@ -192,7 +191,7 @@ impl Checkpoints {
             disk::seal(bytes, disk::CHECKPOINT, Head { id: self.id, number, more, count: self.layout.pieces });
         }
         let sector = self.layout.sector_of(self.layout.checkpoint_at(number));
-        host.write(Work::Head, (buffer, 0), sector, self.layout.superpage_sectors());
+        host.write(Work::Head, (buffer, 0), sector, self.layout.superpage_sectors);
     }
 
     pub fn piece_completed(&mut self, failed: bool) {

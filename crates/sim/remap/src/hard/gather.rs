@@ -5,7 +5,7 @@ use super::journal::Journal;
 use super::space::{Space, State};
 use super::{Layout, Options, Partial, Work};
 use crate::shell::host::{Host, RequestId};
-use crate::{PageWrite, Shape, Source};
+use crate::{PageWrite, Source};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use units::Nanos;
@@ -189,7 +189,7 @@ impl Gather {
     /// Where the contents at a virtual page are.
     pub fn locate(&self, place: u32) -> Source {
         let slots = self.layout.slots();
-        let page_bytes = (self.layout.page_sectors() * self.options.cell_bytes) as usize;
+        let page_bytes = (self.layout.page_sectors * self.options.cell_bytes) as usize;
         match self.memory.get(&(place / slots)) {
             _ if place == NOWHERE => Source::Zeros,
             Some(memory) => Source::Memory { buffer: memory.buffer, at: (place % slots) as usize * page_bytes },
@@ -202,7 +202,7 @@ impl Gather {
         let PageWrite { page, first, sectors, data, owner } = write;
         self.issue_copies_of(host, space, page..page + 1);
         let bytes = host.page_bytes();
-        let is_whole = sectors == self.layout.page_sectors();
+        let is_whole = sectors == self.layout.page_sectors;
         let base = if is_whole { Source::Zeros } else { self.locate(space.map[page as usize]) };
         let mut open = match self.host.take() {
             Some(open) => open,
@@ -360,7 +360,7 @@ impl Gather {
     pub(super) fn send_data(&self, host: &mut Host<Work>, number: u64, entry: &Entry) {
         let sector = self.layout.sector_of_page(entry.superpage * self.layout.slots() + entry.first_slot);
         let from = (self.memory[&entry.superpage].buffer, entry.first_slot as usize * host.page_bytes());
-        host.write(Work::Data(number), from, sector, entry.slots * self.layout.page_sectors());
+        host.write(Work::Data(number), from, sector, entry.slots * self.layout.page_sectors);
     }
 
     /// Unmaps whole pages.

@@ -9,7 +9,6 @@ use super::disk::{self, Entry, Head, NOWHERE, Stamp};
 use super::gather::Record;
 use super::space::Space;
 use super::{Layout, Work};
-use crate::Shape;
 use crate::shell::host::Host;
 use std::collections::VecDeque;
 use units::HostOp;
@@ -249,7 +248,7 @@ impl Journal {
             disk::seal_journal(bytes, head, stamp, superpage);
         }
         self.stage = Stage::Write;
-        host.write(Work::Journal, (buffer, 0), self.layout.sector_of(superpage), self.layout.superpage_sectors());
+        host.write(Work::Journal, (buffer, 0), self.layout.sector_of(superpage), self.layout.superpage_sectors);
     }
 
     pub fn write_completed(&mut self, host: &mut Host<Work>, failed: bool) {

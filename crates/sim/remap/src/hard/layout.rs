@@ -171,24 +171,16 @@ impl Layout {
     }
 }
 
-impl Shape for Layout {
-    fn sectors(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_sectors)
-    }
-
-    fn device_sectors(&self) -> u64 {
-        self.device_sectors
-    }
-
-    fn page_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
-    }
-
-    fn own_sectors(&self) -> u64 {
-        if self.start == Start::Identity { self.data_sector() } else { self.device_sectors }
+impl From<Layout> for Shape {
+    fn from(layout: Layout) -> Self {
+        let Layout { device_sectors, page_sectors, superpage_sectors, pages, .. } = layout;
+        Self {
+            sectors: u64::from(pages) * u64::from(page_sectors),
+            device_sectors,
+            page_sectors,
+            superpage_sectors,
+            buffer_sectors: superpage_sectors,
+            own_sectors: if layout.start == Start::Identity { layout.data_sector() } else { device_sectors },
+        }
     }
 }

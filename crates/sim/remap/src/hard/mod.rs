@@ -18,7 +18,7 @@ pub use recover::{OtherCheckpoint, Recovered};
 pub use report::Report;
 
 use crate::shell::host::{Completion, Host};
-use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Shape, Source};
+use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
 use checkpoint::Checkpoints;
 use gather::Gather;
 use journal::Journal;
@@ -199,7 +199,7 @@ impl Driver for Hard {
     }
 
     fn place_in_place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) -> u32 {
-        let size = self.layout.superpage_sectors();
+        let size = self.layout.superpage_sectors;
         let can_be = self.options.bypass && write.sectors >= size;
         if can_be && self.gather.place_in_place(host, &mut self.space, write) { size } else { 0 }
     }

@@ -3,7 +3,6 @@
 use super::gather::Gather;
 use super::space::Space;
 use super::{Layout, Options, Work};
-use crate::Shape;
 use crate::shell::host::{Completion, Host};
 use units::HostOp;
 
@@ -93,7 +92,7 @@ impl Reclaim {
             if slot > first {
                 victim.reads += 1;
                 let sector = self.layout.sector_of_page(superpage * slots + first);
-                let sectors = (slot - first) * self.layout.page_sectors();
+                let sectors = (slot - first) * self.layout.page_sectors;
                 host.send(Work::Copy { superpage, slot: first }, HostOp::Read, sector, sectors);
             }
             slot += 1;

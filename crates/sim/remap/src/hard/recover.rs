@@ -170,6 +170,11 @@ struct Recovery {
 }
 
 impl Recovery {
+    /// 1. Read the heads of both checkpoints, the newer one first.
+    /// 2. Look at every place of the journal: what is whole, and what a power cut or damage left.
+    /// 3. Make the map from the first checkpoint whose pieces are sound, and read the journal over it.
+    /// 4. Go on behind all numbers and versions that anything there has, whether it was taken or not.
+    /// 5. Where no checkpoint will do, or the end of the journal is damaged, the map is lost.
     fn run(mut self, read: &mut ReadSectors) -> Result<Hard, OpenError> {
         let layout = self.layout;
         let mut bytes = vec![0; layout.superpage_bytes()];
@@ -300,6 +305,13 @@ impl Recovery {
         if self.space.rebuild() { Ok(read_over) } else { Err("two pages share a place") }
     }
 
+    /// Reads the journal over the map of a checkpoint.
+    ///
+    /// 1. Of each number take the place that has most of its records: the ring's, or one of the two of what is not full.
+    /// 2. Check that it begins where the one before ended, and is still what it was when all places were looked at.
+    /// 3. Apply its records, but for those that the checkpoint has already.
+    /// 4. End with the first that is missing or not full; nothing newer may be behind it, and what is torn there must
+    ///    be what a power cut can tear.
     fn replay(
         &mut self,
         from: u64,

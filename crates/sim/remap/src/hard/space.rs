@@ -2,7 +2,6 @@
 
 use super::disk::NOWHERE;
 use super::{Layout, Options, Start, Work};
-use crate::Shape;
 use crate::shell::host::Host;
 use std::ops::RangeInclusive;
 use units::HostOp;
@@ -260,7 +259,7 @@ impl Space {
 
     /// The virtual superpages of these sectors of the device.
     pub fn superpages_of(&self, first_sector: u64, sectors: u32) -> RangeInclusive<u32> {
-        let (first, size) = (first_sector - self.layout.data_sector(), u64::from(self.layout.superpage_sectors()));
+        let (first, size) = (first_sector - self.layout.data_sector(), u64::from(self.layout.superpage_sectors));
         (first / size) as u32..=((first + u64::from(sectors) - 1) / size) as u32
     }
 
@@ -288,7 +287,7 @@ impl Space {
     pub fn settle(&mut self, host: &mut Host<Work>, number: u32) {
         self.note_empty(number);
         let superpage = &mut self.superpages[number as usize];
-        let (sector, sectors) = (self.layout.sector_of_page(number * self.slots), self.layout.superpage_sectors());
+        let (sector, sectors) = (self.layout.sector_of_page(number * self.slots), self.layout.superpage_sectors);
         if superpage.state != State::Empty || superpage.leaving > 0 || host.is_read(sector, sectors) {
             return;
         }

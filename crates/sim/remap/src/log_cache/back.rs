@@ -9,7 +9,6 @@
 
 use super::ring::Ring;
 use super::{HOME, LogCache, Work};
-use crate::Shape;
 use crate::shell::host::{Completion, Host, Life};
 use std::collections::{BTreeMap, VecDeque};
 use units::HostOp;
@@ -103,7 +102,7 @@ impl LogCache {
         batch.under_way += 1;
         batch.buffers.entry(segment).or_insert_with(|| host.buffers.take_any());
         self.counts.write_back_reads += 1;
-        let (sector, sectors) = (self.layout.slot_sector(segment, slot), slots * self.layout.page_sectors());
+        let (sector, sectors) = (self.layout.slot_sector(segment, slot), slots * self.layout.page_sectors);
         host.send(Work::Load { segment, slot }, HostOp::Read, sector, sectors);
         true
     }
@@ -131,7 +130,7 @@ impl LogCache {
         let first = pages[0].0;
         let most = self.layout.segment_pages();
         let count = (0..most).zip(pages).take_while(|(index, (page, _))| *page == first + index).count();
-        let (sector, sectors) = (self.layout.page_sector(first), count as u32 * self.layout.page_sectors());
+        let (sector, sectors) = (self.layout.page_sector(first), count as u32 * self.layout.page_sectors);
         if host.is_read(sector, sectors) {
             return false;
         }
@@ -172,7 +171,9 @@ impl LogCache {
                 self.ring.map_to(page, HOME);
             }
         }
-        buffers.into_values().for_each(|buffer| host.buffers.release(buffer));
+        for buffer in buffers.into_values() {
+            host.buffers.release(buffer);
+        }
         (self.line.home + 1..=last).for_each(|number| self.ring.empty(host, number));
         self.line.set_home(last);
     }

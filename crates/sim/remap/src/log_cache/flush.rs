@@ -4,7 +4,6 @@ use super::back::Batch;
 use super::layout::Header;
 use super::ring::State;
 use super::{LogCache, Work};
-use crate::Shape;
 use crate::shell::host::{Completion, Host, Life};
 use units::{HostOp, SECTOR_BYTES};
 
@@ -75,7 +74,7 @@ impl LogCache {
             self.layout.put(&mut bytes[..SECTOR_BYTES as usize], self.id);
         }
         host.begin_life();
-        host.write(Work::Superblock, (buffer, 0), 0, self.layout.superpage_sectors());
+        host.write(Work::Superblock, (buffer, 0), 0, self.layout.superpage_sectors);
     }
 
     /// Begins a life: a header without pages, alone in its sector. It is torn by no power cut, and touches nothing else

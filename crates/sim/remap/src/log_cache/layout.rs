@@ -29,10 +29,10 @@ const MOST_SEGMENT: u32 = 32768;
 /// Where the superblock, the segments of the log and the pages of the host are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLayout {
-    page_sectors: u32,
-    superpage_sectors: u32,
+    pub(crate) page_sectors: u32,
+    pub(crate) superpage_sectors: u32,
     segment_sectors: u32,
-    device_sectors: u64,
+    pub(crate) device_sectors: u64,
     segments: u32,
     pages: u32,
 }
@@ -174,29 +174,17 @@ impl LogLayout {
     }
 }
 
-impl Shape for LogLayout {
-    fn sectors(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_sectors)
-    }
-
-    fn device_sectors(&self) -> u64 {
-        self.device_sectors
-    }
-
-    fn page_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
-    }
-
-    fn buffer_sectors(&self) -> u32 {
-        self.segment_sectors
-    }
-
-    fn own_sectors(&self) -> u64 {
-        self.home_sector()
+impl From<LogLayout> for Shape {
+    fn from(layout: LogLayout) -> Self {
+        let LogLayout { device_sectors, page_sectors, superpage_sectors, pages, .. } = layout;
+        Self {
+            sectors: u64::from(pages) * u64::from(page_sectors),
+            device_sectors,
+            page_sectors,
+            superpage_sectors,
+            buffer_sectors: layout.segment_sectors,
+            own_sectors: layout.home_sector(),
+        }
     }
 }
 

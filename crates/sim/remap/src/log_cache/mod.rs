@@ -61,7 +61,7 @@ pub use options::LogOptions;
 pub use report::LogReport;
 
 use crate::shell::host::{Completion, Host};
-use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Shape, Source};
+use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
 use back::Batch;
 use flush::Mark;
 use layout::{Entry, Header};
@@ -238,7 +238,7 @@ impl Driver for LogCache {
         let found = self.gathered(page);
         // Taken out before another segment is begun: that may need the memory it is in.
         let old = match self.ring.locate(page) {
-            Source::Memory { buffer, at } if found.is_none() && sectors < self.layout.page_sectors() => {
+            Source::Memory { buffer, at } if found.is_none() && sectors < self.layout.page_sectors => {
                 host.buffers.get(buffer)[at..at + host.page_bytes()].to_vec()
             }
             _ => Vec::new(),
@@ -275,14 +275,14 @@ impl Driver for LogCache {
         let segment = self.ring.at(open);
         let (number, filled, buffer) = (segment.number, segment.filled, segment.held());
         segment.owners.iter().for_each(|owner| host.set_target(*owner, number));
-        let end = data + host.bytes(filled * layout.page_sectors());
+        let end = data + host.bytes(filled * layout.page_sectors);
         let bytes = host.buffers.get_mut(buffer);
         if !bytes.is_empty() {
             self.header(number, &bytes[data..end], segment.entries.clone()).put(bytes);
         }
         self.line.tell_home(number);
         let sectors = layout.written_sectors(filled);
-        let (pages, header_pages) = (sectors.div_ceil(layout.page_sectors()), layout.header_pages());
+        let (pages, header_pages) = (sectors.div_ceil(layout.page_sectors), layout.header_pages());
         self.counts.segments += 1;
         self.counts.data_pages += u64::from(filled);
         self.counts.header_pages += u64::from(header_pages);

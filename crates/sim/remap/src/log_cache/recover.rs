@@ -4,7 +4,7 @@ use super::layout::{Header, LogLayout, SUPERBLOCK};
 use super::ring::Line;
 use super::{LogCache, LogOptions};
 use crate::disk::{self, superblock};
-use crate::{OpenError, ReadSectors, Shape};
+use crate::{OpenError, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
 
@@ -21,8 +21,8 @@ impl LogCache {
     pub(super) fn opened(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let (head, sector) = superblock(SUPERBLOCK, options.cell_bytes, read)?;
         let layout = LogLayout::of(&sector).ok_or(OpenError::Superblock)?;
-        if layout.device_sectors() > device_sectors {
-            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
+        if layout.device_sectors > device_sectors {
+            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors });
         }
         let mut cache = Self::bare(&layout, options, head.id);
         let (headers, unreadable) = cache.find(read);
@@ -44,7 +44,7 @@ impl LogCache {
             let header = Header::of(first, &layout)
                 .filter(|header| header.id == self.id && layout.place_of(header.number) == place);
             let Some(header) = header else { continue };
-            let data = &mut rest[..header.filled() as usize * layout.page_sectors() as usize * SECTOR_BYTES as usize];
+            let data = &mut rest[..header.filled() as usize * layout.page_sectors as usize * SECTOR_BYTES as usize];
             if !data.is_empty() && read(layout.slot_sector(place, 0), data).is_err() {
                 unreadable.push(place);
                 continue;

@@ -2,8 +2,8 @@
 
 use super::layout::{Entry, LogLayout};
 use super::{HOME, Work};
+use crate::Source;
 use crate::shell::host::{Host, RequestId};
-use crate::{Shape, Source};
 use std::collections::VecDeque;
 use std::ops::Range;
 use units::Nanos;
@@ -63,7 +63,7 @@ impl Ring {
     pub fn new(layout: &LogLayout, cell_bytes: u32) -> Self {
         Self {
             layout: *layout,
-            page_bytes: (layout.page_sectors() * cell_bytes) as usize,
+            page_bytes: (layout.page_sectors * cell_bytes) as usize,
             map: vec![HOME; layout.pages() as usize],
             segments: (0..layout.segments()).map(|_| Segment::default()).collect(),
             cached_pages: 0,

@@ -24,8 +24,7 @@ pub(crate) struct Sent {
 /// Requests, answers and commands of a driver, and what there is to know of it.
 #[derive(Debug)]
 pub struct Front {
-    sectors: u64,
-    page_sectors: u32,
+    pub(super) shape: Shape,
     cell_bytes: u32,
     pub(super) is_broken: bool,
     pub(super) requests: Slots<Request>,
@@ -39,10 +38,9 @@ pub struct Front {
 }
 
 impl Front {
-    pub(super) fn new(shape: &impl Shape, cell_bytes: u32) -> Self {
+    pub(super) fn new(shape: Shape, cell_bytes: u32) -> Self {
         Self {
-            sectors: shape.sectors(),
-            page_sectors: shape.page_sectors(),
+            shape,
             cell_bytes,
             is_broken: false,
             requests: Slots::default(),
@@ -54,14 +52,9 @@ impl Front {
         }
     }
 
-    /// Sectors that the host sees.
-    pub fn sectors(&self) -> u64 {
-        self.sectors
-    }
-
-    /// Sectors of a page, the unit of the driver's map.
-    pub fn page_sectors(&self) -> u32 {
-        self.page_sectors
+    /// How large it is, and its units.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// Bytes of data a sector: 512, or 0 where there are no contents.
@@ -81,7 +74,7 @@ impl Front {
         assert!(data == moved, "{data} bytes of data for {submit:?}");
         if op != HostOp::Flush {
             let end = first_sector.checked_add(u64::from(sectors));
-            assert!(sectors > 0 && end.is_some_and(|end| end <= self.sectors), "{submit:?} is not of this drive");
+            assert!(sectors > 0 && end.is_some_and(|end| end <= self.shape.sectors), "{submit:?} is not of this drive");
         }
         self.requests.insert(Request {
             tag,
@@ -109,6 +102,7 @@ impl Front {
     /// A request is answered.
     pub(super) fn end(&mut self, request: u32, failed: bool) {
         let entry = self.requests.at_mut(request);
+        debug_assert!(!entry.ended, "each request is answered once: {entry:?}");
         (entry.ended, entry.failed) = (true, failed);
         self.dones.push_back(request);
     }

@@ -77,7 +77,7 @@ pub struct Host<W> {
 }
 
 impl<W: Copy> Host<W> {
-    pub(super) fn new(shape: &impl Shape, terms: Terms, life: Life) -> Self {
+    pub(super) fn new(shape: Shape, terms: Terms, life: Life) -> Self {
         assert!([0, 512].contains(&terms.cell_bytes), "a sector has 512 bytes of data or none");
         Self {
             terms,
@@ -92,7 +92,7 @@ impl<W: Copy> Host<W> {
             reads: 0,
             failures: 0,
             counts: HostCounts::default(),
-            buffers: Buffers::new(shape.buffer_sectors() as usize * terms.cell_bytes as usize),
+            buffers: Buffers::new(shape.buffer_sectors as usize * terms.cell_bytes as usize),
         }
     }
 
@@ -113,7 +113,7 @@ impl<W: Copy> Host<W> {
 
     /// Bytes of data a page.
     pub fn page_bytes(&self) -> usize {
-        self.bytes(self.front.page_sectors())
+        self.bytes(self.front.shape.page_sectors)
     }
 
     /// Counters of what every driver does.
@@ -148,6 +148,8 @@ impl<W: Copy> Host<W> {
 
     /// Asks the device to write what a buffer holds from a byte on, which stays as it is until that is done.
     pub fn write(&mut self, work: W, from: (u32, usize), first_sector: u64, sectors: u32) {
+        let end = from.1 + self.bytes(sectors);
+        debug_assert!(end <= self.buffers.get(from.0).len(), "a buffer holds what is written of it");
         let command = Command { id: 0, op: HostOp::Write, first_sector, sectors, fua: false };
         self.issue(Work::Own(work), Sent { command, data: Some(from), tries: 0 });
     }
@@ -234,11 +236,13 @@ impl<W: Copy> Host<W> {
 
     /// What begins a life is being written.
     pub fn begin_life(&mut self) {
+        debug_assert!(self.life == Life::Wanted, "a life begins once: {:?}", self.life);
         self.life = Life::Beginning;
     }
 
     /// What begins a life is on the device.
     pub fn set_ready(&mut self) {
+        debug_assert!(self.life != Life::Lazy, "a life begins when the host wants to change something");
         self.life = Life::Ready;
     }
 

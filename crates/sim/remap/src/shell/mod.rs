@@ -39,7 +39,7 @@ impl<D: Driver> Shell<D> {
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
     pub fn format(layout: LayoutOf<D>, options: &D::Options, id: u64) -> Self {
-        let mut host = Host::new(&layout, options.terms(), Life::Wanted);
+        let mut host = Host::new(layout.into(), options.terms(), Life::Wanted);
         let driver = D::format(layout, options, id, &mut host);
         let mut shell = Self { driver, host, last_request: 0 };
         shell.pump();
@@ -52,7 +52,7 @@ impl<D: Driver> Shell<D> {
     /// The device cannot be read, or holds no such driver that can be trusted.
     pub fn open(options: &D::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let driver = D::open(options, device_sectors, read)?;
-        let host = Host::new(driver.layout(), options.terms(), Life::Lazy);
+        let host = Host::new((*driver.layout()).into(), options.terms(), Life::Lazy);
         Ok(Self { driver, host, last_request: 0 })
     }
 

@@ -3,7 +3,7 @@
 use super::Shell;
 use super::host::{RequestId, Work};
 use super::request::{HeldBack, Job};
-use crate::{Driver, PageWrite, Shape, Source};
+use crate::{Driver, PageWrite, Source};
 use std::ops::Range;
 use units::HostOp;
 
@@ -25,14 +25,23 @@ struct Run {
 }
 
 impl<D: Driver> Shell<D> {
+    fn page_sectors(&self) -> u32 {
+        self.host.front.shape.page_sectors
+    }
+
     /// The first page of sectors that follow each other, and which of it.
     fn piece(&self, sector: u64, sectors: u32) -> Piece {
-        let size = self.layout().page_sectors();
+        let size = self.page_sectors();
         let first = (sector % u64::from(size)) as u32;
         Piece { page: (sector / u64::from(size)) as u32, first, sectors: (size - first).min(sectors) }
     }
 
-    /// Reads what each page is now. Pages that lie in a row on the device are one command.
+    /// Reads what each page is now.
+    ///
+    /// 1. Ask the driver where each page is.
+    /// 2. Copy at once what is in memory; what it knows to be zeros is there already.
+    /// 3. Gather pages that lie in a row on the device, in one part of it, and send one command for each such run.
+    /// 4. The request is answered when all its commands are completed: at once if there are none.
     pub(super) fn read(&mut self, request: RequestId, first_sector: u64, sectors: u32) {
         let mut data = self.host.front.zeros(self.host.bytes(sectors));
         let mut run: Option<Run> = None;
@@ -103,7 +112,7 @@ impl<D: Driver> Shell<D> {
             self.host.end_part(request, false);
             return true;
         }
-        let size = u64::from(self.layout().page_sectors());
+        let size = u64::from(self.page_sectors());
         let first = first_sector.div_ceil(size) as u32;
         let end = ((first_sector + u64::from(sectors)) / size) as u32;
         if first < end && !self.begin_trim(request, first..end) {
@@ -159,7 +168,7 @@ impl<D: Driver> Shell<D> {
 
     /// The rest of the page has to be read first.
     fn needs_merge(&self, page: u32, sectors: u32) -> bool {
-        sectors < self.layout().page_sectors() && matches!(self.driver.locate(page), Source::Device { .. })
+        sectors < self.page_sectors() && matches!(self.driver.locate(page), Source::Device { .. })
     }
 
     /// Goes on with what waits for a page.
@@ -173,7 +182,7 @@ impl<D: Driver> Shell<D> {
             self.host.waits.unlock(page);
             return;
         };
-        let size = self.layout().page_sectors();
+        let size = self.page_sectors();
         match self.driver.locate(page) {
             Source::Device { sector, .. } if job.sectors < size => {
                 self.host.counts.merge_reads += 1;
@@ -185,7 +194,7 @@ impl<D: Driver> Shell<D> {
 
     /// The old contents of a page are there.
     pub(super) fn merge_completed(&mut self, page: u32, failed: bool, data: &[u8]) {
-        let (size, cell) = (self.layout().page_sectors(), self.host.terms().cell_bytes);
+        let (size, cell) = (self.page_sectors(), self.host.terms().cell_bytes);
         if !self.host.waits.is_locked(page) {
             return;
         }

@@ -60,7 +60,8 @@ impl Waits {
     }
 
     pub fn unlock(&mut self, page: u32) {
-        self.locks.remove(&page);
+        let jobs = self.locks.remove(&page);
+        debug_assert!(jobs.is_none_or(|jobs| jobs.is_empty()), "page {page} is unlocked when nothing waits for it");
     }
 
     /// The next job of this page waits only for room.

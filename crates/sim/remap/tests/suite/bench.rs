@@ -80,12 +80,13 @@ impl<P: Subject> Bench<P> {
         let about = plan.plan();
         let mut random = Stream::new(seed, "bench");
         // What was there before is no zeros.
-        let mut image: Vec<u8> = (0..about.own_sectors * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
-        image.resize(about.device_sectors as usize * 512, 0);
+        let mut image: Vec<u8> =
+            (0..about.shape.own_sectors * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        image.resize(about.shape.device_sectors as usize * 512, 0);
         let mut device = Device::new(image);
-        device.overlaps = !about.replaces_pages;
-        let oracle = Oracle::new(about.sectors, about.page_sectors, about.replaces_pages);
-        let (hot, driver) = (about.sectors, plan.fresh(seed + 1));
+        device.overlaps = !about.terms.replaces_pages;
+        let oracle = Oracle::new(about.shape.sectors, about.shape.page_sectors, about.terms.replaces_pages);
+        let (hot, driver) = (about.shape.sectors, plan.fresh(seed + 1));
         let (now, failures, asked, tag) = (0, 0, BTreeMap::new(), 0);
         let mut bench = Self { driver, device, oracle, plan, random, now, failures, hot, asked, tag };
         bench.settle();
@@ -141,7 +142,7 @@ impl<P: Subject> Bench<P> {
         let mut count = count as u32;
         if random.chance(0.4) {
             // Whole superpages, for writes in place.
-            let size = u64::from(self.plan.plan().superpage_sectors);
+            let size = u64::from(self.plan.plan().shape.superpage_sectors);
             first = first / size * size;
             count = size as u32 * (1 + random.below(2) as u32);
             if first + u64::from(count) > self.hot {

@@ -14,7 +14,7 @@ fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
     bench.device.faults = faults;
     bench.oracle.atomic &= faults == 0.0;
     if random.chance(0.5) {
-        let superpage = u64::from(bench.plan.plan().superpage_sectors);
+        let superpage = u64::from(bench.plan.plan().shape.superpage_sectors);
         bench.hot = (bench.hot / 4).max(superpage * 2).min(bench.hot);
     }
     let depth = [1, 2, 8, 32][random.below(4) as usize];

@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use engine::random::Stream;
-use remap::{Hard, HostDriver, Options, Plan, Shape, Shell, Start, Submit, WriteCache};
+use remap::{Hard, HostDriver, Options, Plan, Shell, Start, Submit, WriteCache};
 use units::HostOp;
 
 /// Without contents, over a device that does everything at once.
@@ -29,7 +29,7 @@ impl Plain {
     }
 
     fn ask(&mut self, op: HostOp, page: u64, pages: u32) {
-        let size = self.hard.layout().page_sectors();
+        let size = self.hard.front().shape().page_sectors;
         let submit =
             Submit { tag: self.tag, op, first_sector: page * u64::from(size), sectors: pages * size, fua: false };
         self.hard.submit(0, submit, &[]);
@@ -38,7 +38,7 @@ impl Plain {
     }
 
     fn pages(&self) -> u64 {
-        self.hard.layout().sectors() / u64::from(self.hard.layout().page_sectors())
+        self.hard.front().shape().sectors / u64::from(self.hard.front().shape().page_sectors)
     }
 }
 

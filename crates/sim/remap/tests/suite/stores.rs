@@ -69,8 +69,9 @@ fn options_out_of_range_say_what_is_right() {
 #[test]
 fn a_tenth_is_held_back_and_metadata_are_small() {
     let layout = Layout::new(&Options::default(), 128 << 21).unwrap();
-    let device = layout.device_sectors() as f64;
-    assert!((0.89..0.9).contains(&(layout.sectors() as f64 / device)), "{layout:?}");
+    let Shape { sectors, device_sectors, .. } = layout.into();
+    let device = device_sectors as f64;
+    assert!((0.89..0.9).contains(&(sectors as f64 / device)), "{layout:?}");
     assert!((layout.data_sector() as f64 / device) < 0.006, "{layout:?}");
 }
 

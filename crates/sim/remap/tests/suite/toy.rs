@@ -19,38 +19,9 @@ pub struct ToyOptions {
     write_cache: WriteCache,
 }
 
-/// All of the device.
-#[derive(Clone, Copy, Debug)]
-pub struct ToyLayout {
-    page_sectors: u32,
-    pages: u32,
-}
-
-impl Shape for ToyLayout {
-    fn sectors(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_sectors)
-    }
-
-    fn device_sectors(&self) -> u64 {
-        self.sectors()
-    }
-
-    fn page_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    fn own_sectors(&self) -> u64 {
-        0
-    }
-}
-
 impl DriverOptions for ToyOptions {
     type Driver = Toy;
-    type Layout = ToyLayout;
+    type Layout = Shape;
 
     const NAME: &'static str = "toy";
     const DOC: &'static str = "pages go to the drive as they are";
@@ -71,8 +42,18 @@ impl DriverOptions for ToyOptions {
         Terms { cell_bytes: 512, timeout_ns: 0, idle_after_ns: 0, write_cache, replaces_pages }
     }
 
-    fn layout(&self, device_sectors: u64) -> Result<ToyLayout, LayoutError> {
-        Ok(ToyLayout { page_sectors: self.page_sectors, pages: (device_sectors / u64::from(self.page_sectors)) as u32 })
+    /// All of the device, and nothing beside it.
+    fn layout(&self, device_sectors: u64) -> Result<Shape, LayoutError> {
+        let page_sectors = self.page_sectors;
+        let sectors = device_sectors / u64::from(page_sectors) * u64::from(page_sectors);
+        Ok(Shape {
+            sectors,
+            device_sectors: sectors,
+            page_sectors,
+            superpage_sectors: page_sectors,
+            buffer_sectors: page_sectors,
+            own_sectors: 0,
+        })
     }
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
@@ -98,7 +79,7 @@ struct Version {
 
 #[derive(Debug)]
 pub struct Toy {
-    layout: ToyLayout,
+    layout: Shape,
     /// Versions of pages that are not on the device, oldest first; only the first one is under way.
     pages: BTreeMap<u32, VecDeque<Version>>,
     issued: u64,
@@ -121,7 +102,7 @@ impl DriverReport for ToyReport {
 }
 
 impl Toy {
-    fn new(layout: ToyLayout) -> Self {
+    fn new(layout: Shape) -> Self {
         Self { layout, pages: BTreeMap::new(), issued: 1, durable: 0, is_flushing: false }
     }
 
@@ -178,7 +159,7 @@ impl Driver for Toy {
 
     const TRIM_TAKES_ROOM: bool = true;
 
-    fn format(layout: ToyLayout, _options: &ToyOptions, _id: u64, _host: &mut Host<Work>) -> Self {
+    fn format(layout: Shape, _options: &ToyOptions, _id: u64, _host: &mut Host<Work>) -> Self {
         Self::new(layout)
     }
 
@@ -186,11 +167,11 @@ impl Driver for Toy {
         Ok(Self::new(options.layout(device_sectors).map_err(|_| OpenError::Foreign)?))
     }
 
-    fn fresh_id(_layout: &ToyLayout, _read: &mut ReadSectors) -> io::Result<u64> {
+    fn fresh_id(_layout: &Shape, _read: &mut ReadSectors) -> io::Result<u64> {
         Ok(0)
     }
 
-    fn layout(&self) -> &ToyLayout {
+    fn layout(&self) -> &Shape {
         &self.layout
     }
 
@@ -283,5 +264,5 @@ fn its_line_says_its_keys_and_plans_it_over_a_drive() {
     let mut values = Values::default();
     values.set("remap.write_cache", Value::Name("volatile".to_owned()));
     let plan = (entry.plan)(&values, &Site { sectors: 81, unit_bytes: 4096, cell_bytes: 0 }).unwrap();
-    assert_eq!((plan.sectors, plan.page_sectors, plan.format(1).front().sectors()), (80, 8, 80));
+    assert_eq!((plan.shape.sectors, plan.shape.page_sectors, plan.format(1).front().shape().sectors), (80, 8, 80));
 }

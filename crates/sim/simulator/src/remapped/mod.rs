@@ -38,7 +38,7 @@ impl Driver {
     fn new(machine: Box<dyn HostDriver>) -> Self {
         let has_contents = machine.front().cell_bytes() > 0;
         let oracle = has_contents.then(|| {
-            let mut oracle = Oracle::new(machine.front().sectors(), machine.front().page_sectors());
+            let mut oracle = Oracle::new(machine.front().shape().sectors, machine.front().shape().page_sectors);
             // Whatever the drive promises, what the driver knows of it is not on it before a flush.
             oracle.set_volatile(true);
             Box::new(oracle)
@@ -136,7 +136,7 @@ impl<F: Clocked> Remapped<Drive<F>> {
             Source::Zeros => Held::Nothing,
             Source::Memory { .. } => Held::Bytes,
             Source::Device { sector, .. } => {
-                self.device.holds_sectors(sector, self.driver.machine.front().page_sectors())
+                self.device.holds_sectors(sector, self.driver.machine.front().shape().page_sectors)
             }
         }
     }
@@ -369,7 +369,7 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
     }
 
     fn sectors(&self) -> u64 {
-        self.driver.machine.front().sectors()
+        self.driver.machine.front().shape().sectors
     }
 
     fn submit(&mut self, tag: u32, request: &Request) {

@@ -149,8 +149,8 @@ fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResul
     result.notes.push(format!(
         "The host sees {} of the drive's {}: {}. Flash commands for what \
          the driver reads and writes by itself are counted as the host's.",
-        quantity::format_size(driver.sectors * units::SECTOR_BYTES),
-        quantity::format_size(driver.device_sectors * units::SECTOR_BYTES),
+        quantity::format_size(driver.shape.sectors * units::SECTOR_BYTES),
+        quantity::format_size(driver.shape.device_sectors * units::SECTOR_BYTES),
         driver.keeps,
     ));
     if report.broken {

@@ -148,7 +148,7 @@ fn behind_driver(
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
-    if remap.cell_bytes > 0 {
+    if remap.terms.cell_bytes > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
@@ -195,7 +195,7 @@ impl Initial {
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
-        if plan.remap.as_ref().is_some_and(|remap| remap.cell_bytes > 0) {
+        if plan.remap.as_ref().is_some_and(|remap| remap.terms.cell_bytes > 0) {
             drive.carry_cells();
         }
         Ok(Begun { drive, driver: self.driver, notes: self.notes, written: self.written })
@@ -243,7 +243,8 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
-        let spp = self.plan.remap.as_ref().map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors);
+        let spp =
+            self.plan.remap.as_ref().map_or(self.plan.geometry.sectors_per_page(), |remap| remap.shape.page_sectors);
         let pages = self.drive.sectors() / u64::from(spp);
         let in_use = InUse::of(&self.plan.config.values);
         let (sectors, share) = in_use.within(self.drive.sectors(), spp);

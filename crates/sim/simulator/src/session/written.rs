@@ -28,7 +28,7 @@ impl Written {
     /// A drive that holds nothing.
     pub fn nothing_of(plan: &DrivePlan) -> Self {
         let own = || plan.geometry.sectors_per_page();
-        Self::nothing(plan.host_sectors(), plan.remap.as_ref().map_or_else(own, |remap| remap.page_sectors))
+        Self::nothing(plan.host_sectors(), plan.remap.as_ref().map_or_else(own, |remap| remap.shape.page_sectors))
     }
 
     /// A drive whose pages, of the mapping or of a driver's map, hold something where `holds` says so.

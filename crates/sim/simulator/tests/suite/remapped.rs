@@ -33,7 +33,7 @@ fn timed_stack(stack: &str, more: &[&str]) -> Timed {
     let plan = plan_of(config(stack, more));
     let remap = plan.remap.as_deref().unwrap();
     let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
-    if remap.cell_bytes > 0 {
+    if remap.terms.cell_bytes > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(remap, 1));
