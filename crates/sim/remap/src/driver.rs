@@ -263,7 +263,10 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// How far it is. A request that has to last waits until all that was issued is durable.
     fn progress(&self) -> Progress;
 
-    /// A command of its own is completed.
+    /// A command of its own is completed. Of flushes it hears only where they did not fail and nothing has broken down.
+    /// A flush that failed breaks it down, without another try, which would prove nothing: an operating system may take
+    /// what a flush failed to write for written, so that the next flush succeeds though the data never reach the
+    /// device.
     fn completed(&mut self, host: &mut Host<Self::Work>, work: Self::Work, done: &Completion<'_>);
 
     /// Does one thing that goes before pages that wait for room; false if there is nothing to do.

@@ -214,15 +214,7 @@ impl Checkpoints {
         }
     }
 
-    pub fn head_flushed(&mut self, host: &mut Host<Work>, journal: &mut Journal, failed: bool) {
-        if host.is_broken() {
-            return;
-        }
-        if failed {
-            // As with any flush: data of the host may be among what it lost.
-            host.break_down();
-            return;
-        }
+    pub fn head_flushed(&mut self, host: &mut Host<Work>, journal: &mut Journal) {
         let checkpoint = self.current.take().expect("its head was written");
         journal.begins_at(checkpoint.beginning.number);
         self.number = checkpoint.number + 1;

@@ -205,16 +205,7 @@ impl Journal {
         self.stage == Stage::Idle
     }
 
-    pub fn flush_completed(&mut self, host: &mut Host<Work>, space: &mut Space, failed: bool) {
-        if host.is_broken() {
-            return;
-        }
-        if failed {
-            // Trying again would prove nothing: an operating system may take what a flush failed to write for written,
-            // so that the next flush succeeds though the data never reach the device.
-            host.break_down();
-            return;
-        }
+    pub fn flush_completed(&mut self, host: &mut Host<Work>, space: &mut Space) {
         if self.stage == Stage::After {
             self.records_durable(host, space);
         }
@@ -258,7 +249,7 @@ impl Journal {
         if failed {
             // Whoever waited for it fails, and it is tried again when it is wanted again.
             self.stage = Stage::Idle;
-            if !host.end_waiters(self.mark.entries, true) {
+            if !host.fail_waiters(self.mark.entries) {
                 host.failed();
             }
             return;
@@ -295,6 +286,5 @@ impl Journal {
         self.finished = self.cycle;
         self.durable_entries = self.mark.entries;
         host.succeeded();
-        host.end_waiters(self.mark.entries, false);
     }
 }

@@ -228,7 +228,7 @@ impl Driver for Hard {
                 self.gather.completed(host, &mut self.space, &mut self.journal, number, failed);
             }
             Work::Trim(superpage) => self.space.trimmed(superpage),
-            Work::Flush => self.journal.flush_completed(host, &mut self.space, failed),
+            Work::Flush => self.journal.flush_completed(host, &mut self.space),
             Work::Journal => {
                 host.release(done);
                 self.journal.write_completed(host, failed);
@@ -241,7 +241,7 @@ impl Driver for Hard {
                 host.release(done);
                 self.checkpoints.head_completed(host, failed);
             }
-            Work::HeadFlush => self.checkpoints.head_flushed(host, &mut self.journal, failed),
+            Work::HeadFlush => self.checkpoints.head_flushed(host, &mut self.journal),
         }
     }
 

@@ -44,17 +44,8 @@ impl LogCache {
         self.batch.as_ref().is_some_and(Batch::is_written)
     }
 
-    pub(super) fn flush_completed(&mut self, host: &mut Host<Work>, failed: bool) {
+    pub(super) fn flush_completed(&mut self, host: &mut Host<Work>) {
         let Mark { completed, batch, begins } = self.flush.take().expect("a flush is under way");
-        if host.is_broken() {
-            return;
-        }
-        if failed {
-            // A later flush may succeed though what this one failed to write is lost: see the journal of the other
-            // driver.
-            host.break_down();
-            return;
-        }
         host.succeeded();
         self.line.set_durable(completed);
         if batch {
@@ -64,7 +55,6 @@ impl LogCache {
             self.is_begun = false;
             host.set_ready();
         }
-        host.end_waiters(self.line.durable, false);
     }
 
     pub(super) fn write_superblock(&mut self, host: &mut Host<Work>) {

@@ -301,7 +301,7 @@ impl Driver for LogCache {
             Work::Home => self.home_completed(host, done),
             Work::Segment(number) => self.segment_completed(host, number, done),
             Work::Superblock | Work::Begin => self.begin_completed(host, work, done),
-            Work::Flush => self.flush_completed(host, done.failed),
+            Work::Flush => self.flush_completed(host),
         }
     }
 

@@ -311,8 +311,14 @@ impl<W: Copy> Host<W> {
         self.waiters.iter().any(waits)
     }
 
+    /// What was to make all up to this number durable failed, and those who wait for no more fail; whether there were
+    /// any.
+    pub fn fail_waiters(&mut self, up_to: u64) -> bool {
+        self.end_waiters(up_to, true)
+    }
+
     /// Answers those who wait for no more than this to be durable; whether there were any.
-    pub fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
+    pub(super) fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
         let before = self.waiters.len();
         let front = &mut self.front;
         self.waiters.retain(|request| {

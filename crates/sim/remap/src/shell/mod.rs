@@ -93,6 +93,13 @@ impl<D: Driver> Shell<D> {
         }
     }
 
+    /// Answers those who wait for no more than what is durable.
+    fn end_durable(&mut self) {
+        if self.host.life != Life::Beginning {
+            self.host.end_waiters(self.driver.progress().durable, false);
+        }
+    }
+
     fn pump_close(&mut self) -> bool {
         std::mem::take(&mut self.host.close_wanted) && self.driver.close(&mut self.host)
     }
@@ -180,8 +187,10 @@ impl<D: Driver> HostDriver for Shell<D> {
                 self.driver.read_ended(&mut self.host, command.first_sector, command.sectors);
                 self.merge_completed(page, failed, data);
             }
+            Work::Own(_) if command.op == HostOp::Flush && (failed || self.host.is_broken()) => self.host.break_down(),
             Work::Own(work) => {
                 self.driver.completed(&mut self.host, work, &Completion { command, failed, data, sent });
+                self.end_durable();
             }
         }
         self.pump();
