@@ -5,7 +5,7 @@
 //! ```
 //! Each driver has kinds of its own, and says what it puts into the fields and the body.
 
-use crate::{OpenError, ReadSectors};
+use crate::{OpenError, ReadSectors, Shape};
 use units::SECTOR_BYTES;
 
 /// Bytes before the body.
@@ -96,20 +96,27 @@ pub(crate) fn any_id(bytes: &[u8]) -> Option<u64> {
     (u32_at(bytes, 8) == checksum(bytes)).then(|| head(bytes).id)
 }
 
-/// The head of a device's superblock, and all of it.
-pub(crate) fn superblock(
+/// The identity and the layout that the superblock of a device says, where a driver of this kind formatted it;
+/// `layout` reads it from the sector, if it can be.
+pub(crate) fn open<L: Copy + Into<Shape>>(
     kind: Kind,
     cell_bytes: u32,
+    device_sectors: u64,
     read: &mut ReadSectors,
-) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
+    layout: fn(&[u8]) -> Option<L>,
+) -> Result<(u64, L), OpenError> {
     if cell_bytes == 0 {
         return Err(OpenError::NoContents);
     }
     let mut sector = [0; SECTOR_BYTES as usize];
     read(0, &mut sector)?;
-    match unseal(&sector, kind) {
-        Some(head) => Ok((head, sector)),
-        None if looks_like(&sector, kind) => Err(OpenError::Superblock),
-        None => Err(OpenError::Foreign),
+    let Some(head) = unseal(&sector, kind) else {
+        return Err(if looks_like(&sector, kind) { OpenError::Superblock } else { OpenError::Foreign });
+    };
+    let layout = layout(&sector).ok_or(OpenError::Superblock)?;
+    let formatted = layout.into().device_sectors;
+    if formatted > device_sectors {
+        return Err(OpenError::Shrunk { sectors: device_sectors, formatted });
     }
+    Ok((head.id, layout))
 }

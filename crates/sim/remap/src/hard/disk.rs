@@ -167,10 +167,11 @@ pub(crate) fn put_layout(bytes: &mut [u8], layout: &Layout) {
     fields.iter().enumerate().for_each(|(field, value)| put_u32(body, 8 + 4 * field, *value));
 }
 
-pub(crate) fn layout(bytes: &[u8]) -> Layout {
+/// What a sound superblock says; `None` if that cannot be.
+pub(crate) fn layout(bytes: &[u8]) -> Option<Layout> {
     let body = &bytes[HEAD_BYTES..];
     let field = |field: usize| u32_at(body, 8 + 4 * field);
-    Layout {
+    let layout = Layout {
         page_sectors: field(0),
         superpage_sectors: field(1),
         device_sectors: u64_at(body, 0),
@@ -179,7 +180,8 @@ pub(crate) fn layout(bytes: &[u8]) -> Layout {
         pieces: field(4),
         ring: field(5),
         start: if field(6) == 0 { Start::Empty } else { Start::Identity },
-    }
+    };
+    Some(layout).filter(Layout::is_sound)
 }
 
 pub(crate) fn put_entry(bytes: &mut [u8], index: usize, entry: Entry) {

@@ -1,7 +1,7 @@
 //! Opening a device that holds a drive: the newest good checkpoint, and the journal read over it.
 
 use super::checkpoint::Checkpoints;
-use super::disk::{self, Head, NOWHERE, Seals, Stamp, superblock};
+use super::disk::{self, Head, NOWHERE, Seals, Stamp};
 use super::gather::Gather;
 use super::journal::Journal;
 use super::reclaim::Reclaim;
@@ -145,19 +145,12 @@ impl Hard {
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
     pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let (head, sector) = superblock(disk::SUPERBLOCK, options.cell_bytes, read)?;
-        let layout = disk::layout(&sector);
-        if !layout.is_sound() {
-            return Err(OpenError::Superblock);
-        }
-        if layout.device_sectors > device_sectors {
-            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors });
-        }
+        let (id, layout) = disk::open(disk::SUPERBLOCK, options.cell_bytes, device_sectors, read, disk::layout)?;
         let start = layout.start;
         let (page_sectors, superpage_sectors) = (layout.page_sectors, layout.superpage_sectors);
         let options = Options { page_sectors, superpage_sectors, start, ..*options }.limited(&layout);
         let space = Space::new(&layout, &options);
-        Recovery { layout, options, id: head.id, space }.run(read)
+        Recovery { layout, options, id, space }.run(read)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::layout::{Header, LogLayout, SUPERBLOCK};
 use super::ring::Line;
 use super::{LogCache, LogOptions};
-use crate::disk::{self, superblock};
+use crate::disk;
 use crate::{OpenError, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
@@ -19,12 +19,8 @@ impl LogCache {
     /// # Errors
     /// The device cannot be read, or does not hold a log cache whose log can be trusted.
     pub(super) fn opened(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let (head, sector) = superblock(SUPERBLOCK, options.cell_bytes, read)?;
-        let layout = LogLayout::of(&sector).ok_or(OpenError::Superblock)?;
-        if layout.device_sectors > device_sectors {
-            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors });
-        }
-        let mut cache = Self::bare(&layout, options, head.id);
+        let (id, layout) = disk::open(SUPERBLOCK, options.cell_bytes, device_sectors, read, LogLayout::of)?;
+        let mut cache = Self::bare(&layout, options, id);
         let (headers, unreadable) = cache.find(read);
         cache.replay(headers, &unreadable)?;
         Ok(cache)
