@@ -1,7 +1,7 @@
 //! Bugs that were found once.
 
 use crate::bench::Bench;
-use remap::{Options, WriteCache};
+use remap::{Command, Driver, HostDriver, LogOptions, Options, Plan, Shell, Submit, WriteCache};
 use units::HostOp;
 
 fn tiny() -> Options {
@@ -82,4 +82,53 @@ fn reclamation_with_one_free_superpage_does_not_turn_in_circles() {
         bench.drain();
         assert!(!bench.driver.report().broken);
     }
+}
+
+fn submit<D: Driver>(shell: &mut Shell<D>, op: HostOp, first_sector: u64, sectors: u32) {
+    shell.submit(0, Submit { tag: 0, op, first_sector, sectors, fua: false }, &[]);
+}
+
+/// The next command, which does this.
+fn command<D: Driver>(shell: &mut Shell<D>, op: HostOp) -> Command {
+    let command = shell.front_mut().next_command().expect("there is something to do");
+    assert_eq!(command.op, op);
+    command
+}
+
+/// A flush failed, and a write that was under way was answered. When its page is on the device all the same, a read
+/// may have the number of that write.
+#[test]
+fn a_page_written_after_the_driver_broke_down_answers_no_read() {
+    let mut hard = Plan::with_superpages(Options { cell_bytes: 0, ..Options::default() }, 40).format(1);
+    submit(&mut hard, HostOp::Write, 0, 32);
+    while let Some(command) = hard.front_mut().next_command() {
+        hard.completed(0, command.id, false, &[]);
+    }
+    assert!(hard.front_mut().next_done().is_some_and(|done| !done.failed) && hard.front_mut().next_done().is_none());
+    submit(&mut hard, HostOp::Flush, 0, 0);
+    let flush = command(&mut hard, HostOp::Flush);
+    submit(&mut hard, HostOp::Write, 32, 32);
+    let write = command(&mut hard, HostOp::Write);
+    hard.completed(0, flush.id, true, &[]);
+    assert!((0..2).all(|_| hard.front_mut().next_done().is_some_and(|done| done.failed)));
+    assert_eq!(hard.front_mut().next_done(), None);
+    submit(&mut hard, HostOp::Read, 0, 32);
+    let read = command(&mut hard, HostOp::Read);
+    hard.completed(0, write.id, false, &[]);
+    assert_eq!(hard.front_mut().next_done(), None, "it is still being read");
+    hard.completed(0, read.id, false, &[]);
+    assert!(hard.front_mut().next_done().is_some_and(|done| !done.failed));
+}
+
+/// Nothing was changed, but the superblock may be lost until the device is flushed.
+#[test]
+fn a_flush_while_a_log_cache_is_formatted_waits_for_the_superblock() {
+    let mut log = Plan::with_superpages(LogOptions { cell_bytes: 0, ..LogOptions::default() }, 400).format(1);
+    submit(&mut log, HostOp::Flush, 0, 0);
+    let superblock = command(&mut log, HostOp::Write);
+    log.completed(0, superblock.id, false, &[]);
+    assert_eq!(log.front_mut().next_done(), None, "nothing is durable yet");
+    let flush = command(&mut log, HostOp::Flush);
+    log.completed(0, flush.id, false, &[]);
+    assert!(log.front_mut().next_done().is_some_and(|done| !done.failed));
 }
