@@ -300,7 +300,7 @@ impl Recovery {
 
     /// Reads the journal over the map of a checkpoint.
     ///
-    /// 1. Of each number take the place that has most of its records: the ring's, or one of the two of what is not full.
+    /// 1. Of each number take the place that has most of its records: the ring's, or one of the two others.
     /// 2. Check that it begins where the one before ended, and is still what it was when all places were looked at.
     /// 3. Apply its records, but for those that the checkpoint has already.
     /// 4. End with the first that is missing or not full; nothing newer may be behind it, and what is torn there must
