@@ -1,6 +1,7 @@
 //! The channel of a die: data of one die at a time, and commands, where they take it.
 
 use super::TimedFlash;
+use super::schedule::Due;
 use super::slab::{Kind, flag};
 use crate::NIL;
 use crate::part::CommandCycles;
@@ -16,7 +17,7 @@ impl TimedFlash {
             self.grant_channel(channel, index as u32);
         } else {
             let id = self.dies[index].moving;
-            self.slab.at(id).since = self.now;
+            self.slab.at(id).since = self.schedule.now;
             self.channels[channel].waiting.push_back(index as u32);
         }
     }
@@ -30,7 +31,7 @@ impl TimedFlash {
             self.grant_channel(channel, entry);
             return;
         }
-        self.slab.at(gang).since = self.now;
+        self.slab.at(gang).since = self.schedule.now;
         let waiting = &mut self.channels[channel].waiting;
         if self.options.command_cycles == CommandCycles::ChannelFirst {
             let commands = waiting.iter().take_while(|entry| **entry & COMMAND != 0).count();
@@ -53,7 +54,7 @@ impl TimedFlash {
             _ => self.part.erase_ns,
         };
         self.array_begins(index);
-        self.queue.arm(index as u32, self.now + time);
+        self.schedule.arm(Due::Die(index), time);
     }
 
     #[inline]
@@ -70,8 +71,8 @@ impl TimedFlash {
         };
         self.channels[channel].serving = entry;
         self.channel_begins(channel);
-        let event = if self.cached { self.die_count + channel as u32 } else { entry & !COMMAND };
-        self.queue.arm(event, self.now + time);
+        let due = if self.cached { Due::Channel(channel) } else { Due::Die((entry & !COMMAND) as usize) };
+        self.schedule.arm(due, time);
     }
 
     /// The channel of a die goes to the next one that waits.
@@ -85,7 +86,7 @@ impl TimedFlash {
             let id = if next & COMMAND != 0 { self.dies[die].array } else { self.dies[die].moving };
             let slot = self.slab.at(id);
             if slot.flags & flag::TRACED != 0 {
-                let waited = self.now - slot.since;
+                let waited = self.schedule.now - slot.since;
                 let first = slot.flags & flag::WAITED == 0;
                 slot.flags |= flag::WAITED;
                 self.traces[id as usize].charge_bus(waited, first);

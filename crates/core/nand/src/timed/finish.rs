@@ -27,7 +27,7 @@ impl TimedFlash {
     pub(super) fn complete(&mut self, id: u32) {
         let slot = *self.slab.get(id);
         let block = self.block_of(slot.page);
-        self.state.mix(self.now << 20 ^ u64::from(slot.page));
+        self.state.mix(self.schedule.now << 20 ^ u64::from(slot.page));
         let mut failed = false;
         match slot.kind {
             Kind::Read => {
@@ -95,7 +95,7 @@ impl TimedFlash {
     fn store(&mut self, slot: &Slot) {
         let is_plain = self.state.is_plain();
         if !is_plain {
-            self.state.keep_clock(self.now); // the age of a block begins with its first page
+            self.state.keep_clock(self.schedule.now); // the age of a block begins with its first page
         }
         let cause = CAUSES[slot.cause as usize];
         self.state.count_program(Ppn(slot.page), cause);
@@ -151,7 +151,8 @@ impl TimedFlash {
         let flags = self.slab.get(id).flags;
         if flags & flag::JOIN != 0 {
             debug_assert!(
-                flags & flag::TRACED == 0 || self.traces[id as usize].holds(self.now, flags & flag::WAITED != 0),
+                flags & flag::TRACED == 0
+                    || self.traces[id as usize].holds(self.schedule.now, flags & flag::WAITED != 0),
                 "a command waited longer than it took: {:?} of {slot:?}",
                 self.traces[id as usize]
             );
@@ -190,7 +191,7 @@ impl TimedFlash {
         self.slab.at(successor).flags |= flag::WAITED;
         let waited = before.flags & flag::WAITED != 0;
         let since = self.traces[successor as usize].issued();
-        let wait = self.traces[id as usize].handed_on(self.now, [before.cause, before.root], waited, since);
+        let wait = self.traces[id as usize].handed_on(self.schedule.now, [before.cause, before.root], waited, since);
         self.traces[successor as usize].inherit(&wait);
     }
 

@@ -136,7 +136,7 @@ impl TimedFlash {
         let slot = self.slab.at(id);
         slot.state = State::Active;
         slot.next = NIL;
-        slot.since = self.now;
+        slot.since = self.schedule.now;
         self.slab.at(last).next = id;
         true
     }

@@ -13,6 +13,7 @@
 //! whenever others wait for room.
 
 use super::TimedFlash;
+use super::schedule::Due;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::flash::{PageProgram, Program, oob_of};
@@ -155,7 +156,7 @@ impl TimedFlash {
             return false;
         }
         self.state.claim_page(command.page);
-        self.state.mix(self.now << 20 ^ u64::from(command.page.0));
+        self.state.mix(self.schedule.now << 20 ^ u64::from(command.page.0));
         self.state.count_program(command.page, command.cause);
         if self.state.holds_contents() {
             let content = PageContent {
@@ -281,7 +282,7 @@ impl TimedFlash {
             self.end_soon(id);
             return true;
         }
-        self.slab.at(id).since = self.now;
+        self.slab.at(id).since = self.schedule.now;
         self.gather.waiting.push_back(id);
         self.see_that_room_comes();
         false
@@ -296,7 +297,7 @@ impl TimedFlash {
 
     fn end_soon(&mut self, id: u32) {
         self.gather.ending.push_back(id);
-        self.queue.arm(self.timer_base - 1, self.now);
+        self.schedule.arm(Due::Memory, 0);
     }
 
     /// Ends the next command that needs nothing but memory.
@@ -304,7 +305,7 @@ impl TimedFlash {
     pub(super) fn end_next(&mut self) {
         let Some(id) = self.gather.ending.pop_front() else { return };
         if !self.gather.ending.is_empty() {
-            self.queue.arm(self.timer_base - 1, self.now);
+            self.schedule.arm(Due::Memory, 0);
         }
         self.slab.at(id).state = State::Active;
         let slot = *self.slab.get(id);
@@ -460,7 +461,7 @@ impl TimedFlash {
         {
             let slot = self.slab.get(next);
             if slot.flags & flag::TRACED != 0 {
-                let waited = self.now - slot.since;
+                let waited = self.schedule.now - slot.since;
                 self.charge(next, cause as usize, root as usize, waited);
             }
             self.ready(next);

@@ -34,7 +34,7 @@ impl TimedFlash {
                 place.completion = join.0;
                 if self.options.tells_waits {
                     place.flags |= flag::TRACED;
-                    self.traces[id as usize].begin(self.now);
+                    self.traces[id as usize].begin(self.schedule.now);
                 }
                 self.joins.add(join.0, command);
             }
@@ -263,7 +263,7 @@ impl FailedPrograms for TimedFlash {
 impl Time for TimedFlash {
     #[inline]
     fn now(&self) -> Nanos {
-        self.now
+        self.schedule.now
     }
 
     fn backlog(&self, die: DieId) -> Backlog {

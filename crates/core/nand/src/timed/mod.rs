@@ -27,6 +27,7 @@ mod occupancy;
 mod ready;
 mod recorder;
 mod retry;
+mod schedule;
 mod slab;
 mod step;
 
@@ -34,9 +35,9 @@ use crate::part::{CommandOptions, Part};
 use crate::state::{FlashState, Running};
 use account::{Meter, Trace};
 use die::{Channel, Die};
-use engine::EventQueue;
 use gather::Gather;
 use join::{Barriers, Joins};
+use schedule::{Due, Schedule};
 use slab::{Kind, Slab, Slot};
 use units::{Nanos, Ppn, SECTOR_BYTES};
 
@@ -60,8 +61,7 @@ pub struct TimedFlash {
     cached: bool,
     /// Queued commands may begin together.
     gangs: bool,
-    now: Nanos,
-    queue: EventQueue,
+    schedule: Schedule,
     slab: Slab,
     traces: Vec<Trace>,
     dies: Vec<Die>,
@@ -77,8 +77,6 @@ pub struct TimedFlash {
     records_occupancy: bool,
     /// From when to when work is recorded, ns.
     work_span: [Nanos; 2],
-    die_count: u32,
-    timer_base: u32,
     page_transfer_ns: Nanos,
     /// What an array takes depends on the page.
     times_vary: bool,
@@ -100,8 +98,6 @@ impl TimedFlash {
         let reads_first = options.read_priority || options.suspend != crate::SuspendOption::Off;
         let urgent = [reads_first, reads_first && !options.host_reads_first];
         let cached = options.cache_read || options.cache_program;
-        // The last event before the timers is that of memory.
-        let timer_base = dies + if cached { geometry.channels } else { 0 } + 1;
         let mut flash = Self {
             part,
             paid: part,
@@ -110,8 +106,7 @@ impl TimedFlash {
             cached,
             gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
-            now: 0,
-            queue: EventQueue::new((timer_base + timers) as usize),
+            schedule: Schedule::new(dies, if cached { geometry.channels } else { 0 }, timers),
             slab: Slab::new(),
             traces: Vec::new(),
             dies: (0..dies).map(|die| Die::new(geometry.channel_of(units::DieId(die)).0)).collect(),
@@ -124,8 +119,6 @@ impl TimedFlash {
             records_work: false,
             work_span: [0; 2],
             records_occupancy: false,
-            die_count: dies,
-            timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
             times_vary: false,
@@ -151,9 +144,9 @@ impl TimedFlash {
         self.part_transfer_ns = part.transfer_ns(u64::from(part.page_bytes)) + part.command_ns;
     }
 
-    /// The latest time of an event, ns (see [`EventQueue::time_limit`]).
+    /// The latest time of an event, ns (see [`engine::EventQueue::time_limit`]).
     pub fn time_limit(&self) -> Nanos {
-        self.queue.time_limit()
+        self.schedule.time_limit()
     }
 
     /// Gives the state back; everything in progress is lost, so drain first.
@@ -164,7 +157,7 @@ impl TimedFlash {
         self.let_go();
         assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
         self.state.memory.held = self.gather.held();
-        self.state.keep_clock(self.now);
+        self.state.keep_clock(self.schedule.now);
         self.state.restart_clock();
         self.state
     }
@@ -184,25 +177,23 @@ impl TimedFlash {
     ///
     /// [`Event::Timer`]: crate::Event::Timer
     pub fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
-        let slot = self.timer_base + timer;
+        let due = Due::Timer(timer);
         match time {
-            Some(time) => self.queue.arm(slot, time.max(self.now)),
-            None => self.queue.disarm(slot),
+            Some(time) => self.schedule.arm(due, time.saturating_sub(self.schedule.now)),
+            None => self.schedule.disarm(due),
         }
     }
 
     /// Whether an event is pending: a command on a die or channel, or a timer.
     pub fn is_pending(&mut self) -> bool {
-        self.queue.peek().is_some()
+        self.schedule.is_pending()
     }
 
     /// Runs one event. `false`: nothing is pending.
     #[inline]
     pub fn step(&mut self) -> bool {
-        let Some((time, slot)) = self.queue.pop() else { return false };
-        debug_assert!(time >= self.now, "time ran backwards from {} to {time}", self.now);
-        self.now = time;
-        self.handle(slot);
+        let Some(due) = self.schedule.next() else { return false };
+        self.handle(due);
         true
     }
 
@@ -222,7 +213,7 @@ impl TimedFlash {
     pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
         let running: Vec<_> = self.on_dies().filter_map(|slot| self.what_runs(slot)).collect();
         let mut image = self.state.after_power_cut(&running, stream);
-        image.keep_clock(self.now);
+        image.keep_clock(self.schedule.now);
         image.restart_clock();
         if !self.gather.forgets() {
             image.memory.held = self.gather.held();

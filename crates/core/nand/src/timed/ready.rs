@@ -93,7 +93,7 @@ impl TimedFlash {
         let head = self.state.block(block).parked;
         let slot = self.slab.at(id);
         slot.state = State::Parked;
-        slot.since = self.now;
+        slot.since = self.schedule.now;
         slot.next = head;
         self.state.row(block).parked = id;
     }
@@ -128,7 +128,7 @@ impl TimedFlash {
             }
             self.leave_parked(block, at);
             if slot.flags & flag::TRACED != 0 {
-                self.charge(at, cause as usize, root as usize, self.now - slot.since);
+                self.charge(at, cause as usize, root as usize, self.schedule.now - slot.since);
             }
             if is_read {
                 if slot.what == What::Answered {
@@ -157,7 +157,7 @@ impl TimedFlash {
             self.leave_parked(block, at);
             let (slot, cause) = (*self.slab.get(at), self.slab.get(failed).cause as usize);
             if slot.flags & flag::TRACED != 0 {
-                self.charge(at, cause, cause, self.now - slot.since);
+                self.charge(at, cause, cause, self.schedule.now - slot.since);
             }
             self.serve_from(failed, at);
         }

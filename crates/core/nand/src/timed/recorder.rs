@@ -229,9 +229,9 @@ impl TimedFlash {
         self.records_work = plan.window.is_some() || plan.closeups != Choice::Nobody;
         self.work_span = match plan.window {
             Some([from, to]) if plan.closeups == Choice::Nobody => {
-                [from.saturating_sub(AROUND).max(self.now), to.saturating_add(AROUND)]
+                [from.saturating_sub(AROUND).max(self.schedule.now), to.saturating_add(AROUND)]
             }
-            _ => [self.now, Nanos::MAX],
+            _ => [self.schedule.now, Nanos::MAX],
         };
         self.recorder = Some(Box::new(Recorder::new(plan, self.tracks(), self.work_span[0])));
     }
@@ -239,7 +239,7 @@ impl TimedFlash {
     /// Whether work may be kept: near a window, and always where requests are looked at closely.
     #[inline(always)]
     fn keeps_work(&self) -> bool {
-        self.records_work && (self.work_span[0]..self.work_span[1]).contains(&self.now)
+        self.records_work && (self.work_span[0]..self.work_span[1]).contains(&self.schedule.now)
     }
 
     /// Dies and channels.
@@ -266,7 +266,7 @@ impl TimedFlash {
     #[inline]
     pub(super) fn array_begins(&mut self, die: usize) {
         if let (true, Some(recorder)) = (self.keeps_work(), &mut self.recorder) {
-            recorder.begun[die] = self.now;
+            recorder.begun[die] = self.schedule.now;
         }
     }
 
@@ -283,7 +283,7 @@ impl TimedFlash {
     #[inline]
     pub(super) fn channel_begins(&mut self, channel: usize) {
         if let (true, Some(recorder)) = (self.keeps_work(), &mut self.recorder) {
-            recorder.begun[self.dies.len() + channel] = self.now;
+            recorder.begun[self.dies.len() + channel] = self.schedule.now;
         }
     }
 
@@ -297,7 +297,7 @@ impl TimedFlash {
 
     #[inline]
     fn wants_work_of(&self, track: usize) -> bool {
-        let wants = |recorder: &Recorder| recorder.wants(recorder.begun[track], self.now);
+        let wants = |recorder: &Recorder| recorder.wants(recorder.begun[track], self.schedule.now);
         self.keeps_work() && self.recorder.as_deref().is_some_and(wants)
     }
 
@@ -318,7 +318,7 @@ impl TimedFlash {
     fn note(&mut self, track: usize, first: u32, work: Work, is_interrupted: bool) {
         let Some(recorder) = &mut self.recorder else { return };
         let is_die = track < self.dies.len();
-        let (begin, end, track) = (recorder.begun[track], self.now, track as u16);
+        let (begin, end, track) = (recorder.begun[track], self.schedule.now, track as u16);
         let mut next = first;
         while next != NIL {
             let slot = self.slab.get(next);
@@ -343,7 +343,7 @@ impl TimedFlash {
         if recorder.asked.len() <= id as usize {
             recorder.asked.resize(id as usize + 1, recorder.started);
         }
-        recorder.asked[id as usize] = self.now;
+        recorder.asked[id as usize] = self.schedule.now;
     }
 
     /// A command has ended, or was taken back: its slot is free.
@@ -373,20 +373,20 @@ impl TimedFlash {
         let begin = std::mem::replace(&mut recorder.asked[id as usize], Nanos::MAX);
         let slot = self.slab.get(id);
         // Who waits for a page to be programmed asks for no read.
-        if begin == Nanos::MAX || slot.what == What::Answered || !recorder.wants(begin, self.now) {
+        if begin == Nanos::MAX || slot.what == What::Answered || !recorder.wants(begin, self.schedule.now) {
             return;
         }
         let is_of_join = slot.flags & flag::JOIN != 0;
         let owner = if is_of_join { self.joins.get(slot.completion).owner } else { slot.owner };
         let track = tracks as u16 + (Owner::MAX - owner).min(recorder.plan.layers);
         let slice = slice_of(slot, &self.joins, recorder.plan.host);
-        recorder.take(Slice { begin, end: self.now, track, ..slice });
+        recorder.take(Slice { begin, end: self.schedule.now, track, ..slice });
     }
 
     /// A die works for a gang from now on, and for a cause.
     #[inline(always)]
     pub(super) fn occupy(&mut self, die: usize, gang: u32, [cause, root]: [u8; 2]) {
-        self.meters[die].occupy(self.now, cause, root);
+        self.meters[die].occupy(self.schedule.now, cause, root);
         if self.records_occupancy {
             self.note_occupied(die, gang, cause);
         }
@@ -398,7 +398,7 @@ impl TimedFlash {
         if self.records_occupancy && self.meters[die].is_occupied() {
             self.note_vacant(die);
         }
-        self.meters[die].vacate(self.now);
+        self.meters[die].vacate(self.schedule.now);
     }
 
     /// Nothing but the ends calls anything, so that no register has to be kept: most gangs are one command.
@@ -410,7 +410,7 @@ impl TimedFlash {
         let Some(sampled) = &mut recorder.sampled else { return };
         let slot = self.slab.get(gang);
         let (kind, next, request) = (slot.kind, slot.next, request_of(slot, &self.joins, host));
-        let begun = Begun { at: self.now, request, die: die as u16, kind: Some(kind), cause };
+        let begun = Begun { at: self.schedule.now, request, die: die as u16, kind: Some(kind), cause };
         if sampled.push(begun) || next != NIL {
             self.go_on_noting(die, next, cause);
         }
@@ -431,7 +431,7 @@ impl TimedFlash {
     fn note_vacant(&mut self, die: usize) {
         let Some(recorder) = self.recorder.as_deref_mut() else { return };
         let Some(sampled) = &mut recorder.sampled else { return };
-        if sampled.push(Begun { at: self.now, die: die as u16, ..Begun::NOTHING }) {
+        if sampled.push(Begun { at: self.schedule.now, die: die as u16, ..Begun::NOTHING }) {
             sampled.copy_all();
         }
     }

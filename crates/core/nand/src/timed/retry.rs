@@ -1,6 +1,7 @@
 //! Reads that are repeated on their die until their errors can be corrected.
 
 use super::TimedFlash;
+use super::schedule::Due;
 use super::slab::{What, flag};
 use units::{Cause, Nanos, Ppn};
 
@@ -16,7 +17,7 @@ impl TimedFlash {
             self.occupy(index, gang, [cause, root]);
             return false;
         }
-        self.state.keep_clock(self.now);
+        self.state.keep_clock(self.schedule.now);
         let (mut most, mut all) = (0, 0);
         self.each_member(gang, |flash, id| {
             let slot = flash.slab.get(id);
@@ -39,7 +40,7 @@ impl TimedFlash {
         });
         // Whatever the reads are for, it is errors that others wait for now.
         self.occupy(index, gang, [Cause::Retry as u8; 2]);
-        self.queue.arm(index as u32, self.now + time);
+        self.schedule.arm(Due::Die(index), time);
         true
     }
 }

@@ -3,6 +3,7 @@
 use super::TimedFlash;
 use super::bus::COMMAND;
 use super::die::{Die, is_cleaning};
+use super::schedule::Due;
 use super::slab::{Kind, State, What, flag};
 use crate::NIL;
 use crate::flash::Event;
@@ -11,30 +12,31 @@ use units::{BlockId, Cause, Nanos, Ppn};
 
 impl TimedFlash {
     #[inline]
-    pub(super) fn handle(&mut self, event: u32) {
-        if event < self.die_count {
-            let index = event as usize;
-            let die = &self.dies[index];
-            if die.array != NIL {
-                if die.commanded { self.command_finished(index) } else { self.array_finished(index) }
-            } else if !self.cached && self.dies[index].transfer != NIL {
-                self.transfer_finished(index);
-            } else {
-                self.cleaning_has_paused(index);
+    pub(super) fn handle(&mut self, due: Due) {
+        match due {
+            Due::Die(index) => {
+                let die = &self.dies[index];
+                if die.array != NIL {
+                    if die.commanded { self.command_finished(index) } else { self.array_finished(index) }
+                } else if !self.cached && die.transfer != NIL {
+                    self.transfer_finished(index);
+                } else {
+                    self.cleaning_has_paused(index);
+                }
             }
-        } else if event + 1 == self.timer_base {
-            self.end_next();
-        } else if event < self.timer_base {
-            let serving = self.channels[(event - self.die_count) as usize].serving;
-            if serving & COMMAND != 0 {
-                self.command_finished((serving & !COMMAND) as usize);
-            } else {
-                self.transfer_finished(serving as usize);
+            Due::Channel(channel) => {
+                let serving = self.channels[channel].serving;
+                if serving & COMMAND != 0 {
+                    self.command_finished((serving & !COMMAND) as usize);
+                } else {
+                    self.transfer_finished(serving as usize);
+                }
             }
-        } else {
-            let timer = event - self.timer_base;
-            self.state.keep_clock(self.now);
-            self.state.events.push((0, Event::Timer { timer }));
+            Due::Memory => self.end_next(),
+            Due::Timer(timer) => {
+                self.state.keep_clock(self.schedule.now);
+                self.state.events.push((0, Event::Timer { timer }));
+            }
         }
     }
 
@@ -68,7 +70,7 @@ impl TimedFlash {
             self.slab.at(id).root = self.slab.get(before).root;
         }
         if traced {
-            self.traces[id as usize].queued(&self.meters[die], self.now);
+            self.traces[id as usize].queued(&self.meters[die], self.schedule.now);
         }
         let slot = self.slab.at(id);
         slot.state = State::Queued;
@@ -166,18 +168,17 @@ impl TimedFlash {
             SuspendOption::Erase => kind == Kind::Erase,
             SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
         };
-        let Some(end) = self.queue.armed(index as u32).filter(|_| allowed) else { return };
-        let left = end - self.now;
+        let Some(left) = self.schedule.left(Due::Die(index)).filter(|_| allowed) else { return };
         let until = self.until_step(die.array, kind, left);
         if until >= left {
             return; // it ends before it can be interrupted
         }
-        self.queue.disarm(index as u32);
+        self.schedule.disarm(Due::Die(index));
         if until == 0 {
             self.suspend(index, left);
         } else {
             self.dies[index].suspended_left = left - until;
-            self.queue.arm(index as u32, self.now + until);
+            self.schedule.arm(Due::Die(index), until);
         }
     }
 
@@ -197,7 +198,7 @@ impl TimedFlash {
         let left = std::mem::take(&mut die.suspended_left);
         // The read may have been taken back, or the register may be on its way to another program.
         if die.head[1] == NIL || die.transfer != NIL {
-            self.queue.arm(index as u32, self.now + left);
+            self.schedule.arm(Due::Die(index), left);
         } else {
             self.suspend(index, left);
         }
@@ -214,7 +215,7 @@ impl TimedFlash {
         die.array = NIL;
         self.each_member(gang, |flash, id| {
             if flash.slab.get(id).flags & flag::TRACED != 0 {
-                flash.traces[id as usize].queued(&flash.meters[index], flash.now);
+                flash.traces[id as usize].queued(&flash.meters[index], flash.schedule.now);
             }
         });
         self.dispatch(index);
@@ -225,12 +226,12 @@ impl TimedFlash {
         let gang = die.suspended;
         die.array = gang;
         die.suspended = NIL;
-        let end = self.now + std::mem::take(&mut die.suspended_left);
+        let left = std::mem::take(&mut die.suspended_left);
         self.each_member(gang, |flash, id| flash.settle_wait(index, id));
         let slot = self.slab.get(gang);
         self.occupy(index, gang, [slot.cause, slot.root]);
         self.array_begins(index);
-        self.queue.arm(index as u32, end);
+        self.schedule.arm(Due::Die(index), left);
     }
 
     pub(super) fn each_member(&mut self, gang: u32, mut action: impl FnMut(&mut Self, u32)) {
@@ -249,7 +250,7 @@ impl TimedFlash {
         if slot.flags & flag::TRACED != 0 {
             let first = slot.flags & flag::WAITED == 0;
             slot.flags |= flag::WAITED;
-            self.traces[id as usize].started(&self.meters[die], self.now, first);
+            self.traces[id as usize].started(&self.meters[die], self.schedule.now, first);
         }
     }
 
@@ -291,7 +292,7 @@ impl TimedFlash {
         if !die.cleans || head == NIL || is_cleaning(self.slab.get(head).cause) {
             return false;
         }
-        self.queue.arm(index as u32, self.now);
+        self.schedule.arm(Due::Die(index), 0);
         true
     }
 
@@ -348,14 +349,14 @@ impl TimedFlash {
         alone
             && slot.what != What::Retried
             && !die.commanded
-            && self.queue.armed(index as u32) == Some(self.now + self.read_ns(id) + self.part.command_ns)
+            && self.schedule.left(Due::Die(index)) == Some(self.read_ns(id) + self.part.command_ns)
     }
 
     /// Takes a read that begins now off its die, which goes on with the next command.
     pub(super) fn take_off(&mut self, id: u32) {
         let block = self.block_of(self.slab.get(id).page);
         let index = self.state.geometry.die_of(block).index();
-        self.queue.disarm(index as u32);
+        self.schedule.disarm(Due::Die(index));
         self.dies[index].array = NIL;
         self.retire(id);
         self.unpin(block);
@@ -376,7 +377,7 @@ impl TimedFlash {
             .flat_map(|first| self.chain(first))
             .map(|id| self.service_ns(id) + self.following_ns(index, id))
             .sum();
-        let running = self.queue.armed(index as u32).map_or(0, |end| end.saturating_sub(self.now));
+        let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
         let on_die: Nanos =
             [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
         let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
@@ -415,7 +416,7 @@ impl TimedFlash {
         if self.dies[index].array == NIL {
             self.occupy(index, gang, [cause, root]);
             if self.options.uninterrupted {
-                self.queue.disarm(index as u32); // it need not look again
+                self.schedule.disarm(Due::Die(index)); // it need not look again
                 self.dies[index].cleans = is_cleaning(cause);
             }
         }
@@ -440,7 +441,7 @@ impl TimedFlash {
             return;
         }
         self.array_begins(index);
-        self.queue.arm(index as u32, self.now + time + self.part.command_ns);
+        self.schedule.arm(Due::Die(index), time + self.part.command_ns);
     }
 
     #[inline]
@@ -479,7 +480,7 @@ impl TimedFlash {
     fn charge_register(&mut self, id: u32) {
         let slot = self.slab.get(id);
         if slot.flags & flag::TRACED != 0 {
-            let waited = self.now - slot.since;
+            let waited = self.schedule.now - slot.since;
             let bus = units::Wait::Bus.index();
             self.charge(id, bus, bus, waited);
         }
@@ -510,7 +511,7 @@ impl TimedFlash {
     fn wait_for_array(&mut self, index: usize, gang: u32) {
         self.each_member(gang, |flash, id| {
             if flash.slab.get(id).flags & flag::TRACED != 0 {
-                flash.traces[id as usize].queued(&flash.meters[index], flash.now);
+                flash.traces[id as usize].queued(&flash.meters[index], flash.schedule.now);
             }
         });
     }
@@ -521,7 +522,7 @@ impl TimedFlash {
         die.array = gang;
         die.suspends = 0;
         self.array_begins(index);
-        self.queue.arm(index as u32, self.now + self.program_ns(gang));
+        self.schedule.arm(Due::Die(index), self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
             let slot = self.slab.get(gang);
             self.occupy(index, gang, [slot.cause, slot.root]);
@@ -557,7 +558,7 @@ impl TimedFlash {
                 }
             } else {
                 die.array_done = true;
-                self.each_member(gang, |flash, id| flash.slab.at(id).since = flash.now);
+                self.each_member(gang, |flash, id| flash.slab.at(id).since = flash.schedule.now);
             }
             return;
         }
