@@ -7,7 +7,7 @@
 //! behind a collection is charged to the collection.
 
 use crate::flash::{WaitVector, each_kind};
-use units::{DIE_CAUSES, Nanos, Wait};
+use units::{DIE_CAUSES, Nanos};
 
 /// Direct and root time of each cause, side by side: the causes in use share a cache line.
 type Integrals = [[Nanos; 2]; DIE_CAUSES];
@@ -141,11 +141,6 @@ impl Trace {
         self.clear(1 << direct | 1 << root);
         self.wait.entries[direct][0] += time;
         self.wait.entries[root][1] += time;
-    }
-
-    #[inline]
-    pub fn charge_bus(&mut self, time: Nanos, first: bool) {
-        self.charge(Wait::Bus.index(), Wait::Bus.index(), time, first);
     }
 
     pub fn wait(&self) -> &WaitVector {

@@ -1,10 +1,11 @@
 //! The channel of a die: data of one die at a time, and commands, where they take it.
 
 use super::TimedFlash;
+use super::commands::Kind;
 use super::schedule::Due;
-use super::slab::{Kind, flag};
 use crate::NIL;
 use crate::part::CommandCycles;
+use units::Wait;
 
 /// Marks a die that has, or waits for, the channel for a command.
 pub(super) const COMMAND: u32 = 1 << 31;
@@ -17,7 +18,7 @@ impl TimedFlash {
             self.grant_channel(channel, index as u32);
         } else {
             let id = self.dies[index].moving;
-            self.slab.at(id).since = self.schedule.now;
+            self.commands.at(id).since = self.schedule.now;
             self.channels[channel].waiting.push_back(index as u32);
         }
     }
@@ -31,7 +32,7 @@ impl TimedFlash {
             self.grant_channel(channel, entry);
             return;
         }
-        self.slab.at(gang).since = self.schedule.now;
+        self.commands.at(gang).since = self.schedule.now;
         let waiting = &mut self.channels[channel].waiting;
         if self.options.command_cycles == CommandCycles::ChannelFirst {
             let commands = waiting.iter().take_while(|entry| **entry & COMMAND != 0).count();
@@ -48,12 +49,12 @@ impl TimedFlash {
         let die = &mut self.dies[index];
         die.commanded = false;
         let gang = die.array;
-        let time = match self.slab.get(gang).kind {
+        let time = match self.commands.get(gang).kind {
             Kind::Read => self.read_ns(gang),
             Kind::Copyback => self.part.read_ns + self.part.program_ns,
             _ => self.part.erase_ns,
         };
-        self.array_begins(index);
+        self.observer.array_begins(index, self.schedule.now);
         self.schedule.arm(Due::Die(index), time);
     }
 
@@ -62,7 +63,7 @@ impl TimedFlash {
         let time = if entry & COMMAND != 0 {
             self.part.command_ns
         } else {
-            let slot = self.slab.get(self.dies[entry as usize].moving);
+            let slot = self.commands.get(self.dies[entry as usize].moving);
             match slot.kind {
                 Kind::Read => self.read_transfer_ns[slot.sectors as usize],
                 Kind::Gathered => self.part_transfer_ns,
@@ -70,27 +71,35 @@ impl TimedFlash {
             }
         };
         self.channels[channel].serving = entry;
-        self.channel_begins(channel);
+        self.observer.channel_begins(channel, self.schedule.now);
         let due = if self.cached { Due::Channel(channel) } else { Due::Die((entry & !COMMAND) as usize) };
         self.schedule.arm(due, time);
+    }
+
+    /// The command that moves for what a channel serves: a member of a gang, or the gang that waits for its array.
+    #[inline]
+    fn served_by(&self, entry: u32) -> u32 {
+        let die = &self.dies[(entry & !COMMAND) as usize];
+        if entry & COMMAND != 0 { die.array } else { die.moving }
     }
 
     /// The channel of a die goes to the next one that waits.
     #[inline]
     pub(super) fn release_channel(&mut self, index: usize) {
         let channel = self.dies[index].channel as usize;
-        self.channel_ends(channel, index);
+        let served = self.channels[channel].serving;
+        self.observer.channel_ends(
+            channel,
+            self.served_by(served),
+            served & COMMAND != 0,
+            &self.commands,
+            self.schedule.now,
+        );
         self.channels[channel].serving = NIL;
         if let Some(next) = self.channels[channel].waiting.pop_front() {
-            let die = (next & !COMMAND) as usize;
-            let id = if next & COMMAND != 0 { self.dies[die].array } else { self.dies[die].moving };
-            let slot = self.slab.at(id);
-            if slot.flags & flag::TRACED != 0 {
-                let waited = self.schedule.now - slot.since;
-                let first = slot.flags & flag::WAITED == 0;
-                slot.flags |= flag::WAITED;
-                self.traces[id as usize].charge_bus(waited, first);
-            }
+            let id = self.served_by(next);
+            let waited = self.schedule.now - self.commands.get(id).since;
+            self.commands.charge(id, [Wait::Bus.index() as u8; 2], waited);
             self.grant_channel(channel, next);
         }
     }

@@ -1,6 +1,6 @@
 //! State of a die and of a channel.
 
-use super::slab::Kind;
+use super::commands::Kind;
 use crate::NIL;
 use crate::flash::Backlog;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Commands that have done their work: contents, pins, successors, joins, failures.
 
 use super::TimedFlash;
-use super::slab::{Kind, Slot, State, What, flag};
+use super::commands::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::contents::{Oob, PageKind};
 use crate::flash::{CommandId, Event, Program, ProgramFailure};
@@ -25,7 +25,7 @@ impl TimedFlash {
     /// The command has done its work on the die and the channel.
     #[inline]
     pub(super) fn complete(&mut self, id: u32) {
-        let slot = *self.slab.get(id);
+        let slot = *self.commands.get(id);
         let block = self.block_of(slot.page);
         self.state.mix(self.schedule.now << 20 ^ u64::from(slot.page));
         let mut failed = false;
@@ -114,7 +114,7 @@ impl TimedFlash {
         }
         let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
         let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
-        let what = Self::what_of(slot);
+        let what = slot.program();
         debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
         self.state.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
     }
@@ -135,8 +135,8 @@ impl TimedFlash {
     /// A program of an epoch is where barriers want it.
     #[inline]
     pub(super) fn barrier_lowers(&mut self, epoch: u8) {
-        if self.barriers.completed(epoch) {
-            while let Some(join) = self.barriers.fallen() {
+        if self.commands.barriers.completed(epoch) {
+            while let Some(join) = self.commands.barriers.fallen() {
                 self.join_one(join, None);
             }
         }
@@ -145,19 +145,19 @@ impl TimedFlash {
     /// Tells those who wait for a command that has ended.
     #[inline]
     pub(super) fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
-        while let Some(successor) = self.slab.next_successor(id) {
+        while let Some(successor) = self.commands.next_successor(id) {
             self.hand_on(id, slot, successor, failed);
         }
-        let flags = self.slab.get(id).flags;
+        let flags = self.commands.get(id).flags;
         if flags & flag::JOIN != 0 {
             debug_assert!(
                 flags & flag::TRACED == 0
-                    || self.traces[id as usize].holds(self.schedule.now, flags & flag::WAITED != 0),
+                    || self.commands.trace(id).holds(self.schedule.now, flags & flag::WAITED != 0),
                 "a command waited longer than it took: {:?} of {slot:?}",
-                self.traces[id as usize]
+                self.commands.trace(id)
             );
             if failed {
-                self.joins.at(slot.completion).failed = true;
+                self.commands.joins.at(slot.completion).failed = true;
             }
             self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
         } else if flags & flag::NOTIFY != 0 {
@@ -171,7 +171,7 @@ impl TimedFlash {
 
     #[inline]
     fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
-        let slot = self.slab.at(successor);
+        let slot = self.commands.at(successor);
         // A page whose payload is all of it needs no base, whatever its program waited for.
         if failed && matches!(slot.what, What::Merge | What::Copy) {
             slot.flags |= flag::BASE_LOST;
@@ -179,33 +179,24 @@ impl TimedFlash {
         slot.waits -= 1;
         let last = slot.waits == 0;
         if before.flags & slot.flags & flag::TRACED != 0 {
-            self.hand_wait_on(id, before, successor);
+            self.commands.hand_wait_on(id, successor, self.schedule.now);
         }
         if last {
             self.ready(successor);
         }
     }
 
-    #[inline(never)]
-    fn hand_wait_on(&mut self, id: u32, before: &Slot, successor: u32) {
-        self.slab.at(successor).flags |= flag::WAITED;
-        let waited = before.flags & flag::WAITED != 0;
-        let since = self.traces[successor as usize].issued();
-        let wait = self.traces[id as usize].handed_on(self.schedule.now, [before.cause, before.root], waited, since);
-        self.traces[successor as usize].inherit(&wait);
-    }
-
     /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
     #[inline]
     fn join_one(&mut self, join: u32, waited: Option<u32>) {
-        let entry = self.joins.at(join);
+        let entry = self.commands.joins.at(join);
         entry.remaining -= 1;
         if entry.remaining > 0 {
             return;
         }
         let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
-        self.joins.remove(join);
-        let wait = waited.map(|id| self.state.memory.waits.note(self.traces[id as usize].wait()));
+        self.commands.joins.remove(join);
+        let wait = waited.map(|id| self.state.memory.waits.note(self.commands.trace(id).wait()));
         self.state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
@@ -215,27 +206,27 @@ impl TimedFlash {
         self.state.row(block).set_failed();
         let geometry = self.state.geometry;
         let mut back: Vec<u32> = self
-            .slab
+            .commands
             .live_ids()
             .filter(|&other| {
-                let slot = self.slab.get(other);
+                let slot = self.commands.get(other);
                 geometry.block_of(Ppn(slot.page)) == block
                     && matches!(slot.kind, Kind::Program | Kind::Copyback)
                     && matches!(slot.state, State::Queued | State::Parked | State::Gathered)
             })
             .collect();
-        back.sort_unstable_by_key(|&other| self.slab.get(other).page);
+        back.sort_unstable_by_key(|&other| self.commands.get(other).page);
         for &other in &back {
-            match self.slab.get(other).state {
+            match self.commands.get(other).state {
                 State::Queued => self.unlink(other),
                 State::Gathered => self.gather.leave(other, Kind::Program),
-                _ => self.leave_parked(block, other),
+                _ => self.commands.leave_parked(self.state.row(block), other),
             }
-            self.slab.at(other).state = State::Waiting;
+            self.commands.at(other).state = State::Waiting;
         }
         if self.gather.is_on() {
             // What was taken in before is programmed all the same; the page that failed needs its room no more.
-            let causes = [self.slab.get(id).cause, self.slab.get(id).root];
+            let causes = [self.commands.get(id).cause, self.commands.get(id).root];
             self.program_rest(block, causes);
             self.free_memory(1, causes);
         }
@@ -249,13 +240,13 @@ impl TimedFlash {
     /// needs the page it was built on, and nothing needs to wait until it finds another place.
     #[cold]
     pub(super) fn hand_back(&mut self, id: u32) {
-        let slot = self.slab.at(id);
+        let slot = self.commands.at(id);
         slot.state = State::Failed;
         let slot = *slot;
         if matches!(slot.what, What::Data | What::Merge) {
             self.fold(id, if slot.what == What::Merge { Base::Page(Ppn(slot.supersedes)) } else { Base::Zeros });
-            for other in self.slab.live_ids().collect::<Vec<_>>() {
-                let built = self.slab.get(other);
+            for other in self.commands.live_ids().collect::<Vec<_>>() {
+                let built = self.commands.get(other);
                 if built.what == What::Merge && built.supersedes == slot.page {
                     self.fold_failed_base(other);
                 }
@@ -263,7 +254,7 @@ impl TimedFlash {
         }
         if slot.what != What::Copy {
             self.serve_parked(self.block_of(slot.page), slot.page);
-            while let Some(successor) = self.slab.next_successor(id) {
+            while let Some(successor) = self.commands.next_successor(id) {
                 self.hand_on(id, &slot, successor, false);
             }
         }
@@ -273,7 +264,7 @@ impl TimedFlash {
 
     /// Completes a program's payload from what it is built on.
     fn fold(&mut self, id: u32, base: Base) {
-        let slot = self.slab.at(id);
+        let slot = self.commands.at(id);
         slot.what = What::Data;
         let payload = PayloadId(slot.payload);
         if payload != PayloadId::NONE {
@@ -284,9 +275,9 @@ impl TimedFlash {
 
     /// A program that builds on a page whose own program failed takes the data from the controller.
     pub(super) fn fold_failed_base(&mut self, id: u32) {
-        if let Some(base) = self.failed_data_at(self.slab.get(id).supersedes) {
-            let base = *self.slab.get(base);
-            self.slab.at(id).flags |= base.flags & flag::BASE_LOST;
+        if let Some(base) = self.failed_data_at(self.commands.get(id).supersedes) {
+            let base = *self.commands.get(base);
+            self.commands.at(id).flags |= base.flags & flag::BASE_LOST;
             self.fold(id, Base::Payload(PayloadId(base.payload)));
         }
     }
@@ -296,8 +287,8 @@ impl TimedFlash {
         if !self.state.block(self.block_of(page)).has_failed() {
             return None;
         }
-        self.slab.live_ids().find(|&id| {
-            let slot = self.slab.get(id);
+        self.commands.live_ids().find(|&id| {
+            let slot = self.commands.get(id);
             slot.state == State::Failed && slot.page == page && matches!(slot.what, What::Data | What::Record)
         })
     }
@@ -305,7 +296,7 @@ impl TimedFlash {
     /// Answers a read from the data of a failed program.
     #[cold]
     pub(super) fn serve_from(&mut self, failed: u32, read: u32) {
-        if self.slab.get(read).what != What::Answered {
+        if self.commands.get(read).what != What::Answered {
             self.answer_from(failed, read);
         }
         self.conclude_answered(read);
@@ -313,32 +304,32 @@ impl TimedFlash {
 
     /// Gives a read the data of a failed program; it ends when whatever else it waits for has happened.
     pub(super) fn answer_from(&mut self, failed: u32, read: u32) {
-        let (from, slot) = (*self.slab.get(failed), *self.slab.get(read));
+        let (from, slot) = (*self.commands.get(failed), *self.commands.get(read));
         let lost = from.flags & flag::BASE_LOST != 0;
         if from.what == What::Data {
             self.state.memory.payloads.read_from(PayloadId(from.payload), PayloadId(slot.payload));
         }
         self.state.counters.in_flight_reads += 1;
         self.state.counters.failed_reads += u64::from(lost);
-        let answered = self.slab.at(read);
+        let answered = self.commands.at(read);
         answered.what = What::Answered;
         answered.flags |= if lost { flag::BASE_LOST } else { 0 };
     }
 
     /// A read that was answered from the controller ends.
     pub(super) fn conclude_answered(&mut self, read: u32) {
-        let slot = *self.slab.get(read);
+        let slot = *self.commands.get(read);
         self.unpin(self.block_of(slot.page));
         self.conclude(read, &slot, slot.flags & flag::BASE_LOST != 0);
     }
 
     pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {
-        let slot = self.slab.get(id.slot);
+        let slot = self.commands.get(id.slot);
         assert!(slot.state == State::Failed, "only a failed program can be asked after");
         ProgramFailure {
             page: Ppn(slot.page),
             supersedes: (slot.supersedes != NIL).then_some(Ppn(slot.supersedes)),
-            what: Self::what_of(slot),
+            what: slot.program(),
             logical: slot.logical,
             sequence: slot.sequence,
             cause: CAUSES[slot.cause as usize],

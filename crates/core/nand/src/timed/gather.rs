@@ -13,8 +13,8 @@
 //! whenever others wait for room.
 
 use super::TimedFlash;
+use super::commands::{Kind, Slot, State, What, flag};
 use super::schedule::Due;
-use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::flash::{PageProgram, Program, oob_of};
 use crate::payloads::PayloadId;
@@ -187,7 +187,7 @@ impl TimedFlash {
             self.state.row(geometry.block_of(old)).pins += 1;
         }
         let is_awaited = command.what != Program::Copy && !self.state.breaks(LawBroken::FlushSkipsGather);
-        let epoch = is_awaited.then(|| self.barriers.issued());
+        let epoch = is_awaited.then(|| self.commands.barriers.issued());
         let debt = Debt { old: command.supersedes.map_or(NIL, |page| page.0), epoch, record: NIL };
         self.gather.debts[geometry.block_of(command.page).index()].push_back(debt);
         true
@@ -207,7 +207,7 @@ impl TimedFlash {
             self.barrier_lowers(slot.epoch);
         }
         if is_record {
-            let held = self.slab.at(id);
+            let held = self.commands.at(id);
             (held.state, held.supersedes) = (State::Held, NIL);
         }
         is_record
@@ -227,7 +227,7 @@ impl TimedFlash {
                 self.barrier_lowers(epoch);
             }
             if debt.record != NIL {
-                let slot = *self.slab.get(debt.record);
+                let slot = *self.commands.get(debt.record);
                 self.conclude(debt.record, &slot, false);
             }
         }
@@ -266,7 +266,7 @@ impl TimedFlash {
         }
         let row = self.state.block(block);
         row.issued != row.done
-            && self.slab.live_ids().map(|id| self.slab.get(id)).any(|slot| {
+            && self.commands.live_ids().map(|id| self.commands.get(id)).any(|slot| {
                 let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
                 let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
                 is_on_its_way && self.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
@@ -276,13 +276,13 @@ impl TimedFlash {
     /// The turn of a program in its block has come. `false`: it waits for room.
     #[inline(never)]
     pub(super) fn admit(&mut self, id: u32) -> bool {
-        self.slab.at(id).state = State::Gathered;
+        self.commands.at(id).state = State::Gathered;
         if !self.gather.is_full() {
             self.gather.used += 1;
             self.end_soon(id);
             return true;
         }
-        self.slab.at(id).since = self.schedule.now;
+        self.commands.at(id).since = self.schedule.now;
         self.gather.waiting.push_back(id);
         self.see_that_room_comes();
         false
@@ -291,7 +291,7 @@ impl TimedFlash {
     /// A read of a page in memory.
     #[inline(never)]
     pub(super) fn read_soon(&mut self, id: u32) {
-        self.slab.at(id).state = State::Gathered;
+        self.commands.at(id).state = State::Gathered;
         self.end_soon(id);
     }
 
@@ -307,8 +307,8 @@ impl TimedFlash {
         if !self.gather.ending.is_empty() {
             self.schedule.arm(Due::Memory, 0);
         }
-        self.slab.at(id).state = State::Active;
-        let slot = *self.slab.get(id);
+        self.commands.at(id).state = State::Active;
+        let slot = *self.commands.get(id);
         if slot.kind == Kind::Read {
             let failed = self.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
             self.unpin(self.block_of(slot.page));
@@ -454,16 +454,13 @@ impl TimedFlash {
     }
 
     /// Lets pages in that wait for room; they waited behind a command of this cause and root.
-    pub(super) fn free_memory(&mut self, pages: u32, [cause, root]: [u8; 2]) {
+    pub(super) fn free_memory(&mut self, pages: u32, causes: [u8; 2]) {
         self.gather.used -= pages;
         while !self.gather.is_full()
             && let Some(next) = self.gather.waiting.pop_front()
         {
-            let slot = self.slab.get(next);
-            if slot.flags & flag::TRACED != 0 {
-                let waited = self.schedule.now - slot.since;
-                self.charge(next, cause as usize, root as usize, waited);
-            }
+            let waited = self.schedule.now - self.commands.get(next).since;
+            self.commands.charge(next, causes, waited);
             self.ready(next);
         }
         self.see_that_room_comes();

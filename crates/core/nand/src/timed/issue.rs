@@ -1,9 +1,8 @@
 //! Taking commands from the layers: the [`Flash`] implementation.
 
 use super::TimedFlash;
-use super::account::Trace;
+use super::commands::{Kind, Slot, State, What, flag};
 use super::die::is_cleaning;
-use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::flash::{
     Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
@@ -11,39 +10,16 @@ use crate::flash::{
 };
 use crate::memory::Memory;
 use crate::part::Part;
-use crate::payloads::{PayloadId, RecordId};
+use crate::payloads::PayloadId;
 use crate::state::{FlashState, LawBroken};
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
 impl TimedFlash {
-    /// Fills a slot with a new command. `slot.generation` is ignored.
+    /// A new command. `slot.generation` is ignored.
     #[inline(always)]
     pub(super) fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
-        let id = self.slab.take();
-        if self.slab.capacity() > self.traces.len() {
-            self.traces.resize(self.slab.capacity(), Trace::NEW);
-        }
-        self.command_begins(id);
-        let place = self.slab.at(id);
-        let generation = place.generation;
-        *place = Slot { generation, state: State::Waiting, ..slot };
-        let command = CommandId { slot: id, generation };
-        match completion {
-            Some(Completion::Join(join)) => {
-                place.flags |= flag::JOIN;
-                place.completion = join.0;
-                if self.options.tells_waits {
-                    place.flags |= flag::TRACED;
-                    self.traces[id as usize].begin(self.schedule.now);
-                }
-                self.joins.add(join.0, command);
-            }
-            Some(Completion::Notify(token)) => {
-                place.flags |= flag::NOTIFY;
-                place.completion = token;
-            }
-            None => {}
-        }
+        let command = self.commands.insert(slot, completion, self.schedule.now);
+        self.observer.command_begins(command.slot, self.schedule.now);
         command
     }
 
@@ -51,9 +27,9 @@ impl TimedFlash {
     #[inline(always)]
     fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
         if let Some(after) = after {
-            let before = self.slab.get(after.slot);
+            let before = self.commands.get(after.slot);
             if before.generation == after.generation && before.state != State::Free {
-                self.slab.depend(after.slot, id.slot);
+                self.commands.depend(after.slot, id.slot);
                 return;
             }
         }
@@ -93,7 +69,7 @@ impl TimedFlash {
         };
         if what != What::Copy {
             slot.flags |= flag::BARRIER;
-            slot.epoch = self.barriers.issued();
+            slot.epoch = self.commands.barriers.issued();
         }
         let id = self.insert(slot, Some(command.completion));
         if what == What::Merge {
@@ -118,7 +94,7 @@ impl TimedFlash {
         self.state.row(block).pins += 1;
         let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
         let id = self.insert(slot, completion);
-        self.park(block, id.slot);
+        self.commands.park(self.state.row(block), id.slot, self.schedule.now);
         id
     }
 
@@ -136,7 +112,7 @@ impl TimedFlash {
         }
         let failed = self.state.read_held(read.page, read.payload);
         if let Some(join) = join {
-            self.joins.at(join.0).failed |= failed;
+            self.commands.joins.at(join.0).failed |= failed;
         }
         true
     }
@@ -144,39 +120,29 @@ impl TimedFlash {
     /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
     fn served_in_flight(&mut self, read: Read) -> bool {
         let page = read.page.0;
-        let found = self.slab.live_ids().find(|&id| {
-            let slot = self.slab.get(id);
+        let found = self.commands.live_ids().find(|&id| {
+            let slot = self.commands.get(id);
             slot.page == page && slot.what == What::Data && slot.kind == Kind::Program
         });
         let Some(id) = found else { return false };
-        let source = PayloadId(self.slab.get(id).payload);
+        let source = PayloadId(self.commands.get(id).payload);
         self.state.memory.payloads.read_from(source, read.payload);
         self.state.counters.in_flight_reads += 1;
         true
-    }
-
-    pub(super) fn what_of(slot: &Slot) -> Program {
-        match slot.what {
-            What::Data => Program::Data { payload: PayloadId(slot.payload), merge: false },
-            What::Merge => Program::Data { payload: PayloadId(slot.payload), merge: true },
-            What::Copy => Program::Copy,
-            What::Record => Program::Record((slot.payload != NIL).then_some(RecordId(slot.payload))),
-            What::Nothing | What::Answered | What::Retried => unreachable!("a read or an erase writes nothing"),
-        }
     }
 
     /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this
     /// moment.
     fn has_begun(&self, members: &[CommandId]) -> bool {
         members.iter().any(|command| {
-            let slot = self.slab.get(command.slot);
+            let slot = self.commands.get(command.slot);
             slot.generation != command.generation || slot.state == State::Active && !self.begins_now(command.slot)
         })
     }
 
     /// A command of an operation that has begun and is not wanted any more: nobody hears of it.
     fn run_on(&mut self, command: CommandId, left: &mut Cancelled) {
-        let slot = self.slab.at(command.slot);
+        let slot = self.commands.at(command.slot);
         if slot.generation == command.generation {
             assert!(slot.kind == Kind::Read, "only reads can be taken back");
             slot.flags = (slot.flags & !flag::JOIN) | flag::WASTED;
@@ -188,19 +154,19 @@ impl TimedFlash {
     /// Takes back a command of an operation that has not begun.
     fn drop_member(&mut self, command: CommandId, left: &mut Cancelled) {
         let id = command.slot;
-        let slot = *self.slab.get(id);
+        let slot = *self.commands.get(id);
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
         let block = self.state.geometry.block_of(Ppn(slot.page));
-        self.command_ends(id);
-        self.slab.at(id).flags &= !flag::JOIN;
-        self.slab.at(id).payload = NIL; // its payload may be used again at once
+        self.observer.command_ends(id, &self.commands, self.schedule.now);
+        self.commands.at(id).flags &= !flag::JOIN;
+        self.commands.at(id).payload = NIL; // its payload may be used again at once
         left.unstarted += 1;
         match slot.state {
             State::Queued => self.unlink(id),
-            State::Parked => self.leave_parked(block, id),
+            State::Parked => self.commands.leave_parked(self.state.row(block), id),
             State::Gathered => self.gather.leave(id, Kind::Read),
             State::Waiting => {
-                self.slab.at(id).flags |= flag::DROPPED;
+                self.commands.at(id).flags |= flag::DROPPED;
                 return; // it goes when the command it waits for completes
             }
             _ => {
@@ -220,13 +186,13 @@ impl FailedPrograms for TimedFlash {
 
     fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
         let id = failed.slot;
-        let slot = *self.slab.get(id);
+        let slot = *self.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is placed again");
         let old_block = self.state.geometry.block_of(Ppn(slot.page));
         self.state.claim_page(page);
         self.redirect_readers(id, old_block, page);
-        self.slab.at(id).page = page.0;
-        self.slab.at(id).state = State::Waiting;
+        self.commands.at(id).page = page.0;
+        self.commands.at(id).state = State::Waiting;
         self.ready(id);
         self.unpin(old_block);
         Outcome::Pending(failed)
@@ -234,7 +200,7 @@ impl FailedPrograms for TimedFlash {
 
     fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
         let id = failed.slot;
-        let slot = *self.slab.get(id);
+        let slot = *self.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is given up");
         let block = self.state.geometry.block_of(Ppn(slot.page));
         self.redirect_readers(id, block, readers_to);
@@ -243,13 +209,13 @@ impl FailedPrograms for TimedFlash {
     }
 
     fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0) || self.is_owed_for(page)
+        self.commands.live_ids().any(|id| self.commands.get(id).supersedes == page.0) || self.is_owed_for(page)
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
+        let found = self.commands.live_ids().find(|&id| self.commands.get(id).supersedes == from.0);
         match found {
-            Some(id) => self.slab.at(id).supersedes = to.0,
+            Some(id) => self.commands.at(id).supersedes = to.0,
             None if self.move_debt(from, to) => {}
             None => return false,
         }
@@ -273,7 +239,7 @@ impl Time for TimedFlash {
         for first in on_die {
             let mut id = first;
             while id != NIL {
-                let slot = self.slab.get(id);
+                let slot = self.commands.get(id);
                 backlog.commands += 1;
                 backlog.cleaning += u32::from(is_cleaning(slot.cause));
                 id = slot.next;
@@ -316,30 +282,30 @@ impl Flash for TimedFlash {
 
     #[inline(always)]
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
-        JoinId(self.joins.open(owner, token, cancel))
+        JoinId(self.commands.joins.open(owner, token, cancel))
     }
 
     #[inline(always)]
     fn close(&mut self, join: JoinId) -> (Outcome, bool) {
-        let entry = self.joins.at(join.0);
+        let entry = self.commands.joins.at(join.0);
         entry.remaining -= 1;
         let failed = entry.failed;
         if entry.remaining == 0 {
-            self.joins.remove(join.0);
+            self.commands.joins.remove(join.0);
             return (Outcome::Done, failed);
         }
         (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
     }
 
     fn barrier(&mut self, join: JoinId) {
-        if !self.state.breaks(LawBroken::FlushBarrierOff) && self.barriers.add(join.0) {
-            self.joins.at(join.0).remaining += 1;
+        if !self.state.breaks(LawBroken::FlushBarrierOff) && self.commands.barriers.add(join.0) {
+            self.commands.joins.at(join.0).remaining += 1;
         }
     }
 
     fn cancel(&mut self, join: JoinId) -> Cancelled {
         let mut left = Cancelled::default();
-        let members = self.joins.take_members(join.0);
+        let members = self.commands.joins.take_members(join.0);
         if self.has_begun(&members) {
             for command in &members {
                 self.run_on(*command, &mut left);
@@ -349,7 +315,7 @@ impl Flash for TimedFlash {
             // gang.
             for is_active in [false, true] {
                 for command in &members {
-                    let slot = self.slab.get(command.slot);
+                    let slot = self.commands.get(command.slot);
                     let is_live = slot.generation == command.generation;
                     if is_live && (slot.state == State::Active) == is_active {
                         self.drop_member(*command, &mut left);
@@ -357,8 +323,8 @@ impl Flash for TimedFlash {
                 }
             }
         }
-        self.joins.return_members(join.0, members);
-        self.joins.remove(join.0);
+        self.commands.joins.return_members(join.0, members);
+        self.commands.joins.remove(join.0);
         left
     }
 
@@ -397,7 +363,9 @@ impl Flash for TimedFlash {
         let mut page = page;
         while !self.state.is_programmed(page) {
             let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
-            let Some(copy) = self.slab.live_ids().map(|id| self.slab.get(id)).find(is_copy) else { return true };
+            let Some(copy) = self.commands.live_ids().map(|id| self.commands.get(id)).find(is_copy) else {
+                return true;
+            };
             page = Ppn(copy.supersedes);
         }
         self.state.may_hold_bytes(page)
@@ -450,7 +418,7 @@ impl Flash for TimedFlash {
         let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
         let id = self.insert(slot, None);
         if pinned {
-            self.slab.at(id.slot).state = State::Pinned;
+            self.commands.at(id.slot).state = State::Pinned;
             self.state.row(block).waiting_erase = id.slot;
         } else {
             self.enqueue(id.slot);

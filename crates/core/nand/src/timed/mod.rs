@@ -16,33 +16,29 @@
 
 mod account;
 mod bus;
-mod closeups;
+mod commands;
 mod die;
 mod finish;
 mod gangs;
 mod gather;
 mod issue;
-mod join;
-mod occupancy;
+mod observer;
 mod ready;
-mod recorder;
 mod retry;
 mod schedule;
-mod slab;
 mod step;
 
 use crate::part::{CommandOptions, Part};
 use crate::state::{FlashState, Running};
-use account::{Meter, Trace};
+use account::Meter;
+use commands::{Commands, Kind, Slot};
 use die::{Channel, Die};
 use gather::Gather;
-use join::{Barriers, Joins};
+use observer::Observer;
 use schedule::{Due, Schedule};
-use slab::{Kind, Slab, Slot};
 use units::{Nanos, Ppn, SECTOR_BYTES};
 
-pub use closeups::{Choice, Closeup};
-pub use recorder::{Blame, Recorder, RecorderPlan, Served, Slice, Work};
+pub use observer::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, Work};
 
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;
@@ -62,21 +58,12 @@ pub struct TimedFlash {
     /// Queued commands may begin together.
     gangs: bool,
     schedule: Schedule,
-    slab: Slab,
-    traces: Vec<Trace>,
+    commands: Commands,
     dies: Vec<Die>,
     meters: Vec<Meter>,
     channels: Vec<Channel>,
-    joins: Joins,
-    barriers: Barriers,
     gather: Gather,
-    /// What is recorded, if anything is.
-    recorder: Option<Box<Recorder>>,
-    /// Of that: each piece of work of arrays and channels, or what dies are occupied by.
-    records_work: bool,
-    records_occupancy: bool,
-    /// From when to when work is recorded, ns.
-    work_span: [Nanos; 2],
+    observer: Observer,
     page_transfer_ns: Nanos,
     /// What an array takes depends on the page.
     times_vary: bool,
@@ -107,18 +94,12 @@ impl TimedFlash {
             gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
             schedule: Schedule::new(dies, if cached { geometry.channels } else { 0 }, timers),
-            slab: Slab::new(),
-            traces: Vec::new(),
+            commands: Commands::new(options.tells_waits),
             dies: (0..dies).map(|die| Die::new(geometry.channel_of(units::DieId(die)).0)).collect(),
             meters: vec![Meter::new(); dies as usize],
             channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
-            joins: Joins::new(),
-            barriers: Barriers::new(),
             gather: Gather::new(&mut state, options.gather_pages, options.gather_forgets),
-            recorder: None,
-            records_work: false,
-            work_span: [0; 2],
-            records_occupancy: false,
+            observer: Observer::new(dies, geometry.channels),
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
             times_vary: false,
@@ -155,7 +136,7 @@ impl TimedFlash {
     /// If commands are still in progress.
     pub fn into_state(mut self) -> FlashState {
         self.let_go();
-        assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
+        assert!(self.commands.live == 0, "{} commands are still in progress", self.commands.live);
         self.state.memory.held = self.gather.held();
         self.state.keep_clock(self.schedule.now);
         self.state.restart_clock();
@@ -165,6 +146,22 @@ impl TimedFlash {
     /// Time each die has been busy so far, ns.
     pub fn die_busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.meters.iter().map(Meter::total)
+    }
+
+    /// Records from now on.
+    pub fn record(&mut self, plan: RecorderPlan) {
+        self.observer.record(plan, self.schedule.now);
+    }
+
+    /// What is being recorded, if anything is.
+    #[inline]
+    pub fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.observer.recorder()
+    }
+
+    /// What was recorded; nothing more is.
+    pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
+        self.observer.take_recording()
     }
 
     /// The state, for whoever owns the flash: the drive, and no layer.
@@ -239,7 +236,7 @@ impl TimedFlash {
     /// Commands that arrays work on, or were interrupted at.
     fn on_dies(&self) -> impl Iterator<Item = &Slot> {
         let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
-        gangs.flat_map(|gang| self.chain(gang)).map(|id| self.slab.get(id))
+        gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id))
     }
 
     /// What of a command is in its cells as it runs. Pages that were gathered are in memory until it has ended.

@@ -1,16 +1,16 @@
 //! Commands on their way to a die: readiness, and their turn within a block.
 
 use super::TimedFlash;
-use super::slab::{Kind, State, What, flag};
+use super::commands::{Kind, State, What, flag};
 use crate::NIL;
 use crate::state::LawBroken;
-use units::{BlockId, Cause, Nanos, Ppn};
+use units::{BlockId, Cause, Ppn};
 
 impl TimedFlash {
     /// Everything the command waited for has happened.
     #[inline]
     pub(super) fn ready(&mut self, id: u32) {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
         let block = self.block_of(page);
         let position = self.state.geometry.page_in_block(Ppn(page)) as u16;
@@ -36,14 +36,14 @@ impl TimedFlash {
                 self.unpark(block, Cause::Host as u8, Cause::Host as u8);
             }
         } else {
-            self.park(block, id);
+            self.commands.park(self.state.row(block), id, self.schedule.now);
         }
     }
 
     /// A read that does not begin now: nobody wants it any more, it has its data already, or there is none yet.
     #[inline(never)]
     fn not_read(&mut self, id: u32, block: BlockId) {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let page = slot.page;
         if slot.flags & flag::DROPPED != 0 {
             self.retire(id);
@@ -55,7 +55,7 @@ impl TimedFlash {
         } else if self.state.block_is_dead(Ppn(page)) {
             self.enqueue(id); // it will never be programmed, and the read will fail
         } else {
-            self.park(block, id);
+            self.commands.park(self.state.row(block), id, self.schedule.now);
         }
     }
 
@@ -76,7 +76,7 @@ impl TimedFlash {
     /// The page of a read is there.
     #[inline]
     fn begin_read(&mut self, id: u32) {
-        if self.gather.is_on() && self.gather.holds(&self.state.geometry, Ppn(self.slab.get(id).page)) {
+        if self.gather.is_on() && self.gather.holds(&self.state.geometry, Ppn(self.commands.get(id).page)) {
             self.read_soon(id);
         } else {
             self.enqueue(id);
@@ -89,34 +89,12 @@ impl TimedFlash {
         self.state.breaks(LawBroken::EarlyReuse) && self.state.block(block).erase_pending()
     }
 
-    pub(super) fn park(&mut self, block: BlockId, id: u32) {
-        let head = self.state.block(block).parked;
-        let slot = self.slab.at(id);
-        slot.state = State::Parked;
-        slot.since = self.schedule.now;
-        slot.next = head;
-        self.state.row(block).parked = id;
-    }
-
-    pub(super) fn leave_parked(&mut self, block: BlockId, id: u32) {
-        let next = self.slab.get(id).next;
-        let mut at = self.state.block(block).parked;
-        if at == id {
-            self.state.row(block).parked = next;
-            return;
-        }
-        while self.slab.get(at).next != id {
-            at = self.slab.get(at).next;
-        }
-        self.slab.at(at).next = next;
-    }
-
     /// Lets parked commands go whose page or turn has come; they waited behind `cause`.
     #[cold]
     pub(super) fn unpark(&mut self, block: BlockId, cause: u8, root: u8) {
         let mut at = self.state.block(block).parked;
         while at != NIL {
-            let slot = *self.slab.get(at);
+            let slot = *self.commands.get(at);
             let position = self.state.geometry.page_in_block(Ppn(slot.page)) as u16;
             let row = *self.state.block(block);
             let is_read = slot.kind == Kind::Read;
@@ -126,10 +104,8 @@ impl TimedFlash {
                 at = slot.next;
                 continue;
             }
-            self.leave_parked(block, at);
-            if slot.flags & flag::TRACED != 0 {
-                self.charge(at, cause as usize, root as usize, self.schedule.now - slot.since);
-            }
+            self.commands.leave_parked(self.state.row(block), at);
+            self.commands.charge(at, [cause, root], self.schedule.now - slot.since);
             if is_read {
                 if slot.what == What::Answered {
                     self.conclude_answered(at);
@@ -148,17 +124,15 @@ impl TimedFlash {
     pub(super) fn serve_parked(&mut self, block: BlockId, page: u32) {
         while let Some(failed) = self.failed_data_at(page) {
             let mut at = self.state.block(block).parked;
-            while at != NIL && (self.slab.get(at).kind != Kind::Read || self.slab.get(at).page != page) {
-                at = self.slab.get(at).next;
+            while at != NIL && (self.commands.get(at).kind != Kind::Read || self.commands.get(at).page != page) {
+                at = self.commands.get(at).next;
             }
             if at == NIL {
                 return;
             }
-            self.leave_parked(block, at);
-            let (slot, cause) = (*self.slab.get(at), self.slab.get(failed).cause as usize);
-            if slot.flags & flag::TRACED != 0 {
-                self.charge(at, cause, cause, self.schedule.now - slot.since);
-            }
+            self.commands.leave_parked(self.state.row(block), at);
+            let (slot, cause) = (*self.commands.get(at), self.commands.get(failed).cause);
+            self.commands.charge(at, [cause; 2], self.schedule.now - slot.since);
             self.serve_from(failed, at);
         }
     }
@@ -166,12 +140,12 @@ impl TimedFlash {
     /// Reads that waited for the page of the program `failed`, which will never be programmed, wait for
     /// `to` instead.
     pub(super) fn redirect_readers(&mut self, failed: u32, block: BlockId, to: Ppn) {
-        let from = self.slab.get(failed).page;
+        let from = self.commands.get(failed).page;
         let mut at = self.state.block(block).parked;
         while at != NIL {
-            let slot = *self.slab.get(at);
+            let slot = *self.commands.get(at);
             if slot.kind == Kind::Read && slot.page == from {
-                self.leave_parked(block, at);
+                self.commands.leave_parked(self.state.row(block), at);
                 self.redirect(at, block, to);
                 self.ready(at);
             }
@@ -179,9 +153,9 @@ impl TimedFlash {
         }
         // Those that wait for something else first look for the page only later. If the controller has
         // its data they get it now: the new page may be behind programs that wait for these very reads.
-        let in_controller = matches!(self.slab.get(failed).what, What::Data | What::Record);
-        for id in self.slab.live_ids().collect::<Vec<_>>() {
-            let slot = *self.slab.get(id);
+        let in_controller = matches!(self.commands.get(failed).what, What::Data | What::Record);
+        for id in self.commands.live_ids().collect::<Vec<_>>() {
+            let slot = *self.commands.get(id);
             if slot.kind != Kind::Read
                 || slot.state != State::Waiting
                 || slot.page != from
@@ -198,17 +172,9 @@ impl TimedFlash {
     }
 
     fn redirect(&mut self, read: u32, from: BlockId, to: Ppn) {
-        self.slab.at(read).page = to.0;
+        self.commands.at(read).page = to.0;
         let target = self.state.geometry.block_of(to);
         self.state.row(target).pins += 1;
         self.unpin(from);
-    }
-
-    #[inline]
-    pub(super) fn charge(&mut self, id: u32, direct: usize, root: usize, time: Nanos) {
-        let slot = self.slab.at(id);
-        let first = slot.flags & flag::WAITED == 0;
-        slot.flags |= flag::WAITED;
-        self.traces[id as usize].charge(direct, root, time, first);
     }
 }

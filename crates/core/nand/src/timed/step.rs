@@ -2,13 +2,13 @@
 
 use super::TimedFlash;
 use super::bus::COMMAND;
+use super::commands::{Kind, State, What, flag};
 use super::die::{Die, is_cleaning};
 use super::schedule::Due;
-use super::slab::{Kind, State, What, flag};
 use crate::NIL;
 use crate::flash::Event;
 use crate::part::{CommandCycles, SuspendOption};
-use units::{BlockId, Cause, Nanos, Ppn};
+use units::{BlockId, Cause, Nanos, Ppn, Wait};
 
 impl TimedFlash {
     #[inline]
@@ -48,17 +48,17 @@ impl TimedFlash {
     /// Puts a command into the queue of its die, or straight onto an idle one.
     #[inline]
     pub(super) fn enqueue(&mut self, id: u32) {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let (kind, traced, cause) = (slot.kind, slot.flags & flag::TRACED != 0, slot.cause);
         let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         if self.dies[die].is_idle() {
-            let slot = self.slab.at(id);
+            let slot = self.commands.at(id);
             slot.state = State::Active;
             slot.next = NIL;
             self.start(die, id);
             return;
         }
-        if kind == Kind::Read && self.units_shift > 0 && self.joins_gang(die, id) {
+        if kind == Kind::Read && self.units_shift > 0 && self.join_gang(die, id) {
             return;
         }
         let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
@@ -67,19 +67,17 @@ impl TimedFlash {
         let tail = self.dies[die].tail[lane];
         if traced && cause == Cause::Host as u8 {
             let before = self.command_before(die, tail);
-            self.slab.at(id).root = self.slab.get(before).root;
+            self.commands.at(id).root = self.commands.get(before).root;
         }
-        if traced {
-            self.traces[id as usize].queued(&self.meters[die], self.schedule.now);
-        }
-        let slot = self.slab.at(id);
+        self.commands.wait_for_die(id, &self.meters[die], self.schedule.now);
+        let slot = self.commands.at(id);
         slot.state = State::Queued;
         slot.prev = tail;
         slot.next = NIL;
         if tail == NIL {
             self.dies[die].head[lane] = id;
         } else {
-            self.slab.at(tail).next = id;
+            self.commands.at(tail).next = id;
         }
         let die_state = &mut self.dies[die];
         die_state.tail[lane] = id;
@@ -95,20 +93,15 @@ impl TimedFlash {
 
     /// Whether a program in front of all others of its die would overtake one of its own block.
     fn overtakes(&self, die: usize, id: u32) -> bool {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let block = self.block_of(slot.page);
         let row = self.state.block(block);
         if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
             return false;
         }
-        self.chain(self.dies[die].head[0])
-            .any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
-    }
-
-    /// The commands of a queue or gang from `first` on.
-    pub(super) fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
-        let some = |id: u32| (id != NIL).then_some(id);
-        std::iter::successors(some(first), move |id| some(self.slab.get(*id).next))
+        self.commands
+            .chain(self.dies[die].head[0])
+            .any(|id| self.block_of(self.commands.get(id).page) == block && self.commands.get(id).kind != Kind::Read)
     }
 
     /// The command a newcomer stands behind: the last of its queue, or the one on the die.
@@ -123,7 +116,7 @@ impl TimedFlash {
 
     /// Takes a queued command out of its die's queue: O(1).
     pub(super) fn unlink(&mut self, id: u32) {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         let ends = [self.dies[die].head[Die::CLEANING], self.dies[die].tail[Die::CLEANING]];
         // Where it stands between others of its queue, which one that is does not matter.
@@ -133,7 +126,7 @@ impl TimedFlash {
 
     #[inline]
     pub(super) fn unlink_from(&mut self, die: usize, lane: usize, id: u32) {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let (next, prev, cause) = (slot.next, slot.prev, slot.cause);
         let queued = &mut self.dies[die].queued;
         queued.commands -= 1;
@@ -141,12 +134,12 @@ impl TimedFlash {
         if prev == NIL {
             self.dies[die].head[lane] = next;
         } else {
-            self.slab.at(prev).next = next;
+            self.commands.at(prev).next = next;
         }
         if next == NIL {
             self.dies[die].tail[lane] = prev;
         } else {
-            self.slab.at(next).prev = prev;
+            self.commands.at(next).prev = prev;
         }
     }
 
@@ -162,7 +155,7 @@ impl TimedFlash {
         {
             return;
         }
-        let kind = self.slab.get(die.array).kind;
+        let kind = self.commands.get(die.array).kind;
         let allowed = match self.options.suspend {
             SuspendOption::Off => false,
             SuspendOption::Erase => kind == Kind::Erase,
@@ -207,17 +200,14 @@ impl TimedFlash {
     fn suspend(&mut self, index: usize, left: Nanos) {
         let die = &mut self.dies[index];
         let gang = die.array;
-        self.array_ends(index, gang, true);
+        self.observer.array_ends(index, gang, true, &self.commands, self.schedule.now);
         let die = &mut self.dies[index];
         die.suspended = gang;
         die.suspended_left = left + self.options.suspend_ns;
         die.suspends += 1;
         die.array = NIL;
-        self.each_member(gang, |flash, id| {
-            if flash.slab.get(id).flags & flag::TRACED != 0 {
-                flash.traces[id as usize].queued(&flash.meters[index], flash.schedule.now);
-            }
-        });
+        let (meter, now) = (&self.meters[index], self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
         self.dispatch(index);
     }
 
@@ -227,31 +217,17 @@ impl TimedFlash {
         die.array = gang;
         die.suspended = NIL;
         let left = std::mem::take(&mut die.suspended_left);
-        self.each_member(gang, |flash, id| flash.settle_wait(index, id));
-        let slot = self.slab.get(gang);
+        self.settle_gang(index, gang);
+        let slot = self.commands.get(gang);
         self.occupy(index, gang, [slot.cause, slot.root]);
-        self.array_begins(index);
+        self.observer.array_begins(index, self.schedule.now);
         self.schedule.arm(Due::Die(index), left);
     }
 
-    pub(super) fn each_member(&mut self, gang: u32, mut action: impl FnMut(&mut Self, u32)) {
-        let mut id = gang;
-        while id != NIL {
-            let next = self.slab.get(id).next;
-            action(self, id);
-            id = next;
-        }
-    }
-
-    /// Charges a traced command with what its die did since the last snapshot.
-    #[inline]
-    pub(super) fn settle_wait(&mut self, die: usize, id: u32) {
-        let slot = self.slab.at(id);
-        if slot.flags & flag::TRACED != 0 {
-            let first = slot.flags & flag::WAITED == 0;
-            slot.flags |= flag::WAITED;
-            self.traces[id as usize].started(&self.meters[die], self.schedule.now, first);
-        }
+    /// A gang that has waited for its die goes on.
+    fn settle_gang(&mut self, index: usize, gang: u32) {
+        let (meter, now) = (&self.meters[index], self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.settle_wait(id, meter, now));
     }
 
     /// Starts what the die can start now.
@@ -259,7 +235,7 @@ impl TimedFlash {
     fn dispatch(&mut self, index: usize) {
         let die = &self.dies[index];
         if die.array == NIL && die.transfer == NIL {
-            if self.options.uninterrupted && self.awaits_cleaning(index) {
+            if self.options.uninterrupted && self.wait_for_cleaning(index) {
                 return;
             }
             let die = &self.dies[index];
@@ -286,10 +262,10 @@ impl TimedFlash {
     /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment:
     /// the others wait until all that ends now has been told of. If nothing follows then they go on, so that a
     /// collection which waits for one of them never waits in vain.
-    fn awaits_cleaning(&mut self, index: usize) -> bool {
+    fn wait_for_cleaning(&mut self, index: usize) -> bool {
         let die = &self.dies[index];
         let head = die.head[die.next_lane()];
-        if !die.cleans || head == NIL || is_cleaning(self.slab.get(head).cause) {
+        if !die.cleans || head == NIL || is_cleaning(self.commands.get(head).cause) {
             return false;
         }
         self.schedule.arm(Due::Die(index), 0);
@@ -310,12 +286,12 @@ impl TimedFlash {
         let lane = die.next_lane();
         let head = die.head[lane];
         let interrupts =
-            self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.slab.get(head).cause);
+            self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.commands.get(head).cause);
         if head == NIL || die.suspended != NIL || interrupts {
             return;
         }
-        let next = self.slab.get(head).kind;
-        let beside = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind && next == kind;
+        let next = self.commands.get(head).kind;
+        let beside = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind && next == kind;
         let read = self.options.cache_read && die.array == NIL && beside(die.transfer, Kind::Read);
         let program = self.options.cache_program
             && die.transfer == NIL
@@ -329,10 +305,10 @@ impl TimedFlash {
     fn start_next(&mut self, index: usize, lane: usize) {
         let id = self.dies[index].head[lane];
         self.unlink_from(index, lane, id);
-        let slot = self.slab.at(id);
+        let slot = self.commands.at(id);
         slot.state = State::Active;
         slot.next = NIL;
-        self.settle_wait(index, id);
+        self.commands.settle_wait(id, &self.meters[index], self.schedule.now);
         if self.gangs {
             self.form_gang(index, lane, id);
         }
@@ -342,9 +318,9 @@ impl TimedFlash {
     /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous,
     /// in whatever order it is told of.
     pub(super) fn begins_now(&self, id: u32) -> bool {
-        let index = self.state.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
+        let index = self.state.geometry.die_of(self.block_of(self.commands.get(id).page)).index();
         let die = &self.dies[index];
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && slot.next == NIL;
         alone
             && slot.what != What::Retried
@@ -354,7 +330,7 @@ impl TimedFlash {
 
     /// Takes a read that begins now off its die, which goes on with the next command.
     pub(super) fn take_off(&mut self, id: u32) {
-        let block = self.block_of(self.slab.get(id).page);
+        let block = self.block_of(self.commands.get(id).page);
         let index = self.state.geometry.die_of(block).index();
         self.schedule.disarm(Due::Die(index));
         self.dies[index].array = NIL;
@@ -374,15 +350,15 @@ impl TimedFlash {
         let queued: Nanos = die
             .head
             .into_iter()
-            .flat_map(|first| self.chain(first))
+            .flat_map(|first| self.commands.chain(first))
             .map(|id| self.service_ns(id) + self.following_ns(index, id))
             .sum();
         let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
         let on_die: Nanos =
             [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
-        let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
+        let is = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind;
         let half = match () {
-            () if is(die.array, Kind::Read) => self.read_transfer_ns[self.slab.get(die.array).sectors as usize],
+            () if is(die.array, Kind::Read) => self.read_transfer_ns[self.commands.get(die.array).sectors as usize],
             () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => self.program_ns(die.transfer),
             () => 0,
         };
@@ -391,7 +367,7 @@ impl TimedFlash {
 
     /// Time of a command that has not begun.
     fn service_ns(&self, id: u32) -> Nanos {
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         match slot.kind {
             Kind::Read => self.read_ns(id) + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
             Kind::Program => self.page_transfer_ns + self.program_ns(id),
@@ -403,15 +379,36 @@ impl TimedFlash {
 
     /// Time of the program of this die that waits for a read.
     fn following_ns(&self, index: usize, id: u32) -> Nanos {
-        let next = self.slab.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
+        let next = self.commands.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
         let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
         if here { self.page_transfer_ns + self.part.program_ns } else { 0 }
+    }
+
+    /// A die works for a gang from now on, and for a cause.
+    #[inline(always)]
+    pub(super) fn occupy(&mut self, index: usize, gang: u32, [cause, root]: [u8; 2]) {
+        self.meters[index].occupy(self.schedule.now, cause, root);
+        self.observer.die_occupied(index, gang, cause, &self.commands, self.schedule.now);
+    }
+
+    /// A die has nothing to do.
+    #[inline(always)]
+    fn vacate(&mut self, index: usize) {
+        self.observer.die_vacated(index, self.meters[index].is_occupied(), self.schedule.now);
+        self.meters[index].vacate(self.schedule.now);
+    }
+
+    /// A command has ended, or was taken back: its slot is free.
+    #[inline(always)]
+    pub(super) fn retire(&mut self, id: u32) {
+        self.observer.command_ends(id, &self.commands, self.schedule.now);
+        self.commands.remove(id);
     }
 
     /// Puts a gang whose members are taken out of the queue onto its die.
     #[inline]
     fn start(&mut self, index: usize, gang: u32) {
-        let slot = self.slab.get(gang);
+        let slot = self.commands.get(gang);
         let (kind, cause, root) = (slot.kind, slot.cause, slot.root);
         if self.dies[index].array == NIL {
             self.occupy(index, gang, [cause, root]);
@@ -440,7 +437,7 @@ impl TimedFlash {
             self.send_command(index, gang);
             return;
         }
-        self.array_begins(index);
+        self.observer.array_begins(index, self.schedule.now);
         self.schedule.arm(Due::Die(index), time + self.part.command_ns);
     }
 
@@ -448,7 +445,7 @@ impl TimedFlash {
     fn transfer_finished(&mut self, index: usize) {
         self.release_channel(index);
         let gang = self.dies[index].transfer;
-        if self.slab.get(gang).kind == Kind::Read {
+        if self.commands.get(gang).kind == Kind::Read {
             self.read_moved(index, gang);
         } else {
             self.program_moved(index, gang);
@@ -457,7 +454,7 @@ impl TimedFlash {
 
     #[inline]
     fn read_moved(&mut self, index: usize, id: u32) {
-        let rest = self.slab.get(id).next;
+        let rest = self.commands.get(id).next;
         let die = &mut self.dies[index];
         die.move_gang(rest);
         if rest != NIL {
@@ -467,7 +464,7 @@ impl TimedFlash {
             die.move_gang(next);
             die.array = NIL;
             die.array_done = false;
-            self.each_member(next, Self::charge_register);
+            self.charge_register(next);
             self.ask_channel(index);
             self.dispatch(index);
         } else {
@@ -476,20 +473,19 @@ impl TimedFlash {
         self.complete(id);
     }
 
-    /// A page was read and waited in the array for the register to be transferred.
-    fn charge_register(&mut self, id: u32) {
-        let slot = self.slab.get(id);
-        if slot.flags & flag::TRACED != 0 {
-            let waited = self.schedule.now - slot.since;
-            let bus = units::Wait::Bus.index();
-            self.charge(id, bus, bus, waited);
-        }
+    /// Pages were read and waited in the array for the register to be transferred.
+    fn charge_register(&mut self, gang: u32) {
+        let (bus, now) = (Wait::Bus.index() as u8, self.schedule.now);
+        self.commands.each_member(gang, |commands, id| {
+            let waited = now - commands.get(id).since;
+            commands.charge(id, [bus; 2], waited);
+        });
     }
 
     #[inline]
     fn program_moved(&mut self, index: usize, gang: u32) {
         let id = self.dies[index].moving;
-        let slot = self.slab.get(id);
+        let slot = self.commands.get(id);
         let (next, parts) = (slot.next, if slot.kind == Kind::Gathered { self.parts_of(id) } else { 1 });
         let die = &mut self.dies[index];
         die.moved += 1;
@@ -509,11 +505,8 @@ impl TimedFlash {
 
     /// A gang's data is in the register and the array is still busy: from now on it waits.
     fn wait_for_array(&mut self, index: usize, gang: u32) {
-        self.each_member(gang, |flash, id| {
-            if flash.slab.get(id).flags & flag::TRACED != 0 {
-                flash.traces[id as usize].queued(&flash.meters[index], flash.schedule.now);
-            }
-        });
+        let (meter, now) = (&self.meters[index], self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
     }
 
     #[inline]
@@ -521,10 +514,10 @@ impl TimedFlash {
         let die = &mut self.dies[index];
         die.array = gang;
         die.suspends = 0;
-        self.array_begins(index);
+        self.observer.array_begins(index, self.schedule.now);
         self.schedule.arm(Due::Die(index), self.program_ns(gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
-            let slot = self.slab.get(gang);
+            let slot = self.commands.get(gang);
             self.occupy(index, gang, [slot.cause, slot.root]);
             // A read that arrived during the transfer may interrupt now.
             if self.dies[index].head[1] != NIL {
@@ -543,11 +536,11 @@ impl TimedFlash {
             return;
         }
         let gang = self.dies[index].array;
-        if self.slab.get(gang).kind == Kind::Read {
+        if self.commands.get(gang).kind == Kind::Read {
             if self.state.errs() && self.reads_again(index, gang) {
                 return;
             }
-            self.array_ends(index, gang, false);
+            self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
             let die = &mut self.dies[index];
             if die.transfer == NIL {
                 die.move_gang(gang);
@@ -558,25 +551,26 @@ impl TimedFlash {
                 }
             } else {
                 die.array_done = true;
-                self.each_member(gang, |flash, id| flash.slab.at(id).since = flash.schedule.now);
+                let now = self.schedule.now;
+                self.commands.each_member(gang, |commands, id| commands.at(id).since = now);
             }
             return;
         }
-        self.array_ends(index, gang, false);
+        self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
         let die = &mut self.dies[index];
         die.array = NIL;
         if die.loaded {
             let next = die.transfer;
             die.loaded = false;
             die.transfer = NIL;
-            self.each_member(next, |flash, id| flash.settle_wait(index, id));
+            self.settle_gang(index, next);
             self.start_programming(index, next);
         } else if die.transfer == NIL {
             self.dispatch(index);
         }
         let mut id = gang;
         while id != NIL {
-            let next = self.slab.get(id).next;
+            let next = self.commands.get(id).next;
             self.complete(id);
             id = next;
         }

@@ -2,9 +2,9 @@
 //!
 //! Protects: a note costs a few nanoseconds, and a die is shown as occupied by what waiting for it is charged to.
 
+use super::super::commands::Kind;
 use super::closeups::Ring;
 use super::recorder::{Served, Slice, Work, work_of};
-use super::slab::Kind;
 use crate::NIL;
 use std::collections::HashMap;
 use units::{CAUSES, Nanos, Shape};

@@ -4,9 +4,8 @@
 //! work is copied only before the ring comes round, if the request is still kept then: most are replaced before.
 
 use super::occupancy::{self, Begun};
-use super::recorder::{Served, Slice, Work};
-use crate::NIL;
-use units::{Cause, HostOp, Nanos};
+use super::recorder::{Served, Slice};
+use units::{HostOp, Nanos};
 
 /// Requests with the work of arrays and channels in their time.
 pub(super) type WithWork = Closeups<Slice, { 1 << 14 }>;
@@ -285,18 +284,7 @@ impl<T: Piece, const SIZE: usize> Ring<T, SIZE> {
 
 /// All work of a request's time.
 impl Piece for Slice {
-    const NOTHING: Slice = Slice {
-        begin: 0,
-        end: 0,
-        page: NIL,
-        request: NIL,
-        track: 0,
-        pages: 0,
-        is_beside: false,
-        is_interrupted: false,
-        work: Work::Read,
-        cause: Cause::Host,
-    };
+    const NOTHING: Slice = Slice::NOTHING;
 
     fn of_time<const SIZE: usize>(ring: &Ring<Self, SIZE>, served: &Served, until: u64) -> (Vec<Self>, bool) {
         let (from, is_cut_short) = ring.first(served.request.arrival, until, |slice| slice.end);
