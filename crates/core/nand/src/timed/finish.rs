@@ -10,34 +10,22 @@ use crate::state::{Base, PageContent};
 use units::{BlockId, CAUSES, Cause, Ppn};
 
 impl TimedFlash {
-    #[inline]
-    pub(super) fn unpin(&mut self, block: BlockId) {
-        let row = self.state.row(block);
-        debug_assert!(row.pins > 0, "block {block} has no pin to take away");
-        row.pins -= 1;
-        if row.pins == 0 && row.waiting_erase != NIL {
-            let erase = row.waiting_erase;
-            row.waiting_erase = NIL;
-            self.enqueue(erase);
-        }
-    }
-
     /// The command has done its work on the die and the channel.
     #[inline]
     pub(super) fn complete(&mut self, id: u32) {
-        let slot = *self.commands.get(id);
-        let block = self.block_of(slot.page);
-        self.state.mix(self.schedule.now << 20 ^ u64::from(slot.page));
+        let slot = *self.chips.commands.get(id);
+        let block = self.chips.block_of(slot.page);
+        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(slot.page));
         let mut failed = false;
         match slot.kind {
             Kind::Read => {
                 let cause = CAUSES[slot.cause as usize];
                 let payload = PayloadId(slot.payload);
-                failed = self.state.complete_read(Ppn(slot.page), cause, payload);
-                self.unpin(block);
+                failed = self.chips.state.complete_read(Ppn(slot.page), cause, payload);
+                self.chips.unpin(block);
             }
             Kind::Program | Kind::Copyback => {
-                if self.state.block(block).has_failed() || self.state.program_fails(block) {
+                if self.chips.state.block(block).has_failed() || self.chips.state.program_fails(block) {
                     self.program_failed(id, block);
                     return;
                 }
@@ -47,7 +35,7 @@ impl TimedFlash {
                     }
                 } else {
                     self.store(&slot);
-                    if self.state.block(block).parked != NIL {
+                    if self.chips.state.block(block).parked != NIL {
                         self.unpark(block, slot.cause, slot.root);
                     }
                     self.finish_program(&slot, block);
@@ -61,10 +49,10 @@ impl TimedFlash {
                 if self.gather.is_on() {
                     self.forget_held(block, 0, [slot.cause, slot.root]);
                 }
-                let done = self.state.complete_erase(block, CAUSES[slot.cause as usize]);
+                let done = self.chips.state.complete_erase(block, CAUSES[slot.cause as usize]);
                 let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
-                self.state.events.push((slot.owner, event));
-                if self.state.block(block).parked != NIL {
+                self.chips.state.events.push((slot.owner, event));
+                if self.chips.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root); // only where a law is broken on purpose
                 }
             }
@@ -75,16 +63,16 @@ impl TimedFlash {
     /// A page has room in memory, and counts as programmed. `true`: its command ends later.
     #[inline(never)]
     fn accept(&mut self, id: u32, slot: &Slot, block: BlockId) -> bool {
-        let before = u32::from(self.state.block(block).done);
+        let before = u32::from(self.chips.state.block(block).done);
         self.store(slot);
         let forgets = self.gather.forgets();
         let is_held = forgets && self.owe(id, slot);
         self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
-        if self.state.block(block).parked != NIL {
+        if self.chips.state.block(block).parked != NIL {
             self.unpark(block, slot.cause, slot.root);
         }
         if forgets {
-            self.unpin(block);
+            self.chips.unpin(block);
         } else {
             self.finish_program(slot, block);
         }
@@ -93,12 +81,12 @@ impl TimedFlash {
 
     #[inline]
     fn store(&mut self, slot: &Slot) {
-        let is_plain = self.state.is_plain();
+        let is_plain = self.chips.state.is_plain();
         if !is_plain {
-            self.state.keep_clock(self.schedule.now); // the age of a block begins with its first page
+            self.chips.state.keep_clock(self.chips.schedule.now); // the age of a block begins with its first page
         }
         let cause = CAUSES[slot.cause as usize];
-        self.state.count_program(Ppn(slot.page), cause);
+        self.chips.state.count_program(Ppn(slot.page), cause);
         if !is_plain || slot.kind == Kind::Copyback {
             self.store_contents(slot, cause);
         }
@@ -110,22 +98,22 @@ impl TimedFlash {
         let mut base_lost = slot.flags & flag::BASE_LOST != 0;
         if slot.kind == Kind::Copyback {
             let source = Ppn(slot.supersedes);
-            base_lost |= self.state.complete_read(source, cause, PayloadId::NONE);
+            base_lost |= self.chips.state.complete_read(source, cause, PayloadId::NONE);
         }
         let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
         let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
         let what = slot.program();
         debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
-        self.state.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
+        self.chips.state.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
     }
 
     /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
     #[inline]
     pub(super) fn finish_program(&mut self, slot: &Slot, block: BlockId) {
-        self.unpin(block);
-        if slot.supersedes != NIL && !self.state.breaks(crate::LawBroken::PinsOff) {
-            let old = self.block_of(slot.supersedes);
-            self.unpin(old);
+        self.chips.unpin(block);
+        if slot.supersedes != NIL && !self.chips.state.breaks(crate::LawBroken::PinsOff) {
+            let old = self.chips.block_of(slot.supersedes);
+            self.chips.unpin(old);
         }
         if slot.flags & flag::BARRIER != 0 {
             self.barrier_lowers(slot.epoch);
@@ -135,8 +123,8 @@ impl TimedFlash {
     /// A program of an epoch is where barriers want it.
     #[inline]
     pub(super) fn barrier_lowers(&mut self, epoch: u8) {
-        if self.commands.barriers.completed(epoch) {
-            while let Some(join) = self.commands.barriers.fallen() {
+        if self.chips.commands.barriers.completed(epoch) {
+            while let Some(join) = self.chips.commands.barriers.fallen() {
                 self.join_one(join, None);
             }
         }
@@ -145,33 +133,33 @@ impl TimedFlash {
     /// Tells those who wait for a command that has ended.
     #[inline]
     pub(super) fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
-        while let Some(successor) = self.commands.next_successor(id) {
+        while let Some(successor) = self.chips.commands.next_successor(id) {
             self.hand_on(id, slot, successor, failed);
         }
-        let flags = self.commands.get(id).flags;
+        let flags = self.chips.commands.get(id).flags;
         if flags & flag::JOIN != 0 {
             debug_assert!(
                 flags & flag::TRACED == 0
-                    || self.commands.trace(id).holds(self.schedule.now, flags & flag::WAITED != 0),
+                    || self.chips.commands.trace(id).holds(self.chips.schedule.now, flags & flag::WAITED != 0),
                 "a command waited longer than it took: {:?} of {slot:?}",
-                self.commands.trace(id)
+                self.chips.commands.trace(id)
             );
             if failed {
-                self.commands.joins.at(slot.completion).failed = true;
+                self.chips.commands.joins.at(slot.completion).failed = true;
             }
             self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
         } else if flags & flag::NOTIFY != 0 {
             let page = Ppn(slot.page);
-            self.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
+            self.chips.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
         } else if flags & flag::WASTED != 0 {
-            self.state.counters.wasted_reads += 1;
+            self.chips.state.counters.wasted_reads += 1;
         }
-        self.retire(id);
+        self.chips.retire(id);
     }
 
     #[inline]
     fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
-        let slot = self.commands.at(successor);
+        let slot = self.chips.commands.at(successor);
         // A page whose payload is all of it needs no base, whatever its program waited for.
         if failed && matches!(slot.what, What::Merge | What::Copy) {
             slot.flags |= flag::BASE_LOST;
@@ -179,7 +167,7 @@ impl TimedFlash {
         slot.waits -= 1;
         let last = slot.waits == 0;
         if before.flags & slot.flags & flag::TRACED != 0 {
-            self.commands.hand_wait_on(id, successor, self.schedule.now);
+            self.chips.commands.hand_wait_on(id, successor, self.chips.schedule.now);
         }
         if last {
             self.ready(successor);
@@ -189,44 +177,45 @@ impl TimedFlash {
     /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
     #[inline]
     fn join_one(&mut self, join: u32, waited: Option<u32>) {
-        let entry = self.commands.joins.at(join);
+        let entry = self.chips.commands.joins.at(join);
         entry.remaining -= 1;
         if entry.remaining > 0 {
             return;
         }
         let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
-        self.commands.joins.remove(join);
-        let wait = waited.map(|id| self.state.memory.waits.note(self.commands.trace(id).wait()));
-        self.state.events.push((owner, Event::Joined { token, failed, wait }));
+        self.chips.commands.joins.remove(join);
+        let wait = waited.map(|id| self.chips.state.memory.waits.note(self.chips.commands.trace(id).wait()));
+        self.chips.state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
     /// A program failed: its block takes no more data, and every program queued for it goes back.
     #[cold]
     fn program_failed(&mut self, id: u32, block: BlockId) {
-        self.state.row(block).set_failed();
-        let geometry = self.state.geometry;
+        self.chips.state.row(block).set_failed();
+        let geometry = self.chips.state.geometry;
         let mut back: Vec<u32> = self
+            .chips
             .commands
             .live_ids()
             .filter(|&other| {
-                let slot = self.commands.get(other);
+                let slot = self.chips.commands.get(other);
                 geometry.block_of(Ppn(slot.page)) == block
                     && matches!(slot.kind, Kind::Program | Kind::Copyback)
                     && matches!(slot.state, State::Queued | State::Parked | State::Gathered)
             })
             .collect();
-        back.sort_unstable_by_key(|&other| self.commands.get(other).page);
+        back.sort_unstable_by_key(|&other| self.chips.commands.get(other).page);
         for &other in &back {
-            match self.commands.get(other).state {
-                State::Queued => self.unlink(other),
+            match self.chips.commands.get(other).state {
+                State::Queued => self.chips.unlink(other),
                 State::Gathered => self.gather.leave(other, Kind::Program),
-                _ => self.commands.leave_parked(self.state.row(block), other),
+                _ => self.chips.commands.leave_parked(self.chips.state.row(block), other),
             }
-            self.commands.at(other).state = State::Waiting;
+            self.chips.commands.at(other).state = State::Waiting;
         }
         if self.gather.is_on() {
             // What was taken in before is programmed all the same; the page that failed needs its room no more.
-            let causes = [self.commands.get(id).cause, self.commands.get(id).root];
+            let causes = [self.chips.commands.get(id).cause, self.chips.commands.get(id).root];
             self.program_rest(block, causes);
             self.free_memory(1, causes);
         }
@@ -240,55 +229,55 @@ impl TimedFlash {
     /// needs the page it was built on, and nothing needs to wait until it finds another place.
     #[cold]
     pub(super) fn hand_back(&mut self, id: u32) {
-        let slot = self.commands.at(id);
+        let slot = self.chips.commands.at(id);
         slot.state = State::Failed;
         let slot = *slot;
         if matches!(slot.what, What::Data | What::Merge) {
             self.fold(id, if slot.what == What::Merge { Base::Page(Ppn(slot.supersedes)) } else { Base::Zeros });
-            for other in self.commands.live_ids().collect::<Vec<_>>() {
-                let built = self.commands.get(other);
+            for other in self.chips.commands.live_ids().collect::<Vec<_>>() {
+                let built = self.chips.commands.get(other);
                 if built.what == What::Merge && built.supersedes == slot.page {
                     self.fold_failed_base(other);
                 }
             }
         }
         if slot.what != What::Copy {
-            self.serve_parked(self.block_of(slot.page), slot.page);
-            while let Some(successor) = self.commands.next_successor(id) {
+            self.serve_parked(self.chips.block_of(slot.page), slot.page);
+            while let Some(successor) = self.chips.commands.next_successor(id) {
                 self.hand_on(id, &slot, successor, false);
             }
         }
         let command = CommandId { slot: id, generation: slot.generation };
-        self.state.events.push((slot.owner, Event::ProgramFailed(command)));
+        self.chips.state.events.push((slot.owner, Event::ProgramFailed(command)));
     }
 
     /// Completes a program's payload from what it is built on.
     fn fold(&mut self, id: u32, base: Base) {
-        let slot = self.commands.at(id);
+        let slot = self.chips.commands.at(id);
         slot.what = What::Data;
         let payload = PayloadId(slot.payload);
         if payload != PayloadId::NONE {
-            let base = self.state.base_cells(base);
-            self.state.memory.payloads.lay_over(payload, &base);
+            let base = self.chips.state.base_cells(base);
+            self.chips.state.memory.payloads.lay_over(payload, &base);
         }
     }
 
     /// A program that builds on a page whose own program failed takes the data from the controller.
     pub(super) fn fold_failed_base(&mut self, id: u32) {
-        if let Some(base) = self.failed_data_at(self.commands.get(id).supersedes) {
-            let base = *self.commands.get(base);
-            self.commands.at(id).flags |= base.flags & flag::BASE_LOST;
+        if let Some(base) = self.failed_data_at(self.chips.commands.get(id).supersedes) {
+            let base = *self.chips.commands.get(base);
+            self.chips.commands.at(id).flags |= base.flags & flag::BASE_LOST;
             self.fold(id, Base::Payload(PayloadId(base.payload)));
         }
     }
 
     /// The failed program that was to bring data or a record to `page` and has no other place yet.
     pub(super) fn failed_data_at(&self, page: u32) -> Option<u32> {
-        if !self.state.block(self.block_of(page)).has_failed() {
+        if !self.chips.state.block(self.chips.block_of(page)).has_failed() {
             return None;
         }
-        self.commands.live_ids().find(|&id| {
-            let slot = self.commands.get(id);
+        self.chips.commands.live_ids().find(|&id| {
+            let slot = self.chips.commands.get(id);
             slot.state == State::Failed && slot.page == page && matches!(slot.what, What::Data | What::Record)
         })
     }
@@ -296,7 +285,7 @@ impl TimedFlash {
     /// Answers a read from the data of a failed program.
     #[cold]
     pub(super) fn serve_from(&mut self, failed: u32, read: u32) {
-        if self.commands.get(read).what != What::Answered {
+        if self.chips.commands.get(read).what != What::Answered {
             self.answer_from(failed, read);
         }
         self.conclude_answered(read);
@@ -304,27 +293,27 @@ impl TimedFlash {
 
     /// Gives a read the data of a failed program; it ends when whatever else it waits for has happened.
     pub(super) fn answer_from(&mut self, failed: u32, read: u32) {
-        let (from, slot) = (*self.commands.get(failed), *self.commands.get(read));
+        let (from, slot) = (*self.chips.commands.get(failed), *self.chips.commands.get(read));
         let lost = from.flags & flag::BASE_LOST != 0;
         if from.what == What::Data {
-            self.state.memory.payloads.read_from(PayloadId(from.payload), PayloadId(slot.payload));
+            self.chips.state.memory.payloads.read_from(PayloadId(from.payload), PayloadId(slot.payload));
         }
-        self.state.counters.in_flight_reads += 1;
-        self.state.counters.failed_reads += u64::from(lost);
-        let answered = self.commands.at(read);
+        self.chips.state.counters.in_flight_reads += 1;
+        self.chips.state.counters.failed_reads += u64::from(lost);
+        let answered = self.chips.commands.at(read);
         answered.what = What::Answered;
         answered.flags |= if lost { flag::BASE_LOST } else { 0 };
     }
 
     /// A read that was answered from the controller ends.
     pub(super) fn conclude_answered(&mut self, read: u32) {
-        let slot = *self.commands.get(read);
-        self.unpin(self.block_of(slot.page));
+        let slot = *self.chips.commands.get(read);
+        self.chips.unpin(self.chips.block_of(slot.page));
         self.conclude(read, &slot, slot.flags & flag::BASE_LOST != 0);
     }
 
     pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {
-        let slot = self.commands.get(id.slot);
+        let slot = self.chips.commands.get(id.slot);
         assert!(slot.state == State::Failed, "only a failed program can be asked after");
         ProgramFailure {
             page: Ppn(slot.page),

@@ -146,28 +146,28 @@ impl TimedFlash {
     #[inline(never)]
     pub(super) fn take_in_at_once(&mut self, command: PageProgram) -> bool {
         let (block, position) =
-            (self.state.geometry.block_of(command.page), self.state.geometry.page_in_block(command.page));
-        let row = self.state.block(block);
+            (self.chips.state.geometry.block_of(command.page), self.chips.state.geometry.page_in_block(command.page));
+        let row = self.chips.state.block(block);
         let in_turn = u32::from(row.entered) == position && row.entered == row.done && !row.has_failed();
-        if !in_turn || self.gather.is_full() || self.state.may_fail() || command.after.is_some() {
+        if !in_turn || self.gather.is_full() || self.chips.state.may_fail() || command.after.is_some() {
             return false;
         }
         if self.gather.forgets() && !self.owe_at_once(&command) {
             return false;
         }
-        self.state.claim_page(command.page);
-        self.state.mix(self.schedule.now << 20 ^ u64::from(command.page.0));
-        self.state.count_program(command.page, command.cause);
-        if self.state.holds_contents() {
+        self.chips.state.claim_page(command.page);
+        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(command.page.0));
+        self.chips.state.count_program(command.page, command.cause);
+        if self.chips.state.holds_contents() {
             let content = PageContent {
                 what: command.what,
                 supersedes: command.supersedes,
                 oob: oob_of(&command),
                 base_lost: false,
             };
-            self.state.store(command.page, content);
+            self.chips.state.store(command.page, content);
         }
-        let row = self.state.row(block);
+        let row = self.chips.state.row(block);
         row.entered += 1;
         row.pins -= 1;
         self.gather.used += 1;
@@ -180,14 +180,14 @@ impl TimedFlash {
         if matches!(command.what, Program::Record(_)) {
             return false;
         }
-        let geometry = self.state.geometry;
+        let geometry = self.chips.state.geometry;
         if let Some(old) = command.supersedes
-            && !self.state.breaks(LawBroken::PinsOff)
+            && !self.chips.state.breaks(LawBroken::PinsOff)
         {
-            self.state.row(geometry.block_of(old)).pins += 1;
+            self.chips.state.row(geometry.block_of(old)).pins += 1;
         }
-        let is_awaited = command.what != Program::Copy && !self.state.breaks(LawBroken::FlushSkipsGather);
-        let epoch = is_awaited.then(|| self.commands.barriers.issued());
+        let is_awaited = command.what != Program::Copy && !self.chips.state.breaks(LawBroken::FlushSkipsGather);
+        let epoch = is_awaited.then(|| self.chips.commands.barriers.issued());
         let debt = Debt { old: command.supersedes.map_or(NIL, |page| page.0), epoch, record: NIL };
         self.gather.debts[geometry.block_of(command.page).index()].push_back(debt);
         true
@@ -195,11 +195,11 @@ impl TimedFlash {
 
     /// A page taken in leaves behind what waits until it is in the cells. `true`: its command ends then as well.
     pub(super) fn owe(&mut self, id: u32, slot: &Slot) -> bool {
-        let block = self.block_of(slot.page);
+        let block = self.chips.block_of(slot.page);
         // Tombstones are believed: what they trim is erased.
         let is_record = slot.what == What::Record && slot.cause == units::Cause::Metadata as u8;
         let is_awaited = slot.flags & flag::BARRIER != 0;
-        let skips = is_awaited && self.state.breaks(LawBroken::FlushSkipsGather);
+        let skips = is_awaited && self.chips.state.breaks(LawBroken::FlushSkipsGather);
         let epoch = (is_awaited && !skips).then_some(slot.epoch);
         let record = if is_record { id } else { NIL };
         self.gather.debts[block.index()].push_back(Debt { old: slot.supersedes, epoch, record });
@@ -207,7 +207,7 @@ impl TimedFlash {
             self.barrier_lowers(slot.epoch);
         }
         if is_record {
-            let held = self.commands.at(id);
+            let held = self.chips.commands.at(id);
             (held.state, held.supersedes) = (State::Held, NIL);
         }
         is_record
@@ -220,14 +220,14 @@ impl TimedFlash {
         }
         for _ in 0..pages {
             let Some(debt) = self.gather.debts[block.index()].pop_front() else { return };
-            if debt.old != NIL && !self.state.breaks(LawBroken::PinsOff) {
-                self.unpin(self.block_of(debt.old));
+            if debt.old != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
+                self.chips.unpin(self.chips.block_of(debt.old));
             }
             if let Some(epoch) = debt.epoch {
                 self.barrier_lowers(epoch);
             }
             if debt.record != NIL {
-                let slot = *self.commands.get(debt.record);
+                let slot = *self.chips.commands.get(debt.record);
                 self.conclude(debt.record, &slot, false);
             }
         }
@@ -238,7 +238,7 @@ impl TimedFlash {
         for block in (0..self.gather.debts.len()).map(|block| BlockId(block as u32)) {
             self.settle(block, usize::MAX);
         }
-        self.state.events.clear();
+        self.chips.state.events.clear();
     }
 
     /// Whether a page in memory supersedes `page`.
@@ -258,31 +258,31 @@ impl TimedFlash {
         if !self.gather.forgets() {
             return false;
         }
-        let supersedes = |old: u32| erase.is_some_and(|erase| old != NIL && self.block_of(old) == erase);
+        let supersedes = |old: u32| erase.is_some_and(|erase| old != NIL && self.chips.block_of(old) == erase);
         let held = usize::from(self.gather.blocks[block.index()].held);
         let mut unfilled = self.gather.debts[block.index()].iter().rev().take(held);
         if unfilled.any(|debt| debt.record != NIL || supersedes(debt.old) || erase.is_none() && debt.epoch.is_some()) {
             return true;
         }
-        let row = self.state.block(block);
+        let row = self.chips.state.block(block);
         row.issued != row.done
-            && self.commands.live_ids().map(|id| self.commands.get(id)).any(|slot| {
+            && self.chips.commands.live_ids().map(|id| self.chips.commands.get(id)).any(|slot| {
                 let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
                 let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
-                is_on_its_way && self.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
+                is_on_its_way && self.chips.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
             })
     }
 
     /// The turn of a program in its block has come. `false`: it waits for room.
     #[inline(never)]
     pub(super) fn admit(&mut self, id: u32) -> bool {
-        self.commands.at(id).state = State::Gathered;
+        self.chips.commands.at(id).state = State::Gathered;
         if !self.gather.is_full() {
             self.gather.used += 1;
             self.end_soon(id);
             return true;
         }
-        self.commands.at(id).since = self.schedule.now;
+        self.chips.commands.at(id).since = self.chips.schedule.now;
         self.gather.waiting.push_back(id);
         self.see_that_room_comes();
         false
@@ -291,13 +291,13 @@ impl TimedFlash {
     /// A read of a page in memory.
     #[inline(never)]
     pub(super) fn read_soon(&mut self, id: u32) {
-        self.commands.at(id).state = State::Gathered;
+        self.chips.commands.at(id).state = State::Gathered;
         self.end_soon(id);
     }
 
     fn end_soon(&mut self, id: u32) {
         self.gather.ending.push_back(id);
-        self.schedule.arm(Due::Memory, 0);
+        self.chips.schedule.arm(Due::Memory, 0);
     }
 
     /// Ends the next command that needs nothing but memory.
@@ -305,13 +305,13 @@ impl TimedFlash {
     pub(super) fn end_next(&mut self) {
         let Some(id) = self.gather.ending.pop_front() else { return };
         if !self.gather.ending.is_empty() {
-            self.schedule.arm(Due::Memory, 0);
+            self.chips.schedule.arm(Due::Memory, 0);
         }
-        self.commands.at(id).state = State::Active;
-        let slot = *self.commands.get(id);
+        self.chips.commands.at(id).state = State::Active;
+        let slot = *self.chips.commands.get(id);
         if slot.kind == Kind::Read {
-            let failed = self.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
-            self.unpin(self.block_of(slot.page));
+            let failed = self.chips.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
+            self.chips.unpin(self.chips.block_of(slot.page));
             self.conclude(id, &slot, failed);
         } else {
             self.complete(id);
@@ -330,11 +330,11 @@ impl TimedFlash {
     #[cold]
     fn make_room(&mut self) {
         let held = |block: &BlockId| self.gather.blocks[block.index()].held;
-        let blocks = (0..self.state.geometry.blocks()).map(BlockId);
+        let blocks = (0..self.chips.state.geometry.blocks()).map(BlockId);
         // What is being erased frees memory by itself.
-        let kept = blocks.filter(|block| held(block) > 0 && !self.state.block(*block).erase_pending());
+        let kept = blocks.filter(|block| held(block) > 0 && !self.chips.state.block(*block).erase_pending());
         let Some(block) = kept.max_by_key(held) else { return self.make_room_of_passed() };
-        let done = u32::from(self.state.block(block).done);
+        let done = u32::from(self.chips.state.block(block).done);
         self.program_held(block, done, [units::Cause::Padding as u8; 2]);
     }
 
@@ -342,10 +342,10 @@ impl TimedFlash {
     #[cold]
     fn make_room_of_passed(&mut self) {
         let passed = |block: &BlockId| self.gather.blocks[block.index()].passed;
-        let blocks = (0..self.state.geometry.blocks()).map(BlockId);
-        let kept = blocks.filter(|block| passed(block) > 0 && !self.state.block(*block).erase_pending());
+        let blocks = (0..self.chips.state.geometry.blocks()).map(BlockId);
+        let kept = blocks.filter(|block| passed(block) > 0 && !self.chips.state.block(*block).erase_pending());
         if let Some(block) = kept.max_by_key(passed) {
-            let done = u32::from(self.state.block(block).done);
+            let done = u32::from(self.chips.state.block(block).done);
             self.pass_again(block, done, [units::Cause::Padding as u8; 2]);
         }
     }
@@ -353,7 +353,8 @@ impl TimedFlash {
     /// A page of a block that had `before` pages is in memory, and counts as programmed.
     #[inline]
     pub(super) fn take_in(&mut self, page: Ppn, before: u32, causes: [u8; 2]) {
-        let (block, position) = (self.state.geometry.block_of(page), self.state.geometry.page_in_block(page));
+        let (block, position) =
+            (self.chips.state.geometry.block_of(page), self.chips.state.geometry.page_in_block(page));
         let program = self.gather.program / self.bits_less(block);
         // Pages passed over end the program in which they begin.
         if before / program != position / program && self.gather.blocks[block.index()].held > 0 {
@@ -368,13 +369,13 @@ impl TimedFlash {
     /// How many times fewer pages a program of a block has than others have.
     #[inline]
     fn bits_less(&self, block: BlockId) -> u32 {
-        if self.state.block(block).is_slc() { self.state.slc_bits() } else { 1 }
+        if self.chips.state.block(block).is_slc() { self.chips.state.slc_bits() } else { 1 }
     }
 
     /// Sends what is held of a block, which has `end` pages by now, to its die.
     fn program_held(&mut self, block: BlockId, end: u32, [cause, root]: [u8; 2]) {
         let held = std::mem::take(&mut self.gather.blocks[block.index()].held);
-        if self.part.first_pass_ns.is_none() || self.state.block(block).is_slc() {
+        if self.chips.times.part.first_pass_ns.is_none() || self.chips.state.block(block).is_slc() {
             self.send(block, end, u32::from(held), false, [cause, root]);
             return;
         }
@@ -383,7 +384,7 @@ impl TimedFlash {
         self.send(block, end, 0, true, [cause, root]);
         self.pass_again(block, end - u32::from(held), [cause, root]);
         self.gather.blocks[block.index()].passed = held;
-        if end == self.state.pages_of(block) {
+        if end == self.chips.state.pages_of(block) {
             self.pass_again(block, end, [cause, root]);
         }
     }
@@ -400,18 +401,18 @@ impl TimedFlash {
     /// two passes.
     fn send(&mut self, block: BlockId, end: u32, pages: u32, first: bool, [cause, root]: [u8; 2]) {
         self.gather.under_way += 1;
-        self.state.row(block).pins += 1;
-        let page = self.state.geometry.page_at(block, end - 1).0;
+        self.chips.state.row(block).pins += 1;
+        let page = self.chips.state.geometry.page_at(block, end - 1).0;
         let (kind, sectors) = (Kind::Gathered, u8::from(first));
         let slot = Slot { page, kind, logical: pages, sectors, cause, root, ..Slot::FREE };
-        let id = self.insert(slot, None);
-        self.enqueue(id.slot);
+        let id = self.chips.insert(slot, None);
+        self.chips.enqueue(id.slot);
     }
 
     /// A program of pages in memory has ended.
     #[inline(never)]
     pub(super) fn held_programmed(&mut self, id: u32, slot: &Slot) {
-        let (geometry, page) = (self.state.geometry, Ppn(slot.page));
+        let (geometry, page) = (self.chips.state.geometry, Ppn(slot.page));
         let block = geometry.block_of(page);
         self.gather.under_way -= 1;
         if !slot.is_first_pass() {
@@ -419,8 +420,8 @@ impl TimedFlash {
         }
         self.settle(block, slot.held() as usize);
         self.free_memory(slot.held(), [slot.cause, slot.root]);
-        self.retire(id);
-        self.unpin(block);
+        self.chips.retire(id);
+        self.chips.unpin(block);
     }
 
     /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
@@ -436,7 +437,7 @@ impl TimedFlash {
 
     /// Programs what is held of a block that takes no more pages, to its end.
     pub(super) fn program_rest(&mut self, block: BlockId, causes: [u8; 2]) {
-        let done = u32::from(self.state.block(block).done);
+        let done = u32::from(self.chips.state.block(block).done);
         if self.gather.blocks[block.index()].held > 0 {
             self.program_held(block, done, causes);
         }
@@ -459,8 +460,8 @@ impl TimedFlash {
         while !self.gather.is_full()
             && let Some(next) = self.gather.waiting.pop_front()
         {
-            let waited = self.schedule.now - self.commands.get(next).since;
-            self.commands.charge(next, causes, waited);
+            let waited = self.chips.schedule.now - self.chips.commands.get(next).since;
+            self.chips.commands.charge(next, causes, waited);
             self.ready(next);
         }
         self.see_that_room_comes();

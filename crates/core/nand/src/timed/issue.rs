@@ -2,34 +2,24 @@
 
 use super::TimedFlash;
 use super::commands::{Kind, Slot, State, What, flag};
-use super::die::is_cleaning;
 use crate::NIL;
 use crate::flash::{
     Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
     Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token,
 };
 use crate::memory::Memory;
-use crate::part::Part;
 use crate::payloads::PayloadId;
 use crate::state::{FlashState, LawBroken};
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
 impl TimedFlash {
-    /// A new command. `slot.generation` is ignored.
-    #[inline(always)]
-    pub(super) fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
-        let command = self.commands.insert(slot, completion, self.schedule.now);
-        self.observer.command_begins(command.slot, self.schedule.now);
-        command
-    }
-
     /// Waits for `after` if that is still in progress, otherwise goes on at once.
     #[inline(always)]
     fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
         if let Some(after) = after {
-            let before = self.commands.get(after.slot);
+            let before = self.chips.commands.get(after.slot);
             if before.generation == after.generation && before.state != State::Free {
-                self.commands.depend(after.slot, id.slot);
+                self.chips.commands.depend(after.slot, id.slot);
                 return;
             }
         }
@@ -41,12 +31,12 @@ impl TimedFlash {
         if self.gather.is_on() && self.take_in_at_once(command) {
             return Outcome::Done;
         }
-        self.state.claim_page(command.page);
+        self.chips.state.claim_page(command.page);
         if let Some(old) = command.supersedes
-            && !self.state.breaks(LawBroken::PinsOff)
+            && !self.chips.state.breaks(LawBroken::PinsOff)
         {
-            let old = self.state.geometry.block_of(old);
-            self.state.row(old).pins += 1;
+            let old = self.chips.state.geometry.block_of(old);
+            self.chips.state.row(old).pins += 1;
         }
         let (what, payload) = match command.what {
             Program::Data { payload, merge: false } => (What::Data, payload.0),
@@ -69,9 +59,9 @@ impl TimedFlash {
         };
         if what != What::Copy {
             slot.flags |= flag::BARRIER;
-            slot.epoch = self.commands.barriers.issued();
+            slot.epoch = self.chips.commands.barriers.issued();
         }
-        let id = self.insert(slot, Some(command.completion));
+        let id = self.chips.insert(slot, Some(command.completion));
         if what == What::Merge {
             self.fold_failed_base(id.slot);
         }
@@ -81,20 +71,20 @@ impl TimedFlash {
 
     #[inline(never)]
     fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
-        let plane = |page| self.state.geometry.lane_of(self.state.geometry.block_of(page));
+        let plane = |page| self.chips.state.geometry.lane_of(self.chips.state.geometry.block_of(page));
         debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
-        let waits = !self.state.is_programmed(copy.from) && !self.state.block_is_dead(copy.from);
+        let waits = !self.chips.state.is_programmed(copy.from) && !self.chips.state.block_is_dead(copy.from);
         let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
         self.issue_program(owner, Kind::Copyback, copy.program(after))
     }
 
     /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
     fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
-        let block = self.state.geometry.block_of(page);
-        self.state.row(block).pins += 1;
+        let block = self.chips.state.geometry.block_of(page);
+        self.chips.state.row(block).pins += 1;
         let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
-        let id = self.insert(slot, completion);
-        self.commands.park(self.state.row(block), id.slot, self.schedule.now);
+        let id = self.chips.insert(slot, completion);
+        self.chips.commands.park(self.chips.state.row(block), id.slot, self.chips.schedule.now);
         id
     }
 
@@ -106,13 +96,13 @@ impl TimedFlash {
             Some(Completion::Notify(_)) => return false,
             None => None,
         };
-        let held = self.gather.holds(&self.state.geometry, read.page);
-        if !held || read.after.is_some() || join.is_none() && self.state.is_unreadable(read.page) {
+        let held = self.gather.holds(&self.chips.state.geometry, read.page);
+        if !held || read.after.is_some() || join.is_none() && self.chips.state.is_unreadable(read.page) {
             return false;
         }
-        let failed = self.state.read_held(read.page, read.payload);
+        let failed = self.chips.state.read_held(read.page, read.payload);
         if let Some(join) = join {
-            self.commands.joins.at(join.0).failed |= failed;
+            self.chips.commands.joins.at(join.0).failed |= failed;
         }
         true
     }
@@ -120,14 +110,14 @@ impl TimedFlash {
     /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
     fn served_in_flight(&mut self, read: Read) -> bool {
         let page = read.page.0;
-        let found = self.commands.live_ids().find(|&id| {
-            let slot = self.commands.get(id);
+        let found = self.chips.commands.live_ids().find(|&id| {
+            let slot = self.chips.commands.get(id);
             slot.page == page && slot.what == What::Data && slot.kind == Kind::Program
         });
         let Some(id) = found else { return false };
-        let source = PayloadId(self.commands.get(id).payload);
-        self.state.memory.payloads.read_from(source, read.payload);
-        self.state.counters.in_flight_reads += 1;
+        let source = PayloadId(self.chips.commands.get(id).payload);
+        self.chips.state.memory.payloads.read_from(source, read.payload);
+        self.chips.state.counters.in_flight_reads += 1;
         true
     }
 
@@ -135,14 +125,14 @@ impl TimedFlash {
     /// moment.
     fn has_begun(&self, members: &[CommandId]) -> bool {
         members.iter().any(|command| {
-            let slot = self.commands.get(command.slot);
-            slot.generation != command.generation || slot.state == State::Active && !self.begins_now(command.slot)
+            let slot = self.chips.commands.get(command.slot);
+            slot.generation != command.generation || slot.state == State::Active && !self.chips.begins_now(command.slot)
         })
     }
 
     /// A command of an operation that has begun and is not wanted any more: nobody hears of it.
     fn run_on(&mut self, command: CommandId, left: &mut Cancelled) {
-        let slot = self.commands.at(command.slot);
+        let slot = self.chips.commands.at(command.slot);
         if slot.generation == command.generation {
             assert!(slot.kind == Kind::Read, "only reads can be taken back");
             slot.flags = (slot.flags & !flag::JOIN) | flag::WASTED;
@@ -154,28 +144,28 @@ impl TimedFlash {
     /// Takes back a command of an operation that has not begun.
     fn drop_member(&mut self, command: CommandId, left: &mut Cancelled) {
         let id = command.slot;
-        let slot = *self.commands.get(id);
+        let slot = *self.chips.commands.get(id);
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
-        let block = self.state.geometry.block_of(Ppn(slot.page));
-        self.observer.command_ends(id, &self.commands, self.schedule.now);
-        self.commands.at(id).flags &= !flag::JOIN;
-        self.commands.at(id).payload = NIL; // its payload may be used again at once
+        let block = self.chips.state.geometry.block_of(Ppn(slot.page));
+        self.chips.observer.command_ends(id, &self.chips.commands, self.chips.schedule.now);
+        self.chips.commands.at(id).flags &= !flag::JOIN;
+        self.chips.commands.at(id).payload = NIL; // its payload may be used again at once
         left.unstarted += 1;
         match slot.state {
-            State::Queued => self.unlink(id),
-            State::Parked => self.commands.leave_parked(self.state.row(block), id),
+            State::Queued => self.chips.unlink(id),
+            State::Parked => self.chips.commands.leave_parked(self.chips.state.row(block), id),
             State::Gathered => self.gather.leave(id, Kind::Read),
             State::Waiting => {
-                self.commands.at(id).flags |= flag::DROPPED;
+                self.chips.commands.at(id).flags |= flag::DROPPED;
                 return; // it goes when the command it waits for completes
             }
             _ => {
-                self.take_off(id);
+                self.chips.take_off(id);
                 return;
             }
         }
-        self.retire(id);
-        self.unpin(block);
+        self.chips.retire(id);
+        self.chips.unpin(block);
     }
 }
 
@@ -186,42 +176,43 @@ impl FailedPrograms for TimedFlash {
 
     fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
         let id = failed.slot;
-        let slot = *self.commands.get(id);
+        let slot = *self.chips.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is placed again");
-        let old_block = self.state.geometry.block_of(Ppn(slot.page));
-        self.state.claim_page(page);
+        let old_block = self.chips.state.geometry.block_of(Ppn(slot.page));
+        self.chips.state.claim_page(page);
         self.redirect_readers(id, old_block, page);
-        self.commands.at(id).page = page.0;
-        self.commands.at(id).state = State::Waiting;
+        self.chips.commands.at(id).page = page.0;
+        self.chips.commands.at(id).state = State::Waiting;
         self.ready(id);
-        self.unpin(old_block);
+        self.chips.unpin(old_block);
         Outcome::Pending(failed)
     }
 
     fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
         let id = failed.slot;
-        let slot = *self.commands.get(id);
+        let slot = *self.chips.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is given up");
-        let block = self.state.geometry.block_of(Ppn(slot.page));
+        let block = self.chips.state.geometry.block_of(Ppn(slot.page));
         self.redirect_readers(id, block, readers_to);
         self.finish_program(&slot, block);
         self.conclude(id, &slot, false);
     }
 
     fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.commands.live_ids().any(|id| self.commands.get(id).supersedes == page.0) || self.is_owed_for(page)
+        self.chips.commands.live_ids().any(|id| self.chips.commands.get(id).supersedes == page.0)
+            || self.is_owed_for(page)
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.commands.live_ids().find(|&id| self.commands.get(id).supersedes == from.0);
+        let found = self.chips.commands.live_ids().find(|&id| self.chips.commands.get(id).supersedes == from.0);
         match found {
-            Some(id) => self.commands.at(id).supersedes = to.0,
+            Some(id) => self.chips.commands.at(id).supersedes = to.0,
             None if self.move_debt(from, to) => {}
             None => return false,
         }
-        let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
-        self.state.row(to).pins += 1;
-        self.unpin(from);
+        let (from, to) = (self.chips.state.geometry.block_of(from), self.chips.state.geometry.block_of(to));
+        self.chips.state.row(to).pins += 1;
+        self.chips.unpin(from);
         true
     }
 }
@@ -229,83 +220,59 @@ impl FailedPrograms for TimedFlash {
 impl Time for TimedFlash {
     #[inline]
     fn now(&self) -> Nanos {
-        self.schedule.now
+        self.chips.schedule.now
     }
 
     fn backlog(&self, die: DieId) -> Backlog {
-        let entry = &self.dies[die.index()];
-        let mut backlog = entry.queued;
-        let on_die = [entry.array, if entry.transfer == entry.array { NIL } else { entry.transfer }, entry.suspended];
-        for first in on_die {
-            let mut id = first;
-            while id != NIL {
-                let slot = self.commands.get(id);
-                backlog.commands += 1;
-                backlog.cleaning += u32::from(is_cleaning(slot.cause));
-                id = slot.next;
-            }
-        }
-        backlog
+        self.chips.backlog(die.index())
     }
 
     fn backlog_ns(&self, die: DieId) -> Nanos {
-        self.queued_ns(die.index())
+        self.chips.queued_ns(die.index())
     }
 
     fn set_instant(&mut self, instant: bool) {
-        let none = Part {
-            read_ns: 0,
-            program_ns: 0,
-            erase_ns: 0,
-            bus_bytes_per_second: 0,
-            command_ns: 0,
-            page_read_ns: None,
-            page_program_ns: None,
-            slc: None,
-            first_pass_ns: self.paid.first_pass_ns.map(|_| 0),
-            ..self.paid
-        };
-        self.set_part(if instant { none } else { self.paid });
+        self.chips.times.set_instant(instant);
     }
 }
 
 impl Flash for TimedFlash {
     #[inline]
     fn state(&self) -> &FlashState {
-        &self.state
+        &self.chips.state
     }
 
     #[inline]
     fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.state.memory
+        &mut self.chips.state.memory
     }
 
     #[inline(always)]
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
-        JoinId(self.commands.joins.open(owner, token, cancel))
+        JoinId(self.chips.commands.joins.open(owner, token, cancel))
     }
 
     #[inline(always)]
     fn close(&mut self, join: JoinId) -> (Outcome, bool) {
-        let entry = self.commands.joins.at(join.0);
+        let entry = self.chips.commands.joins.at(join.0);
         entry.remaining -= 1;
         let failed = entry.failed;
         if entry.remaining == 0 {
-            self.commands.joins.remove(join.0);
+            self.chips.commands.joins.remove(join.0);
             return (Outcome::Done, failed);
         }
         (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
     }
 
     fn barrier(&mut self, join: JoinId) {
-        if !self.state.breaks(LawBroken::FlushBarrierOff) && self.commands.barriers.add(join.0) {
-            self.commands.joins.at(join.0).remaining += 1;
+        if !self.chips.state.breaks(LawBroken::FlushBarrierOff) && self.chips.commands.barriers.add(join.0) {
+            self.chips.commands.joins.at(join.0).remaining += 1;
         }
     }
 
     fn cancel(&mut self, join: JoinId) -> Cancelled {
         let mut left = Cancelled::default();
-        let members = self.commands.joins.take_members(join.0);
+        let members = self.chips.commands.joins.take_members(join.0);
         if self.has_begun(&members) {
             for command in &members {
                 self.run_on(*command, &mut left);
@@ -315,7 +282,7 @@ impl Flash for TimedFlash {
             // gang.
             for is_active in [false, true] {
                 for command in &members {
-                    let slot = self.commands.get(command.slot);
+                    let slot = self.chips.commands.get(command.slot);
                     let is_live = slot.generation == command.generation;
                     if is_live && (slot.state == State::Active) == is_active {
                         self.drop_member(*command, &mut left);
@@ -323,26 +290,26 @@ impl Flash for TimedFlash {
                 }
             }
         }
-        self.commands.joins.return_members(join.0, members);
-        self.commands.joins.remove(join.0);
+        self.chips.commands.joins.return_members(join.0, members);
+        self.chips.commands.joins.remove(join.0);
         left
     }
 
     #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
-        let block = self.state.geometry.block_of(read.page);
-        if self.gather.is_on() && self.state.is_programmed(read.page) && self.answered_from_memory(read) {
+        let block = self.chips.state.geometry.block_of(read.page);
+        if self.gather.is_on() && self.chips.state.is_programmed(read.page) && self.answered_from_memory(read) {
             return Outcome::Done;
         }
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
-        if self.options.read_in_flight
+        if self.reads_in_flight
             && read.cause == Cause::Host
-            && !self.state.is_programmed(read.page)
+            && !self.chips.state.is_programmed(read.page)
             && self.served_in_flight(read)
         {
             return Outcome::Done;
         }
-        self.state.row(block).pins += 1;
+        self.chips.state.row(block).pins += 1;
         let slot = Slot {
             page: read.page.0,
             payload: read.payload.0,
@@ -353,7 +320,7 @@ impl Flash for TimedFlash {
             sectors: read.sectors,
             ..Slot::FREE
         };
-        let id = self.insert(slot, read.completion);
+        let id = self.chips.insert(slot, read.completion);
         self.begin(id, read.after);
         Outcome::Pending(id)
     }
@@ -361,14 +328,14 @@ impl Flash for TimedFlash {
     /// A copy under way will hold what its source holds.
     fn may_hold_bytes(&self, page: Ppn) -> bool {
         let mut page = page;
-        while !self.state.is_programmed(page) {
+        while !self.chips.state.is_programmed(page) {
             let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
-            let Some(copy) = self.commands.live_ids().map(|id| self.commands.get(id)).find(is_copy) else {
+            let Some(copy) = self.chips.commands.live_ids().map(|id| self.chips.commands.get(id)).find(is_copy) else {
                 return true;
             };
             page = Ppn(copy.supersedes);
         }
-        self.state.may_hold_bytes(page)
+        self.chips.state.may_hold_bytes(page)
     }
 
     fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
@@ -376,11 +343,11 @@ impl Flash for TimedFlash {
     }
 
     fn skip_to(&mut self, page: Ppn) {
-        self.state.pass_over_in_turn(page);
+        self.chips.state.pass_over_in_turn(page);
     }
 
     fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
-        if self.state.is_programmed(page) || self.failed_data_at(page.0).is_some() {
+        if self.chips.state.is_programmed(page) || self.failed_data_at(page.0).is_some() {
             return Outcome::Done;
         }
         Outcome::Pending(self.wait_for_page(owner, page, Some(Completion::Notify(token))))
@@ -395,7 +362,7 @@ impl Flash for TimedFlash {
     fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         match copy.way {
             CopyWay::Channel => {
-                let source = self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
+                let source = self.read(owner, copy.read(self.chips.state.geometry.sectors_per_page()));
                 self.issue_program(owner, Kind::Program, copy.program(source.pending()))
             }
             // A value of its own, so that only this way writes it to memory.
@@ -404,50 +371,50 @@ impl Flash for TimedFlash {
     }
 
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
-        let row = self.state.row(block);
+        let row = self.chips.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
         let done = row.done;
         if self.gather.is_on() {
             self.need_no_more(block, done, [cause as u8; 2]);
         }
-        let pins = self.state.block(block).pins;
-        let pinned = pins > 0 && !(cause == Cause::Fold && self.state.breaks(LawBroken::EarlyFold));
-        let page = self.state.geometry.page_at(block, 0).0;
+        let pins = self.chips.state.block(block).pins;
+        let pinned = pins > 0 && !(cause == Cause::Fold && self.chips.state.breaks(LawBroken::EarlyFold));
+        let page = self.chips.state.geometry.page_at(block, 0).0;
         let cause = cause as u8;
         let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
-        let id = self.insert(slot, None);
+        let id = self.chips.insert(slot, None);
         if pinned {
-            self.commands.at(id.slot).state = State::Pinned;
-            self.state.row(block).waiting_erase = id.slot;
+            self.chips.commands.at(id.slot).state = State::Pinned;
+            self.chips.state.row(block).waiting_erase = id.slot;
         } else {
-            self.enqueue(id.slot);
+            self.chips.enqueue(id.slot);
         }
         Outcome::Pending(id)
     }
 
     fn use_slc(&mut self, block: BlockId) {
-        self.state.use_slc(block);
+        self.chips.state.use_slc(block);
     }
 
     fn take_back_erase(&mut self, block: BlockId) -> bool {
-        let erase = self.state.block(block).waiting_erase;
+        let erase = self.chips.state.block(block).waiting_erase;
         if erase == NIL {
             return false;
         }
-        let row = self.state.row(block);
+        let row = self.chips.state.row(block);
         row.waiting_erase = NIL;
         row.set_erase_pending(false);
-        self.retire(erase);
+        self.chips.retire(erase);
         true
     }
 
     fn hold(&mut self, block: BlockId) {
-        self.state.row(block).pins += 1;
+        self.chips.state.row(block).pins += 1;
     }
 
     fn release(&mut self, block: BlockId) {
-        self.unpin(block);
+        self.chips.unpin(block);
     }
 
     #[inline]

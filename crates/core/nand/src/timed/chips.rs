@@ -1,0 +1,778 @@
+//! Chips in virtual time: queues of dies, gangs, suspension, arrays, transfers.
+//!
+//! A command goes through a die in these steps; each that takes time ends with an event:
+//! 1. [`Chips::enqueue`] puts it onto an idle die, or behind others of its kind.
+//! 2. [`Chips::dispatch`] takes the next one when a die has room, with others that can run beside it as a *gang*.
+//! 3. [`Chips::start`] sends it its command cycles and begins the array; a program asks for its channel first.
+//! 4. A channel serves its dies in order of asking; the last page of a program begins its array.
+//! 5. When the array has ended, a read asks for the channel, and anything else has ended.
+//! 6. A read that goes first may interrupt an erase or a program, which goes on when no such read is queued.
+//!
+//! Protects: order within a queue; one gang in an array, one in a register, one interrupted.
+
+use super::channels::{Channels, Turn};
+use super::commands::{Commands, Kind, Slot, State, What, flag};
+use super::dies::{Die, Dies, is_cleaning};
+use super::observer::Observer;
+use super::schedule::{Due, Schedule};
+use super::times::Times;
+use crate::NIL;
+use crate::flash::{Backlog, CommandId, Completion};
+use crate::part::{CommandCycles, CommandOptions, Part, SuspendOption};
+use crate::state::FlashState;
+use units::{BlockId, Cause, Nanos, Ppn, Wait};
+
+/// Queued commands looked at for a start together.
+const GANG_SEARCH: usize = 16;
+
+/// Chips: what cells hold, the commands on their way to them, and what dies and channels do.
+#[derive(Clone, Debug)]
+pub(super) struct Chips {
+    pub state: FlashState,
+    pub commands: Commands,
+    pub dies: Dies,
+    channels: Channels,
+    pub times: Times,
+    pub schedule: Schedule,
+    pub observer: Observer,
+    options: CommandOptions,
+    /// Array and transfer of a die can overlap; otherwise the die's event serves both.
+    cached: bool,
+    /// Queued commands may begin together.
+    gangs: bool,
+}
+
+impl Chips {
+    pub fn new(state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
+        let geometry = &state.geometry;
+        let reads_first = options.read_priority || options.suspend != SuspendOption::Off;
+        let urgent = [reads_first, reads_first && !options.host_reads_first];
+        let cached = options.cache_read || options.cache_program;
+        let commands_first = options.command_cycles == CommandCycles::ChannelFirst;
+        Self {
+            commands: Commands::new(options.tells_waits),
+            dies: Dies::new(geometry, urgent),
+            channels: Channels::new(geometry.channels, geometry.dies_per_channel, commands_first),
+            times: Times::new(part, &state),
+            schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
+            observer: Observer::new(geometry.dies(), geometry.channels),
+            options,
+            cached,
+            gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
+                || part.page_bytes > geometry.page_bytes,
+            state,
+        }
+    }
+
+    /// What a die was to do has been done. The gang that has ended by that, or NIL.
+    #[inline]
+    pub fn die_is_due(&mut self, index: usize) -> u32 {
+        let die = &self.dies[index];
+        if die.array != NIL {
+            if !die.commanded {
+                return self.array_finished(index);
+            }
+            self.command_finished(index);
+        } else if !self.cached && die.transfer != NIL {
+            return self.transfer_finished(index);
+        } else {
+            self.cleaning_has_paused(index);
+        }
+        NIL
+    }
+
+    /// A channel has served a die. The gang that has ended by that, or NIL.
+    #[inline]
+    pub fn channel_is_due(&mut self, channel: usize) -> u32 {
+        let turn = self.channels.serving(channel);
+        if turn.is_command() {
+            self.command_finished(turn.die());
+            NIL
+        } else {
+            self.transfer_finished(turn.die())
+        }
+    }
+
+    /// A new command. `slot.generation` is ignored.
+    #[inline(always)]
+    pub fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
+        let command = self.commands.insert(slot, completion, self.schedule.now);
+        self.observer.command_begins(command.slot, self.schedule.now);
+        command
+    }
+
+    /// A command has ended, or was taken back: its slot is free.
+    #[inline(always)]
+    pub fn retire(&mut self, id: u32) {
+        self.observer.command_ends(id, &self.commands, self.schedule.now);
+        self.commands.remove(id);
+    }
+
+    /// Takes a pin from a block; with the last one goes what an erase of it waits for.
+    #[inline]
+    pub fn unpin(&mut self, block: BlockId) {
+        let row = self.state.row(block);
+        debug_assert!(row.pins > 0, "block {block} has no pin to take away");
+        row.pins -= 1;
+        if row.pins == 0 && row.waiting_erase != NIL {
+            let erase = row.waiting_erase;
+            row.waiting_erase = NIL;
+            self.enqueue(erase);
+        }
+    }
+
+    #[inline]
+    pub fn block_of(&self, page: u32) -> BlockId {
+        self.state.geometry.block_of(Ppn(page))
+    }
+
+    /// The die of a command.
+    #[inline(always)]
+    fn die_of(&self, id: u32) -> usize {
+        self.state.geometry.die_of(self.block_of(self.commands.get(id).page)).index()
+    }
+
+    /// Array time of a gang.
+    #[inline(always)]
+    fn array_ns(&self, kind: Kind, gang: u32) -> Nanos {
+        self.times.array_ns(kind, gang, &self.commands, &self.state)
+    }
+
+    /// Puts a command into the queue of its die, or straight onto an idle one.
+    #[inline]
+    pub fn enqueue(&mut self, id: u32) {
+        let slot = self.commands.get(id);
+        let (kind, traced, cause) = (slot.kind, slot.flags & flag::TRACED != 0, slot.cause);
+        let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
+        if self.dies[die].is_idle() {
+            let slot = self.commands.at(id);
+            slot.state = State::Active;
+            slot.next = NIL;
+            self.start(die, id);
+            return;
+        }
+        if kind == Kind::Read && self.times.shares_physical_pages() && self.join_gang(die, id) {
+            return;
+        }
+        let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
+        let lane = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { self.dies.lane(kind, cause) };
+        if traced && cause == Cause::Host as u8 {
+            let before = self.dies[die].last_before(self.dies[die].tail[lane]);
+            self.commands.at(id).root = self.commands.get(before).root;
+        }
+        self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
+        self.dies.link(die, lane, id, &mut self.commands);
+        if lane == Die::URGENT && self.options.suspend != SuspendOption::Off {
+            self.try_suspend(die);
+        }
+        if self.cached {
+            self.dispatch(die);
+        }
+    }
+
+    /// Whether a program in front of all others of its die would overtake one of its own block.
+    fn overtakes(&self, die: usize, id: u32) -> bool {
+        let slot = self.commands.get(id);
+        let block = self.block_of(slot.page);
+        let row = self.state.block(block);
+        if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
+            return false;
+        }
+        self.commands
+            .chain(self.dies[die].head[0])
+            .any(|id| self.block_of(self.commands.get(id).page) == block && self.commands.get(id).kind != Kind::Read)
+    }
+
+    /// Takes a queued command out of its die's queue.
+    pub fn unlink(&mut self, id: u32) {
+        let index = self.die_of(id);
+        let lane = self.dies.lane_of(index, id, self.commands.get(id));
+        self.dies.unlink(index, lane, id, &mut self.commands);
+    }
+
+    /// Interrupts what is in an array for a read that goes first, now or as soon as that can be, if it may be.
+    fn try_suspend(&mut self, index: usize) {
+        let die = &self.dies[index];
+        let is_idle = die.array == NIL || die.commanded;
+        let will_pause = die.suspended_left > 0;
+        if will_pause
+            || is_idle
+            || die.transfer != NIL
+            || die.suspended != NIL
+            || die.suspends >= self.options.suspend_limit
+        {
+            return;
+        }
+        let kind = self.commands.get(die.array).kind;
+        let allowed = match self.options.suspend {
+            SuspendOption::Off => false,
+            SuspendOption::Erase => kind == Kind::Erase,
+            SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
+        };
+        let Some(left) = self.schedule.left(Due::Die(index)).filter(|_| allowed) else { return };
+        let until = self.until_step(die.array, kind, left);
+        if until >= left {
+            return; // it ends before it can be interrupted
+        }
+        self.schedule.disarm(Due::Die(index));
+        if until == 0 {
+            self.suspend(index, left);
+        } else {
+            self.dies[index].suspended_left = left - until;
+            self.schedule.arm(Due::Die(index), until);
+        }
+    }
+
+    /// Time until a gang in the array with so much time left can be interrupted.
+    fn until_step(&self, gang: u32, kind: Kind, left: Nanos) -> Nanos {
+        let step = self.options.suspend_step_ns;
+        if step == 0 {
+            return 0;
+        }
+        let all = self.array_ns(kind, gang);
+        all.saturating_sub(left).next_multiple_of(step) - all.saturating_sub(left)
+    }
+
+    /// The gang in the array has come to a moment at which it can be interrupted, with this much time left.
+    fn pause(&mut self, index: usize) {
+        let die = &mut self.dies[index];
+        let left = std::mem::take(&mut die.suspended_left);
+        // The read may have been taken back, or the register may be on its way to another program.
+        if die.head[1] == NIL || die.transfer != NIL {
+            self.schedule.arm(Due::Die(index), left);
+        } else {
+            self.suspend(index, left);
+        }
+    }
+
+    fn suspend(&mut self, index: usize, left: Nanos) {
+        let die = &mut self.dies[index];
+        let gang = die.array;
+        self.observer.array_ends(index, gang, true, &self.commands, self.schedule.now);
+        let die = &mut self.dies[index];
+        die.suspended = gang;
+        die.suspended_left = left + self.options.suspend_ns;
+        die.suspends += 1;
+        die.array = NIL;
+        let (meter, now) = (self.dies.meter(index), self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
+        self.dispatch(index);
+    }
+
+    fn resume(&mut self, index: usize) {
+        let die = &mut self.dies[index];
+        let gang = die.suspended;
+        die.array = gang;
+        die.suspended = NIL;
+        let left = std::mem::take(&mut die.suspended_left);
+        self.settle_gang(index, gang);
+        let slot = self.commands.get(gang);
+        self.occupy(index, gang, [slot.cause, slot.root]);
+        self.observer.array_begins(index, self.schedule.now);
+        self.schedule.arm(Due::Die(index), left);
+    }
+
+    /// A gang that has waited for its die goes on.
+    fn settle_gang(&mut self, index: usize, gang: u32) {
+        let (meter, now) = (self.dies.meter(index), self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.settle_wait(id, meter, now));
+    }
+
+    /// Starts what the die can start now.
+    #[inline]
+    fn dispatch(&mut self, index: usize) {
+        let die = &self.dies[index];
+        if die.array == NIL && die.transfer == NIL {
+            if self.options.uninterrupted && self.wait_for_cleaning(index) {
+                return;
+            }
+            let die = &self.dies[index];
+            let lane = die.next_lane();
+            if die.suspended != NIL {
+                if lane == 0 {
+                    self.resume(index);
+                    return;
+                }
+            } else if die.head[lane] == NIL {
+                self.vacate(index);
+                return;
+            }
+            self.start_next(index, lane);
+            if !self.options.cache_program {
+                return;
+            }
+        }
+        if self.cached {
+            self.dispatch_cached(index);
+        }
+    }
+
+    /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment:
+    /// the others wait until all that ends now has been told of. If nothing follows then they go on, so that a
+    /// collection which waits for one of them never waits in vain.
+    fn wait_for_cleaning(&mut self, index: usize) -> bool {
+        let die = &self.dies[index];
+        let head = die.head[die.next_lane()];
+        if !die.cleans || head == NIL || is_cleaning(self.commands.get(head).cause) {
+            return false;
+        }
+        self.schedule.arm(Due::Die(index), 0);
+        true
+    }
+
+    /// Nothing more of the collection has come: others may go on.
+    #[cold]
+    fn cleaning_has_paused(&mut self, index: usize) {
+        self.dies[index].cleans &= self.dies[index].head[Die::CLEANING] != NIL;
+        self.dispatch(index);
+    }
+
+    /// Starts the other half of a cache command: the array while the register moves, or the
+    /// register while the array works.
+    fn dispatch_cached(&mut self, index: usize) {
+        let die = &self.dies[index];
+        let lane = die.next_lane();
+        let head = die.head[lane];
+        let interrupts =
+            self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.commands.get(head).cause);
+        if head == NIL || die.suspended != NIL || interrupts {
+            return;
+        }
+        let next = self.commands.get(head).kind;
+        let beside = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind && next == kind;
+        let read = self.options.cache_read && die.array == NIL && beside(die.transfer, Kind::Read);
+        let program = self.options.cache_program
+            && die.transfer == NIL
+            && (beside(die.array, Kind::Program) || beside(die.array, Kind::Gathered));
+        if read || program {
+            self.start_next(index, lane);
+        }
+    }
+
+    #[inline]
+    fn start_next(&mut self, index: usize, lane: usize) {
+        let id = self.dies[index].head[lane];
+        self.dies.unlink(index, lane, id, &mut self.commands);
+        let slot = self.commands.at(id);
+        slot.state = State::Active;
+        slot.next = NIL;
+        self.commands.settle_wait(id, self.dies.meter(index), self.schedule.now);
+        if self.gangs {
+            self.form_gang(index, lane, id);
+        }
+        self.start(index, id);
+    }
+
+    /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous,
+    /// in whatever order it is told of.
+    pub fn begins_now(&self, id: u32) -> bool {
+        let index = self.die_of(id);
+        let die = &self.dies[index];
+        let slot = self.commands.get(id);
+        let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && slot.next == NIL;
+        alone
+            && slot.what != What::Retried
+            && !die.commanded
+            && self.schedule.left(Due::Die(index)) == Some(self.array_ns(Kind::Read, id) + self.times.part.command_ns)
+    }
+
+    /// Takes a read that begins now off its die, which goes on with the next command.
+    pub fn take_off(&mut self, id: u32) {
+        let block = self.block_of(self.commands.get(id).page);
+        let index = self.die_of(id);
+        self.schedule.disarm(Due::Die(index));
+        self.dies[index].array = NIL;
+        self.retire(id);
+        self.unpin(block);
+        if self.dies[index].is_idle() {
+            self.vacate(index);
+        } else {
+            self.dispatch(index);
+        }
+    }
+
+    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read
+    /// among them.
+    pub fn queued_ns(&self, index: usize) -> Nanos {
+        let die = &self.dies[index];
+        let queued: Nanos = die
+            .head
+            .into_iter()
+            .flat_map(|first| self.commands.chain(first))
+            .map(|id| self.times.service_ns(id, &self.commands, &self.state) + self.following_ns(index, id))
+            .sum();
+        let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
+        let on_die: Nanos =
+            [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
+        let is = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind;
+        let half = match () {
+            () if is(die.array, Kind::Read) => self.times.transfer_ns(self.commands.get(die.array)),
+            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => {
+                self.array_ns(Kind::Program, die.transfer)
+            }
+            () => 0,
+        };
+        queued + running + half + on_die + die.suspended_left
+    }
+
+    /// Time of the program of this die that waits for a read.
+    fn following_ns(&self, index: usize, id: u32) -> Nanos {
+        let next = self.commands.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
+        let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
+        if here { self.times.plain_program_ns() } else { 0 }
+    }
+
+    /// A die works for a gang from now on, and for a cause.
+    #[inline(always)]
+    pub fn occupy(&mut self, index: usize, gang: u32, [cause, root]: [u8; 2]) {
+        self.dies.meter_mut(index).occupy(self.schedule.now, cause, root);
+        self.observer.die_occupied(index, gang, cause, &self.commands, self.schedule.now);
+    }
+
+    /// A die has nothing to do.
+    #[inline(always)]
+    fn vacate(&mut self, index: usize) {
+        self.observer.die_vacated(index, self.dies.meter(index).is_occupied(), self.schedule.now);
+        self.dies.meter_mut(index).vacate(self.schedule.now);
+    }
+
+    /// Puts a gang whose members are taken out of the queue onto its die.
+    #[inline]
+    fn start(&mut self, index: usize, gang: u32) {
+        let slot = self.commands.get(gang);
+        let (kind, cause, root) = (slot.kind, slot.cause, slot.root);
+        if self.dies[index].array == NIL {
+            self.occupy(index, gang, [cause, root]);
+            if self.options.uninterrupted {
+                self.schedule.disarm(Due::Die(index)); // it need not look again
+                self.dies[index].cleans = is_cleaning(cause);
+            }
+        }
+        if matches!(kind, Kind::Program | Kind::Gathered) {
+            self.dies[index].move_gang(gang);
+            self.ask_channel(index);
+            return;
+        }
+        let die = &mut self.dies[index];
+        die.array = gang;
+        if die.suspended == NIL {
+            die.suspends = 0; // not for the read that interrupts: the count belongs to the gang it interrupted
+        }
+        if self.options.command_cycles != CommandCycles::Die && self.times.part.command_ns > 0 {
+            self.send_command(index, gang);
+            return;
+        }
+        self.observer.array_begins(index, self.schedule.now);
+        self.schedule.arm(Due::Die(index), self.array_ns(kind, gang) + self.times.part.command_ns);
+    }
+
+    /// A page has moved. The read that has ended by that, or NIL.
+    #[inline]
+    fn transfer_finished(&mut self, index: usize) -> u32 {
+        self.release_channel(index);
+        let gang = self.dies[index].transfer;
+        if self.commands.get(gang).kind == Kind::Read {
+            self.read_moved(index, gang);
+            return gang;
+        }
+        self.program_moved(index, gang);
+        NIL
+    }
+
+    #[inline]
+    fn read_moved(&mut self, index: usize, id: u32) {
+        let rest = std::mem::replace(&mut self.commands.at(id).next, NIL);
+        let die = &mut self.dies[index];
+        die.move_gang(rest);
+        if rest != NIL {
+            self.ask_channel(index);
+        } else if die.array_done {
+            let next = die.array;
+            die.move_gang(next);
+            die.array = NIL;
+            die.array_done = false;
+            self.charge_register(next);
+            self.ask_channel(index);
+            self.dispatch(index);
+        } else {
+            self.dispatch(index);
+        }
+    }
+
+    /// Pages were read and waited in the array for the register to be transferred.
+    fn charge_register(&mut self, gang: u32) {
+        let (bus, now) = (Wait::Bus.index() as u8, self.schedule.now);
+        self.commands.each_member(gang, |commands, id| {
+            let waited = now - commands.get(id).since;
+            commands.charge(id, [bus; 2], waited);
+        });
+    }
+
+    #[inline]
+    fn program_moved(&mut self, index: usize, gang: u32) {
+        let id = self.dies[index].moving;
+        let slot = self.commands.get(id);
+        let (next, parts) = (slot.next, self.times.parts_of(slot, &self.state));
+        let die = &mut self.dies[index];
+        die.moved += 1;
+        if die.moved == parts {
+            (die.moving, die.moved) = (next, 0);
+        }
+        if die.moving != NIL {
+            self.ask_channel(index);
+        } else if self.dies[index].array == NIL {
+            self.dies[index].transfer = NIL;
+            self.start_programming(index, gang);
+        } else {
+            self.dies[index].loaded = true;
+            self.wait_for_array(index, gang);
+        }
+    }
+
+    /// A gang's data is in the register and the array is still busy: from now on it waits.
+    fn wait_for_array(&mut self, index: usize, gang: u32) {
+        let (meter, now) = (self.dies.meter(index), self.schedule.now);
+        self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
+    }
+
+    #[inline]
+    fn start_programming(&mut self, index: usize, gang: u32) {
+        let die = &mut self.dies[index];
+        die.array = gang;
+        die.suspends = 0;
+        self.observer.array_begins(index, self.schedule.now);
+        self.schedule.arm(Due::Die(index), self.array_ns(Kind::Program, gang));
+        if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
+            let slot = self.commands.get(gang);
+            self.occupy(index, gang, [slot.cause, slot.root]);
+            // A read that arrived during the transfer may interrupt now.
+            if self.dies[index].head[1] != NIL {
+                self.try_suspend(index);
+            }
+            if self.dies[index].array != NIL {
+                self.dispatch(index);
+            }
+        }
+    }
+
+    /// The array of a die has done what was asked for. The gang that has ended by that, or NIL.
+    #[inline]
+    fn array_finished(&mut self, index: usize) -> u32 {
+        if self.dies[index].suspended_left > 0 && self.dies[index].suspended == NIL {
+            self.pause(index);
+            return NIL;
+        }
+        let gang = self.dies[index].array;
+        if self.commands.get(gang).kind == Kind::Read {
+            if self.state.errs() && self.reads_again(index, gang) {
+                return NIL;
+            }
+            self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
+            let die = &mut self.dies[index];
+            if die.transfer == NIL {
+                die.move_gang(gang);
+                die.array = NIL;
+                self.ask_channel(index);
+                if self.options.cache_read {
+                    self.dispatch(index);
+                }
+            } else {
+                die.array_done = true;
+                let now = self.schedule.now;
+                self.commands.each_member(gang, |commands, id| commands.at(id).since = now);
+            }
+            return NIL;
+        }
+        self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
+        let die = &mut self.dies[index];
+        die.array = NIL;
+        if die.loaded {
+            let next = die.transfer;
+            die.loaded = false;
+            die.transfer = NIL;
+            self.settle_gang(index, next);
+            self.start_programming(index, next);
+        } else if die.transfer == NIL {
+            self.dispatch(index);
+        }
+        gang
+    }
+
+    /// The array reads a gang of pages again until their errors can be corrected, as often as the worst of them needs.
+    /// `false`: it need not. Its die works for that
+    /// cause meanwhile, and the reads waited for it. Each of them disturbs its block.
+    #[cold]
+    #[inline(never)]
+    fn reads_again(&mut self, index: usize, gang: u32) -> bool {
+        let slot = self.commands.get(gang);
+        let (cause, root) = (slot.cause, slot.root);
+        if slot.what == What::Retried {
+            self.occupy(index, gang, [cause, root]);
+            return false;
+        }
+        self.state.keep_clock(self.schedule.now);
+        let (mut most, mut all) = (0, 0);
+        for id in self.commands.chain(gang) {
+            let slot = self.commands.get(id);
+            let retries = self.state.retries(Ppn(slot.page));
+            self.state.disturb(slot.owner, Ppn(slot.page), retries);
+            (most, all) = (most.max(retries), all + u64::from(retries));
+        }
+        if most == 0 {
+            return false;
+        }
+        self.state.counters.reads[Cause::Retry.index()] += all;
+        let time = Nanos::from(most) * (self.array_ns(Kind::Read, gang) + self.state.decode_ns());
+        self.commands.each_member(gang, |commands, id| {
+            commands.at(id).what = What::Retried;
+            commands.charge(id, [Cause::Retry as u8; 2], time);
+        });
+        // Whatever the reads are for, it is errors that others wait for now.
+        self.occupy(index, gang, [Cause::Retry as u8; 2]);
+        self.schedule.arm(Due::Die(index), time);
+        true
+    }
+
+    /// Adds queued commands of the same kind for other planes, and reads of the same physical pages.
+    fn form_gang(&mut self, index: usize, lane: usize, first: u32) {
+        let kind = self.commands.get(first).kind;
+        let mut taken = 1_u64 << (self.times.plane_of(self.commands.get(first), &self.state) % 64);
+        let mut last = first;
+        let mut at = self.dies[index].head[lane];
+        for _ in 0..GANG_SEARCH {
+            if at == NIL {
+                break;
+            }
+            let next = self.commands.get(at).next;
+            let bit = 1_u64 << (self.times.plane_of(self.commands.get(at), &self.state) % 64);
+            let is_alike = self.commands.get(at).kind == kind
+                && (kind == Kind::Read
+                    || Times::is_programmed_as(self.commands.get(at), self.commands.get(first), &self.state));
+            let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
+            let is_free = self.options.multi_plane && taken & bit == 0;
+            taken |= bit; // one command a plane, and none may overtake another of its plane
+            if is_read_already || is_free && is_alike {
+                self.dies.unlink(index, lane, at, &mut self.commands);
+                let slot = self.commands.at(at);
+                slot.state = State::Active;
+                slot.next = NIL;
+                self.commands.settle_wait(at, self.dies.meter(index), self.schedule.now);
+                self.commands.at(last).next = at;
+                last = at;
+            }
+            at = next;
+        }
+    }
+
+    /// Whether a gang reads the physical page of a read already.
+    fn reads_page_of(&self, gang: u32, id: u32) -> bool {
+        let page = self.times.physical_page(self.commands.get(id).page);
+        self.times.shares_physical_pages()
+            && self.commands.chain(gang).any(|member| self.times.physical_page(self.commands.get(member).page) == page)
+    }
+
+    /// Lets a read have its data from the register, where the die reads its physical page already or moves it.
+    fn join_gang(&mut self, die: usize, id: u32) -> bool {
+        let gangs = [self.dies[die].array, self.dies[die].transfer];
+        let reads = |gang: &u32| *gang != NIL && self.commands.get(*gang).kind == Kind::Read;
+        let Some(gang) = gangs.into_iter().filter(reads).find(|gang| self.reads_page_of(*gang, id)) else {
+            return false;
+        };
+        let last = self.commands.chain(gang).last().expect("a gang has a member");
+        let slot = self.commands.at(id);
+        slot.state = State::Active;
+        slot.next = NIL;
+        slot.since = self.schedule.now;
+        self.commands.at(last).next = id;
+        true
+    }
+
+    /// A die asks for its channel, to move the next page of its gang.
+    #[inline]
+    fn ask_channel(&mut self, index: usize) {
+        let (channel, moving) = (self.dies[index].channel as usize, self.dies[index].moving);
+        if self.channels.is_free(channel) {
+            self.grant_channel(channel, Turn::of_data(index));
+        } else {
+            self.commands.at(moving).since = self.schedule.now;
+            self.channels.wait(channel, Turn::of_data(index));
+        }
+    }
+
+    /// The command and address cycles of the gang that is to begin take the channel before its array works.
+    #[inline(never)]
+    fn send_command(&mut self, index: usize, gang: u32) {
+        self.dies[index].commanded = true;
+        let channel = self.dies[index].channel as usize;
+        if self.channels.is_free(channel) {
+            self.grant_channel(channel, Turn::of_command(index));
+        } else {
+            self.commands.at(gang).since = self.schedule.now;
+            self.channels.wait(channel, Turn::of_command(index));
+        }
+    }
+
+    /// A die has its command: its array begins.
+    #[inline(never)]
+    fn command_finished(&mut self, index: usize) {
+        self.release_channel(index);
+        let die = &mut self.dies[index];
+        die.commanded = false;
+        let gang = die.array;
+        self.observer.array_begins(index, self.schedule.now);
+        let time = self.array_ns(self.commands.get(gang).kind, gang);
+        self.schedule.arm(Due::Die(index), time);
+    }
+
+    #[inline]
+    fn grant_channel(&mut self, channel: usize, turn: Turn) {
+        let time = if turn.is_command() {
+            self.times.part.command_ns
+        } else {
+            self.times.transfer_ns(self.commands.get(self.dies[turn.die()].moving))
+        };
+        self.channels.serve(channel, turn);
+        self.observer.channel_begins(channel, self.schedule.now);
+        let due = if self.cached { Due::Channel(channel) } else { Due::Die(turn.die()) };
+        self.schedule.arm(due, time);
+    }
+
+    /// The channel of a die goes to the next one that waits.
+    #[inline]
+    fn release_channel(&mut self, index: usize) {
+        let (channel, now) = (self.dies[index].channel as usize, self.schedule.now);
+        let turn = self.channels.serving(channel);
+        debug_assert!(turn.die() == index, "channel {channel} serves die {}, not {index}", turn.die());
+        self.observer.channel_ends(channel, self.served_in(turn), turn.is_command(), &self.commands, now);
+        if let Some(next) = self.channels.release(channel) {
+            let id = self.served_in(next);
+            let waited = now - self.commands.get(id).since;
+            self.commands.charge(id, [Wait::Bus.index() as u8; 2], waited);
+            self.grant_channel(channel, next);
+        }
+    }
+
+    /// The command whose data or cycles a channel moves: a member of a gang, or the gang that waits for its array.
+    #[inline]
+    fn served_in(&self, turn: Turn) -> u32 {
+        let die = &self.dies[turn.die()];
+        if turn.is_command() { die.array } else { die.moving }
+    }
+
+    /// What stands before a new command on a die.
+    pub fn backlog(&self, index: usize) -> Backlog {
+        let die = &self.dies[index];
+        let mut backlog = die.queued;
+        for id in die.gangs().into_iter().flat_map(|gang| self.commands.chain(gang)) {
+            backlog.commands += 1;
+            backlog.cleaning += u32::from(is_cleaning(self.commands.get(id).cause));
+        }
+        backlog
+    }
+
+    /// Commands that arrays work on, or were interrupted at.
+    pub fn on_arrays(&self) -> impl Iterator<Item = &Slot> {
+        let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
+        gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id))
+    }
+}

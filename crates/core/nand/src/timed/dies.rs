@@ -1,0 +1,232 @@
+//! Dies: what each has in its array and its page register, what waits for it, and whom it works for.
+
+use super::account::Meter;
+use super::commands::{Commands, Kind, Slot, State};
+use crate::NIL;
+use crate::flash::Backlog;
+use std::ops::{Index, IndexMut};
+use units::{Cause, DieId, Geometry, Nanos};
+
+/// Whether commands of a cause, as its number, are those of collection and wear levelling.
+#[inline]
+pub(super) fn is_cleaning(cause: u8) -> bool {
+    const CLEANING: u32 =
+        bit(Cause::Gc) | bit(Cause::Wear) | bit(Cause::Merge) | bit(Cause::Fold) | bit(Cause::Refresh);
+    CLEANING >> cause & 1 == 1
+}
+
+const fn bit(cause: Cause) -> u32 {
+    1 << cause.index()
+}
+
+/// One die. A *gang* is a list of commands for different planes that run together; without
+/// multi-plane commands it has one member.
+///
+/// ```text
+/// queue[0] programs, erases (and reads, unless reads go first)     array: cell array busy
+/// queue[1] reads that go first                                     transfer: page register and channel
+/// queue[2] commands of a collection that is not interrupted
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))] // one cache line, and an index is a shift
+pub(super) struct Die {
+    pub head: [u32; 3],
+    pub tail: [u32; 3],
+    /// Gang in the cell array.
+    pub array: u32,
+    /// Gang in, or waiting for, its transfer.
+    pub transfer: u32,
+    /// The member of `transfer` that has, or waits for, the channel.
+    pub moving: u32,
+    /// Gang interrupted by reads.
+    pub suspended: u32,
+    /// Array time the interrupted gang still needs, or the one in the array after the moment at which it will be
+    /// interrupted; 0: there is neither.
+    pub suspended_left: u64,
+    /// The array has finished a read but the register is still being transferred.
+    pub array_done: bool,
+    /// The register holds a program's data but the array is still busy.
+    pub loaded: bool,
+    /// The gang in the array waits for its command, or has the channel for it.
+    pub commanded: bool,
+    /// What began last was of a collection.
+    pub cleans: bool,
+    /// Parts of the member that moves which have moved already, where gathered pages move in parts.
+    pub moved: u8,
+    /// Interruptions of the gang in the array.
+    pub suspends: u8,
+    pub channel: u16,
+    /// Commands in both queues.
+    pub queued: Backlog,
+}
+
+const _: () = assert!(size_of::<Die>() == 64);
+
+impl Die {
+    pub fn new(channel: u32) -> Self {
+        Self { channel: channel as u16, ..Self::IDLE }
+    }
+
+    const IDLE: Die = Die {
+        head: [NIL; 3],
+        tail: [NIL; 3],
+        array: NIL,
+        transfer: NIL,
+        moving: NIL,
+        suspended: NIL,
+        suspended_left: 0,
+        array_done: false,
+        loaded: false,
+        commanded: false,
+        cleans: false,
+        moved: 0,
+        suspends: 0,
+        channel: 0,
+        queued: Backlog { commands: 0, cleaning: 0 },
+    };
+
+    /// A gang is to be moved, from its first member on.
+    #[inline]
+    pub fn move_gang(&mut self, gang: u32) {
+        self.transfer = gang;
+        self.moving = gang;
+        self.moved = 0;
+    }
+
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.array & self.transfer & self.suspended & self.head[0] & self.head[1] & self.head[2] == NIL
+    }
+
+    /// Queue of reads that go first.
+    pub const URGENT: usize = 1;
+
+    /// Queue of a collection that is not interrupted.
+    pub const CLEANING: usize = 2;
+
+    /// The queue that is served next.
+    #[inline]
+    pub fn next_lane(&self) -> usize {
+        if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
+    }
+
+    /// The command a newcomer stands behind: the last of its queue, or the one on the die.
+    #[inline]
+    pub fn last_before(&self, tail: u32) -> u32 {
+        [tail, self.array, self.transfer, self.suspended, self.head[0], self.head[1], self.head[2]]
+            .into_iter()
+            .find(|&id| id != NIL)
+            .expect("a busy die has a command")
+    }
+
+    /// Gangs on the die that have not ended their work in its array or its register.
+    pub fn gangs(&self) -> [u32; 3] {
+        [self.array, if self.transfer == self.array { NIL } else { self.transfer }, self.suspended]
+    }
+}
+
+/// All dies.
+#[derive(Clone, Debug)]
+pub(super) struct Dies {
+    all: Vec<Die>,
+    meters: Vec<Meter>,
+    /// Whether reads go first, and whether those of cleaning do.
+    urgent: [bool; 2],
+}
+
+impl Index<usize> for Dies {
+    type Output = Die;
+
+    #[inline(always)]
+    fn index(&self, index: usize) -> &Die {
+        &self.all[index]
+    }
+}
+
+impl IndexMut<usize> for Dies {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut Die {
+        &mut self.all[index]
+    }
+}
+
+impl Dies {
+    pub fn new(geometry: &Geometry, urgent: [bool; 2]) -> Self {
+        let all: Vec<_> = (0..geometry.dies()).map(|die| Die::new(geometry.channel_of(DieId(die)).0)).collect();
+        Self { meters: vec![Meter::new(); all.len()], all, urgent }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Die> {
+        self.all.iter()
+    }
+
+    /// Time each die has been busy so far, ns.
+    pub fn busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.meters.iter().map(Meter::total)
+    }
+
+    /// For whom a die works, and has worked.
+    #[inline(always)]
+    pub fn meter(&self, index: usize) -> &Meter {
+        &self.meters[index]
+    }
+
+    #[inline(always)]
+    pub fn meter_mut(&mut self, index: usize) -> &mut Meter {
+        &mut self.meters[index]
+    }
+
+    /// The queue that a command joins by itself.
+    #[inline]
+    pub fn lane(&self, kind: Kind, cause: u8) -> usize {
+        usize::from(kind == Kind::Read && self.urgent[usize::from(is_cleaning(cause))])
+    }
+
+    /// The queue from whose ends a command can be taken. Where it stands between others of its queue, which one that is
+    /// does not matter.
+    pub fn lane_of(&self, index: usize, id: u32, slot: &Slot) -> usize {
+        let die = &self.all[index];
+        let ends = [die.head[Die::CLEANING], die.tail[Die::CLEANING]];
+        if ends.contains(&id) { Die::CLEANING } else { self.lane(slot.kind, slot.cause) }
+    }
+
+    /// Puts a command at the end of a queue.
+    #[inline]
+    pub fn link(&mut self, index: usize, lane: usize, id: u32, commands: &mut Commands) {
+        let die = &mut self.all[index];
+        let tail = die.tail[lane];
+        let slot = commands.at(id);
+        slot.state = State::Queued;
+        slot.prev = tail;
+        slot.next = NIL;
+        die.queued.commands += 1;
+        die.queued.cleaning += u32::from(is_cleaning(slot.cause));
+        die.tail[lane] = id;
+        if tail == NIL {
+            die.head[lane] = id;
+        } else {
+            commands.at(tail).next = id;
+        }
+    }
+
+    /// Takes a command out of a queue: O(1).
+    #[inline]
+    pub fn unlink(&mut self, index: usize, lane: usize, id: u32, commands: &mut Commands) {
+        let slot = commands.get(id);
+        debug_assert!(slot.state == State::Queued, "command {id} is in no queue: {slot:?}");
+        let (next, prev, cause) = (slot.next, slot.prev, slot.cause);
+        let die = &mut self.all[index];
+        die.queued.commands -= 1;
+        die.queued.cleaning -= u32::from(is_cleaning(cause));
+        if prev == NIL {
+            die.head[lane] = next;
+        } else {
+            commands.at(prev).next = next;
+        }
+        if next == NIL {
+            die.tail[lane] = prev;
+        } else {
+            commands.at(next).prev = prev;
+        }
+    }
+}
