@@ -7,9 +7,9 @@
 
 use super::account::{Meter, Trace};
 use crate::NIL;
-use crate::flash::{Cancel, CommandId, Completion, Owner, Program, Token};
+use crate::flash::{Cancel, CommandId, Completion, Event, Owner, Program, Token};
 use crate::payloads::{PayloadId, RecordId};
-use crate::state::BlockRow;
+use crate::state::{BlockRow, FlashState};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -406,6 +406,31 @@ impl Commands {
         let since = self.traces[successor as usize].issued();
         let wait = self.traces[before as usize].handed_on(now, [slot.cause, slot.root], waited, since);
         self.traces[successor as usize].inherit(&wait);
+    }
+
+    /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
+    #[inline]
+    pub fn end_member(&mut self, join: u32, waited: Option<u32>, state: &mut FlashState) {
+        let entry = self.joins.at(join);
+        debug_assert!(entry.remaining > 0, "join {join} has ended already");
+        entry.remaining -= 1;
+        if entry.remaining > 0 {
+            return;
+        }
+        let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
+        self.joins.remove(join);
+        let wait = waited.map(|id| state.memory.waits.note(self.traces[id as usize].wait()));
+        state.events.push((owner, Event::Joined { token, failed, wait }));
+    }
+
+    /// A program of an epoch is where barriers want it.
+    #[inline]
+    pub fn lower_barriers(&mut self, epoch: u8, state: &mut FlashState) {
+        if self.barriers.completed(epoch) {
+            while let Some(join) = self.barriers.fallen() {
+                self.end_member(join, None, state);
+            }
+        }
     }
 
     /// What a command has waited for.

@@ -66,8 +66,8 @@ impl TimedFlash {
         let before = u32::from(self.chips.state.block(block).done);
         self.store(slot);
         let forgets = self.gather.forgets();
-        let is_held = forgets && self.owe(id, slot);
-        self.take_in(Ppn(slot.page), before, [slot.cause, slot.root]);
+        let is_held = forgets && self.gather.owe(&mut self.chips, id, slot);
+        self.gather.take_in(&mut self.chips, Ppn(slot.page), before, [slot.cause, slot.root]);
         if self.chips.state.block(block).parked != NIL {
             self.unpark(block, slot.cause, slot.root);
         }
@@ -116,17 +116,7 @@ impl TimedFlash {
             self.chips.unpin(old);
         }
         if slot.flags & flag::BARRIER != 0 {
-            self.barrier_lowers(slot.epoch);
-        }
-    }
-
-    /// A program of an epoch is where barriers want it.
-    #[inline]
-    pub(super) fn barrier_lowers(&mut self, epoch: u8) {
-        if self.chips.commands.barriers.completed(epoch) {
-            while let Some(join) = self.chips.commands.barriers.fallen() {
-                self.join_one(join, None);
-            }
+            self.chips.commands.lower_barriers(slot.epoch, &mut self.chips.state);
         }
     }
 
@@ -147,7 +137,11 @@ impl TimedFlash {
             if failed {
                 self.chips.commands.joins.at(slot.completion).failed = true;
             }
-            self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
+            self.chips.commands.end_member(
+                slot.completion,
+                (flags & flag::WAITED != 0).then_some(id),
+                &mut self.chips.state,
+            );
         } else if flags & flag::NOTIFY != 0 {
             let page = Ppn(slot.page);
             self.chips.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
@@ -172,20 +166,6 @@ impl TimedFlash {
         if last {
             self.ready(successor);
         }
-    }
-
-    /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
-    #[inline]
-    fn join_one(&mut self, join: u32, waited: Option<u32>) {
-        let entry = self.chips.commands.joins.at(join);
-        entry.remaining -= 1;
-        if entry.remaining > 0 {
-            return;
-        }
-        let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
-        self.chips.commands.joins.remove(join);
-        let wait = waited.map(|id| self.chips.state.memory.waits.note(self.chips.commands.trace(id).wait()));
-        self.chips.state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
     /// A program failed: its block takes no more data, and every program queued for it goes back.
@@ -216,7 +196,7 @@ impl TimedFlash {
         if self.gather.is_on() {
             // What was taken in before is programmed all the same; the page that failed needs its room no more.
             let causes = [self.chips.commands.get(id).cause, self.chips.commands.get(id).root];
-            self.program_rest(block, causes);
+            self.gather.program_rest(&mut self.chips, block, causes);
             self.free_memory(1, causes);
         }
         self.hand_back(id);

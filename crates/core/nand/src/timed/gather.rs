@@ -13,6 +13,7 @@
 //! whenever others wait for room.
 
 use super::TimedFlash;
+use super::chips::Chips;
 use super::commands::{Kind, Slot, State, What, flag};
 use super::schedule::Due;
 use crate::NIL;
@@ -138,6 +139,206 @@ impl Gather {
         self.used -= u32::from(had_room);
         self.waiting.retain(|waiting| *waiting != id);
     }
+
+    /// Notes what waits until a page taken in at once is in the cells. `false`: that needs a command.
+    fn owe_at_once(&mut self, chips: &mut Chips, command: &PageProgram) -> bool {
+        if matches!(command.what, Program::Record(_)) {
+            return false;
+        }
+        let geometry = chips.state.geometry;
+        if let Some(old) = command.supersedes
+            && !chips.state.breaks(LawBroken::PinsOff)
+        {
+            chips.state.row(geometry.block_of(old)).pins += 1;
+        }
+        let is_awaited = command.what != Program::Copy && !chips.state.breaks(LawBroken::FlushSkipsGather);
+        let epoch = is_awaited.then(|| chips.commands.barriers.issued());
+        let debt = Debt { old: command.supersedes.map_or(NIL, |page| page.0), epoch, record: NIL };
+        self.debts[geometry.block_of(command.page).index()].push_back(debt);
+        true
+    }
+
+    /// A page taken in leaves behind what waits until it is in the cells. `true`: its command ends then as well.
+    pub fn owe(&mut self, chips: &mut Chips, id: u32, slot: &Slot) -> bool {
+        let block = chips.block_of(slot.page);
+        // Tombstones are believed: what they trim is erased.
+        let is_record = slot.what == What::Record && slot.cause == units::Cause::Metadata as u8;
+        let is_awaited = slot.flags & flag::BARRIER != 0;
+        let skips = is_awaited && chips.state.breaks(LawBroken::FlushSkipsGather);
+        let epoch = (is_awaited && !skips).then_some(slot.epoch);
+        let record = if is_record { id } else { NIL };
+        self.debts[block.index()].push_back(Debt { old: slot.supersedes, epoch, record });
+        if skips {
+            chips.commands.lower_barriers(slot.epoch, &mut chips.state);
+        }
+        if is_record {
+            let held = chips.commands.at(id);
+            (held.state, held.supersedes) = (State::Held, NIL);
+        }
+        is_record
+    }
+
+    /// Whether a page in memory supersedes `page`.
+    pub fn is_owed_for(&self, page: Ppn) -> bool {
+        self.debts.iter().flatten().any(|debt| debt.old == page.0)
+    }
+
+    /// What supersedes `from` supersedes `to` instead. `false`: nothing in memory does.
+    pub fn move_debt(&mut self, from: Ppn, to: Ppn) -> bool {
+        let debt = self.debts.iter_mut().flatten().find(|debt| debt.old == from.0);
+        debt.map(|debt| debt.old = to.0).is_some()
+    }
+
+    /// Whether a program of `block` that is not full, or pages on their way into one, keep `erase` from being erased;
+    /// without `erase`, whether flushes wait for it.
+    pub fn is_held_back_by(&self, chips: &Chips, block: BlockId, erase: Option<BlockId>) -> bool {
+        if !self.forgets() {
+            return false;
+        }
+        let supersedes = |old: u32| erase.is_some_and(|erase| old != NIL && chips.block_of(old) == erase);
+        let held = usize::from(self.blocks[block.index()].held);
+        let mut unfilled = self.debts[block.index()].iter().rev().take(held);
+        if unfilled.any(|debt| debt.record != NIL || supersedes(debt.old) || erase.is_none() && debt.epoch.is_some()) {
+            return true;
+        }
+        let row = chips.state.block(block);
+        row.issued != row.done
+            && chips.commands.live_ids().map(|id| chips.commands.get(id)).any(|slot| {
+                let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
+                let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
+                is_on_its_way && chips.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
+            })
+    }
+
+    /// The turn of a program in its block has come. `false`: it waits for room.
+    #[inline(never)]
+    pub fn admit(&mut self, chips: &mut Chips, id: u32) -> bool {
+        chips.commands.at(id).state = State::Gathered;
+        if !self.is_full() {
+            self.used += 1;
+            self.end_soon(chips, id);
+            return true;
+        }
+        chips.commands.at(id).since = chips.schedule.now;
+        self.waiting.push_back(id);
+        self.see_to_room(chips);
+        false
+    }
+
+    /// A read of a page in memory.
+    #[inline(never)]
+    pub fn read_soon(&mut self, chips: &mut Chips, id: u32) {
+        chips.commands.at(id).state = State::Gathered;
+        self.end_soon(chips, id);
+    }
+
+    fn end_soon(&mut self, chips: &mut Chips, id: u32) {
+        self.ending.push_back(id);
+        chips.schedule.arm(Due::Memory, 0);
+    }
+
+    #[inline]
+    fn see_to_room(&mut self, chips: &mut Chips) {
+        if !self.waiting.is_empty() && self.under_way == 0 && self.ending.is_empty() {
+            self.make_room(chips);
+        }
+    }
+
+    /// Programs what is held of the block with the most, full or not: nothing else would free memory.
+    #[cold]
+    fn make_room(&mut self, chips: &mut Chips) {
+        let held = |block: &BlockId| self.blocks[block.index()].held;
+        let blocks = (0..chips.state.geometry.blocks()).map(BlockId);
+        // What is being erased frees memory by itself.
+        let kept = blocks.filter(|block| held(block) > 0 && !chips.state.block(*block).erase_pending());
+        let Some(block) = kept.max_by_key(held) else { return self.make_room_of_passed(chips) };
+        let done = u32::from(chips.state.block(block).done);
+        self.program_held(chips, block, done, [units::Cause::Padding as u8; 2]);
+    }
+
+    /// The same where all that is held waits for the next program of its block.
+    #[cold]
+    fn make_room_of_passed(&mut self, chips: &mut Chips) {
+        let passed = |block: &BlockId| self.blocks[block.index()].passed;
+        let blocks = (0..chips.state.geometry.blocks()).map(BlockId);
+        let kept = blocks.filter(|block| passed(block) > 0 && !chips.state.block(*block).erase_pending());
+        if let Some(block) = kept.max_by_key(passed) {
+            let done = u32::from(chips.state.block(block).done);
+            self.pass_again(chips, block, done, [units::Cause::Padding as u8; 2]);
+        }
+    }
+
+    /// A page of a block that had `before` pages is in memory, and counts as programmed.
+    #[inline]
+    pub fn take_in(&mut self, chips: &mut Chips, page: Ppn, before: u32, causes: [u8; 2]) {
+        let (block, position) = (chips.state.geometry.block_of(page), chips.state.geometry.page_in_block(page));
+        let program = self.program / bits_less(block, &chips.state);
+        // Pages passed over end the program in which they begin.
+        if before / program != position / program && self.blocks[block.index()].held > 0 {
+            self.program_held(chips, block, before, causes);
+        }
+        self.blocks[block.index()].held += 1;
+        if (position + 1).is_multiple_of(program) {
+            self.program_held(chips, block, position + 1, causes);
+        }
+    }
+
+    /// Sends what is held of a block, which has `end` pages by now, to its die.
+    fn program_held(&mut self, chips: &mut Chips, block: BlockId, end: u32, [cause, root]: [u8; 2]) {
+        let held = std::mem::take(&mut self.blocks[block.index()].held);
+        if chips.times.part.first_pass_ns.is_none() || chips.state.block(block).is_slc() {
+            self.send(chips, block, end, u32::from(held), false, [cause, root]);
+            return;
+        }
+        // The cells of a word line are programmed to their end when those of the next one have had their first pass, as
+        // that disturbs them.
+        self.send(chips, block, end, 0, true, [cause, root]);
+        self.pass_again(chips, block, end - u32::from(held), [cause, root]);
+        self.blocks[block.index()].passed = held;
+        if end == chips.state.pages_of(block) {
+            self.pass_again(chips, block, end, [cause, root]);
+        }
+    }
+
+    /// Programs the cells of a block that have had their first pass, up to page `end`, to their end.
+    fn pass_again(&mut self, chips: &mut Chips, block: BlockId, end: u32, causes: [u8; 2]) {
+        let passed = std::mem::take(&mut self.blocks[block.index()].passed);
+        if passed > 0 {
+            self.send(chips, block, end, u32::from(passed), false, causes);
+        }
+    }
+
+    /// Sends a program to its die that ends at page `end` and frees the memory of `pages`. `first`: it is the first of
+    /// two passes.
+    fn send(&mut self, chips: &mut Chips, block: BlockId, end: u32, pages: u32, first: bool, [cause, root]: [u8; 2]) {
+        self.under_way += 1;
+        chips.state.row(block).pins += 1;
+        let page = chips.state.geometry.page_at(block, end - 1).0;
+        let (kind, sectors) = (Kind::Gathered, u8::from(first));
+        let slot = Slot { page, kind, logical: pages, sectors, cause, root, ..Slot::FREE };
+        let id = chips.insert(slot, None);
+        chips.enqueue(id.slot);
+    }
+
+    /// Programs what is held of a block that takes no more pages, to its end.
+    pub fn program_rest(&mut self, chips: &mut Chips, block: BlockId, causes: [u8; 2]) {
+        let done = u32::from(chips.state.block(block).done);
+        if self.blocks[block.index()].held > 0 {
+            self.program_held(chips, block, done, causes);
+        }
+        self.pass_again(chips, block, done, causes);
+    }
+
+    /// The next of what waits for the pages of a block that are not in the cells.
+    fn next_debt(&mut self, block: BlockId) -> Option<Debt> {
+        self.debts.get_mut(block.index())?.pop_front()
+    }
+}
+
+/// How many times fewer pages a program of a block has than others have.
+#[inline]
+fn bits_less(block: BlockId, state: &FlashState) -> u32 {
+    if state.block(block).is_slc() { state.slc_bits() } else { 1 }
 }
 
 impl TimedFlash {
@@ -152,7 +353,7 @@ impl TimedFlash {
         if !in_turn || self.gather.is_full() || self.chips.state.may_fail() || command.after.is_some() {
             return false;
         }
-        if self.gather.forgets() && !self.owe_at_once(&command) {
+        if self.gather.forgets() && !self.gather.owe_at_once(&mut self.chips, &command) {
             return false;
         }
         self.chips.state.claim_page(command.page);
@@ -171,60 +372,19 @@ impl TimedFlash {
         row.entered += 1;
         row.pins -= 1;
         self.gather.used += 1;
-        self.take_in(command.page, position, [command.cause as u8; 2]);
+        self.gather.take_in(&mut self.chips, command.page, position, [command.cause as u8; 2]);
         true
-    }
-
-    /// Notes what waits until a page taken in at once is in the cells. `false`: that needs a command.
-    fn owe_at_once(&mut self, command: &PageProgram) -> bool {
-        if matches!(command.what, Program::Record(_)) {
-            return false;
-        }
-        let geometry = self.chips.state.geometry;
-        if let Some(old) = command.supersedes
-            && !self.chips.state.breaks(LawBroken::PinsOff)
-        {
-            self.chips.state.row(geometry.block_of(old)).pins += 1;
-        }
-        let is_awaited = command.what != Program::Copy && !self.chips.state.breaks(LawBroken::FlushSkipsGather);
-        let epoch = is_awaited.then(|| self.chips.commands.barriers.issued());
-        let debt = Debt { old: command.supersedes.map_or(NIL, |page| page.0), epoch, record: NIL };
-        self.gather.debts[geometry.block_of(command.page).index()].push_back(debt);
-        true
-    }
-
-    /// A page taken in leaves behind what waits until it is in the cells. `true`: its command ends then as well.
-    pub(super) fn owe(&mut self, id: u32, slot: &Slot) -> bool {
-        let block = self.chips.block_of(slot.page);
-        // Tombstones are believed: what they trim is erased.
-        let is_record = slot.what == What::Record && slot.cause == units::Cause::Metadata as u8;
-        let is_awaited = slot.flags & flag::BARRIER != 0;
-        let skips = is_awaited && self.chips.state.breaks(LawBroken::FlushSkipsGather);
-        let epoch = (is_awaited && !skips).then_some(slot.epoch);
-        let record = if is_record { id } else { NIL };
-        self.gather.debts[block.index()].push_back(Debt { old: slot.supersedes, epoch, record });
-        if skips {
-            self.barrier_lowers(slot.epoch);
-        }
-        if is_record {
-            let held = self.chips.commands.at(id);
-            (held.state, held.supersedes) = (State::Held, NIL);
-        }
-        is_record
     }
 
     /// The first pages of a block that were not are in the cells, or need not be.
     fn settle(&mut self, block: BlockId, pages: usize) {
-        if !self.gather.forgets() {
-            return;
-        }
         for _ in 0..pages {
-            let Some(debt) = self.gather.debts[block.index()].pop_front() else { return };
+            let Some(debt) = self.gather.next_debt(block) else { return };
             if debt.old != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
                 self.chips.unpin(self.chips.block_of(debt.old));
             }
             if let Some(epoch) = debt.epoch {
-                self.barrier_lowers(epoch);
+                self.chips.commands.lower_barriers(epoch, &mut self.chips.state);
             }
             if debt.record != NIL {
                 let slot = *self.chips.commands.get(debt.record);
@@ -239,65 +399,6 @@ impl TimedFlash {
             self.settle(block, usize::MAX);
         }
         self.chips.state.events.clear();
-    }
-
-    /// Whether a page in memory supersedes `page`.
-    pub(super) fn is_owed_for(&self, page: Ppn) -> bool {
-        self.gather.debts.iter().flatten().any(|debt| debt.old == page.0)
-    }
-
-    /// What supersedes `from` supersedes `to` instead. `false`: nothing in memory does.
-    pub(super) fn move_debt(&mut self, from: Ppn, to: Ppn) -> bool {
-        let debt = self.gather.debts.iter_mut().flatten().find(|debt| debt.old == from.0);
-        debt.map(|debt| debt.old = to.0).is_some()
-    }
-
-    /// Whether a program of `block` that is not full, or pages on their way into one, keep `erase` from being erased;
-    /// without `erase`, whether flushes wait for it.
-    pub(super) fn is_held_back_by(&self, block: BlockId, erase: Option<BlockId>) -> bool {
-        if !self.gather.forgets() {
-            return false;
-        }
-        let supersedes = |old: u32| erase.is_some_and(|erase| old != NIL && self.chips.block_of(old) == erase);
-        let held = usize::from(self.gather.blocks[block.index()].held);
-        let mut unfilled = self.gather.debts[block.index()].iter().rev().take(held);
-        if unfilled.any(|debt| debt.record != NIL || supersedes(debt.old) || erase.is_none() && debt.epoch.is_some()) {
-            return true;
-        }
-        let row = self.chips.state.block(block);
-        row.issued != row.done
-            && self.chips.commands.live_ids().map(|id| self.chips.commands.get(id)).any(|slot| {
-                let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
-                let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
-                is_on_its_way && self.chips.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
-            })
-    }
-
-    /// The turn of a program in its block has come. `false`: it waits for room.
-    #[inline(never)]
-    pub(super) fn admit(&mut self, id: u32) -> bool {
-        self.chips.commands.at(id).state = State::Gathered;
-        if !self.gather.is_full() {
-            self.gather.used += 1;
-            self.end_soon(id);
-            return true;
-        }
-        self.chips.commands.at(id).since = self.chips.schedule.now;
-        self.gather.waiting.push_back(id);
-        self.see_that_room_comes();
-        false
-    }
-
-    /// A read of a page in memory.
-    #[inline(never)]
-    pub(super) fn read_soon(&mut self, id: u32) {
-        self.chips.commands.at(id).state = State::Gathered;
-        self.end_soon(id);
-    }
-
-    fn end_soon(&mut self, id: u32) {
-        self.gather.ending.push_back(id);
-        self.chips.schedule.arm(Due::Memory, 0);
     }
 
     /// Ends the next command that needs nothing but memory.
@@ -316,97 +417,7 @@ impl TimedFlash {
         } else {
             self.complete(id);
         }
-        self.see_that_room_comes();
-    }
-
-    #[inline]
-    fn see_that_room_comes(&mut self) {
-        if !self.gather.waiting.is_empty() && self.gather.under_way == 0 && self.gather.ending.is_empty() {
-            self.make_room();
-        }
-    }
-
-    /// Programs what is held of the block with the most, full or not: nothing else would free memory.
-    #[cold]
-    fn make_room(&mut self) {
-        let held = |block: &BlockId| self.gather.blocks[block.index()].held;
-        let blocks = (0..self.chips.state.geometry.blocks()).map(BlockId);
-        // What is being erased frees memory by itself.
-        let kept = blocks.filter(|block| held(block) > 0 && !self.chips.state.block(*block).erase_pending());
-        let Some(block) = kept.max_by_key(held) else { return self.make_room_of_passed() };
-        let done = u32::from(self.chips.state.block(block).done);
-        self.program_held(block, done, [units::Cause::Padding as u8; 2]);
-    }
-
-    /// The same where all that is held waits for the next program of its block.
-    #[cold]
-    fn make_room_of_passed(&mut self) {
-        let passed = |block: &BlockId| self.gather.blocks[block.index()].passed;
-        let blocks = (0..self.chips.state.geometry.blocks()).map(BlockId);
-        let kept = blocks.filter(|block| passed(block) > 0 && !self.chips.state.block(*block).erase_pending());
-        if let Some(block) = kept.max_by_key(passed) {
-            let done = u32::from(self.chips.state.block(block).done);
-            self.pass_again(block, done, [units::Cause::Padding as u8; 2]);
-        }
-    }
-
-    /// A page of a block that had `before` pages is in memory, and counts as programmed.
-    #[inline]
-    pub(super) fn take_in(&mut self, page: Ppn, before: u32, causes: [u8; 2]) {
-        let (block, position) =
-            (self.chips.state.geometry.block_of(page), self.chips.state.geometry.page_in_block(page));
-        let program = self.gather.program / self.bits_less(block);
-        // Pages passed over end the program in which they begin.
-        if before / program != position / program && self.gather.blocks[block.index()].held > 0 {
-            self.program_held(block, before, causes);
-        }
-        self.gather.blocks[block.index()].held += 1;
-        if (position + 1).is_multiple_of(program) {
-            self.program_held(block, position + 1, causes);
-        }
-    }
-
-    /// How many times fewer pages a program of a block has than others have.
-    #[inline]
-    fn bits_less(&self, block: BlockId) -> u32 {
-        if self.chips.state.block(block).is_slc() { self.chips.state.slc_bits() } else { 1 }
-    }
-
-    /// Sends what is held of a block, which has `end` pages by now, to its die.
-    fn program_held(&mut self, block: BlockId, end: u32, [cause, root]: [u8; 2]) {
-        let held = std::mem::take(&mut self.gather.blocks[block.index()].held);
-        if self.chips.times.part.first_pass_ns.is_none() || self.chips.state.block(block).is_slc() {
-            self.send(block, end, u32::from(held), false, [cause, root]);
-            return;
-        }
-        // The cells of a word line are programmed to their end when those of the next one have had their first pass, as
-        // that disturbs them.
-        self.send(block, end, 0, true, [cause, root]);
-        self.pass_again(block, end - u32::from(held), [cause, root]);
-        self.gather.blocks[block.index()].passed = held;
-        if end == self.chips.state.pages_of(block) {
-            self.pass_again(block, end, [cause, root]);
-        }
-    }
-
-    /// Programs the cells of a block that have had their first pass, up to page `end`, to their end.
-    fn pass_again(&mut self, block: BlockId, end: u32, causes: [u8; 2]) {
-        let passed = std::mem::take(&mut self.gather.blocks[block.index()].passed);
-        if passed > 0 {
-            self.send(block, end, u32::from(passed), false, causes);
-        }
-    }
-
-    /// Sends a program to its die that ends at page `end` and frees the memory of `pages`. `first`: it is the first of
-    /// two passes.
-    fn send(&mut self, block: BlockId, end: u32, pages: u32, first: bool, [cause, root]: [u8; 2]) {
-        self.gather.under_way += 1;
-        self.chips.state.row(block).pins += 1;
-        let page = self.chips.state.geometry.page_at(block, end - 1).0;
-        let (kind, sectors) = (Kind::Gathered, u8::from(first));
-        let slot = Slot { page, kind, logical: pages, sectors, cause, root, ..Slot::FREE };
-        let id = self.chips.insert(slot, None);
-        self.chips.enqueue(id.slot);
+        self.gather.see_to_room(&mut self.chips);
     }
 
     /// A program of pages in memory has ended.
@@ -429,19 +440,10 @@ impl TimedFlash {
     #[inline(never)]
     pub(super) fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
         if self.gather.forgets() {
-            self.program_rest(block, causes);
+            self.gather.program_rest(&mut self.chips, block, causes);
         } else {
             self.forget_held(block, done, causes);
         }
-    }
-
-    /// Programs what is held of a block that takes no more pages, to its end.
-    pub(super) fn program_rest(&mut self, block: BlockId, causes: [u8; 2]) {
-        let done = u32::from(self.chips.state.block(block).done);
-        if self.gather.blocks[block.index()].held > 0 {
-            self.program_held(block, done, causes);
-        }
-        self.pass_again(block, done, causes);
     }
 
     /// What is held of a block need not be programmed any more, as it is erased.
@@ -464,6 +466,6 @@ impl TimedFlash {
             self.chips.commands.charge(next, causes, waited);
             self.ready(next);
         }
-        self.see_that_room_comes();
+        self.gather.see_to_room(&mut self.chips);
     }
 }

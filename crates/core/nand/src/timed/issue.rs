@@ -200,14 +200,14 @@ impl FailedPrograms for TimedFlash {
 
     fn is_being_superseded(&self, page: Ppn) -> bool {
         self.chips.commands.live_ids().any(|id| self.chips.commands.get(id).supersedes == page.0)
-            || self.is_owed_for(page)
+            || self.gather.is_owed_for(page)
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
         let found = self.chips.commands.live_ids().find(|&id| self.chips.commands.get(id).supersedes == from.0);
         match found {
             Some(id) => self.chips.commands.at(id).supersedes = to.0,
-            None if self.move_debt(from, to) => {}
+            None if self.gather.move_debt(from, to) => {}
             None => return false,
         }
         let (from, to) = (self.chips.state.geometry.block_of(from), self.chips.state.geometry.block_of(to));
@@ -339,7 +339,7 @@ impl Flash for TimedFlash {
     }
 
     fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
-        self.is_held_back_by(block, erase)
+        self.gather.is_held_back_by(&self.chips, block, erase)
     }
 
     fn skip_to(&mut self, page: Ppn) {

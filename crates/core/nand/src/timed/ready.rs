@@ -65,7 +65,7 @@ impl TimedFlash {
         if !self.gather.is_on() {
             self.chips.state.row(block).entered += 1;
             self.chips.enqueue(id);
-        } else if self.admit(id) {
+        } else if self.gather.admit(&mut self.chips, id) {
             self.chips.state.row(block).entered += 1;
         } else {
             return false;
@@ -77,7 +77,7 @@ impl TimedFlash {
     #[inline]
     fn begin_read(&mut self, id: u32) {
         if self.gather.is_on() && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page)) {
-            self.read_soon(id);
+            self.gather.read_soon(&mut self.chips, id);
         } else {
             self.chips.enqueue(id);
         }
