@@ -13,6 +13,7 @@ mod slc;
 
 pub use ageing::{AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
 pub use cut::Running;
+pub(crate) use cut::UnsettledPages;
 
 use crate::NIL;
 use crate::contents::{Contents, ContentsKind, Oob, PageKind};

@@ -1,4 +1,10 @@
-//! What a power cut leaves.
+//! What a power cut leaves, and all that it takes from volatile memory:
+//! - queues, pins, holds, and events that nobody has heard of; that a program failed, and how an erased block was to be
+//!   used;
+//! - records, waiting times and payloads, but those of non-volatile memory ([`Memory`]);
+//! - pages on their way into cells, where their memory is not protected ([`UnsettledPages`]).
+//!
+//! [`Memory`]: crate::Memory
 
 use super::{BAD, BlockRow, FlashState, SKIPS, SLC};
 use crate::contents::PageKind;
@@ -12,6 +18,16 @@ pub enum Running {
     Program(Ppn),
     /// An erase of this block.
     Erase(BlockId),
+    /// A program of so many pages of this block, which are in memory until it has ended.
+    Gathered(BlockId, u32),
+}
+
+/// Pages that count as programmed and are in memory, when power is cut.
+pub(crate) enum UnsettledPages {
+    /// Protected memory keeps them: how many of each block.
+    Kept(Vec<u16>),
+    /// Memory loses them: those blocks that have any, and how many of their pages are in the cells.
+    Lost(Vec<(BlockId, u32)>),
 }
 
 impl FlashState {
@@ -28,6 +44,34 @@ impl FlashState {
 
     pub(crate) fn set_forgetful(&mut self, on: bool) {
         self.forgetful = on;
+    }
+
+    /// The same as [`FlashState::after_power_cut`] where pages are in memory.
+    pub(crate) fn power_cut(&self, running: &[Running], pages: UnsettledPages, stream: &mut Stream) -> FlashState {
+        let mut image = self.after_power_cut(running, stream);
+        let blocks = match pages {
+            UnsettledPages::Kept(held) => {
+                image.memory.held = held;
+                return image;
+            }
+            UnsettledPages::Lost(blocks) => blocks,
+        };
+        image.memory.held = vec![0; self.blocks.len()];
+        for (block, in_cells) in blocks {
+            let programmed = running.iter().find_map(|command| match *command {
+                Running::Gathered(of, pages) if of == block => Some(pages),
+                _ => None,
+            });
+            // A page at which a program failed is neither programmed nor erased, nor are those before it.
+            let has_failed = self.block(block).has_failed() && !self.block(block).is_bad();
+            let torn = match programmed {
+                _ if has_failed => image.block(block).done.into(),
+                Some(pages) if stream.chance(0.5) => pages,
+                _ => 0,
+            };
+            image.take_back(block, in_cells, torn);
+        }
+        image
     }
 
     /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
@@ -70,6 +114,7 @@ impl FlashState {
             match *command {
                 Running::Program(page) => image.tear_program(page, stream),
                 Running::Erase(block) => image.tear_erase(block, pages, stream),
+                Running::Gathered(..) => {} // its pages are in memory
             }
         }
         image.memory.lose_power();
@@ -90,7 +135,7 @@ impl FlashState {
 
     /// Pages of a block behind the first `in_cells` were in memory that lost its power; the cells of the first `torn`
     /// of them were being programmed.
-    pub(crate) fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32) {
+    fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32) {
         let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);
         let first = self.geometry.page_at(block, 0).0;
         if let Some(contents) = self.contents.as_deref_mut() {

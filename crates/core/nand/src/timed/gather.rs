@@ -19,7 +19,7 @@ use super::schedule::Due;
 use crate::NIL;
 use crate::flash::{PageProgram, Program, oob_of};
 use crate::payloads::PayloadId;
-use crate::state::{BlockRow, FlashState, LawBroken, PageContent};
+use crate::state::{BlockRow, FlashState, LawBroken, PageContent, UnsettledPages};
 use std::collections::VecDeque;
 use units::{BlockId, Geometry, Ppn};
 
@@ -108,11 +108,14 @@ impl Gather {
         !self.debts.is_empty()
     }
 
-    /// Blocks with pages that are not in the cells, and how many of their pages are.
-    pub fn unsettled(&self) -> impl Iterator<Item = (BlockId, u32)> + '_ {
-        let in_cells = |block: usize| (BlockId(block as u32), u32::from(self.blocks[block].in_cells));
+    /// What a power cut finds in memory.
+    pub fn unsettled(&self) -> UnsettledPages {
+        if !self.forgets() {
+            return UnsettledPages::Kept(self.held());
+        }
         let owing = (0..self.debts.len()).filter(|block| !self.debts[*block].is_empty());
-        owing.map(in_cells)
+        let in_cells = |block: usize| (BlockId(block as u32), u32::from(self.blocks[block].in_cells));
+        UnsettledPages::Lost(owing.map(in_cells).collect())
     }
 
     /// Whether a page that was programmed is in memory and not in the cells.

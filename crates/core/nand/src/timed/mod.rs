@@ -166,36 +166,20 @@ impl TimedFlash {
     #[must_use]
     pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
         let running: Vec<_> = self.chips.on_arrays().filter_map(|slot| self.what_runs(slot)).collect();
-        let mut image = self.chips.state.after_power_cut(&running, stream);
+        let mut image = self.chips.state.power_cut(&running, self.gather.unsettled(), stream);
         image.keep_clock(self.chips.schedule.now);
         image.restart_clock();
-        if !self.gather.forgets() {
-            image.memory.held = self.gather.held();
-            return image;
-        }
-        image.memory.held = vec![0; self.chips.state.blocks().len()];
-        let gathered = self.chips.on_arrays().filter(|slot| slot.kind == Kind::Gathered);
-        let under_way: Vec<_> = gathered.map(|slot| (self.chips.block_of(slot.page), slot.held())).collect();
-        for (block, in_cells) in self.gather.unsettled() {
-            let torn = under_way.iter().find(|(of, _)| *of == block).map(|(_, pages)| *pages);
-            // A page at which a program failed is neither programmed nor erased, nor are those before it.
-            let failed = self.chips.state.block(block).has_failed() && !self.chips.state.block(block).is_bad();
-            let torn = match torn {
-                _ if failed => image.block(block).done.into(),
-                Some(pages) if stream.chance(0.5) => pages,
-                _ => 0,
-            };
-            image.take_back(block, in_cells, torn);
-        }
         image
     }
 
-    /// What of a command is in its cells as it runs. Pages that were gathered are in memory until it has ended.
+    /// What a command does in cells as it runs.
     fn what_runs(&self, slot: &Slot) -> Option<Running> {
+        let block = self.chips.block_of(slot.page);
         match slot.kind {
-            Kind::Read | Kind::Gathered => None,
+            Kind::Read => None,
+            Kind::Gathered => Some(Running::Gathered(block, slot.held())),
             Kind::Program | Kind::Copyback => Some(Running::Program(Ppn(slot.page))),
-            Kind::Erase => Some(Running::Erase(self.chips.block_of(slot.page))),
+            Kind::Erase => Some(Running::Erase(block)),
         }
     }
 }
