@@ -19,7 +19,7 @@ use super::times::Times;
 use crate::NIL;
 use crate::flash::{Backlog, CommandId, Completion};
 use crate::part::{CommandCycles, CommandOptions, Part, SuspendOption};
-use crate::state::FlashState;
+use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
 
 /// Queued commands looked at for a start together.
@@ -65,7 +65,7 @@ impl Chips {
     }
 
     /// What a die was to do has been done. The gang that has ended by that, or NIL.
-    #[inline]
+    #[inline(always)]
     pub fn die_is_due(&mut self, index: usize) -> u32 {
         let die = &self.dies[index];
         if die.array != NIL {
@@ -82,7 +82,7 @@ impl Chips {
     }
 
     /// A channel has served a die. The gang that has ended by that, or NIL.
-    #[inline]
+    #[inline(always)]
     pub fn channel_is_due(&mut self, channel: usize) -> u32 {
         let turn = self.channels.serving(channel);
         if turn.is_command() {
@@ -770,9 +770,19 @@ impl Chips {
         backlog
     }
 
-    /// Commands that arrays work on, or were interrupted at.
-    pub fn on_arrays(&self) -> impl Iterator<Item = &Slot> {
+    /// What arrays do in cells, or were interrupted at.
+    pub fn running(&self) -> Vec<Running> {
         let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
-        gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id))
+        let slots = gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id));
+        let running = |slot: &Slot| {
+            let block = self.block_of(slot.page);
+            match slot.kind {
+                Kind::Read => None,
+                Kind::Gathered => Some(Running::Gathered(block, slot.held())),
+                Kind::Program | Kind::Copyback => Some(Running::Program(Ppn(slot.page))),
+                Kind::Erase => Some(Running::Erase(block)),
+            }
+        };
+        slots.filter_map(running).collect()
     }
 }

@@ -12,14 +12,12 @@
 //! Protects: the order of pages in a block; no more pages in memory than there is room for, and some program under way
 //! whenever others wait for room.
 
-use super::TimedFlash;
 use super::chips::Chips;
 use super::commands::{Kind, Slot, State, What, flag};
-use super::schedule::Due;
+use super::schedule::{Due, Schedule};
 use crate::NIL;
-use crate::flash::{PageProgram, Program, oob_of};
-use crate::payloads::PayloadId;
-use crate::state::{BlockRow, FlashState, LawBroken, PageContent, UnsettledPages};
+use crate::flash::{PageProgram, Program};
+use crate::state::{BlockRow, FlashState, LawBroken, UnsettledPages};
 use std::collections::VecDeque;
 use units::{BlockId, Geometry, Ppn};
 
@@ -46,13 +44,13 @@ pub(super) struct Gather {
 
 /// What waits until a page is in the cells.
 #[derive(Clone, Copy, Debug)]
-struct Debt {
+pub(super) struct Debt {
     /// The page it supersedes, whose block is pinned; or NIL.
-    old: u32,
+    pub old: u32,
     /// The epoch whose barriers wait for it.
-    epoch: Option<u8>,
+    pub epoch: Option<u8>,
     /// The command whose end is told then; or NIL.
-    record: u32,
+    pub record: u32,
 }
 
 impl Debt {
@@ -130,8 +128,51 @@ impl Gather {
     }
 
     #[inline]
-    fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.used >= self.room
+    }
+
+    /// A page has room from now on.
+    #[inline]
+    pub fn take_room(&mut self) {
+        debug_assert!(!self.is_full(), "{} pages have room for {}", self.used, self.room);
+        self.used += 1;
+    }
+
+    /// Pages need no room any more.
+    #[inline]
+    pub fn free_room(&mut self, pages: u32) {
+        debug_assert!(pages <= self.used, "{pages} pages give back room, and {} have any", self.used);
+        self.used -= pages;
+    }
+
+    /// The next program that waits for room, if there is any.
+    pub fn next_admitted(&mut self) -> Option<u32> {
+        if self.is_full() { None } else { self.waiting.pop_front() }
+    }
+
+    /// The next command that needs nothing but memory.
+    pub fn next_ending(&mut self, schedule: &mut Schedule) -> Option<u32> {
+        let id = self.ending.pop_front()?;
+        if !self.ending.is_empty() {
+            schedule.arm(Due::Memory, 0);
+        }
+        Some(id)
+    }
+
+    /// A program has ended, and so many pages of its block are in the cells by that.
+    pub fn end_program(&mut self, block: BlockId, in_cells: Option<u16>) {
+        self.under_way -= 1;
+        if let Some(in_cells) = in_cells {
+            self.blocks[block.index()].in_cells = in_cells;
+        }
+    }
+
+    /// Forgets what is held of a block, of which so many pages are in the cells; returns how many were held.
+    pub fn forget(&mut self, block: BlockId, in_cells: u16) -> u32 {
+        let Gathered { held, passed, .. } =
+            std::mem::replace(&mut self.blocks[block.index()], Gathered { in_cells, held: 0, passed: 0 });
+        u32::from(held + passed)
     }
 
     /// A command that waits for room or for its end is taken back, or goes back to its owner.
@@ -139,12 +180,12 @@ impl Gather {
         let before = self.ending.len();
         self.ending.retain(|ending| *ending != id);
         let had_room = kind != Kind::Read && self.ending.len() < before;
-        self.used -= u32::from(had_room);
+        self.free_room(u32::from(had_room));
         self.waiting.retain(|waiting| *waiting != id);
     }
 
     /// Notes what waits until a page taken in at once is in the cells. `false`: that needs a command.
-    fn owe_at_once(&mut self, chips: &mut Chips, command: &PageProgram) -> bool {
+    pub fn owe_at_once(&mut self, chips: &mut Chips, command: &PageProgram) -> bool {
         if matches!(command.what, Program::Record(_)) {
             return false;
         }
@@ -218,7 +259,7 @@ impl Gather {
     pub fn admit(&mut self, chips: &mut Chips, id: u32) -> bool {
         chips.commands.at(id).state = State::Gathered;
         if !self.is_full() {
-            self.used += 1;
+            self.take_room();
             self.end_soon(chips, id);
             return true;
         }
@@ -241,7 +282,7 @@ impl Gather {
     }
 
     #[inline]
-    fn see_to_room(&mut self, chips: &mut Chips) {
+    pub fn see_to_room(&mut self, chips: &mut Chips) {
         if !self.waiting.is_empty() && self.under_way == 0 && self.ending.is_empty() {
             self.make_room(chips);
         }
@@ -333,7 +374,7 @@ impl Gather {
     }
 
     /// The next of what waits for the pages of a block that are not in the cells.
-    fn next_debt(&mut self, block: BlockId) -> Option<Debt> {
+    pub fn next_debt(&mut self, block: BlockId) -> Option<Debt> {
         self.debts.get_mut(block.index())?.pop_front()
     }
 }
@@ -342,133 +383,4 @@ impl Gather {
 #[inline]
 fn bits_less(block: BlockId, state: &FlashState) -> u32 {
     if state.block(block).is_slc() { state.slc_bits() } else { 1 }
-}
-
-impl TimedFlash {
-    /// Takes a program at once whose turn it is and for which there is room, if nothing can go wrong. `false`: nothing
-    /// was done.
-    #[inline(never)]
-    pub(super) fn take_in_at_once(&mut self, command: PageProgram) -> bool {
-        let (block, position) =
-            (self.chips.state.geometry.block_of(command.page), self.chips.state.geometry.page_in_block(command.page));
-        let row = self.chips.state.block(block);
-        let in_turn = u32::from(row.entered) == position && row.entered == row.done && !row.has_failed();
-        if !in_turn || self.gather.is_full() || self.chips.state.may_fail() || command.after.is_some() {
-            return false;
-        }
-        if self.gather.forgets() && !self.gather.owe_at_once(&mut self.chips, &command) {
-            return false;
-        }
-        self.chips.state.claim_page(command.page);
-        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(command.page.0));
-        self.chips.state.count_program(command.page, command.cause);
-        if self.chips.state.holds_contents() {
-            let content = PageContent {
-                what: command.what,
-                supersedes: command.supersedes,
-                oob: oob_of(&command),
-                base_lost: false,
-            };
-            self.chips.state.store(command.page, content);
-        }
-        let row = self.chips.state.row(block);
-        row.entered += 1;
-        row.pins -= 1;
-        self.gather.used += 1;
-        self.gather.take_in(&mut self.chips, command.page, position, [command.cause as u8; 2]);
-        true
-    }
-
-    /// The first pages of a block that were not are in the cells, or need not be.
-    fn settle(&mut self, block: BlockId, pages: usize) {
-        for _ in 0..pages {
-            let Some(debt) = self.gather.next_debt(block) else { return };
-            if debt.old != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
-                self.chips.unpin(self.chips.block_of(debt.old));
-            }
-            if let Some(epoch) = debt.epoch {
-                self.chips.commands.lower_barriers(epoch, &mut self.chips.state);
-            }
-            if debt.record != NIL {
-                let slot = *self.chips.commands.get(debt.record);
-                self.conclude(debt.record, &slot, false);
-            }
-        }
-    }
-
-    /// Nothing waits any more for what memory holds.
-    pub(super) fn let_go(&mut self) {
-        for block in (0..self.gather.debts.len()).map(|block| BlockId(block as u32)) {
-            self.settle(block, usize::MAX);
-        }
-        self.chips.state.events.clear();
-    }
-
-    /// Ends the next command that needs nothing but memory.
-    #[inline(never)]
-    pub(super) fn end_next(&mut self) {
-        let Some(id) = self.gather.ending.pop_front() else { return };
-        if !self.gather.ending.is_empty() {
-            self.chips.schedule.arm(Due::Memory, 0);
-        }
-        self.chips.commands.at(id).state = State::Active;
-        let slot = *self.chips.commands.get(id);
-        if slot.kind == Kind::Read {
-            let failed = self.chips.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
-            self.chips.unpin(self.chips.block_of(slot.page));
-            self.conclude(id, &slot, failed);
-        } else {
-            self.complete(id);
-        }
-        self.gather.see_to_room(&mut self.chips);
-    }
-
-    /// A program of pages in memory has ended.
-    #[inline(never)]
-    pub(super) fn held_programmed(&mut self, id: u32, slot: &Slot) {
-        let (geometry, page) = (self.chips.state.geometry, Ppn(slot.page));
-        let block = geometry.block_of(page);
-        self.gather.under_way -= 1;
-        if !slot.is_first_pass() {
-            self.gather.blocks[block.index()].in_cells = geometry.page_in_block(page) as u16 + 1;
-        }
-        self.settle(block, slot.held() as usize);
-        self.free_memory(slot.held(), [slot.cause, slot.root]);
-        self.chips.retire(id);
-        self.chips.unpin(block);
-    }
-
-    /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
-    /// need the memory for the erase to come about.
-    #[inline(never)]
-    pub(super) fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
-        if self.gather.forgets() {
-            self.gather.program_rest(&mut self.chips, block, causes);
-        } else {
-            self.forget_held(block, done, causes);
-        }
-    }
-
-    /// What is held of a block need not be programmed any more, as it is erased.
-    #[inline(never)]
-    pub(super) fn forget_held(&mut self, block: BlockId, in_cells: u16, causes: [u8; 2]) {
-        let gathered = &mut self.gather.blocks[block.index()];
-        let held = std::mem::take(&mut gathered.held) + std::mem::take(&mut gathered.passed);
-        gathered.in_cells = in_cells;
-        self.settle(block, usize::MAX);
-        self.free_memory(u32::from(held), causes);
-    }
-
-    /// Lets pages in that wait for room; they waited behind a command of this cause and root.
-    pub(super) fn free_memory(&mut self, pages: u32, causes: [u8; 2]) {
-        self.gather.used -= pages;
-        while !self.gather.is_full()
-            && let Some(next) = self.gather.waiting.pop_front()
-        {
-            let waited = self.chips.schedule.now - self.chips.commands.get(next).since;
-            self.chips.commands.charge(next, causes, waited);
-            self.ready(next);
-        }
-        self.gather.see_to_room(&mut self.chips);
-    }
 }

@@ -1,0 +1,911 @@
+//! The controller: commands from when a layer gives them until those who wait for them are told.
+//!
+//! A command's life, beside its time on the chips:
+//! 1. [`Controller::issue_program`] claims its page and pins the blocks it needs; a read pins its own.
+//! 2. [`Controller::ready`]: what it waited for has ended. A read of a page that is not there yet, and a program before
+//!    its turn in its block, are parked.
+//! 3. [`Controller::enter`]: a program's turn has come. It goes to its die, or into memory where programs have several
+//!    pages.
+//! 4. [`Controller::complete`]: it has done its work. Contents are stored, pins taken away, barriers lowered.
+//! 5. [`Controller::unpark`] lets go those whose page or turn has come by that.
+//! 6. [`Controller::conclude`] hands its waiting on to those that wait for it, and tells its join or its owner.
+//!
+//! A program that fails goes back to its owner with all of its block's ([`Controller::program_failed`]), and then
+//! through these steps again at another place. Until then reads are answered from its data.
+//!
+//! Protects: commands of a block's pages start in order of issue; a read of a page under way waits for it; an erase
+//! waits for every pin.
+
+use super::chips::Chips;
+use super::commands::{Kind, Slot, State, What, flag};
+use super::gather::Gather;
+use crate::NIL;
+use crate::contents::{Oob, PageKind};
+use crate::flash::{
+    Cancelled, CommandId, Completion, CopyWay, Event, FailedPrograms, JoinId, Outcome, Owner, PageCopy, PageProgram,
+    Program, ProgramFailure, Read, oob_of,
+};
+use crate::payloads::PayloadId;
+use crate::state::{Base, LawBroken, PageContent};
+use units::{BlockId, CAUSES, Cause, Ppn};
+
+/// Chips, and the memory of their controller.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    /// Cells, and the commands on their way to them.
+    pub chips: Chips,
+    /// Pages on their way into cells.
+    pub gather: Gather,
+    /// Reads of a page under way are answered from the controller.
+    pub reads_in_flight: bool,
+}
+
+impl Controller {
+    /// Waits for `after` if that is still in progress, otherwise goes on at once.
+    #[inline(always)]
+    fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
+        if let Some(after) = after {
+            let before = self.chips.commands.get(after.slot);
+            if before.generation == after.generation && before.state != State::Free {
+                self.chips.commands.depend(after.slot, id.slot);
+                return;
+            }
+        }
+        self.ready(id.slot);
+    }
+
+    #[inline(always)]
+    pub fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
+        if self.gather.is_on() && self.take_in_at_once(command) {
+            return Outcome::Done;
+        }
+        self.chips.state.claim_page(command.page);
+        if let Some(old) = command.supersedes
+            && !self.chips.state.breaks(LawBroken::PinsOff)
+        {
+            let old = self.chips.state.geometry.block_of(old);
+            self.chips.state.row(old).pins += 1;
+        }
+        let (what, payload) = match command.what {
+            Program::Data { payload, merge: false } => (What::Data, payload.0),
+            Program::Data { payload, merge: true } => (What::Merge, payload.0),
+            Program::Copy => (What::Copy, NIL),
+            Program::Record(record) => (What::Record, record.map_or(NIL, |r| r.0)),
+        };
+        let mut slot = Slot {
+            sequence: command.sequence,
+            page: command.page.0,
+            supersedes: command.supersedes.map_or(NIL, |page| page.0),
+            logical: command.logical,
+            payload,
+            owner,
+            kind,
+            cause: command.cause as u8,
+            root: command.cause as u8,
+            what,
+            ..Slot::FREE
+        };
+        if what != What::Copy {
+            slot.flags |= flag::BARRIER;
+            slot.epoch = self.chips.commands.barriers.issued();
+        }
+        let id = self.chips.insert(slot, Some(command.completion));
+        if what == What::Merge {
+            self.fold_failed_base(id.slot);
+        }
+        self.begin(id, command.after);
+        Outcome::Pending(id)
+    }
+
+    /// Reads a page.
+    #[inline(always)]
+    pub fn read(&mut self, owner: Owner, read: Read) -> Outcome {
+        let block = self.chips.state.geometry.block_of(read.page);
+        if self.gather.is_on() && self.chips.state.is_programmed(read.page) && self.answered_from_memory(read) {
+            return Outcome::Done;
+        }
+        // A read that feeds a program is none of these: contents move on flash, so it must wait.
+        if self.reads_in_flight
+            && read.cause == Cause::Host
+            && !self.chips.state.is_programmed(read.page)
+            && self.served_in_flight(read)
+        {
+            return Outcome::Done;
+        }
+        self.chips.state.row(block).pins += 1;
+        let slot = Slot {
+            page: read.page.0,
+            payload: read.payload.0,
+            owner,
+            kind: Kind::Read,
+            cause: read.cause as u8,
+            root: read.cause as u8,
+            sectors: read.sectors,
+            ..Slot::FREE
+        };
+        let id = self.chips.insert(slot, read.completion);
+        self.begin(id, read.after);
+        Outcome::Pending(id)
+    }
+
+    /// Copies a page.
+    #[inline(always)]
+    pub fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
+        match copy.way {
+            CopyWay::Channel => {
+                let source = self.read(owner, copy.read(self.chips.state.geometry.sectors_per_page()));
+                self.issue_program(owner, Kind::Program, copy.program(source.pending()))
+            }
+            // A value of its own, so that only this way writes it to memory.
+            CopyWay::Plane => self.copy_in_plane(owner, PageCopy { way: CopyWay::Plane, ..copy }),
+        }
+    }
+
+    #[inline(never)]
+    fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
+        let plane = |page| self.chips.state.geometry.lane_of(self.chips.state.geometry.block_of(page));
+        debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
+        let waits = !self.chips.state.is_programmed(copy.from) && !self.chips.state.block_is_dead(copy.from);
+        let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
+        self.issue_program(owner, Kind::Copyback, copy.program(after))
+    }
+
+    /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
+    pub fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
+        let block = self.chips.state.geometry.block_of(page);
+        self.chips.state.row(block).pins += 1;
+        let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
+        let id = self.chips.insert(slot, completion);
+        self.chips.commands.park(self.chips.state.row(block), id.slot, self.chips.schedule.now);
+        id
+    }
+
+    /// Answers a read of a page that is programmed but not in the cells, if nobody wants to hear of its end later.
+    #[inline(never)]
+    fn answered_from_memory(&mut self, read: Read) -> bool {
+        let join = match read.completion {
+            Some(Completion::Join(join)) => Some(join),
+            Some(Completion::Notify(_)) => return false,
+            None => None,
+        };
+        let held = self.gather.holds(&self.chips.state.geometry, read.page);
+        if !held || read.after.is_some() || join.is_none() && self.chips.state.is_unreadable(read.page) {
+            return false;
+        }
+        let failed = self.chips.state.read_held(read.page, read.payload);
+        if let Some(join) = join {
+            self.chips.commands.joins.at(join.0).failed |= failed;
+        }
+        true
+    }
+
+    /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
+    fn served_in_flight(&mut self, read: Read) -> bool {
+        let page = read.page.0;
+        let found = self.chips.commands.live_ids().find(|&id| {
+            let slot = self.chips.commands.get(id);
+            slot.page == page && slot.what == What::Data && slot.kind == Kind::Program
+        });
+        let Some(id) = found else { return false };
+        let source = PayloadId(self.chips.commands.get(id).payload);
+        self.chips.state.memory.payloads.read_from(source, read.payload);
+        self.chips.state.counters.in_flight_reads += 1;
+        true
+    }
+
+    /// Takes back an operation made of reads.
+    pub fn cancel(&mut self, join: JoinId) -> Cancelled {
+        let mut left = Cancelled::default();
+        let members = self.chips.commands.joins.take_members(join.0);
+        if self.has_begun(&members) {
+            for command in &members {
+                self.run_on(*command, &mut left);
+            }
+        } else {
+            // Those that wait go first: a die whose read is taken off goes on with what waits there, alone or in a
+            // gang.
+            for is_active in [false, true] {
+                for command in &members {
+                    let slot = self.chips.commands.get(command.slot);
+                    let is_live = slot.generation == command.generation;
+                    if is_live && (slot.state == State::Active) == is_active {
+                        self.drop_member(*command, &mut left);
+                    }
+                }
+            }
+        }
+        self.chips.commands.joins.return_members(join.0, members);
+        self.chips.commands.joins.remove(join.0);
+        left
+    }
+
+    /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this
+    /// moment.
+    fn has_begun(&self, members: &[CommandId]) -> bool {
+        members.iter().any(|command| {
+            let slot = self.chips.commands.get(command.slot);
+            slot.generation != command.generation || slot.state == State::Active && !self.chips.begins_now(command.slot)
+        })
+    }
+
+    /// A command of an operation that has begun and is not wanted any more: nobody hears of it.
+    fn run_on(&mut self, command: CommandId, left: &mut Cancelled) {
+        let slot = self.chips.commands.at(command.slot);
+        if slot.generation == command.generation {
+            assert!(slot.kind == Kind::Read, "only reads can be taken back");
+            slot.flags = (slot.flags & !flag::JOIN) | flag::WASTED;
+            slot.payload = NIL; // its payload may be used again at once
+            left.wasted += 1;
+        }
+    }
+
+    /// Takes back a command of an operation that has not begun.
+    fn drop_member(&mut self, command: CommandId, left: &mut Cancelled) {
+        let id = command.slot;
+        let slot = *self.chips.commands.get(id);
+        assert!(slot.kind == Kind::Read, "only reads can be taken back");
+        let block = self.chips.state.geometry.block_of(Ppn(slot.page));
+        self.chips.observer.command_ends(id, &self.chips.commands, self.chips.schedule.now);
+        self.chips.commands.at(id).flags &= !flag::JOIN;
+        self.chips.commands.at(id).payload = NIL; // its payload may be used again at once
+        left.unstarted += 1;
+        match slot.state {
+            State::Queued => self.chips.unlink(id),
+            State::Parked => self.chips.commands.leave_parked(self.chips.state.row(block), id),
+            State::Gathered => self.gather.leave(id, Kind::Read),
+            State::Waiting => {
+                self.chips.commands.at(id).flags |= flag::DROPPED;
+                return; // it goes when the command it waits for completes
+            }
+            _ => {
+                self.chips.take_off(id);
+                return;
+            }
+        }
+        self.chips.retire(id);
+        self.chips.unpin(block);
+    }
+
+    /// Everything the command waited for has happened.
+    #[inline]
+    pub fn ready(&mut self, id: u32) {
+        let slot = self.chips.commands.get(id);
+        let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
+        let block = self.chips.block_of(page);
+        let position = self.chips.state.geometry.page_in_block(Ppn(page)) as u16;
+        if kind == Kind::Read {
+            let is_wanted = flags & flag::DROPPED == 0 && slot.what != What::Answered;
+            if is_wanted && position < self.chips.state.block(block).done {
+                self.begin_read(id);
+            } else {
+                self.not_read(id, block);
+            }
+            return;
+        }
+        let row = self.chips.state.block(block);
+        if row.has_failed() {
+            self.hand_back(id);
+        } else if !self.reused_early(block)
+            && (row.entered == position || row.has_gaps() && self.chips.state.jumps(block, position))
+        {
+            if !self.enter(id, block) {
+                return;
+            }
+            if self.chips.state.block(block).parked != NIL {
+                self.unpark(block, Cause::Host as u8, Cause::Host as u8);
+            }
+        } else {
+            self.chips.commands.park(self.chips.state.row(block), id, self.chips.schedule.now);
+        }
+    }
+
+    /// A read that does not begin now: nobody wants it any more, it has its data already, or there is none yet.
+    #[inline(never)]
+    fn not_read(&mut self, id: u32, block: BlockId) {
+        let slot = self.chips.commands.get(id);
+        let page = slot.page;
+        if slot.flags & flag::DROPPED != 0 {
+            self.chips.retire(id);
+            self.chips.unpin(block);
+        } else if slot.what == What::Answered {
+            self.conclude_answered(id);
+        } else if let Some(failed) = self.failed_data_at(page) {
+            self.serve_from(failed, id);
+        } else if self.chips.state.block_is_dead(Ppn(page)) {
+            self.chips.enqueue(id); // it will never be programmed, and the read will fail
+        } else {
+            self.chips.commands.park(self.chips.state.row(block), id, self.chips.schedule.now);
+        }
+    }
+
+    /// A program's turn in its block has come. `false`: it waits for memory.
+    #[inline]
+    fn enter(&mut self, id: u32, block: BlockId) -> bool {
+        if !self.gather.is_on() {
+            self.chips.state.row(block).entered += 1;
+            self.chips.enqueue(id);
+        } else if self.gather.admit(&mut self.chips, id) {
+            self.chips.state.row(block).entered += 1;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The page of a read is there.
+    #[inline]
+    fn begin_read(&mut self, id: u32) {
+        if self.gather.is_on() && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page)) {
+            self.gather.read_soon(&mut self.chips, id);
+        } else {
+            self.chips.enqueue(id);
+        }
+    }
+
+    /// Whether a block that is to be erased was handed out already, where that law is broken on purpose. Ordinarily the
+    /// programs of such a block were issued before its erase, which waits for them.
+    fn reused_early(&self, block: BlockId) -> bool {
+        self.chips.state.breaks(LawBroken::EarlyReuse) && self.chips.state.block(block).erase_pending()
+    }
+
+    /// Lets parked commands go whose page or turn has come; they waited behind `cause`.
+    #[cold]
+    pub fn unpark(&mut self, block: BlockId, cause: u8, root: u8) {
+        let mut at = self.chips.state.block(block).parked;
+        while at != NIL {
+            let slot = *self.chips.commands.get(at);
+            let position = self.chips.state.geometry.page_in_block(Ppn(slot.page)) as u16;
+            let row = *self.chips.state.block(block);
+            let is_read = slot.kind == Kind::Read;
+            let free = if is_read { position < row.done } else { !row.has_failed() };
+            let in_turn =
+                is_read || row.entered == position || row.has_gaps() && self.chips.state.jumps(block, position);
+            if !free || !in_turn || self.reused_early(block) {
+                at = slot.next;
+                continue;
+            }
+            self.chips.commands.leave_parked(self.chips.state.row(block), at);
+            self.chips.commands.charge(at, [cause, root], self.chips.schedule.now - slot.since);
+            if is_read {
+                if slot.what == What::Answered {
+                    self.conclude_answered(at);
+                } else {
+                    self.begin_read(at);
+                }
+                at = slot.next;
+            } else {
+                self.enter(at, block);
+                at = self.chips.state.block(block).parked; // the next page's turn may have come
+            }
+        }
+    }
+
+    /// Answers the reads that wait for `page`, whose program failed.
+    pub fn serve_parked(&mut self, block: BlockId, page: u32) {
+        while let Some(failed) = self.failed_data_at(page) {
+            let mut at = self.chips.state.block(block).parked;
+            while at != NIL
+                && (self.chips.commands.get(at).kind != Kind::Read || self.chips.commands.get(at).page != page)
+            {
+                at = self.chips.commands.get(at).next;
+            }
+            if at == NIL {
+                return;
+            }
+            self.chips.commands.leave_parked(self.chips.state.row(block), at);
+            let (slot, cause) = (*self.chips.commands.get(at), self.chips.commands.get(failed).cause);
+            self.chips.commands.charge(at, [cause; 2], self.chips.schedule.now - slot.since);
+            self.serve_from(failed, at);
+        }
+    }
+
+    /// Reads that waited for the page of the program `failed`, which will never be programmed, wait for
+    /// `to` instead.
+    pub fn redirect_readers(&mut self, failed: u32, block: BlockId, to: Ppn) {
+        let from = self.chips.commands.get(failed).page;
+        let mut at = self.chips.state.block(block).parked;
+        while at != NIL {
+            let slot = *self.chips.commands.get(at);
+            if slot.kind == Kind::Read && slot.page == from {
+                self.chips.commands.leave_parked(self.chips.state.row(block), at);
+                self.redirect(at, block, to);
+                self.ready(at);
+            }
+            at = slot.next;
+        }
+        // Those that wait for something else first look for the page only later. If the controller has
+        // its data they get it now: the new page may be behind programs that wait for these very reads.
+        let in_controller = matches!(self.chips.commands.get(failed).what, What::Data | What::Record);
+        for id in self.chips.commands.live_ids().collect::<Vec<_>>() {
+            let slot = *self.chips.commands.get(id);
+            if slot.kind != Kind::Read
+                || slot.state != State::Waiting
+                || slot.page != from
+                || slot.what == What::Answered
+            {
+                continue;
+            }
+            if in_controller && slot.flags & flag::DROPPED == 0 {
+                self.answer_from(failed, id);
+            } else {
+                self.redirect(id, block, to);
+            }
+        }
+    }
+
+    fn redirect(&mut self, read: u32, from: BlockId, to: Ppn) {
+        self.chips.commands.at(read).page = to.0;
+        let target = self.chips.state.geometry.block_of(to);
+        self.chips.state.row(target).pins += 1;
+        self.chips.unpin(from);
+    }
+
+    /// The members of a gang have done their work.
+    #[inline]
+    pub fn complete_gang(&mut self, gang: u32) {
+        let mut id = gang;
+        while id != NIL {
+            let next = self.chips.commands.get(id).next;
+            self.complete(id);
+            id = next;
+        }
+    }
+
+    /// The command has done its work on the die and the channel.
+    #[inline]
+    pub fn complete(&mut self, id: u32) {
+        let slot = *self.chips.commands.get(id);
+        let block = self.chips.block_of(slot.page);
+        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(slot.page));
+        let mut failed = false;
+        match slot.kind {
+            Kind::Read => {
+                let cause = CAUSES[slot.cause as usize];
+                let payload = PayloadId(slot.payload);
+                failed = self.chips.state.complete_read(Ppn(slot.page), cause, payload);
+                self.chips.unpin(block);
+            }
+            Kind::Program | Kind::Copyback => {
+                if self.chips.state.block(block).has_failed() || self.chips.state.program_fails(block) {
+                    self.program_failed(id, block);
+                    return;
+                }
+                if self.gather.is_on() {
+                    if self.accept(id, &slot, block) {
+                        return;
+                    }
+                } else {
+                    self.store(&slot);
+                    if self.chips.state.block(block).parked != NIL {
+                        self.unpark(block, slot.cause, slot.root);
+                    }
+                    self.finish_program(&slot, block);
+                }
+            }
+            Kind::Gathered => {
+                self.held_programmed(id, &slot);
+                return;
+            }
+            Kind::Erase => {
+                if self.gather.is_on() {
+                    self.forget_held(block, 0, [slot.cause, slot.root]);
+                }
+                let done = self.chips.state.complete_erase(block, CAUSES[slot.cause as usize]);
+                let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
+                self.chips.state.events.push((slot.owner, event));
+                if self.chips.state.block(block).parked != NIL {
+                    self.unpark(block, slot.cause, slot.root); // only where a law is broken on purpose
+                }
+            }
+        }
+        self.conclude(id, &slot, failed);
+    }
+
+    /// A page has room in memory, and counts as programmed. `true`: its command ends later.
+    #[inline(never)]
+    fn accept(&mut self, id: u32, slot: &Slot, block: BlockId) -> bool {
+        let before = u32::from(self.chips.state.block(block).done);
+        self.store(slot);
+        let forgets = self.gather.forgets();
+        let is_held = forgets && self.gather.owe(&mut self.chips, id, slot);
+        self.gather.take_in(&mut self.chips, Ppn(slot.page), before, [slot.cause, slot.root]);
+        if self.chips.state.block(block).parked != NIL {
+            self.unpark(block, slot.cause, slot.root);
+        }
+        if forgets {
+            self.chips.unpin(block);
+        } else {
+            self.finish_program(slot, block);
+        }
+        is_held
+    }
+
+    #[inline]
+    fn store(&mut self, slot: &Slot) {
+        let is_plain = self.chips.state.is_plain();
+        if !is_plain {
+            self.chips.state.keep_clock(self.chips.schedule.now); // the age of a block begins with its first page
+        }
+        let cause = CAUSES[slot.cause as usize];
+        self.chips.state.count_program(Ppn(slot.page), cause);
+        if !is_plain || slot.kind == Kind::Copyback {
+            self.store_contents(slot, cause);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: &Slot, cause: Cause) {
+        let supersedes = (slot.supersedes != NIL).then_some(Ppn(slot.supersedes));
+        let mut base_lost = slot.flags & flag::BASE_LOST != 0;
+        if slot.kind == Kind::Copyback {
+            let source = Ppn(slot.supersedes);
+            base_lost |= self.chips.state.complete_read(source, cause, PayloadId::NONE);
+        }
+        let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
+        let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
+        let what = slot.program();
+        debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
+        self.chips.state.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
+    }
+
+    /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
+    #[inline]
+    pub fn finish_program(&mut self, slot: &Slot, block: BlockId) {
+        self.chips.unpin(block);
+        if slot.supersedes != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
+            let old = self.chips.block_of(slot.supersedes);
+            self.chips.unpin(old);
+        }
+        if slot.flags & flag::BARRIER != 0 {
+            self.chips.commands.lower_barriers(slot.epoch, &mut self.chips.state);
+        }
+    }
+
+    /// Tells those who wait for a command that has ended.
+    #[inline]
+    pub fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
+        while let Some(successor) = self.chips.commands.next_successor(id) {
+            self.hand_on(id, slot, successor, failed);
+        }
+        let flags = self.chips.commands.get(id).flags;
+        if flags & flag::JOIN != 0 {
+            debug_assert!(
+                flags & flag::TRACED == 0
+                    || self.chips.commands.trace(id).holds(self.chips.schedule.now, flags & flag::WAITED != 0),
+                "a command waited longer than it took: {:?} of {slot:?}",
+                self.chips.commands.trace(id)
+            );
+            if failed {
+                self.chips.commands.joins.at(slot.completion).failed = true;
+            }
+            self.chips.commands.end_member(
+                slot.completion,
+                (flags & flag::WAITED != 0).then_some(id),
+                &mut self.chips.state,
+            );
+        } else if flags & flag::NOTIFY != 0 {
+            let page = Ppn(slot.page);
+            self.chips.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
+        } else if flags & flag::WASTED != 0 {
+            self.chips.state.counters.wasted_reads += 1;
+        }
+        self.chips.retire(id);
+    }
+
+    #[inline]
+    fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
+        let slot = self.chips.commands.at(successor);
+        // A page whose payload is all of it needs no base, whatever its program waited for.
+        if failed && matches!(slot.what, What::Merge | What::Copy) {
+            slot.flags |= flag::BASE_LOST;
+        }
+        slot.waits -= 1;
+        let last = slot.waits == 0;
+        if before.flags & slot.flags & flag::TRACED != 0 {
+            self.chips.commands.hand_wait_on(id, successor, self.chips.schedule.now);
+        }
+        if last {
+            self.ready(successor);
+        }
+    }
+
+    /// A program failed: its block takes no more data, and every program queued for it goes back.
+    #[cold]
+    fn program_failed(&mut self, id: u32, block: BlockId) {
+        self.chips.state.row(block).set_failed();
+        let geometry = self.chips.state.geometry;
+        let mut back: Vec<u32> = self
+            .chips
+            .commands
+            .live_ids()
+            .filter(|&other| {
+                let slot = self.chips.commands.get(other);
+                geometry.block_of(Ppn(slot.page)) == block
+                    && matches!(slot.kind, Kind::Program | Kind::Copyback)
+                    && matches!(slot.state, State::Queued | State::Parked | State::Gathered)
+            })
+            .collect();
+        back.sort_unstable_by_key(|&other| self.chips.commands.get(other).page);
+        for &other in &back {
+            match self.chips.commands.get(other).state {
+                State::Queued => self.chips.unlink(other),
+                State::Gathered => self.gather.leave(other, Kind::Program),
+                _ => self.chips.commands.leave_parked(self.chips.state.row(block), other),
+            }
+            self.chips.commands.at(other).state = State::Waiting;
+        }
+        if self.gather.is_on() {
+            // What was taken in before is programmed all the same; the page that failed needs its room no more.
+            let causes = [self.chips.commands.get(id).cause, self.chips.commands.get(id).root];
+            self.gather.program_rest(&mut self.chips, block, causes);
+            self.free_memory(1, causes);
+        }
+        self.hand_back(id);
+        for other in back {
+            self.hand_back(other);
+        }
+    }
+
+    /// A program goes back to its owner. All of its user data is in the controller now: it no longer
+    /// needs the page it was built on, and nothing needs to wait until it finds another place.
+    #[cold]
+    pub fn hand_back(&mut self, id: u32) {
+        let slot = self.chips.commands.at(id);
+        slot.state = State::Failed;
+        let slot = *slot;
+        if matches!(slot.what, What::Data | What::Merge) {
+            self.fold(id, if slot.what == What::Merge { Base::Page(Ppn(slot.supersedes)) } else { Base::Zeros });
+            for other in self.chips.commands.live_ids().collect::<Vec<_>>() {
+                let built = self.chips.commands.get(other);
+                if built.what == What::Merge && built.supersedes == slot.page {
+                    self.fold_failed_base(other);
+                }
+            }
+        }
+        if slot.what != What::Copy {
+            self.serve_parked(self.chips.block_of(slot.page), slot.page);
+            while let Some(successor) = self.chips.commands.next_successor(id) {
+                self.hand_on(id, &slot, successor, false);
+            }
+        }
+        let command = CommandId { slot: id, generation: slot.generation };
+        self.chips.state.events.push((slot.owner, Event::ProgramFailed(command)));
+    }
+
+    /// Completes a program's payload from what it is built on.
+    fn fold(&mut self, id: u32, base: Base) {
+        let slot = self.chips.commands.at(id);
+        slot.what = What::Data;
+        let payload = PayloadId(slot.payload);
+        if payload != PayloadId::NONE {
+            let base = self.chips.state.base_cells(base);
+            self.chips.state.memory.payloads.lay_over(payload, &base);
+        }
+    }
+
+    /// A program that builds on a page whose own program failed takes the data from the controller.
+    pub fn fold_failed_base(&mut self, id: u32) {
+        if let Some(base) = self.failed_data_at(self.chips.commands.get(id).supersedes) {
+            let base = *self.chips.commands.get(base);
+            self.chips.commands.at(id).flags |= base.flags & flag::BASE_LOST;
+            self.fold(id, Base::Payload(PayloadId(base.payload)));
+        }
+    }
+
+    /// The failed program that was to bring data or a record to `page` and has no other place yet.
+    pub fn failed_data_at(&self, page: u32) -> Option<u32> {
+        if !self.chips.state.block(self.chips.block_of(page)).has_failed() {
+            return None;
+        }
+        self.chips.commands.live_ids().find(|&id| {
+            let slot = self.chips.commands.get(id);
+            slot.state == State::Failed && slot.page == page && matches!(slot.what, What::Data | What::Record)
+        })
+    }
+
+    /// Answers a read from the data of a failed program.
+    #[cold]
+    pub fn serve_from(&mut self, failed: u32, read: u32) {
+        if self.chips.commands.get(read).what != What::Answered {
+            self.answer_from(failed, read);
+        }
+        self.conclude_answered(read);
+    }
+
+    /// Gives a read the data of a failed program; it ends when whatever else it waits for has happened.
+    pub fn answer_from(&mut self, failed: u32, read: u32) {
+        let (from, slot) = (*self.chips.commands.get(failed), *self.chips.commands.get(read));
+        let lost = from.flags & flag::BASE_LOST != 0;
+        if from.what == What::Data {
+            self.chips.state.memory.payloads.read_from(PayloadId(from.payload), PayloadId(slot.payload));
+        }
+        self.chips.state.counters.in_flight_reads += 1;
+        self.chips.state.counters.failed_reads += u64::from(lost);
+        let answered = self.chips.commands.at(read);
+        answered.what = What::Answered;
+        answered.flags |= if lost { flag::BASE_LOST } else { 0 };
+    }
+
+    /// A read that was answered from the controller ends.
+    pub fn conclude_answered(&mut self, read: u32) {
+        let slot = *self.chips.commands.get(read);
+        self.chips.unpin(self.chips.block_of(slot.page));
+        self.conclude(read, &slot, slot.flags & flag::BASE_LOST != 0);
+    }
+
+    /// Takes a program at once whose turn it is and for which there is room, if nothing can go wrong. `false`: nothing
+    /// was done.
+    #[inline(never)]
+    pub fn take_in_at_once(&mut self, command: PageProgram) -> bool {
+        let (block, position) =
+            (self.chips.state.geometry.block_of(command.page), self.chips.state.geometry.page_in_block(command.page));
+        let row = self.chips.state.block(block);
+        let in_turn = u32::from(row.entered) == position && row.entered == row.done && !row.has_failed();
+        if !in_turn || self.gather.is_full() || self.chips.state.may_fail() || command.after.is_some() {
+            return false;
+        }
+        if self.gather.forgets() && !self.gather.owe_at_once(&mut self.chips, &command) {
+            return false;
+        }
+        self.chips.state.claim_page(command.page);
+        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(command.page.0));
+        self.chips.state.count_program(command.page, command.cause);
+        if self.chips.state.holds_contents() {
+            let content = PageContent {
+                what: command.what,
+                supersedes: command.supersedes,
+                oob: oob_of(&command),
+                base_lost: false,
+            };
+            self.chips.state.store(command.page, content);
+        }
+        let row = self.chips.state.row(block);
+        row.entered += 1;
+        row.pins -= 1;
+        self.gather.take_room();
+        self.gather.take_in(&mut self.chips, command.page, position, [command.cause as u8; 2]);
+        true
+    }
+
+    /// The first pages of a block that were not are in the cells, or need not be.
+    fn settle(&mut self, block: BlockId, pages: usize) {
+        for _ in 0..pages {
+            let Some(debt) = self.gather.next_debt(block) else { return };
+            if debt.old != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
+                self.chips.unpin(self.chips.block_of(debt.old));
+            }
+            if let Some(epoch) = debt.epoch {
+                self.chips.commands.lower_barriers(epoch, &mut self.chips.state);
+            }
+            if debt.record != NIL {
+                let slot = *self.chips.commands.get(debt.record);
+                self.conclude(debt.record, &slot, false);
+            }
+        }
+    }
+
+    /// Nothing waits any more for what memory holds.
+    pub fn let_go(&mut self) {
+        for block in (0..self.chips.state.geometry.blocks()).map(BlockId) {
+            self.settle(block, usize::MAX);
+        }
+        self.chips.state.events.clear();
+    }
+
+    /// Ends the next command that needs nothing but memory.
+    #[inline(never)]
+    pub fn end_next(&mut self) {
+        let Some(id) = self.gather.next_ending(&mut self.chips.schedule) else { return };
+        self.chips.commands.at(id).state = State::Active;
+        let slot = *self.chips.commands.get(id);
+        if slot.kind == Kind::Read {
+            let failed = self.chips.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
+            self.chips.unpin(self.chips.block_of(slot.page));
+            self.conclude(id, &slot, failed);
+        } else {
+            self.complete(id);
+        }
+        self.gather.see_to_room(&mut self.chips);
+    }
+
+    /// A program of pages in memory has ended.
+    #[inline(never)]
+    pub fn held_programmed(&mut self, id: u32, slot: &Slot) {
+        let (geometry, page) = (self.chips.state.geometry, Ppn(slot.page));
+        let block = geometry.block_of(page);
+        let pages = geometry.page_in_block(page) as u16 + 1;
+        self.gather.end_program(block, (!slot.is_first_pass()).then_some(pages));
+        self.settle(block, slot.held() as usize);
+        self.free_memory(slot.held(), [slot.cause, slot.root]);
+        self.chips.retire(id);
+        self.chips.unpin(block);
+    }
+
+    /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
+    /// need the memory for the erase to come about.
+    #[inline(never)]
+    pub fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
+        if self.gather.forgets() {
+            self.gather.program_rest(&mut self.chips, block, causes);
+        } else {
+            self.forget_held(block, done, causes);
+        }
+    }
+
+    /// What is held of a block need not be programmed any more, as it is erased.
+    #[inline(never)]
+    pub fn forget_held(&mut self, block: BlockId, in_cells: u16, causes: [u8; 2]) {
+        let held = self.gather.forget(block, in_cells);
+        self.settle(block, usize::MAX);
+        self.free_memory(held, causes);
+    }
+
+    /// Lets pages in that wait for room; they waited behind a command of this cause and root.
+    pub fn free_memory(&mut self, pages: u32, causes: [u8; 2]) {
+        self.gather.free_room(pages);
+        while let Some(next) = self.gather.next_admitted() {
+            let waited = self.chips.schedule.now - self.chips.commands.get(next).since;
+            self.chips.commands.charge(next, causes, waited);
+            self.ready(next);
+        }
+        self.gather.see_to_room(&mut self.chips);
+    }
+}
+
+impl FailedPrograms for Controller {
+    fn failure(&self, id: CommandId) -> ProgramFailure {
+        let slot = self.chips.commands.get(id.slot);
+        assert!(slot.state == State::Failed, "only a failed program can be asked after");
+        ProgramFailure {
+            page: Ppn(slot.page),
+            supersedes: (slot.supersedes != NIL).then_some(Ppn(slot.supersedes)),
+            what: slot.program(),
+            logical: slot.logical,
+            sequence: slot.sequence,
+            cause: CAUSES[slot.cause as usize],
+            id,
+        }
+    }
+
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
+        let id = failed.slot;
+        let slot = *self.chips.commands.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is placed again");
+        let old_block = self.chips.state.geometry.block_of(Ppn(slot.page));
+        self.chips.state.claim_page(page);
+        self.redirect_readers(id, old_block, page);
+        self.chips.commands.at(id).page = page.0;
+        self.chips.commands.at(id).state = State::Waiting;
+        self.ready(id);
+        self.chips.unpin(old_block);
+        Outcome::Pending(failed)
+    }
+
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
+        let id = failed.slot;
+        let slot = *self.chips.commands.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is given up");
+        let block = self.chips.state.geometry.block_of(Ppn(slot.page));
+        self.redirect_readers(id, block, readers_to);
+        self.finish_program(&slot, block);
+        self.conclude(id, &slot, false);
+    }
+
+    fn is_being_superseded(&self, page: Ppn) -> bool {
+        self.chips.commands.live_ids().any(|id| self.chips.commands.get(id).supersedes == page.0)
+            || self.gather.is_owed_for(page)
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.chips.commands.live_ids().find(|&id| self.chips.commands.get(id).supersedes == from.0);
+        match found {
+            Some(id) => self.chips.commands.at(id).supersedes = to.0,
+            None if self.gather.move_debt(from, to) => {}
+            None => return false,
+        }
+        let (from, to) = (self.chips.state.geometry.block_of(from), self.chips.state.geometry.block_of(to));
+        self.chips.state.row(to).pins += 1;
+        self.chips.unpin(from);
+        true
+    }
+}
