@@ -452,6 +452,12 @@ impl Controller {
     }
 
     /// The command has done its work on the die and the channel.
+    /// 1. A read hands over its cells and lets go of its block.
+    /// 2. A program that fails goes back, with those of its block. Otherwise its page is stored, in cells or in memory;
+    ///    those that waited for it go on, and then its pins go, and with them what erases wait for.
+    /// 3. A program of gathered pages settles what was owed for them, and ends by itself.
+    /// 4. An erase frees its block, and tells of it.
+    /// 5. Those that wait for the command are told.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         let slot = *self.chips.commands.get(id);

@@ -13,6 +13,17 @@
 //! issue --> Waiting -------> Parked ----------> Queued ------> Active ------> completed
 //!            (edges)          (block list)       (die list)     array | transfer
 //! ```
+//!
+//! Owners, each in one file; calls go downward, and what has ended is handed back:
+//!
+//! ```text
+//! TimedFlash    what layers ask and hear (issue.rs)
+//!  Controller   the life of a command, failed programs
+//!   Gather      memory for pages on their way into cells
+//!   Chips       arrays and transfers: queues, gangs, suspension
+//!    Commands   slots, what each has waited for, joins, barriers
+//!    Dies, Channels, Times, Schedule, Observer
+//! ```
 
 mod account;
 mod channels;
@@ -105,12 +116,10 @@ impl TimedFlash {
     ///
     /// [`Event::Timer`]: crate::Event::Timer
     pub fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
-        let due = Due::Timer(timer);
+        let (due, schedule) = (Due::Timer(timer), &mut self.controller.chips.schedule);
         match time {
-            Some(time) => {
-                self.controller.chips.schedule.arm(due, time.saturating_sub(self.controller.chips.schedule.now))
-            }
-            None => self.controller.chips.schedule.disarm(due),
+            Some(time) => schedule.arm(due, time.saturating_sub(schedule.now)),
+            None => schedule.disarm(due),
         }
     }
 
