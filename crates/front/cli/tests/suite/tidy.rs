@@ -8,7 +8,7 @@ const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 70;
 /// Files beyond the limit, with the most lines they may have.
 const LONG_FILES: [(&str, usize); 2] =
-    [("core/nand/src/timed/chips.rs", 800), ("core/nand/src/timed/controller.rs", 900)];
+    [("core/nand/src/timed/chips.rs", 800), ("core/nand/src/timed/controller.rs", 1_000)];
 /// Functions beyond the limit.
 const LONG_FUNCTIONS: [&str; 0] = [];
 
