@@ -4,6 +4,7 @@
 //! recent reads, so that random reads do not scrub the table; the read that meets the condition is widened itself.
 //! Simplified: the oldest entry is the one used longest ago.
 
+use crate::group::{Elements, GroupAt};
 use nand::PayloadId;
 use std::collections::VecDeque;
 
@@ -12,15 +13,14 @@ use std::collections::VecDeque;
 pub(crate) struct Thread {
     /// Sectors read in sequence.
     counter: u64,
-    /// Last stripe block read; `u32::MAX`: the entry is free.
-    last: u32,
+    /// Last stripe block read; nothing where the entry is free.
+    last: Option<u32>,
     used: u64,
     /// Which use of the entry this is: what was read ahead for another stream is not kept.
     pub serial: u32,
-    /// Row (with its zone) and group of the buffer, and the data blocks it holds.
-    pub row: u32,
-    pub group: u32,
-    pub held: u32,
+    /// Group of the buffer, and the data blocks it holds.
+    pub at: GroupAt,
+    pub held: Elements,
     /// Pages of the buffer, where contents are on.
     pub cells: PayloadId,
 }
@@ -56,12 +56,11 @@ impl ReadAhead {
     pub fn new(threads: usize, window_size: usize, after: u64) -> Self {
         let free = Thread {
             counter: 0,
-            last: u32::MAX,
+            last: None,
             used: 0,
             serial: 0,
-            row: 0,
-            group: 0,
-            held: 0,
+            at: GroupAt { zone: 0, row: 0, group: 0 },
+            held: Elements::NONE,
             cells: PayloadId::NONE,
         };
         let threads = if after == 0 { 0 } else { threads };
@@ -80,11 +79,11 @@ impl ReadAhead {
             return Seen { thread: None, widen: false };
         }
         self.clock += 1;
-        let goes_on = |before: u32| before != u32::MAX && (first == before || first == before + 1);
-        if let Some(index) = self.threads.iter().position(|thread| goes_on(thread.last)) {
+        let goes_on = |before: u32| first == before || first == before + 1;
+        if let Some(index) = self.threads.iter().position(|thread| thread.last.is_some_and(goes_on)) {
             let thread = &mut self.threads[index];
             thread.counter += sectors;
-            (thread.last, thread.used) = (last, self.clock);
+            (thread.last, thread.used) = (Some(last), self.clock);
             return Seen { thread: Some(index as u32), widen: thread.counter > self.after };
         }
         let Some(at) = self.window.iter().position(|recent| goes_on(recent.last)) else {
@@ -97,24 +96,22 @@ impl ReadAhead {
         let before = self.window.remove(at).expect("it was just found");
         let oldest = (0..self.threads.len()).min_by_key(|index| self.threads[*index].used).expect("there are threads");
         let thread = &mut self.threads[oldest];
-        (thread.counter, thread.last, thread.used) = (before.sectors + sectors, last, self.clock);
+        (thread.counter, thread.last, thread.used) = (before.sectors + sectors, Some(last), self.clock);
         thread.serial = thread.serial.wrapping_add(1);
-        thread.held = 0;
+        thread.held = Elements::NONE;
         Seen { thread: Some(oldest as u32), widen: thread.counter > self.after }
     }
 
-    /// Data blocks of a row and group that a buffer holds, and which one.
+    /// Data blocks of a group that a buffer holds, and which one.
     #[inline]
-    pub fn find(&self, row: u32, group: u32) -> Option<(usize, u32)> {
-        let of = |thread: &Thread| thread.held != 0 && thread.row == row && thread.group == group;
-        self.threads.iter().position(of).map(|index| (index, self.threads[index].held))
+    pub fn find(&self, at: GroupAt) -> Option<(usize, Elements)> {
+        let index = self.threads.iter().position(|thread| !thread.held.is_empty() && thread.at == at)?;
+        Some((index, self.threads[index].held))
     }
 
     /// A data block is written: no buffer holds it any more.
-    pub fn forget(&mut self, row: u32, group: u32, block: u32) {
-        for thread in self.threads.iter_mut().filter(|thread| thread.row == row && thread.group == group) {
-            thread.held &= !(1 << block);
-        }
+    pub fn forget(&mut self, at: GroupAt, block: u32) {
+        self.threads.iter_mut().filter(|thread| thread.at == at).for_each(|thread| thread.held.remove(block));
     }
 }
 

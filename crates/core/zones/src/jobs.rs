@@ -1,7 +1,7 @@
 //! Writes that were accepted, and the lines they stand in.
 
-use crate::layout::ZoneLayout;
-use crate::zoned::NONE;
+use crate::base::NONE;
+use crate::group::Elements;
 use layer::{FlushLine, Slots, Waited};
 use nand::PayloadId;
 use units::Nanos;
@@ -45,8 +45,8 @@ pub(crate) struct Job {
     pub stalled: bool,
     /// What was to be read could not be: only what the host gave is written.
     pub partial: bool,
-    /// Code blocks to be updated, as elements.
-    pub codes: u32,
+    /// Code blocks to be updated.
+    pub codes: Elements,
     /// They have been computed.
     pub summed: bool,
     /// Pages of the unit as they will be, where contents are on.
@@ -55,14 +55,37 @@ pub(crate) struct Job {
     pub old: PayloadId,
 }
 
-/// All jobs, and the lines they stand in.
+impl Job {
+    /// What the host gave of a page of the unit is here and has not reached the mapping.
+    pub fn holds(&self, page: u32) -> bool {
+        match self.phase {
+            Phase::Waits | Phase::Read => true,
+            Phase::Write => !self.begun && page >= self.sent,
+            Phase::Codes | Phase::End => false,
+        }
+    }
+
+    /// The next phase is to be begun.
+    pub fn turn_to(&mut self, phase: Phase) {
+        debug_assert!(self.outstanding == 0 && self.phase != phase);
+        (self.phase, self.begun, self.sent) = (phase, false, 0);
+    }
+
+    /// A step of its phase is done.
+    pub fn note_step(&mut self, failed: bool) {
+        match self.phase {
+            Phase::Read => self.partial |= failed,
+            _ => self.failed |= failed,
+        }
+    }
+}
+
+/// All jobs, and the lines they stand in. The first of each line is under way; the others wait.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     all: Slots<Job>,
     /// First job of each line.
     heads: Vec<u32>,
-    /// Stripe blocks of a unit.
-    pub unit: u32,
     /// What each job has waited for.
     waited: Vec<Waited>,
     /// Flushes wait for jobs.
@@ -70,12 +93,10 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub fn new(layout: &ZoneLayout, unit: u32, rows: bool) -> Self {
-        let lines = if rows { layout.zones * layout.rows * layout.groups() } else { layout.blocks() / unit };
+    pub fn new(lines: u32) -> Self {
         Self {
             all: Slots::default(),
             heads: units::table(lines as usize, NONE),
-            unit,
             waited: Vec::new(),
             flushes: FlushLine::default(),
         }
@@ -129,7 +150,7 @@ impl Jobs {
             failed: false,
             stalled: false,
             partial: false,
-            codes: 0,
+            codes: Elements::NONE,
             summed: false,
             cells: PayloadId::NONE,
             old: PayloadId::NONE,
@@ -148,12 +169,15 @@ impl Jobs {
         number
     }
 
-    /// The first of a line is done; the next one.
+    /// The first of a line is done; the next one, whose turn it is.
     pub fn leave(&mut self, number: u32) -> u32 {
         let Job { line, next, tail, .. } = *self.at(number);
+        debug_assert_eq!(self.heads[line as usize], number, "only the first of a line is under way");
         self.heads[line as usize] = next;
         if next != NONE {
-            self.at_mut(next).tail = tail;
+            let job = self.at_mut(next);
+            debug_assert_eq!(job.phase, Phase::Waits);
+            (job.phase, job.tail) = (Phase::Read, tail);
         }
         next
     }

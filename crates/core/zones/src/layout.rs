@@ -8,12 +8,14 @@
 //! ```
 //! A segment is a part of a bank with a map, spare blocks and cleaning of its own.
 
+use crate::group::GroupAt;
 use erasure::GroupCode;
+use std::ops::Deref;
 
 /// Where a stripe block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Data zone.
+    /// Data zone; code zones follow the data zones.
     pub zone: u32,
     /// Row of the zone.
     pub row: u32,
@@ -21,9 +23,9 @@ pub struct Place {
     pub bank: u32,
 }
 
-/// Banks, zones, rows and groups.
-#[derive(Clone, Debug)]
-pub struct ZoneLayout {
+/// How many banks, zones, rows and pages there are.
+#[derive(Clone, Copy, Debug)]
+pub struct ZoneShape {
     /// Banks: dies with a queue of their own.
     pub banks: u32,
     /// Data zones.
@@ -36,9 +38,24 @@ pub struct ZoneLayout {
     pub pages: u32,
     /// Banks of a group.
     pub group: u32,
+}
+
+/// Where the stripe blocks of banks, zones, rows and groups are.
+#[derive(Clone, Debug)]
+pub struct ZoneLayout {
+    shape: ZoneShape,
     /// Bank of each code block, by group, then by number.
     code_banks: Vec<u32>,
     codes: u32,
+}
+
+impl Deref for ZoneLayout {
+    type Target = ZoneShape;
+
+    #[inline]
+    fn deref(&self) -> &ZoneShape {
+        &self.shape
+    }
 }
 
 impl ZoneLayout {
@@ -46,10 +63,9 @@ impl ZoneLayout {
     ///
     /// # Errors
     /// Code blocks would be on the bank of what they are made of, or on none.
-    pub fn new(shape: [u32; 6], code: &GroupCode) -> Result<Self, String> {
-        let [banks, zones, code_zones, rows, pages, group] = shape;
-        let mut layout =
-            Self { banks, zones, code_zones, rows, pages, group, code_banks: Vec::new(), codes: code.code() };
+    pub fn new(shape: ZoneShape, code: &GroupCode) -> Result<Self, String> {
+        let ZoneShape { banks, code_zones, group, .. } = shape;
+        let mut layout = Self { shape, code_banks: Vec::new(), codes: code.code() };
         if code_zones == 0 {
             return Ok(layout);
         }
@@ -119,10 +135,33 @@ impl ZoneLayout {
         Place { zone: row / self.rows, row: row % self.rows, bank: block % self.banks }
     }
 
-    /// The stripe block of a row and bank.
+    /// The stripe block at a place.
     #[inline]
-    pub fn block(&self, zone: u32, row: u32, bank: u32) -> u32 {
-        (zone * self.rows + row) * self.banks + bank
+    pub fn block(&self, place: Place) -> u32 {
+        (place.zone * self.rows + place.row) * self.banks + place.bank
+    }
+
+    /// The group that a stripe block belongs to, and its number there.
+    #[inline]
+    pub(crate) fn group_at(&self, place: Place) -> (GroupAt, u32) {
+        let Place { zone, row, bank } = place;
+        (GroupAt { zone, row, group: bank / self.group }, bank % self.group)
+    }
+
+    /// The place of a data block of a group.
+    #[inline]
+    pub(crate) fn data_place(&self, at: GroupAt, block: u32) -> Place {
+        debug_assert!(block < self.group, "block {block} of a group of {}", self.group);
+        Place { zone: at.zone, row: at.row, bank: at.group * self.group + block }
+    }
+
+    /// Bank of an element of a group.
+    #[inline]
+    pub(crate) fn bank(&self, at: GroupAt, element: u32) -> u32 {
+        match element.checked_sub(self.group) {
+            None => at.group * self.group + element,
+            Some(code) => self.code_bank(at.group, code),
+        }
     }
 
     /// Stripe blocks of all data zones.
@@ -135,16 +174,16 @@ impl ZoneLayout {
         self.banks / self.group
     }
 
-    /// Number of a group of a row among all.
+    /// Number of a group among all.
     #[inline]
-    pub fn line(&self, zone: u32, row: u32, group: u32) -> u32 {
-        (zone * self.rows + row) * self.groups() + group
+    pub(crate) fn line(&self, at: GroupAt) -> u32 {
+        (at.zone * self.rows + at.row) * self.groups() + at.group
     }
 
-    /// First page, in the mapping below, of a stripe block. Code zones follow the data zones.
+    /// First page, in the mapping below, of the stripe block at a place.
     #[inline]
-    pub fn page(&self, zone: u32, row: u32, bank: u32) -> u32 {
-        ((zone * self.banks + bank) * self.rows + row) * self.pages
+    pub fn page(&self, place: Place) -> u32 {
+        ((place.zone * self.banks + place.bank) * self.rows + place.row) * self.pages
     }
 
     /// Bank of a code block of a group.
@@ -164,7 +203,7 @@ mod tests {
     use super::*;
 
     fn of(banks: u32, group: u32, code: &GroupCode) -> Result<ZoneLayout, String> {
-        ZoneLayout::new([banks, 10, 2, 16, 4, group], code)
+        ZoneLayout::new(ZoneShape { banks, zones: 10, code_zones: 2, rows: 16, pages: 4, group }, code)
     }
 
     #[test]
@@ -235,13 +274,15 @@ mod tests {
         let layout = of(8, 4, &GroupCode::regular(4, 2).expect("a regular code")).expect("it fits");
         let mut seen = std::collections::BTreeSet::new();
         for block in 0..layout.blocks() {
-            let Place { zone, row, bank } = layout.place(block);
-            assert_eq!(layout.block(zone, row, bank), block);
-            let page = layout.page(zone, row, bank);
+            let place = layout.place(block);
+            assert_eq!(layout.block(place), block);
+            let (at, number) = layout.group_at(place);
+            assert_eq!((layout.data_place(at, number), layout.bank(at, number)), (place, place.bank));
+            let page = layout.page(place);
             assert!(seen.insert(page) && u64::from(page) < layout.mapped_pages());
             assert_eq!(
                 page / (layout.rows * layout.pages),
-                zone * 8 + bank,
+                place.zone * 8 + place.bank,
                 "the pages of a segment follow each other"
             );
         }

@@ -4,20 +4,21 @@
 //! zone has a code zone can be served around busy banks.
 
 mod ahead;
-mod coder;
-mod encode;
-mod fetch;
+mod base;
+mod code;
+mod codes;
+mod fetches;
+mod group;
 mod jobs;
-mod layer_of;
 mod layout;
 mod policy;
 mod queue;
-mod read;
+mod reads;
 mod settings;
-mod write;
+mod writes;
 mod zoned;
 
-pub use layout::{Place, ZoneLayout};
+pub use layout::{Place, ZoneLayout, ZoneShape};
 pub use settings::{CODES_AT_START, parameters};
 
 use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntry};
@@ -100,7 +101,7 @@ impl ZonePlan {
     }
 
     fn over<F: Flash>(&self, context: &FtlContext<'_>, below: Box<dyn Versioned<F>>) -> Zoned<F> {
-        Zoned::new(self.0.layout.clone(), &self.0.code, Settings::read(context.values), &context.geometry, below)
+        Zoned::new(&self.0, &Settings::read(context.values), &context.geometry, below)
     }
 }
 

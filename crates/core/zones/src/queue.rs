@@ -2,6 +2,7 @@
 //!
 //! With a queue for each bank nothing waits here: the queues are those of the dies.
 
+use crate::group::Elements;
 use crate::settings::Queues;
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sub {
     /// Elements of a fetch; the serial number tells a new fetch in the same slot from the old.
-    Fetch { slot: u32, serial: u32, elements: u32 },
+    Fetch { slot: u32, serial: u32, elements: Elements },
     /// The next step of a write.
     Job { number: u32 },
 }

@@ -1,6 +1,6 @@
 //! Parameters of coded striping, and what follows from them.
 
-use crate::layout::ZoneLayout;
+use crate::layout::{ZoneLayout, ZoneShape};
 use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
 use erasure::{DECODERS, Decoder, GroupCode};
 use ftl::alloc::{FRONTIERS, Frontiers};
@@ -375,7 +375,14 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
                 .to_owned(),
         );
     }
-    let shape = [banks as u32, zones as u32, code_zones as u32, rows as u32, pages as u32, group];
+    let shape = ZoneShape {
+        banks: banks as u32,
+        zones: zones as u32,
+        code_zones: code_zones as u32,
+        rows: rows as u32,
+        pages: pages as u32,
+        group,
+    };
     let layout = ZoneLayout::new(shape, &code)?;
     Ok(Some(Plan { layout, code, segment_blocks: (segment_blocks + values.whole("zones.spare_blocks")) as u32 }))
 }

@@ -1,264 +1,261 @@
-//! The layer: state, operations, and what happens when something below is done.
+//! The layer: it hands what comes from above and from below to reads, writes and codes.
 //!
 //! Faithful to: segments with private maps and spare blocks, stripe blocks as the unit of reading and writing, one code
-//! zone for each of the zones read most, reads of all blocks that can help with redundant ones taken back. Simplified:
-//! XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn. Protects: a code
-//! block is used only while it is the sum of its sources as they are on flash and no write of one was accepted; a read
-//! returns the last acknowledged version of each block.
+//! zone for each of the zones read most. What each of the three keeps to stands in its own file.
+//!
+//! ```text
+//! settle   1  evaluate the fetches that have changed, then take the jobs on that can go on
+//!          2  pass on what the mapping said; if that was of room, wake those who found none and encode more
+//!          3  begin anew as long as any of that has made more of it
+//!          4  let through the gate what may go to its bank, and begin anew; nothing: it is settled
+//!          5  pass on the flushes that no write is before any more
+//! ```
 
-use crate::ahead::ReadAhead;
-use crate::coder::Coder;
-use crate::encode::Encoder;
-use crate::fetch::Fetches;
-use crate::jobs::Jobs;
-use crate::layout::ZoneLayout;
+use crate::base::{Asked, Base, Tag, Turn};
+use crate::code::Code;
+use crate::codes::{CodeCounters, Codes};
 use crate::queue::{Gate, Sub};
-use crate::settings::Settings;
-use erasure::{GroupCode, Known};
-use layer::{Answer, Below, OpHandle, Ops, Outbox, PageOp, STRIPE_OWNER, Versioned};
-use nand::{Flash, PayloadId, Token, WaitVector};
-use std::collections::VecDeque;
-use units::{Cause, HostOp};
+use crate::reads::{ReadCounters, Reads};
+use crate::settings::{Plan, Settings};
+use crate::writes::{WriteCounters, Writes};
+use layer::{
+    Answer, Below, Held, LayerReport, Ops, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader,
+    SnapshotWriter, Versioned,
+};
+use nand::{Event, Flash, Owner, Token};
+use units::{Geometry, HostOp, Request, SECTOR_BYTES};
 
-/// No such thing.
-pub(crate) const NONE: u32 = u32::MAX;
-
-layer::tag_kinds! {
-    /// What the mapping is asked for, with the element of its group as index.
-    pub(crate) Asked, 5 bits of index:
-    /// An element of a fetch.
-    Fetch,
-    /// A step of a write.
-    Job,
-    /// A step of an encoding.
-    Encode,
-    /// Pages that an operation reads by themselves; the number is the operation's.
-    Alone
-}
-pub(crate) type Tag = layer::Tag<Asked>;
-
-/// What happened, for the result.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
-    pub data_reads: u64,
-    pub code_reads: u64,
-    pub taken_back: u64,
-    pub wasted: u64,
-    pub decoded: u64,
-    pub stale_drops: u64,
-    pub coded_groups: u64,
-    pub stale_groups: u64,
-    pub ahead_blocks: u64,
-    pub ahead_hits: u64,
-    pub sequential: u64,
-    pub sequential_fragments: u64,
-    pub sequential_misaligned: u64,
-    pub filled_up_writes: u64,
-    pub code_updates: u64,
-    pub encoded: u64,
-    pub spoiled: u64,
-    pub offline_phases: u64,
-}
-
-/// Zones over a mapping with a lane for each segment.
+/// The layer over a mapping with a lane for each segment.
 pub(crate) struct Zoned<F: Flash> {
-    pub below: Below<dyn Versioned<F>>,
-    pub layout: ZoneLayout,
-    pub settings: Settings,
-    pub known: Known,
-    pub coder: Coder,
-    /// Code zone of each data zone, and data zone of each code zone.
-    pub code_of: Vec<u32>,
-    pub coded: Vec<u32>,
-    /// Stripe blocks read of each zone.
-    pub reads: Vec<u64>,
-    /// One bit for each code block: it is the sum of its sources on flash.
-    pub agrees: Vec<u64>,
-    pub fetches: Fetches,
-    pub jobs: Jobs,
-    pub ahead: ReadAhead,
-    pub encoder: Encoder,
-    pub gate: Gate,
-    pub counters: Counters,
-    /// Operations of the layer above, with what was asked for: their parts are stripe blocks, or jobs.
-    pub ops: Ops<PageOp>,
-    /// Jobs that can go on.
-    pub ready: VecDeque<u32>,
-    /// Fetches to be looked at again.
-    pub changed: Vec<u32>,
-    /// Memory of lists of fetches, to be used again.
-    pub begun: Vec<u32>,
-    pub idle: bool,
-    wait: Option<u32>,
-    pub full_mask: u64,
-    pub page_bytes: u32,
-    /// The code of each row is used only while no write of it waits.
-    pub rows_in_line: bool,
+    base: Base<F>,
+    flows: Flows,
+    page_bytes: u32,
 }
 
-impl<F: Flash> Zoned<F> {
-    pub fn new(
-        layout: ZoneLayout,
-        code: &GroupCode,
-        settings: Settings,
-        geometry: &units::Geometry,
-        below: Box<dyn Versioned<F>>,
-    ) -> Self {
-        let code_blocks = layout.code_zones as usize * layout.rows as usize * layout.banks as usize;
-        let rows_in_line = settings.stale == crate::settings::Stale::Update && layout.code_zones > 0;
-        let unit = if settings.queues == crate::settings::Queues::Lockstep { layout.banks } else { 1 };
-        Self {
-            below: Below::new(below),
-            code_of: vec![NONE; layout.zones as usize],
-            coded: vec![NONE; layout.code_zones as usize],
-            reads: vec![0; layout.zones as usize],
-            agrees: vec![0; code_blocks.div_ceil(64)],
-            fetches: Fetches::new(code.elements()),
-            jobs: Jobs::new(&layout, unit, rows_in_line),
-            ahead: ReadAhead::new(settings.threads, settings.window, settings.ahead),
-            encoder: Encoder::new(&settings),
-            gate: Gate::new(settings.queues, layout.banks),
-            coder: Coder::new(code),
-            known: Known::new(code.clone(), settings.decoder),
-            counters: Counters::default(),
-            ops: Ops::default(),
-            ready: VecDeque::new(),
-            changed: Vec::new(),
-            begun: Vec::new(),
-            idle: false,
-            wait: None,
-            full_mask: geometry.full_mask(),
-            page_bytes: geometry.page_bytes,
-            rows_in_line,
-            layout,
-            settings,
-        }
-    }
+/// What goes on in it.
+struct Flows {
+    reads: Reads,
+    writes: Writes,
+    codes: Codes,
+}
 
-    /// Bit of a code block: its code zone, row, group and number.
-    #[inline]
-    pub fn code_bit(&self, code_zone: u32, row: u32, group: u32, code: u32) -> (usize, u64) {
-        let bit = (code_zone * self.layout.rows + row) * self.layout.banks + group * self.layout.group + code;
-        (bit as usize / 64, 1 << (bit % 64))
-    }
-
-    /// Whether a code block is the sum of its sources on flash.
-    #[inline]
-    pub fn agrees(&self, code_zone: u32, row: u32, group: u32, code: u32) -> bool {
-        let (word, bit) = self.code_bit(code_zone, row, group, code);
-        self.agrees[word] & bit != 0
-    }
-
-    pub fn set_agrees(&mut self, code_zone: u32, row: u32, group: u32, code: u32, agrees: bool) {
-        let (word, bit) = self.code_bit(code_zone, row, group, code);
-        self.agrees[word] = if agrees { self.agrees[word] | bit } else { self.agrees[word] & !bit };
-    }
-
-    /// Bank of an element of a group, and its first page in the mapping below.
-    #[inline]
-    pub fn element_page(&self, zone: u32, row: u32, group: u32, element: u32) -> (u32, u32) {
-        let data = self.layout.group;
-        if element < data {
-            let bank = group * data + element;
-            return (bank, self.layout.page(zone, row, bank));
-        }
-        let bank = self.layout.code_bank(group, element - data);
-        (bank, self.layout.page(self.layout.zones + self.code_of[zone as usize], row, bank))
-    }
-
-    /// Parts of an operation are done.
-    pub fn parts_done(&mut self, number: u32, parts: u32, failed: bool, outbox: &mut Outbox) {
-        self.ops.part_done(number, parts, failed, self.wait, outbox);
-    }
-
-    /// A page operation of this layer's own.
-    pub fn own_op(&self, op: HostOp, first: u32, pages: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
-        PageOp {
-            pages,
-            cancellable: op == HostOp::Read,
-            payload,
-            cause,
-            owner: STRIPE_OWNER,
-            token,
-            ..PageOp::on_page(op, first, self.full_mask)
-        }
-    }
-
-    /// A flush goes on to the mapping when the writes before it are done.
-    pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if self.jobs.flushes.joins(op) {
-            return Answer::Pending(OpHandle(None));
-        }
-        let answer = self.below.submit(flash, op);
-        self.below.room.note(answer)
-    }
-
+impl Flows {
     /// Something asked of the mapping is done.
-    pub fn on_joined(&mut self, flash: &mut F, done: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
-        self.wait = wait;
+    fn on_joined<F: Flash>(&mut self, turn: &mut Turn<'_, F>, done: Token, failed: bool) {
         let Tag { kind, number, index: element } = Tag::of(done);
         match kind {
-            Asked::Fetch => self.arrived(number, element, failed),
-            Asked::Job => self.job_step_done(flash, number, element, failed),
-            Asked::Encode => self.encode_step_done(flash, number, failed),
-            Asked::Alone => self.parts_done(number, 1, failed, outbox),
+            Asked::Fetch => self.reads.arrived(turn, number, element, failed),
+            Asked::Job => self.writes.step_done(turn, number, element, failed),
+            Asked::Encode => self.codes.step_done(&self.writes, turn, number, failed),
+            Asked::Alone => turn.parts_done(number, 1, failed),
         }
-        self.settle(flash, outbox);
-        self.wait = None;
-    }
-
-    /// Parts of an operation are done that waited for so much.
-    pub fn parts_done_after(
-        &mut self,
-        flash: &mut F,
-        wait: &WaitVector,
-        [number, parts]: [u32; 2],
-        failed: bool,
-        outbox: &mut Outbox,
-    ) {
-        let wait = (wait.kinds != 0).then(|| flash.memory_mut().waits.note(wait));
-        self.ops.part_done(number, parts, failed, wait, outbox);
-    }
-
-    /// What the command that ended just now has waited for.
-    pub fn last_wait(&self, flash: &F) -> WaitVector {
-        self.wait.map_or(WaitVector::ZERO, |index| flash.state().memory.waits[index])
-    }
-
-    /// The next sub-request that may go to its bank.
-    fn next_sub(&mut self) -> Option<Sub> {
-        let fetches = &self.fetches;
-        self.gate.pop(|sub| match *sub {
-            Sub::Fetch { slot, serial, elements } => {
-                fetches.get(slot).is_some_and(|fetch| fetch.serial == serial && fetch.gated & elements != 0)
-            }
-            Sub::Job { .. } => true,
-        })
     }
 
     /// Does what can be done now.
-    pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
+    fn settle<F: Flash>(&mut self, turn: &mut Turn<'_, F>) {
+        let Self { reads, writes, codes } = self;
         loop {
-            while let Some(slot) = self.changed.pop() {
-                self.evaluate(flash, slot, outbox);
+            while let Some(slot) = reads.next_changed() {
+                reads.evaluate(codes, turn, slot);
             }
-            while let Some(job) = self.ready.pop_front() {
-                self.advance(flash, job, outbox);
+            while let Some(job) = writes.next_ready() {
+                writes.advance(reads, codes, turn, job);
             }
-            if self.below.pass_on(outbox) {
-                self.ready.extend(std::iter::from_fn(|| self.below.room.next_stalled()));
-                self.below.room.announce(outbox);
-                self.encode_more(flash);
+            if turn.base.below.pass_on(turn.outbox) {
+                writes.wake_stalled(turn);
+                turn.base.below.room.announce(turn.outbox);
+                codes.encode_more(writes, turn);
             }
-            if !self.ready.is_empty() || !self.changed.is_empty() || self.below.has_spoken() {
+            if !writes.is_settled() || !reads.is_settled() || turn.base.below.has_spoken() {
                 continue;
             }
-            match self.next_sub() {
-                Some(Sub::Fetch { slot, serial, elements }) => self.send_gated(flash, slot, serial, elements),
-                Some(Sub::Job { number }) => self.send_job(flash, number),
+            let is_wanted = |sub: &Sub| match *sub {
+                Sub::Fetch { slot, serial, elements } => reads.wants(slot, serial, elements),
+                Sub::Job { .. } => true,
+            };
+            match turn.base.gate.pop(is_wanted) {
+                Some(Sub::Fetch { slot, elements, .. }) => reads.send_gated(codes, turn, slot, elements),
+                Some(Sub::Job { number }) => writes.send_gated(reads, codes, turn, number),
                 None => break,
             }
         }
-        self.jobs.flushes.pass(outbox, |op| self.below.submit(flash, op));
+        writes.pass_flushes(turn);
+    }
+}
+
+impl<F: Flash> Zoned<F> {
+    pub fn new(plan: &Plan, settings: &Settings, geometry: &Geometry, below: Box<dyn Versioned<F>>) -> Self {
+        let layout = &plan.layout;
+        let code = Code::new(plan.code.clone(), settings.decoder);
+        Self {
+            flows: Flows {
+                reads: Reads::new(code.elements(), layout, settings),
+                writes: Writes::new(layout, settings, geometry.full_mask()),
+                codes: Codes::new(code, layout, settings),
+            },
+            base: Base {
+                below: Below::new(below),
+                layout: layout.clone(),
+                gate: Gate::new(settings.queues, layout.banks),
+                ops: Ops::default(),
+                full_mask: geometry.full_mask(),
+            },
+            page_bytes: geometry.page_bytes,
+        }
+    }
+
+    /// The page of the mapping below with a page of the host.
+    fn page_of(&self, page: u32) -> u32 {
+        let layout = &self.base.layout;
+        layout.page(layout.place(page / layout.pages)) + page % layout.pages
+    }
+
+    /// Calls `hint` with requests as the mapping below numbers their pages.
+    fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
+        let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
+        let layout = &self.base.layout;
+        let page_of = |page: u64| {
+            let block = (page / u64::from(layout.pages)) as u32;
+            layout.page(layout.place(block.min(layout.blocks() - 1)))
+        };
+        layer::translated(requests, per_page, page_of, hint);
+    }
+
+    /// Bytes a controller needs: a map entry of 4 bytes for each stripe block, a bit for each code block, read counts,
+    /// the thread table with its buffers, the window.
+    fn ram_bytes(&self) -> u64 {
+        let (bytes, code_blocks) = self.flows.codes.ram();
+        let entries = u64::from(self.base.layout.blocks()) + code_blocks;
+        entries * 4 + bytes + self.flows.reads.ram_bytes(self.page_bytes)
+    }
+
+    fn report_own(&self) -> LayerReport {
+        let Flows { reads, writes, codes } = &self.flows;
+        let mut report = LayerReport { name: "zones", ram_bytes: self.ram_bytes(), ..LayerReport::default() };
+        report.counters.extend([
+            ("blocks_read", reads.counters.data_reads),
+            ("code_blocks_read", reads.counters.code_reads),
+            ("block_reads_taken_back", reads.counters.taken_back),
+            ("block_reads_wasted", reads.counters.wasted),
+            ("blocks_decoded", reads.counters.decoded),
+            ("code_reads_gone_stale", reads.counters.stale_drops),
+            ("coded_groups_read", reads.counters.coded_groups),
+            ("coded_groups_partly_stale", reads.counters.stale_groups),
+            ("blocks_read_ahead", reads.counters.ahead_blocks),
+            ("read_ahead_hits", reads.counters.ahead_hits),
+            ("sequential_reads", reads.counters.sequential),
+            ("sequential_reads_fragmented", reads.counters.sequential_fragments),
+            ("sequential_reads_misaligned", reads.counters.sequential_misaligned),
+            ("writes_filled_up", writes.counters.filled_up),
+            ("code_blocks_updated", writes.counters.code_updates),
+            ("code_blocks_encoded", codes.counters.encoded),
+            ("encodings_spoiled", codes.counters.spoiled),
+            ("offline_phases", codes.counters.offline_phases),
+            ("zones_coded", codes.coded_zones().count() as u64),
+            ("map_bytes", u64::from(self.base.layout.blocks()) * 4),
+        ]);
+        report
+    }
+}
+
+impl<F: Flash> PageLayer<F> for Zoned<F> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let Self { base, flows, .. } = self;
+        flows.codes.end_idle(flash);
+        let turn = &mut Turn { flash, base, outbox, wait: None };
+        let number = match op.op {
+            HostOp::Read => flows.reads.submit(&mut flows.codes, &flows.writes, turn, op),
+            HostOp::Write | HostOp::Trim => flows.writes.submit(&mut flows.reads, &mut flows.codes, turn, op),
+            HostOp::Flush => {
+                flows.settle(turn);
+                return flows.writes.submit_flush(turn, op);
+            }
+        };
+        flows.settle(turn);
+        base.ops.answer(number)
+    }
+
+    fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
+        let Self { base, flows, .. } = self;
+        match *event {
+            Event::Joined { token, failed, wait } if owner == STRIPE_OWNER => {
+                let turn = &mut Turn { flash, base, outbox, wait };
+                flows.on_joined(turn, token, failed);
+                flows.settle(turn);
+                return;
+            }
+            Event::DieLost { die } => base.below.lose_die(flash, die),
+            ref event => base.below.on_event(flash, owner, event),
+        }
+        if base.below.has_spoken() {
+            flows.settle(&mut Turn { flash, base, outbox, wait: None });
+        }
+    }
+
+    fn prepare(&mut self, flash: &mut F) {
+        let Self { base, flows, .. } = self;
+        if flows.codes.begins_at_start() {
+            let turn = &mut Turn { flash, base, outbox: &mut Outbox::new(), wait: None };
+            flows.codes.begin_idle(&flows.reads, &flows.writes, turn);
+            flows.settle(turn);
+        }
+    }
+
+    fn on_idle(&mut self, flash: &mut F) -> bool {
+        let Self { base, flows, .. } = self;
+        let mut outbox = Outbox::new();
+        let turn = &mut Turn { flash, base, outbox: &mut outbox, wait: None };
+        let begun = flows.codes.begin_idle(&flows.reads, &flows.writes, turn);
+        flows.settle(turn);
+        debug_assert!(outbox.is_empty(), "nobody waits while the host is idle");
+        base.below.on_idle(flash) || begun
+    }
+
+    fn hint_map(&self, flash: &F, soon: &[Request]) {
+        self.translated(soon, |soon| self.base.below.hint_map(flash, soon));
+    }
+
+    fn hint_target(&self, flash: &F, next: &[Request]) {
+        self.translated(next, |next| self.base.below.hint_target(flash, next));
+    }
+
+    fn holds(&self, flash: &F, page: u32) -> Held {
+        if self.flows.writes.is_waited_for(page) {
+            Held::Bytes
+        } else {
+            self.base.below.holds(flash, self.page_of(page))
+        }
+    }
+
+    fn check(&self, flash: &F) -> Result<(), String> {
+        let Flows { reads, writes, codes } = &self.flows;
+        if reads.is_quiet() && writes.is_quiet() && codes.is_quiet() {
+            codes.check(&self.base, flash)?;
+        }
+        self.base.below.check(flash)
+    }
+
+    fn report(&self, reports: &mut Vec<LayerReport>) {
+        reports.push(self.report_own());
+        self.base.below.report(reports);
+    }
+
+    fn reset_counters(&mut self) {
+        self.flows.reads.counters = ReadCounters::default();
+        self.flows.writes.counters = WriteCounters::default();
+        self.flows.codes.counters = CodeCounters::default();
+        self.base.below.reset_counters();
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        let Flows { reads, writes, codes } = &self.flows;
+        assert!(writes.is_quiet() && reads.is_quiet(), "a drive is drained before its state is saved");
+        codes.save(writer);
+        self.base.below.save(writer);
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.flows.codes.load(reader)?;
+        self.base.below.load(reader)
     }
 }

@@ -5,7 +5,7 @@ use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
 use erasure::{Decoder, GroupCode, Known, decodable_sets, ways};
-use zones::ZoneLayout;
+use zones::{ZoneLayout, ZoneShape};
 
 /// Data blocks of the smallest code of the table, and of the largest.
 pub const LEAST: u32 = 3;
@@ -97,7 +97,8 @@ fn vectors() -> Vec<(&'static str, bool)> {
 /// Eight banks in groups of four.
 fn placement() -> Vec<Vec<u32>> {
     let code = regular(4, 2);
-    let layout = ZoneLayout::new([8, 8, 1, 16, 4, 4], &code).expect("eight banks in groups of four");
+    let shape = ZoneShape { banks: 8, zones: 8, code_zones: 1, rows: 16, pages: 4, group: 4 };
+    let layout = ZoneLayout::new(shape, &code).expect("eight banks in groups of four");
     let mut banks = vec![Vec::new(); 8];
     for (group, row) in (0..2).flat_map(|group| (0..4).map(move |row| (group, row))) {
         let sources = (0..4).filter(|at| code.sources(row) >> at & 1 == 1).map(|at| group * 4 + at);

@@ -1,9 +1,9 @@
 //! A fetch: what a read needs of one group of one row, and what has arrived of it.
 
+use crate::base::NONE;
+use crate::group::{Elements, GroupAt};
 use layer::{OpHandle, Slots};
 use nand::PayloadId;
-
-use crate::zoned::NONE;
 use units::Nanos;
 
 /// Lists of fetches by row and group.
@@ -15,43 +15,62 @@ pub(crate) struct Waiter {
     pub op: u32,
     /// When it began to wait, ns: later than the fetch began, if that was under way.
     pub since: Nanos,
-    pub blocks: u32,
+    pub blocks: Elements,
 }
 
-/// One group of one row.
+/// A use of an entry of the table of streams: the entry may be another stream's by now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamUse {
+    pub index: u32,
+    pub serial: u32,
+}
+
+/// What is read of one group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     /// Which use of the slot this is.
     pub serial: u32,
-    pub zone: u32,
-    pub row: u32,
-    pub group: u32,
+    pub at: GroupAt,
     /// Data blocks to be known: asked for, or read ahead.
-    pub wanted: u32,
+    pub wanted: Elements,
     /// Elements that may be used; those not among them have become stale or have no place.
-    pub usable: u32,
+    pub usable: Elements,
     /// Elements that are there, on their way, and waiting for their bank.
-    pub have: u32,
-    pub pending: u32,
-    pub gated: u32,
+    pub have: Elements,
+    pub pending: Elements,
+    pub gated: Elements,
     /// Elements that were asked for, and that could not be read.
-    pub tried: u32,
-    pub failed: u32,
+    pub tried: Elements,
+    pub failed: Elements,
     /// Data blocks whose cells are filled.
-    pub filled: u32,
+    pub filled: Elements,
     /// Elements to be asked for when all other groups of the read have been asked for what they need.
-    pub later: u32,
+    pub later: Elements,
     /// Something it counted on has become stale: what is on its way may not do.
     pub shaken: bool,
     /// When what arrived last was sent to its bank, ns.
     pub sent: Nanos,
     /// Data blocks written since: not to be kept, and not for later reads.
-    pub outdated: u32,
-    /// Stream whose buffer gets what is known, and which use of it.
-    pub thread: Option<(u32, u32)>,
+    pub outdated: Elements,
+    /// Stream whose buffer gets what is known.
+    pub stream: Option<StreamUse>,
     /// Pages of all elements, where contents are on.
     pub cells: PayloadId,
     next: u32,
+}
+
+impl Fetch {
+    /// Elements that will be there, now or later.
+    #[inline]
+    pub fn coming(&self) -> Elements {
+        self.pending | self.gated
+    }
+
+    /// Each element is in one place, and nothing comes that was not asked for.
+    pub fn keeps_its_law(&self) -> bool {
+        let apart = self.have.is_disjoint(self.coming()) && self.pending.is_disjoint(self.gated);
+        apart && self.coming().is_within(self.tried) && self.failed.is_within(self.tried)
+    }
 }
 
 /// All fetches.
@@ -68,8 +87,8 @@ pub(crate) struct Fetches {
     serial: u32,
 }
 
-fn bucket(zone: u32, row: u32, group: u32) -> usize {
-    (zone.wrapping_mul(977) ^ row.wrapping_mul(31) ^ group.wrapping_mul(7919)) as usize % BUCKETS
+fn bucket(at: GroupAt) -> usize {
+    (at.zone.wrapping_mul(977) ^ at.row.wrapping_mul(31) ^ at.group.wrapping_mul(7919)) as usize % BUCKETS
 }
 
 impl Fetches {
@@ -86,27 +105,25 @@ impl Fetches {
     }
 
     /// Begins one.
-    pub fn begin(&mut self, [zone, row, group]: [u32; 3], wanted: u32, usable: u32) -> u32 {
+    pub fn begin(&mut self, at: GroupAt, wanted: Elements, usable: Elements) -> u32 {
         self.serial = self.serial.wrapping_add(1);
-        let head = &mut self.buckets[bucket(zone, row, group)];
+        let head = &mut self.buckets[bucket(at)];
         let slot = self.all.insert(Fetch {
             serial: self.serial,
-            zone,
-            row,
-            group,
+            at,
             wanted,
             usable,
-            have: 0,
-            pending: 0,
-            gated: 0,
-            tried: 0,
-            failed: 0,
-            filled: 0,
-            later: 0,
+            have: Elements::NONE,
+            pending: Elements::NONE,
+            gated: Elements::NONE,
+            tried: Elements::NONE,
+            failed: Elements::NONE,
+            filled: Elements::NONE,
+            later: Elements::NONE,
             shaken: false,
             sent: 0,
-            outdated: 0,
-            thread: None,
+            outdated: Elements::NONE,
+            stream: None,
             cells: PayloadId::NONE,
             next: *head,
         });
@@ -123,17 +140,17 @@ impl Fetches {
 
     /// Ends one.
     pub fn end(&mut self, slot: u32) {
-        let Fetch { zone, row, group, next, .. } = self.all.remove(slot);
-        let head = &mut self.buckets[bucket(zone, row, group)];
-        if *head == slot {
-            *head = next;
-        } else {
-            let mut at = *head;
-            while self.at(at).next != slot {
-                at = self.at(at).next;
-            }
-            self.at_mut(at).next = next;
+        let Fetch { at, next, .. } = self.all.remove(slot);
+        let head = bucket(at);
+        if self.buckets[head] == slot {
+            self.buckets[head] = next;
+            return;
         }
+        let mut before = self.buckets[head];
+        while self.at(before).next != slot {
+            before = self.at(before).next;
+        }
+        self.at_mut(before).next = next;
     }
 
     /// No fetch is under way.
@@ -182,14 +199,10 @@ impl Fetches {
         self.sent[(slot * self.elements + element) as usize]
     }
 
-    /// Open fetches of a group of a row.
-    pub fn of(&self, zone: u32, row: u32, group: u32) -> impl Iterator<Item = u32> + use<'_> {
+    /// Open fetches of a group.
+    pub fn of(&self, at: GroupAt) -> impl Iterator<Item = u32> + use<'_> {
         let some = |slot: u32| (slot != NONE).then_some(slot);
-        let all =
-            std::iter::successors(some(self.buckets[bucket(zone, row, group)]), move |slot| some(self.at(*slot).next));
-        all.filter(move |slot| {
-            let fetch = self.at(*slot);
-            (fetch.zone, fetch.row, fetch.group) == (zone, row, group)
-        })
+        let all = std::iter::successors(some(self.buckets[bucket(at)]), move |slot| some(self.at(*slot).next));
+        all.filter(move |slot| self.at(*slot).at == at)
     }
 }
