@@ -147,7 +147,7 @@ fn eager(view: &View<'_>) -> Choice {
 
 fn gc_aware(view: &View<'_>) -> Choice {
     let direct = Choice { first: view.wanted, more: Elements::NONE };
-    let all = view.code.all_data() - view.have | view.valid;
+    let all = (view.code.all_data() - view.have) | view.valid;
     // A detour reads at least one block more: it pays only where the way is longer than that.
     let Some(detour) = view.cheapest(all - view.cleaning) else { return direct };
     let backlog = |elements: Elements| Backlog {
