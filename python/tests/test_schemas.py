@@ -47,7 +47,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "superpages": ("--stack", "superpage", "--requests", "300"),
     "driver of the host": ("--stack", "hard", "--requests", "300"),
     "stripes with a lost die": ("--stack", "raid5-ppc", "--requests", "300", *sets({**STRIPED, "flash.fault.dies": "1", "flash.fault.dies_after": 100})),
-    "code zones": ("--stack", "striping-coded", "--requests", "300", *sets({**STRIPED, "zones.size": "1MiB", "zones.code_zones": 4})),
+    "code zones": ("--stack", "striping-coded", "--requests", "300", *sets({**STRIPED, "coded.size": "1MiB", "coded.code_zones": 4})),
 }
 """Arguments of runs over a tiny drive."""
 

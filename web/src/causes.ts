@@ -110,9 +110,9 @@ const STYLES: Record<string, CauseStyle> = {
     ink: DARK,
     meaning: "Code blocks of a coded stripe.",
     advice: [
-      { change: "code blocks that are not written with their data", key: "zones.stale_codes", unless: ["invalidate"] },
-      { change: "rarer off-line phases", key: "zones.offline_every" },
-      { change: "another way of reading", key: "zones.reads" },
+      { change: "code blocks that are not written with their data", key: "coded.stale_codes", unless: ["invalidate"] },
+      { change: "rarer off-line phases", key: "coded.offline_every" },
+      { change: "another way of reading", key: "coded.reads" },
     ],
   },
   metadata: {

@@ -127,13 +127,13 @@ describe("a reader", { skip: MISSING }, () => {
     assert.deepEqual(given.map((text) => text.trim()), ["drive.capacity set", "ftl.gc.victim set", "buffer.size set not read"]);
     const folded = section.locator("details.unused");
     assert.match((await folded.locator("summary").textContent()) ?? "", /^3 keys /);
-    assert.ok(await section.locator('[data-config="zones.reads"]').isHidden());
+    assert.ok(await section.locator('[data-config="coded.reads"]').isHidden());
     await folded.locator("summary").press("Enter");
-    assert.ok(await section.locator('[data-config="zones.reads"]').isVisible());
+    assert.ok(await section.locator('[data-config="coded.reads"]').isVisible());
     await shown.close();
     const { page: old } = await open([older(page())]);
     assert.equal(await old.locator(".mark, .given, details.unused, #run-0-provenance").count(), 0);
-    assert.ok(await old.locator('[data-config="zones.reads"]').isVisible());
+    assert.ok(await old.locator('[data-config="coded.reads"]').isVisible());
     await old.close();
   });
 

@@ -5,13 +5,13 @@
 //! [`layer::PageLayer`] behind a pointer, and a change to one of them compiles no layer anew.
 
 use buffer::BufferContext;
+use coded::CodedPlan;
 use ftl::RecoverError;
 use ftl::mapping::{self, Builder, FtlContext, VersionedEntry};
 use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
 use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
 use stripe::StripePlan;
 use units::Geometry;
-use zones::ZonePlan;
 
 /// Layers over one kind of flash.
 pub type Layers<F> = Box<dyn PageLayer<F>>;
@@ -33,7 +33,7 @@ pub struct StackPlan<'a> {
     /// Stripes over the chips, if there are any.
     pub stripes: Option<&'a StripePlan>,
     /// Zones over the banks, if there are any.
-    pub zones: Option<&'a ZonePlan>,
+    pub coded: Option<&'a CodedPlan>,
     /// Values of the buffer that gathers the pages of stripes, if there is one.
     pub gather: Option<&'a Values>,
 }
@@ -81,9 +81,9 @@ stacked!(CountedFlash, MeteredFlash, TimedFlash);
 impl StackPlan<'_> {
     fn over<F: Flash>(&self, flash: &F) -> Layers<F> {
         let entry = self.builder::<F>();
-        let below = match (self.stripes, self.zones) {
+        let below = match (self.stripes, self.coded) {
             (Some(stripes), _) => stripes.build(&self.context(), versioned(&entry), flash),
-            (None, Some(zones)) => zones.build(&self.context(), versioned(&entry), flash),
+            (None, Some(coded)) => coded.build(&self.context(), versioned(&entry), flash),
             (None, None) => (entry.build)(&self.context(), flash),
         };
         self.buffered(below, flash.state())
@@ -91,9 +91,9 @@ impl StackPlan<'_> {
 
     fn recover<F: Flash>(&self, image: &FlashState) -> Result<Layers<F>, RecoverError> {
         let entry = self.builder::<F>();
-        let below = match (self.stripes, self.zones) {
+        let below = match (self.stripes, self.coded) {
             (Some(stripes), _) => stripes.recover(&self.context(), versioned(&entry), image)?,
-            (None, Some(zones)) => zones.recover(&self.context(), versioned(&entry), image)?,
+            (None, Some(coded)) => coded.recover(&self.context(), versioned(&entry), image)?,
             (None, None) => (entry.recover)(&self.context(), image)?,
         };
         Ok(self.buffered(below, image))

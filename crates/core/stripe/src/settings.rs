@@ -109,20 +109,20 @@ impl Settings {
 /// The key whose value is the name of a scheme.
 const KEY: &str = "stripe.kind";
 
-/// Kind of the layer that stripes over zones, which has parameters of its own.
-const ZONES: Named = (
-    "zones",
+/// Kind of the layer of coded striping, which has parameters of its own.
+const CODED: Named = (
+    "coded",
     "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones; \
-     its keys are zones.*",
+     its keys are coded.*",
 );
 
-/// Names of having no stripes, of all schemes, and of zones, with what each is.
+/// Names of having no stripes, of all schemes, and of coded striping, with what each is.
 pub fn stripe_choices() -> Vec<Named> {
     let schemes = SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc));
-    std::iter::once(("none", "no stripes: the mapping places pages")).chain(schemes).chain([ZONES]).collect()
+    std::iter::once(("none", "no stripes: the mapping places pages")).chain(schemes).chain([CODED]).collect()
 }
 
-/// Names of all schemes, of having none, and of zones.
+/// Names of all schemes, of having none, and of coded striping.
 pub fn stripe_names() -> Vec<&'static str> {
     stripe_choices().into_iter().map(|(name, _)| name).collect()
 }

@@ -373,13 +373,13 @@ fn striped(scale: Scale) -> Vec<Row> {
 /// to banks, or taken back. Lazy reads ask for all blocks of two groups and all their code blocks, 16 for each.
 fn coded(scale: Scale) -> Vec<Row> {
     let gib = scale.gib().0 / 4.0;
-    let zones = format!("zones.code_zones={}", (gib * 4.0) as u64);
+    let zones = format!("coded.code_zones={}", (gib * 4.0) as u64);
     let rows = [("lazy", "coded reads, lazy"), ("gc-aware", "coded reads, gc-aware")].map(|(reads, name)| {
         let settings = [
             zones.clone(),
-            format!("zones.reads={reads}"),
-            "zones.offline_first=at-start".to_owned(),
-            "zones.read_ahead.after=0B".to_owned(),
+            format!("coded.reads={reads}"),
+            "coded.offline_first=at-start".to_owned(),
+            "coded.read_ahead.after=0B".to_owned(),
         ];
         let plan = plan_of("striping-coded", gib, &settings);
         let mut drive = plan.assemble(plan.timed(plan.fresh_state()));

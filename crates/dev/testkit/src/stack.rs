@@ -52,7 +52,7 @@ pub struct Stack {
 
 /// Stripes of this kind lose nothing with a die.
 pub(crate) fn stands_deaths(kind: &str) -> bool {
-    !matches!(kind, "none" | "raid0" | "fra" | zones::KIND)
+    !matches!(kind, "none" | "raid0" | "fra" | coded::KIND)
 }
 
 struct Shape {
@@ -117,7 +117,7 @@ impl Stack {
             spare_blocks: spare,
         };
         stack.draw_stripes(&mut own, &mut shape, layers.stripe, faults);
-        if stack.get("stripe.kind") == zones::KIND {
+        if stack.get("stripe.kind") == coded::KIND {
             stack.draw_zones(&mut own, &mut shape);
         } else {
             stack.set_size(&shape, stream);
@@ -312,7 +312,7 @@ impl Stack {
         let drawn = if self.get("ftl.kind") == "page" { names.get(index).copied() } else { None };
         let kind = stripe.or(drawn).unwrap_or("none");
         self.set("stripe.kind", kind);
-        if kind == "none" || kind == zones::KIND {
+        if kind == "none" || kind == coded::KIND {
             return;
         }
         let planes: u64 = self.get("flash.planes_per_die").parse().expect("it was drawn as a number");
@@ -358,16 +358,16 @@ impl Stack {
         self.set("flash.channels", banks).set("flash.dies_per_channel", 1).set("flash.planes_per_die", 1);
         self.set("flash.page_size", format!("{}B", shape.page_bytes))
             .set("flash.pages_per_block", shape.pages_per_block);
-        self.set("zones.size", format!("{size}B")).set("drive.capacity", format!("{}B", size * zones));
-        self.set("zones.block", format!("{}B", block * shape.page_bytes)).set("zones.group", group);
+        self.set("coded.size", format!("{size}B")).set("drive.capacity", format!("{}B", size * zones));
+        self.set("coded.block", format!("{}B", block * shape.page_bytes)).set("coded.group", group);
         let spare = 2 + stream.below(2) + shape.spare_blocks;
-        self.set("zones.spare_blocks", spare);
+        self.set("coded.spare_blocks", spare);
         if spare == 2 {
             self.set("ftl.gc.frontier", "shared");
         }
-        self.choose(stream, "zones.queues", &["bank", "bank", "bank", "one", "lockstep"]);
-        let coded = self.get("zones.queues") != "lockstep" && stream.chance(0.8);
-        self.set("zones.code_zones", if coded { 1 + stream.below(zones) } else { 0 });
+        self.choose(stream, "coded.queues", &["bank", "bank", "bank", "one", "lockstep"]);
+        let coded = self.get("coded.queues") != "lockstep" && stream.chance(0.8);
+        self.set("coded.code_zones", if coded { 1 + stream.below(zones) } else { 0 });
         // One group takes a code whose blocks find a bank of their own.
         let mut codes = vec!["regular-2", "regular-2", "mirror"];
         if banks != group {
@@ -376,28 +376,28 @@ impl Stack {
         if (banks, group) == (3, 3) {
             codes = vec!["regular-2", "mirror"];
         }
-        self.choose(stream, "zones.code", &codes);
+        self.choose(stream, "coded.code", &codes);
         for key in [
-            "zones.decoder",
-            "zones.reads",
-            "zones.stale_codes",
-            "zones.offline_first",
-            "zones.encoding_takes_time",
-            "zones.popularity_halves",
-            "zones.cleaning",
+            "coded.decoder",
+            "coded.reads",
+            "coded.stale_codes",
+            "coded.offline_first",
+            "coded.encoding_takes_time",
+            "coded.popularity_halves",
+            "coded.cleaning",
         ] {
             let parameter =
-                zones::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
+                coded::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
             let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
             self.set(key, value);
         }
-        if self.get("zones.code") == "mds" && self.get("zones.stale_codes") == "update" {
-            self.set("zones.stale_codes", "reencode-idle");
+        if self.get("coded.code") == "mds" && self.get("coded.stale_codes") == "update" {
+            self.set("coded.stale_codes", "reencode-idle");
         }
-        self.choose(stream, "zones.offline_every", &["100us", "1ms", "10ms"]);
-        self.set("zones.encode_rows", 1 + stream.below(8));
-        self.set("zones.read_ahead.after", format!("{}B", stream.below(9) * shape.page_bytes));
-        self.set("zones.read_ahead.streams", 1 + stream.below(3)).set("zones.read_ahead.window", 1 + stream.below(4));
+        self.choose(stream, "coded.offline_every", &["100us", "1ms", "10ms"]);
+        self.set("coded.encode_rows", 1 + stream.below(8));
+        self.set("coded.read_ahead.after", format!("{}B", stream.below(9) * shape.page_bytes));
+        self.set("coded.read_ahead.streams", 1 + stream.below(3)).set("coded.read_ahead.window", 1 + stream.below(4));
         if stream.clone().chance(0.5) {
             self.set("ftl.gc.free_blocks", 0);
         }

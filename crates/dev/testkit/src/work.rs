@@ -71,8 +71,8 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
     if plan.stripes.is_some_and(|stripes| stripes.own_reserve().is_some()) {
         return elastic_can_serve(plan, state, reserve);
     }
-    if let Some(zones) = &plan.zones {
-        let layout = zones.layout();
+    if let Some(coded) = &plan.coded {
+        let layout = coded.layout();
         let segments = layout.zones + layout.code_zones;
         let blocks = geometry.blocks_per_plane() / segments;
         let data = layout.rows * layout.pages / geometry.pages_per_block;

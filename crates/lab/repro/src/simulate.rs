@@ -427,7 +427,7 @@ impl Bench {
             let at = reports.iter().position(|report| report.name == name);
             at.map_or_else(LayerReport::default, |at| reports.swap_remove(at))
         };
-        let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("zones"));
+        let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("coded"));
         let flash = drive.flash().state();
         let named = |counters: BTreeMap<&'static str, u64>| {
             counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()

@@ -99,7 +99,9 @@ impl Axis {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for (at, text) in values.iter().enumerate() {
             // Two rows of the same runs would look like a result.
-            if let Some(same) = known.insert(meaning(&parameter.kind.parse(text)?), at) {
+            if let Some(same) =
+                known.insert(meaning(&parameter.kind.parse(metrics::value_of_today(parameter.key, text))?), at)
+            {
                 let first = &values[same];
                 return Err(if first == text {
                     format!("{text} is in it twice (values {} and {}); leave one out", same + 1, at + 1)
@@ -311,6 +313,14 @@ mod tests {
     }
 
     /// Four probabilities were one run of `0%`, and a logarithmic range began at 0.
+    #[test]
+    fn an_axis_may_have_the_names_of_the_version_before() {
+        assert_eq!(parameter("zones.code_zones", "test").expect("it is read").key, "coded.code_zones");
+        assert_eq!(axis("stripe.kind", "[\"zones\", \"raid5\"]").unwrap(), ["zones", "raid5"]);
+        let twice = axis("stripe.kind", "[\"zones\", \"coded\"]").unwrap_err();
+        assert!(twice.contains("the same as zones"), "{twice}");
+    }
+
     #[test]
     fn tiny_shares_stay_apart_and_above_zero() {
         let shares = |text: &str| axis("flash.fault.program", text).unwrap().join(" ");

@@ -2,6 +2,43 @@
 
 use crate::report::{NoWaf, SCHEMA, UNWRITTEN};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// Beginnings of keys and counters that had another name in the version before, and the names of today.
+const KEYS: [(&str, &str); 1] = [("zones.", "coded.")];
+/// Values of keys that had another name in the version before, and the names of today.
+const VALUES: [(&str, &str, &str); 1] = [("stripe.kind", "zones", "coded")];
+
+/// What a key or counter is called today.
+pub fn key_of_today(key: &str) -> Cow<'_, str> {
+    let renamed = KEYS.iter().find_map(|(before, today)| Some((today, key.strip_prefix(before)?)));
+    renamed.map_or(Cow::Borrowed(key), |(today, rest)| Cow::Owned(format!("{today}{rest}")))
+}
+
+/// What a value of a key is called today.
+pub fn value_of_today<'a>(key: &str, value: &'a str) -> &'a str {
+    let is_meant = |renamed: &&(&str, &str, &str)| (renamed.0, renamed.1) == (key, value);
+    VALUES.iter().find(is_meant).map_or(value, |(_, _, today)| today)
+}
+
+/// Gives the keys and counters of a result the names of today.
+fn rename(document: &mut Value) {
+    for name in ["config", "counters"] {
+        let Some(members) = document.get_mut(name).and_then(Value::as_object_mut) else { continue };
+        *members = std::mem::take(members)
+            .into_iter()
+            .map(|(key, value)| {
+                let today = value.as_str().map(|text| json!(value_of_today(&key, text)));
+                (key_of_today(&key).into_owned(), today.unwrap_or(value))
+            })
+            .collect();
+    }
+    for name in ["config_given", "config_unused"] {
+        for key in document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten() {
+            *key = key.as_str().map_or(Value::Null, |key| json!(key_of_today(key)));
+        }
+    }
+}
 
 /// A result in the form of today; `None`: it is no result, or one of a version that this program does not know.
 ///
@@ -9,8 +46,11 @@ use serde_json::{Map, Value, json};
 /// and reads of pages that hold nothing among all reads.
 pub fn result_of_today(mut document: Value) -> Option<Value> {
     match document["schema"].as_str() {
-        Some(SCHEMA) => return Some(document),
-        Some("nandarium.result/1") => {}
+        Some(SCHEMA) => {
+            rename(&mut document);
+            return Some(document);
+        }
+        Some("nandarium.result/1") => rename(&mut document),
         _ => return None,
     }
     document["schema"] = json!(SCHEMA);
@@ -159,6 +199,22 @@ mod tests {
         assert_eq!(closeups["slices"]["own"], json!([0, 1, 0, 1]));
         assert_eq!(result_of_today(now.clone()), Some(now), "one of today stays as it is");
         assert_eq!(result_of_today(json!({"schema": "nandarium.life/1"})), None);
+    }
+
+    #[test]
+    fn keys_and_counters_of_an_old_result_have_the_names_of_today() {
+        for schema in [SCHEMA, "nandarium.result/1"] {
+            let mut old = first();
+            old["schema"] = json!(schema);
+            old["config"] = json!({"stripe.kind": "zones", "zones.code_zones": "2", "workload.kind": "zones"});
+            old["counters"] = json!({"zones.zones_coded": 2, "zones.blocks_read": 9});
+            (old["config_given"], old["config_unused"]) = (json!(["zones.code_zones"]), json!(["buffer.size"]));
+            let now = result_of_today(old).unwrap();
+            let config = json!({"stripe.kind": "coded", "coded.code_zones": "2", "workload.kind": "zones"});
+            assert_eq!(now["config"], config, "{schema}");
+            assert_eq!(now["counters"], json!({"coded.zones_coded": 2, "coded.blocks_read": 9}));
+            assert_eq!([&now["config_given"][0], &now["config_unused"][0]], ["coded.code_zones", "buffer.size"]);
+        }
     }
 
     /// 785.13 for eight written pages stayed in the pages that are made anew from old results.

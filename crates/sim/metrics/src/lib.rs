@@ -10,7 +10,7 @@ mod provenance;
 mod report;
 mod series;
 
-pub use earlier::result_of_today;
+pub use earlier::{key_of_today, result_of_today, value_of_today};
 pub use histogram::{Histogram, PERCENTILES, needed};
 pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, Cost, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};

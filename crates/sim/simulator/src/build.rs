@@ -7,6 +7,7 @@ use crate::errors;
 use crate::scale::Scale;
 use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
+use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
 use layer::{Value, Values};
@@ -17,7 +18,6 @@ use nand::{
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
 use units::{BlockId, DieId, Geometry, Shape, quantity};
-use zones::ZonePlan;
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct DrivePlan {
     /// Stripes over the chips, if there are any.
     pub stripes: Option<StripePlan>,
     /// Zones over the banks, if there are any.
-    pub zones: Option<ZonePlan>,
+    pub coded: Option<CodedPlan>,
     /// The driver of the host over the drive, if there is one. It is not part of what this builds.
     pub remap: Option<remap::RemapPlan>,
     /// Values of the buffer that gathers their pages.
@@ -111,9 +111,9 @@ impl DrivePlan {
         let values = &config.values;
         let user_pages = capacity / page;
         let stripes = StripePlan::new(values, user_pages).map_err(together)?;
-        let zones = ZonePlan::new(values).map_err(together)?;
-        let shape = match &zones {
-            Some(zones) => Self::zoned_shape(&config, zones)?,
+        let coded = CodedPlan::new(values).map_err(together)?;
+        let shape = match &coded {
+            Some(coded) => Self::coded_shape(&config, coded)?,
             None => Self::shape(&config, user_pages, stripes.as_ref(), units)?,
         };
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
@@ -128,7 +128,7 @@ impl DrivePlan {
             remap: crate::remapped::plan(&config.values, &geometry, user_pages as u32).map_err(together)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
-            zones,
+            coded,
             options: Self::options(&config, units),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
@@ -243,14 +243,14 @@ impl DrivePlan {
     }
 
     /// Blocks of a bank follow from its segments.
-    fn zoned_shape(config: &Config, zones: &ZonePlan) -> Result<Shape, ConfigError> {
+    fn coded_shape(config: &Config, coded: &CodedPlan) -> Result<Shape, ConfigError> {
         let values = &config.values;
         let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
         Ok(Shape {
             channels: values.whole("flash.channels") as u32,
             dies_per_channel: values.whole("flash.dies_per_channel") as u32,
             planes_per_die: 1,
-            blocks_per_die: u32::try_from(zones.bank_blocks()).map_err(too_many)?,
+            blocks_per_die: u32::try_from(coded.bank_blocks()).map_err(too_many)?,
             pages_per_block: values.whole("flash.pages_per_block") as u32,
             page_bytes: values.whole("flash.page_size") as u32,
         })
@@ -369,7 +369,7 @@ impl DrivePlan {
 
     fn check_stripes(&self) -> Result<(), ConfigError> {
         let entry = mapping_of(&self.config);
-        if self.stripes.is_none() && self.zones.is_none() || entry.is_versioned {
+        if self.stripes.is_none() && self.coded.is_none() || entry.is_versioned {
             return Ok(());
         }
         let able = mappings().into_iter().filter(|entry| entry.is_versioned);
@@ -477,7 +477,7 @@ impl DrivePlan {
             seed: self.seed(),
             values: &self.config.values,
             stripes: self.stripes.as_ref(),
-            zones: self.zones.as_ref(),
+            coded: self.coded.as_ref(),
             gather: self.gather.as_ref(),
         }
     }

@@ -128,7 +128,7 @@ impl DrivePlan {
     /// Whether the flash of addresses without data is spare space for all others. What one segment of a zone does not
     /// use is no room for another one, and a logical block of a log-block mapping has its block for itself.
     pub(crate) fn shares_unused_flash(&self) -> bool {
-        self.zones.is_none() && mapping_of(&self.config).kept_erased.is_some()
+        self.coded.is_none() && mapping_of(&self.config).kept_erased.is_some()
     }
 }
 

@@ -128,9 +128,9 @@ pub(crate) fn apply(values: &mut Values) -> Result<(), String> {
         return Ok(());
     }
     let (mapping, stripes) = (values.name("ftl.kind"), values.name("stripe.kind"));
-    if !MAPPINGS.contains(&mapping) || stripes == zones::KIND {
+    if !MAPPINGS.contains(&mapping) || stripes == coded::KIND {
         let what =
-            if stripes == zones::KIND { format!("stripe.kind = {stripes}") } else { format!("ftl.kind = {mapping}") };
+            if stripes == coded::KIND { format!("stripe.kind = {stripes}") } else { format!("ftl.kind = {mapping}") };
         return Err(format!(
             "{SCALE} = {scale} is for ftl.kind = page and superpage without zones: what {what} costs depends on the \
              length of blocks and the size of caches; leave {SCALE} out, and set a smaller drive.capacity"
@@ -207,7 +207,7 @@ mod tests {
     /// A log-block mapping lived eight times as long on blocks of an eighth.
     #[test]
     fn what_depends_on_the_length_of_blocks_is_not_scaled() {
-        for setting in ["ftl.kind=bast", "ftl.kind=dftl", "stripe.kind=zones"] {
+        for setting in ["ftl.kind=bast", "ftl.kind=dftl", "stripe.kind=coded"] {
             let settings = [setting, "drive.scale=16", "ftl.gc.superblocks=false"];
             let refused = plan(&settings).unwrap_err();
             assert!(refused.contains(setting.split('=').next_back().unwrap()), "{refused}");

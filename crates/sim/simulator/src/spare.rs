@@ -34,8 +34,8 @@ pub struct Spare {
     unused: f64,
     /// Share of blocks that are expected to be good.
     good: f64,
-    /// Spare blocks are given by `zones.spare_blocks`, for each segment.
-    zoned: bool,
+    /// Spare blocks are given by `coded.spare_blocks`, for each segment.
+    coded: bool,
 }
 
 impl Spare {
@@ -109,10 +109,10 @@ impl Spare {
     /// it. `None`: enough is effective, or nothing is collected.
     pub fn warning(&self) -> Option<String> {
         let share = self.effective_share.filter(|share| *share < Self::LEAST_EFFECTIVE)?;
-        let Self { in_reserve, data, unused, good, zoned, .. } = *self;
+        let Self { in_reserve, data, unused, good, coded, .. } = *self;
         let least = Self::LEAST_EFFECTIVE * 100.0;
-        let remedy = if zoned {
-            "raise zones.spare_blocks".to_owned()
+        let remedy = if coded {
+            "raise coded.spare_blocks".to_owned()
         } else {
             let needed = ((data - unused) * (1.0 + Self::LEAST_EFFECTIVE) + in_reserve as f64) / good / data - 1.0;
             let raised = (needed * 1000.0).ceil() / 10.0;
@@ -161,10 +161,10 @@ impl DrivePlan {
         let planes = u64::from((geometry.dies() - spare_dies) * geometry.planes_per_die);
         // Each segment of a zone has a map and spare blocks of its own.
         let segments =
-            self.zones.as_ref().map_or(1, |zones| u64::from(zones.layout().zones + zones.layout().code_zones));
-        let mapped = match (&self.stripes, &self.zones) {
+            self.coded.as_ref().map_or(1, |coded| u64::from(coded.layout().zones + coded.layout().code_zones));
+        let mapped = match (&self.stripes, &self.coded) {
             (Some(stripes), _) => stripes.layout().pages(),
-            (_, Some(zones)) => zones.layout().mapped_pages(),
+            (_, Some(coded)) => coded.layout().mapped_pages(),
             _ => u64::from(self.user_pages),
         };
         let data = mapped as f64 / f64::from(geometry.pages_per_block);
@@ -188,7 +188,7 @@ impl DrivePlan {
             data,
             unused,
             good,
-            zoned: self.zones.is_some(),
+            coded: self.coded.is_some(),
         }
     }
 
@@ -320,8 +320,8 @@ mod tests {
         for stack in stacks() {
             let plan = plan(stack.name, &[]);
             let warning = plan.spare().warning();
-            assert!(warning.is_none() || plan.zones.is_some(), "{}: {warning:?}", stack.name);
-            assert!(warning.is_none_or(|warning| warning.ends_with("raise zones.spare_blocks.")), "{}", stack.name);
+            assert!(warning.is_none() || plan.coded.is_some(), "{}: {warning:?}", stack.name);
+            assert!(warning.is_none_or(|warning| warning.ends_with("raise coded.spare_blocks.")), "{}", stack.name);
         }
     }
 }

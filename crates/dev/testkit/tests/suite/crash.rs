@@ -154,7 +154,7 @@ fn a_campaign_repeats_exactly() {
 #[test]
 fn deaths_under_stripes_that_do_not_stand_them_are_refused() {
     let campaign = |kind| Campaign { faults: Faults::Deaths, layers: Layers::stripe(kind), ..Campaign::new(10, 1) };
-    for kind in ["none", "raid0", "fra", "zones"] {
+    for kind in ["none", "raid0", "fra", "coded"] {
         let problem = campaign(kind).check().expect_err(kind);
         assert!(problem.contains(kind) && problem.contains("raid5"), "{problem}");
     }

@@ -203,7 +203,7 @@ fn lives_that_ended_badly_once_end_well() {
 /// The only segment of a bank was full of data and tombstones, and other banks had room for those.
 #[test]
 fn a_full_segment_that_is_a_whole_bank_gives_its_tombstones_away() {
-    let layers = testkit::Layers { buffer: None, ..testkit::Layers::stripe("zones") };
+    let layers = testkit::Layers { buffer: None, ..testkit::Layers::stripe("coded") };
     let campaign = Campaign { layers, ..Campaign::new(4000, 930_271) };
     campaign.live(930_271, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }

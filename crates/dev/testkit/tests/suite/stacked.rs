@@ -48,7 +48,7 @@ impl Pair {
             seed,
             values: &config.values,
             stripes: None,
-            zones: None,
+            coded: None,
             gather: Some(&lower.config.values),
         }
     }

@@ -40,7 +40,7 @@ fn what_a_request_waited_for_inside_the_layer_is_not_its_own_work() {
     for queues in ["bank", "one", "lockstep"] {
         for stale in ["invalidate", "update"] {
             let coded = if queues == "lockstep" { "0" } else { "3" };
-            let settings = [("zones.queues", queues), ("zones.stale_codes", stale), ("zones.code_zones", coded)];
+            let settings = [("coded.queues", queues), ("coded.stale_codes", stale), ("coded.code_zones", coded)];
             let mut drive = encoded(&stack(&settings).plan().unwrap());
             for seed in 0..4 {
                 mixed(&mut drive, 60, seed);
@@ -56,15 +56,15 @@ fn what_a_request_waited_for_inside_the_layer_is_not_its_own_work() {
 
 #[test]
 fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
-    let mut coded = encoded(&stack(&[("zones.reads", "lazy")]).plan().unwrap());
-    let mut plain = encoded(&stack(&[("zones.code_zones", "0")]).plan().unwrap());
+    let mut coded = encoded(&stack(&[("coded.reads", "lazy")]).plan().unwrap());
+    let mut plain = encoded(&stack(&[("coded.code_zones", "0")]).plan().unwrap());
     for first in (0..48).step_by(8) {
         // As soon as one ends the next begins: nothing is left of the one before.
         let [with, without] =
             [&mut coded, &mut plain].map(|drive| one_after_the_other(drive, &[read(first, 8), read(first + 8, 8)]));
         assert_eq!(with, without, "from {first}");
     }
-    let counters = counters(&coded, "zones");
+    let counters = counters(&coded, "coded");
     assert!(counters["code_blocks_read"] > 0);
     assert_eq!(counters["block_reads_wasted"], 0);
 }
@@ -75,9 +75,9 @@ fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
 fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
     for queues in ["bank", "one"] {
         let settings = [
-            ("zones.block", "2KiB"),
-            ("zones.reads", "lazy"),
-            ("zones.queues", queues),
+            ("coded.block", "2KiB"),
+            ("coded.reads", "lazy"),
+            ("coded.queues", queues),
             ("flash.bus_bandwidth", "40MB/s"),
         ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
@@ -95,7 +95,7 @@ fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
             }
             assert_eq!(serve(&mut drive), NOTHING);
         }
-        let counters = counters(&drive, "zones");
+        let counters = counters(&drive, "coded");
         let [data, codes, back, wasted] =
             ["blocks_read", "code_blocks_read", "block_reads_taken_back", "block_reads_wasted"]
                 .map(|name| counters[name]);
@@ -121,9 +121,9 @@ fn one_after_the_other(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> u
 
 #[test]
 fn a_read_of_very_many_groups_asks_for_all_data_before_any_code_block() {
-    let size = [("zones.size", "256KiB"), ("drive.capacity", "768KiB")];
-    let mut coded = encoded(&stack(&[&size[..], &[("zones.reads", "lazy")]].concat()).plan().unwrap());
-    let mut plain = encoded(&stack(&[&size[..], &[("zones.code_zones", "0")]].concat()).plan().unwrap());
+    let size = [("coded.size", "256KiB"), ("drive.capacity", "768KiB")];
+    let mut coded = encoded(&stack(&[&size[..], &[("coded.reads", "lazy")]].concat()).plan().unwrap());
+    let mut plain = encoded(&stack(&[&size[..], &[("coded.code_zones", "0")]].concat()).plan().unwrap());
     for count in [256, 512] {
         let [with, without] = [&mut coded, &mut plain].map(|drive| responses(drive, &[read(0, count)]));
         assert_eq!(with, without, "{count} blocks");
@@ -143,7 +143,7 @@ fn a_drive_that_was_encoded_before_it_was_saved_is_not_encoded_again_at_once() {
     for block in [0, 9] {
         assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);
     }
-    let counters = counters(&drive, "zones");
+    let counters = counters(&drive, "coded");
     assert_eq!(["offline_phases", "code_blocks_encoded"].map(|name| counters[name]), [0, 0]);
 }
 
@@ -155,12 +155,12 @@ fn banks_may_be_many() {
         for queues in ["bank", "one"] {
             let settings = [
                 ("flash.channels", banks),
-                ("zones.queues", queues),
-                ("zones.stale_codes", "update"),
-                ("zones.group", "4"),
+                ("coded.queues", queues),
+                ("coded.stale_codes", "update"),
+                ("coded.group", "4"),
             ];
             let mut stack = stack(&settings);
-            stack.set("zones.size", &sizes[0]).set("drive.capacity", &sizes[1]);
+            stack.set("coded.size", &sizes[0]).set("drive.capacity", &sizes[1]);
             let mut drive = encoded(&stack.plan().unwrap());
             mixed(&mut drive, 2000, 1);
             assert_eq!(serve(&mut drive), NOTHING, "{banks} banks, {queues}");

@@ -29,12 +29,12 @@ pub fn stack(settings: &[(&'static str, &str)]) -> Stack {
         ("flash.command_overhead", "0ns"),
         ("drive.capacity", "192KiB"),
         ("ftl.gc.frontier", "shared"),
-        ("stripe.kind", "zones"),
-        ("zones.size", "64KiB"),
-        ("zones.block", "1KiB"),
-        ("zones.code_zones", "3"),
-        ("zones.offline_first", "at-start"),
-        ("zones.read_ahead.after", "0B"),
+        ("stripe.kind", "coded"),
+        ("coded.size", "64KiB"),
+        ("coded.block", "1KiB"),
+        ("coded.code_zones", "3"),
+        ("coded.offline_first", "at-start"),
+        ("coded.read_ahead.after", "0B"),
     ] {
         stack.set(key, value);
     }
@@ -87,15 +87,15 @@ const CODES: [&str; 5] = ["regular-2", "regular-3", "mirror", "parity", "mds"];
 fn with_no_load_and_no_cleaning_codes_change_no_response() {
     for code in CODES {
         for policy in POLICIES {
-            let mut coded = encoded(&stack(&[("zones.code", code), ("zones.reads", policy)]).plan().unwrap());
-            let mut plain = encoded(&stack(&[("zones.code_zones", "0")]).plan().unwrap());
+            let mut coded = encoded(&stack(&[("coded.code", code), ("coded.reads", policy)]).plan().unwrap());
+            let mut plain = encoded(&stack(&[("coded.code_zones", "0")]).plan().unwrap());
             for first in 0..16 {
                 for count in 1..=16 {
                     let [with, without] = [&mut coded, &mut plain].map(|drive| responses(drive, &[read(first, count)]));
                     assert_eq!(with, without, "{policy}, {code}: {count} blocks from {first}");
                 }
             }
-            let asked = counters(&coded, "zones")["code_blocks_read"];
+            let asked = counters(&coded, "coded")["code_blocks_read"];
             assert_eq!(
                 asked > 0,
                 policy == "lazy",
@@ -110,7 +110,7 @@ fn with_no_load_and_no_cleaning_codes_change_no_response() {
 fn around_one_blocked_bank_a_read_takes_the_share_t_of_d_and_t() {
     for policy in POLICIES {
         for (bank, writes) in (0..8).flat_map(|bank| (1..=4).map(move |writes| (bank, writes))) {
-            let mut drive = encoded(&stack(&[("zones.reads", policy)]).plan().unwrap());
+            let mut drive = encoded(&stack(&[("coded.reads", policy)]).plan().unwrap());
             for group in 0..2 {
                 // Blocks of the second zone, so that no code block of the group read becomes stale.
                 let second_zone = blocks(&drive) / 3;
@@ -135,9 +135,9 @@ fn the_read_of_the_first_example_does_not_wait_for_its_busy_bank() {
     for (policy, expected) in [("direct", WRITE + READ), ("lazy", 2 * READ)] {
         let settings = [
             ("flash.channels", "4"),
-            ("zones.code", "1100"),
-            ("zones.reads", policy),
-            ("zones.size", "32KiB"),
+            ("coded.code", "1100"),
+            ("coded.reads", policy),
+            ("coded.size", "32KiB"),
             ("drive.capacity", "96KiB"),
         ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
@@ -150,7 +150,7 @@ fn the_read_of_the_first_example_does_not_wait_for_its_busy_bank() {
 #[test]
 fn after_the_off_line_phase_every_code_block_is_the_sum_of_its_sources() {
     for code in CODES {
-        let plan = stack(&[("zones.code", code), ("zones.reads", "direct")]).plan().unwrap();
+        let plan = stack(&[("coded.code", code), ("coded.reads", "direct")]).plan().unwrap();
         let mut drive = timed(&plan);
         let mut stream = Stream::new(1, "zones");
         let all = blocks(&drive);
@@ -161,7 +161,7 @@ fn after_the_off_line_phase_every_code_block_is_the_sum_of_its_sources() {
         drive.top().check(drive.flash()).unwrap();
         let groups = all / 4;
         let per_group = if code == "parity" { 1 } else { 4 };
-        let encoded = counters(&drive, "zones")["code_blocks_encoded"];
+        let encoded = counters(&drive, "coded")["code_blocks_encoded"];
         assert!(encoded > groups * per_group * 3 / 4 && encoded <= groups * per_group, "{code}: {encoded} code blocks");
         // Any bank may be lost: each of its blocks follows from the rest of its group.
         for bank in 0..8 {
@@ -169,7 +169,7 @@ fn after_the_off_line_phase_every_code_block_is_the_sum_of_its_sources() {
             drive.kill_die(DieId(bank));
             let times = responses(&mut drive, &(0..all).map(|block| read(block, 1)).collect::<Vec<_>>());
             assert_eq!(times.len() as u64, all, "{code}: bank {bank} lost");
-            assert_eq!(counters(&drive, "zones")["blocks_decoded"], all / 8, "{code}: bank {bank} lost");
+            assert_eq!(counters(&drive, "coded")["blocks_decoded"], all / 8, "{code}: bank {bank} lost");
         }
     }
 }
@@ -187,9 +187,9 @@ fn banks_that_clean_in_turn_never_clean_together() {
     let mut together = [0, 0];
     for (cleaning, most) in ["any", "in-turn"].into_iter().zip(&mut together) {
         let settings = [
-            ("zones.cleaning", cleaning),
-            ("zones.reads", "gc-aware"),
-            ("zones.stale_codes", "update"),
+            ("coded.cleaning", cleaning),
+            ("coded.reads", "gc-aware"),
+            ("coded.stale_codes", "update"),
             ("ftl.gc.free_blocks", "0"),
         ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
@@ -210,18 +210,18 @@ fn banks_that_clean_in_turn_never_clean_together() {
 fn code_zones_go_to_the_zones_that_are_read() {
     for (halves, expected) in [("false", [2, 2]), ("true", [2, 0])] {
         let settings = [
-            ("zones.code_zones", "1"),
-            ("zones.offline_first", "after-one-period"),
-            ("zones.offline_every", "100ms"),
-            ("zones.popularity_halves", halves),
+            ("coded.code_zones", "1"),
+            ("coded.offline_first", "after-one-period"),
+            ("coded.offline_every", "100ms"),
+            ("coded.popularity_halves", halves),
             ("host.idle_after", "1ms"),
         ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
         let zone = blocks(&drive) / 3;
         // The first favourite is read more than the second, but earlier.
         for (favourite, length, expected) in [(2, 8, expected[0]), (0, 6, expected[1])] {
-            let before = counters(&drive, "zones")["offline_phases"];
-            while counters(&drive, "zones")["offline_phases"] == before {
+            let before = counters(&drive, "coded")["offline_phases"];
+            while counters(&drive, "coded")["offline_phases"] == before {
                 responses(&mut drive, &[read(favourite * zone, length); 100]);
             }
             let coded: Vec<u64> = (0..3).filter(|coded| goes_around(&mut drive, *coded)).collect();
@@ -249,16 +249,16 @@ fn a_stale_code_block_is_never_used() {
             let mut stack = Stack::draw(
                 &mut stream,
                 if seed % 4 == 0 { Faults::Rare } else { Faults::None },
-                Layers::stripe("zones"),
+                Layers::stripe("coded"),
             );
-            stack.set("zones.reads", policy).set("zones.offline_every", "1ms").set("host.idle_after", "10us");
-            if stack.get("zones.queues") == "lockstep" {
-                stack.set("zones.queues", "one");
+            stack.set("coded.reads", policy).set("coded.offline_every", "1ms").set("host.idle_after", "10us");
+            if stack.get("coded.queues") == "lockstep" {
+                stack.set("coded.queues", "one");
             }
-            if stale == "update" && stack.get("zones.code") == "mds" {
-                stack.set("zones.code", "regular-2");
+            if stale == "update" && stack.get("coded.code") == "mds" {
+                stack.set("coded.code", "regular-2");
             }
-            stack.set("zones.stale_codes", stale).set("zones.code_zones", 1);
+            stack.set("coded.stale_codes", stale).set("coded.code_zones", 1);
             let habits = Habits {
                 depth: 8,
                 reads: 0.5,
@@ -284,7 +284,7 @@ fn a_stale_code_block_is_never_used() {
             read_through(&mut drive, per_page)
                 .unwrap_or_else(|what| panic!("{stale}, {policy}, seed {seed}: {what} ({stack})"));
             drive.top().check(drive.flash()).unwrap();
-            let counters = counters(&drive, "zones");
+            let counters = counters(&drive, "coded");
             (decoded, dropped) = (decoded + counters["blocks_decoded"], dropped + counters["code_reads_gone_stale"]);
             hits += counters["read_ahead_hits"];
         }
@@ -299,7 +299,7 @@ fn a_stale_code_block_is_never_used() {
 /// leaves the code blocks of use, because the old version of its block is on its way; the others do not.
 #[test]
 fn a_read_whose_group_is_written_meanwhile_returns_no_mixture_of_versions() {
-    let plan = stack(&[("zones.code", "mds"), ("zones.reads", "eager")]).plan().unwrap();
+    let plan = stack(&[("coded.code", "mds"), ("coded.reads", "eager")]).plan().unwrap();
     // Few versions lie between the old and the new one of the blocks that are computed, so that hardly any mixture is
     // one.
     let mut drive = encoded_after(&plan, &[write(6, 2)]);
@@ -316,21 +316,21 @@ fn a_read_whose_group_is_written_meanwhile_returns_no_mixture_of_versions() {
     drive.submit(0, &Request { arrival: drive.now(), ..write(4, 4) });
     assert_eq!(serve(&mut drive), NOTHING);
     assert_eq!(drive.oracle().unwrap().violation(), None);
-    assert!(counters(&drive, "zones")["code_reads_gone_stale"] > 0);
+    assert!(counters(&drive, "coded")["code_reads_gone_stale"] > 0);
 }
 
 /// Of a block and its mirror the one with less before it is read, wherever the other one is.
 #[test]
 fn of_two_copies_the_one_with_the_shorter_queue_is_read() {
     for (policy, expected) in [("direct", 3 * WRITE + READ), ("eager", READ), ("gc-aware", READ), ("lazy", READ)] {
-        let mut drive = encoded(&stack(&[("zones.code", "mirror"), ("zones.reads", policy)]).plan().unwrap());
+        let mut drive = encoded(&stack(&[("coded.code", "mirror"), ("coded.reads", policy)]).plan().unwrap());
         let second_zone = blocks(&drive) / 3;
         for bank in 0..8 {
             let mut requests: Vec<Request> = (0..3).map(|row| write(second_zone + row * 8 + bank, 1)).collect();
             requests.push(read(bank, 1));
             assert_eq!(responses(&mut drive, &requests)[3], expected, "{policy}: bank {bank} writes");
         }
-        let counters = counters(&drive, "zones");
+        let counters = counters(&drive, "coded");
         let (data, mirrored) = (counters["blocks_read"], counters["code_blocks_read"]);
         let asked = match policy {
             "direct" => (8, 0),
@@ -340,18 +340,18 @@ fn of_two_copies_the_one_with_the_shorter_queue_is_read() {
         assert_eq!((data, mirrored), asked, "{policy}");
     }
     // Nobody is in the way of the block itself: its mirror is left alone.
-    let mut drive = encoded(&stack(&[("zones.code", "mirror"), ("zones.reads", "eager")]).plan().unwrap());
+    let mut drive = encoded(&stack(&[("coded.code", "mirror"), ("coded.reads", "eager")]).plan().unwrap());
     for block in 0..16 {
         assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);
     }
-    assert_eq!(counters(&drive, "zones")["code_blocks_read"], 0);
+    assert_eq!(counters(&drive, "coded")["code_blocks_read"], 0);
 }
 
 /// One bank writes a block for 400 us, in two commands; the other reads two for 100 us, in four.
 #[test]
 fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
     for (policy, expected) in [("eager", WRITE + READ), ("eager-by-time", 3 * READ)] {
-        let mut drive = encoded(&stack(&[("zones.code", "mirror"), ("zones.reads", policy)]).plan().unwrap());
+        let mut drive = encoded(&stack(&[("coded.code", "mirror"), ("coded.reads", policy)]).plan().unwrap());
         let second_zone = blocks(&drive) / 3;
         let coded = Counters::total(&drive.flash().state().counters.reads);
         for bank in 0..8 {
@@ -374,7 +374,7 @@ fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
 #[test]
 fn a_page_that_cannot_be_read_takes_no_other_of_its_stripe_block_with_it() {
     for queues in QUEUES {
-        let plan = stack(&[("zones.code_zones", "0"), ("zones.queues", queues), ("zones.read_ahead.after", "1KiB")])
+        let plan = stack(&[("coded.code_zones", "0"), ("coded.queues", queues), ("coded.read_ahead.after", "1KiB")])
             .plan()
             .unwrap();
         let mut lost = Vec::new();
@@ -394,7 +394,7 @@ fn a_page_that_cannot_be_read_takes_no_other_of_its_stripe_block_with_it() {
 fn single_blocks_are_read_alike_with_and_without_codes() {
     let mut hashes = Vec::new();
     for policy in ["direct", "lazy", "eager"] {
-        let mut drive = encoded(&stack(&[("zones.reads", policy)]).plan().unwrap());
+        let mut drive = encoded(&stack(&[("coded.reads", policy)]).plan().unwrap());
         let mut stream = Stream::new(3, "single");
         let all = blocks(&drive);
         let mut times = Vec::new();
@@ -433,9 +433,9 @@ fn segment_amplification(blocks: u64, pages: u64, fill: f64) -> f64 {
         ("flash.pages_per_block", "64"),
         ("flash.channels", "4"),
     ]);
-    stack.set("zones.code_zones", 0).set("zones.block", format!("{}B", pages * 512));
+    stack.set("coded.code_zones", 0).set("coded.block", format!("{}B", pages * 512));
     stack
-        .set("zones.size", format!("{}B", 4 * blocks * 64 * 512))
+        .set("coded.size", format!("{}B", 4 * blocks * 64 * 512))
         .set("drive.capacity", format!("{}B", 4 * blocks * 64 * 512));
     let plan = stack.plan().unwrap();
     let mut drive: Drive<CountedFlash> = counted(&plan);
@@ -496,10 +496,10 @@ fn stream(
 fn sequential_streams_are_read_ahead_in_whole_groups() {
     // More than four blocks of a stream: from the fifth on three of four blocks are there already.
     for policy in ["direct", "lazy"] {
-        let mut drive = encoded(&stack(&[("zones.read_ahead.after", "4KiB"), ("zones.reads", policy)]).plan().unwrap());
+        let mut drive = encoded(&stack(&[("coded.read_ahead.after", "4KiB"), ("coded.reads", policy)]).plan().unwrap());
         let all = blocks(&drive);
         stream(&mut drive, 0..all, |_| {});
-        let seen = counters(&drive, "zones");
+        let seen = counters(&drive, "coded");
         assert_eq!(
             (seen["blocks_read"], seen["read_ahead_hits"], seen["blocks_read_ahead"]),
             (all, (all - 4) * 3 / 4, (all - 4) * 3 / 4)
@@ -512,7 +512,7 @@ fn sequential_streams_are_read_ahead_in_whole_groups() {
             responses(drive, &[read(quarter + at, 1), read(2 * quarter + at * 19 % quarter, 1)]);
             at += 1;
         });
-        assert_eq!(counters(&drive, "zones")["read_ahead_hits"], 2 * (quarter - 4) * 3 / 4, "{policy}");
+        assert_eq!(counters(&drive, "coded")["read_ahead_hits"], 2 * (quarter - 4) * 3 / 4, "{policy}");
     }
 }
 
@@ -522,7 +522,7 @@ fn what_was_read_ahead_is_never_older_than_what_was_written() {
     let mut hits = 0;
     for policy in POLICIES {
         let plan =
-            stack(&[("zones.read_ahead.after", "4KiB"), ("zones.reads", policy), ("zones.stale_codes", "update")])
+            stack(&[("coded.read_ahead.after", "4KiB"), ("coded.reads", policy), ("coded.stale_codes", "update")])
                 .plan()
                 .unwrap();
         for (block, before, between) in
@@ -542,7 +542,7 @@ fn what_was_read_ahead_is_never_older_than_what_was_written() {
                 2,
                 "{policy}: block {block} written after {before} events, read after {between} more"
             );
-            hits += counters(&drive, "zones")["read_ahead_hits"];
+            hits += counters(&drive, "coded")["read_ahead_hits"];
         }
     }
     assert!(hits > 1000, "{hits}");
@@ -554,7 +554,7 @@ const QUEUES: [&str; 3] = ["bank", "one", "lockstep"];
 #[test]
 fn the_three_architectures_let_different_things_overlap() {
     for (queues, expected) in QUEUES.into_iter().zip([[1, 2, 1, 3], [1, 2, 2, 3], [1, 2, 3, 4]]) {
-        let plan = stack(&[("zones.queues", queues), ("zones.code_zones", "0")]).plan().unwrap();
+        let plan = stack(&[("coded.queues", queues), ("coded.code_zones", "0")]).plan().unwrap();
         let mut drive = encoded(&plan);
         // Two reads of one bank, one of another, one of both.
         let times = responses(&mut drive, &[read(0, 1), read(8, 1), read(1, 1), read(16, 2)]);
@@ -568,7 +568,7 @@ fn the_three_architectures_let_different_things_overlap() {
 fn small_requests_gain_by_every_queue() {
     let mut means = Vec::new();
     for queues in QUEUES {
-        let mut drive = encoded(&stack(&[("zones.queues", queues), ("zones.code_zones", "0")]).plan().unwrap());
+        let mut drive = encoded(&stack(&[("coded.queues", queues), ("coded.code_zones", "0")]).plan().unwrap());
         let mut random = Stream::new(5, "architectures");
         let all = blocks(&drive);
         let mut total = 0;

@@ -48,7 +48,7 @@ fn describe(name: &str, code: &GroupCode, asked: &Asked) -> Result<Value, Failur
     if data > MOST_COUNTED {
         return Err(Failure::usage(format!(
             "{name} has {data} data blocks, and sets of more than {MOST_COUNTED} are not counted; a group of a drive \
-             (zones.group) has no more: write rows of at most {MOST_COUNTED} digits"
+             (coded.group) has no more: write rows of at most {MOST_COUNTED} digits"
         )));
     }
     asked.work.tell(|| format!("counting the sets of {name} of {data} data blocks"));

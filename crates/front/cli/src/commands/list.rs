@@ -58,7 +58,7 @@ pub fn items(what: Listing) -> Vec<Item> {
 
 /// Keys whose values are policies.
 const OF_POLICIES: [&str; 7] =
-    ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "zones.reads", "remap.kind"];
+    ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "coded.reads", "remap.kind"];
 
 fn policies() -> Vec<Item> {
     let keys = all_keys();

@@ -314,10 +314,10 @@ pub fn verdict(results: &[&RunResult]) -> Result<(), Failure> {
     let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
     let Some(result) = ended_so else { return Ok(()) };
     // Zones have spare blocks of their own, and nothing in place of a lost die.
-    let is_zoned = result.config.get("stripe.kind").is_some_and(|kind| kind == "zones");
-    let spare = if is_zoned { "zones.spare_blocks" } else { "drive.over_provisioning" };
+    let is_coded = result.config.get("stripe.kind").is_some_and(|kind| kind == "coded");
+    let spare = if is_coded { "coded.spare_blocks" } else { "drive.over_provisioning" };
     let (what, remedy) = if has_lost_dies(result) {
-        let remedy = if is_zoned {
+        let remedy = if is_coded {
             "dies failed, and a zone cannot be written without one of its banks; use stripe.kind = raid5 (or another \
              with parity)"
                 .to_owned()

@@ -206,9 +206,9 @@ fn state(result: &RunResult) -> String {
 
 /// What code zones did, of a drive that has some.
 fn zones(result: &RunResult) -> String {
-    let counter = |name: &str| result.counters.get(&format!("zones.{name}")).copied().unwrap_or(0);
-    if result.config.get("stripe.kind").is_none_or(|kind| kind != "zones")
-        || result.config.get("zones.code_zones").is_none_or(|zones| zones == "0")
+    let counter = |name: &str| result.counters.get(&format!("coded.{name}")).copied().unwrap_or(0);
+    if result.config.get("stripe.kind").is_none_or(|kind| kind != "coded")
+        || result.config.get("coded.code_zones").is_none_or(|zones| zones == "0")
     {
         return String::new();
     }

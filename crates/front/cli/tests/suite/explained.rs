@@ -5,13 +5,13 @@ const STRIPED: [&str; 4] =
     ["flash.channels=6", "flash.dies_per_channel=1", "stripe.cache.entries=16", "stripe.in_flight=16"];
 
 /// Banks of one die, and zones small enough that there are as many as code zones.
-const ZONED: [&str; 4] = ["flash.channels=8", "flash.dies_per_channel=1", "drive.capacity=80MiB", "zones.size=1MiB"];
+const ZONED: [&str; 4] = ["flash.channels=8", "flash.dies_per_channel=1", "drive.capacity=80MiB", "coded.size=1MiB"];
 
 /// What a stack needs to be as small as a test's.
 fn settings(stack: &str) -> Vec<&'static str> {
     let text = crate::support::said(crate::support::nandarium(&["explain", stack])).out;
     let needed: &[&str] = match () {
-        () if text.contains("[zones]") => &ZONED,
+        () if text.contains("[coded]") => &ZONED,
         () if text.contains("[stripe]") => &STRIPED,
         () => &[],
     };
@@ -54,7 +54,7 @@ fn a_key_is_explained_with_when_it_is_read() {
         ("ftl.bast.victim", "read when stripe.kind is not raid-elastic, and ftl.kind is bast"),
         ("buffer.size", "read when buffer.kind is not none"),
         ("buffer.small_request", "read when buffer.kind is two-level, and buffer.identify is request-size"),
-        ("zones.decoder", "read when stripe.kind is zones, and zones.code_zones is above 0"),
+        ("coded.decoder", "read when stripe.kind is zones, and coded.code_zones is above 0"),
         ("flash.suspend_time", "read when flash.suspend is not off"),
         ("remap.segment", "read when remap.kind is log-cache"),
         ("flash.fault.dies_after", "read when flash.fault.dies or flash.fault.channels is set"),

@@ -458,10 +458,10 @@ const ZONED: [&str; 10] = [
     "flash.dies_per_channel=1",
     "ftl.gc.frontier=shared",
     "ftl.gc.free_blocks=0",
-    "stripe.kind=zones",
-    "zones.size=4MiB",
-    "zones.block=8KiB",
-    "zones.code_zones=2",
+    "stripe.kind=coded",
+    "coded.size=4MiB",
+    "coded.block=8KiB",
+    "coded.code_zones=2",
 ];
 
 /// Arguments of a command on that drive.
@@ -491,12 +491,12 @@ fn a_drive_with_code_zones_that_coded_nothing_says_so() {
     for (settings, why) in [
         (&["engine.service=serial"][..], "engine.service = serial"),
         (&["workload.loop=open", "workload.interarrival=1ms"], "waits for an idle moment"),
-        (&["zones.offline_first=at-start", "drive.precondition=none"], "set drive.precondition"),
+        (&["coded.offline_first=at-start", "drive.precondition=none"], "set drive.precondition"),
     ] {
         let out = table(settings);
         assert!(out.contains("No zone was coded") && out.contains(why), "{why}: {out}");
     }
-    let coded = table(&["zones.offline_first=at-start", "drive.precondition=fill"]);
+    let coded = table(&["coded.offline_first=at-start", "drive.precondition=fill"]);
     assert!(!coded.contains("No zone was coded") && coded.contains("zones 2 coded"), "{coded}");
     let compared = unwrapped(&said(nandarium(&zoned(&["compare", "page", "striping-coded"], &[]))).out);
     assert!(compared.contains("note No zone was coded"), "{compared}");
@@ -507,22 +507,47 @@ fn settings_that_zones_do_not_read_are_noted() {
     let notes = |settings: &[&str]| unwrapped(&said(nandarium(&zoned(&["run"], settings))).out);
     for (settings, key) in [
         (&["drive.over_provisioning=15%"][..], "drive.over_provisioning"),
-        (&["zones.code_zones=0", "zones.reads=lazy"], "zones.reads"),
-        (&["zones.code_zones=0", "zones.decoder=gauss"], "zones.decoder"),
-        (&["zones.read_ahead.after=0B", "zones.read_ahead.window=7"], "zones.read_ahead.window"),
-        (&["engine.service=serial", "zones.offline_every=1s"], "zones.offline_every"),
+        (&["coded.code_zones=0", "coded.reads=lazy"], "coded.reads"),
+        (&["coded.code_zones=0", "coded.decoder=gauss"], "coded.decoder"),
+        (&["coded.read_ahead.after=0B", "coded.read_ahead.window=7"], "coded.read_ahead.window"),
+        (&["engine.service=serial", "coded.offline_every=1s"], "coded.offline_every"),
     ] {
         let out = notes(settings);
         assert!(out.contains(&format!("{key} has no effect here because")), "{key}: {out}");
     }
-    let none = notes(&["zones.reads=eager", "zones.decoder=gauss", "zones.offline_every=1s"]);
+    let none = notes(&["coded.reads=eager", "coded.decoder=gauss", "coded.offline_every=1s"]);
     assert!(!none.contains("has no effect"), "{none}");
 }
 
 #[test]
 fn a_full_or_worn_drive_of_zones_is_told_to_raise_what_zones_use() {
-    let settings = ["drive.precondition=fill", "flash.endurance=1", "zones.code_zones=0"];
+    let settings = ["drive.precondition=fill", "flash.endurance=1", "coded.code_zones=0"];
     let worn = said(nandarium(&zoned(&["run", "--workload", "uniform-write", "--quiet"], &settings)));
-    assert!(worn.err.contains("worn out") && worn.err.contains("or zones.spare_blocks"), "{}", worn.err);
+    assert!(worn.err.contains("worn out") && worn.err.contains("or coded.spare_blocks"), "{}", worn.err);
     assert!(!worn.err.contains("over_provisioning"), "{}", worn.err);
+}
+
+#[test]
+fn a_drive_and_a_result_with_the_names_of_the_version_before_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let before = ZONED.map(|setting| setting.replace("coded", "zones"));
+    let settings = before.iter().flat_map(|setting| ["--set", setting]);
+    let old: Vec<&str> =
+        ["run", "--no-snapshots", "--requests", "2000", "--json"].into_iter().chain(settings).collect();
+    let result = |arguments: &[&str]| -> Value { serde_json::from_str(&said(nandarium(arguments)).out).unwrap() };
+    let mut then = result(&[&old[..], &["--out", out]].concat());
+    assert_eq!(then["hash"], result(&zoned(&["run", "--json"], &[]))["hash"]);
+    assert_eq!(then["config"]["coded.size"], "4MiB");
+    assert!(then["notes"].to_string().contains("zones.size is coded.size"), "{}", then["notes"]);
+    // A result of that version.
+    let config = then["config"].as_object_mut().unwrap();
+    let renamed = std::mem::take(config).into_iter();
+    *config = renamed.map(|(key, value)| (key.replace("coded.", "zones."), value)).collect();
+    config["stripe.kind"] = "zones".into();
+    let path = folder.path().join("result.json");
+    std::fs::write(&path, then.to_string()).unwrap();
+    assert_eq!(said(nandarium(&["report", out])).code, 0);
+    let again = said(nandarium(&["run", "--again", path.to_str().unwrap(), "--quiet"]));
+    assert!(again.code == 0 && again.out.contains(then["hash"].as_str().unwrap()), "{}{}", again.out, again.err);
 }

@@ -57,25 +57,25 @@ const fn with(name: &'static str, settings: &'static [(&'static str, &'static st
 }
 
 pub const VARIANTS: [Variant; 19] = [
-    with("static", &[("zones.reads", "direct")]),
+    with("static", &[("coded.reads", "direct")]),
     with("dynamic", &[]),
-    with("eager", &[("zones.reads", "eager")]),
-    with("around cleaning", &[("zones.reads", "gc-aware")]),
-    with("G_4^2, elimination", &[("zones.decoder", "gauss")]),
-    with("mirror", &[("zones.code", "mirror")]),
-    with("parity", &[("zones.code", "parity")]),
-    with("MDS", &[("zones.code", "mds")]),
-    with("best for peeling", &[("zones.code", "peel-best")]),
-    with("codes updated", &[("zones.stale_codes", "update")]),
-    with("codes encoded when idle", &[("zones.stale_codes", "reencode-idle")]),
-    with("static, no read-ahead", &[("zones.reads", "direct"), ("zones.read_ahead.after", "0B")]),
-    with("dynamic, no read-ahead", &[("zones.read_ahead.after", "0B")]),
-    with("mirror, shorter queue", &[("zones.code", "mirror"), ("zones.reads", "eager")]),
-    with("G_4^3", &[("zones.code", "regular-3")]),
-    with("G_4^3, elimination", &[("zones.code", "regular-3"), ("zones.decoder", "gauss")]),
-    with("eager by time", &[("zones.reads", "eager-by-time")]),
+    with("eager", &[("coded.reads", "eager")]),
+    with("around cleaning", &[("coded.reads", "gc-aware")]),
+    with("G_4^2, elimination", &[("coded.decoder", "gauss")]),
+    with("mirror", &[("coded.code", "mirror")]),
+    with("parity", &[("coded.code", "parity")]),
+    with("MDS", &[("coded.code", "mds")]),
+    with("best for peeling", &[("coded.code", "peel-best")]),
+    with("codes updated", &[("coded.stale_codes", "update")]),
+    with("codes encoded when idle", &[("coded.stale_codes", "reencode-idle")]),
+    with("static, no read-ahead", &[("coded.reads", "direct"), ("coded.read_ahead.after", "0B")]),
+    with("dynamic, no read-ahead", &[("coded.read_ahead.after", "0B")]),
+    with("mirror, shorter queue", &[("coded.code", "mirror"), ("coded.reads", "eager")]),
+    with("G_4^3", &[("coded.code", "regular-3")]),
+    with("G_4^3, elimination", &[("coded.code", "regular-3"), ("coded.decoder", "gauss")]),
+    with("eager by time", &[("coded.reads", "eager-by-time")]),
     with("cleaning interleaved", &[("flash.cleaning", "interleaved")]),
-    with("static, cleaning interleaved", &[("zones.reads", "direct"), ("flash.cleaning", "interleaved")]),
+    with("static, cleaning interleaved", &[("coded.reads", "direct"), ("flash.cleaning", "interleaved")]),
 ];
 
 /// A drive.
@@ -147,8 +147,8 @@ pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, 
         ("ftl.gc.frontier", "shared".to_owned()),
         ("ftl.gc.free_blocks", "0".to_owned()),
         ("ftl.gc.copies_in_flight", "64".to_owned()),
-        ("stripe.kind", "zones".to_owned()),
-        ("zones.size", format!("{zone}B")),
+        ("stripe.kind", "coded".to_owned()),
+        ("coded.size", format!("{zone}B")),
     ]
 }
 
@@ -161,10 +161,10 @@ pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
     let mut settings = zones(options, capacity, zone);
     settings.extend([
-        ("zones.spare_blocks", SPARE.to_string()),
-        ("zones.block", format!("{}B", place.pages * PAGE_BYTES)),
-        ("zones.code_zones", place.code_zones.to_string()),
-        ("zones.offline_first", "at-start".to_owned()),
+        ("coded.spare_blocks", SPARE.to_string()),
+        ("coded.block", format!("{}B", place.pages * PAGE_BYTES)),
+        ("coded.code_zones", place.code_zones.to_string()),
+        ("coded.offline_first", "at-start".to_owned()),
     ]);
     settings.extend(VARIANTS[place.variant].settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
     Bench::new(VARIANTS[place.variant].name, &settings)

@@ -4,8 +4,8 @@ use super::drives::{self, BLOCKS, ERASE_BLOCK, Place, RECORD, SPARE, ZONES};
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
+use coded::{ZoneLayout, ZoneShape};
 use erasure::{Decoder, GroupCode, Known, decodable_sets, ways};
-use zones::{ZoneLayout, ZoneShape};
 
 /// Data blocks of the smallest code of the table, and of the largest.
 pub const LEAST: u32 = 3;

@@ -80,7 +80,7 @@ pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Re
     let bench = drives::bench(options, &RECORD)?;
     let mut results = Results {
         exact: exact::run(options)?,
-        shape: trace.shape(bench.sectors(), bench.whole("zones.size") / units::SECTOR_BYTES, &RECORD)?,
+        shape: trace.shape(bench.sectors(), bench.whole("coded.size") / units::SECTOR_BYTES, &RECORD)?,
         ..Results::default()
     };
     let name = |(place, length): &Run| format!("{}, {}", place.name(), length.name());

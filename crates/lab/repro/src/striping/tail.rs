@@ -39,10 +39,10 @@ const DRIVES: [Described; 4] = [
     ("no cleaning", PLENTY, &[]),
     ("cleaning anywhere", SPARE, &[]),
     ("reads around cleaning", SPARE, CODED),
-    ("cleaning in turn", SPARE, &[CODED[0], CODED[1], CODED[2], ("zones.cleaning", "in-turn")]),
+    ("cleaning in turn", SPARE, &[CODED[0], CODED[1], CODED[2], ("coded.cleaning", "in-turn")]),
 ];
 const CODED: &[(&str, &str)] =
-    &[("zones.code", "parity"), ("zones.stale_codes", "update"), ("zones.reads", "gc-aware")];
+    &[("coded.code", "parity"), ("coded.stale_codes", "update"), ("coded.reads", "gc-aware")];
 
 /// Simulations.
 pub const RUNS: usize = LOADS.len() * DRIVES.len();
@@ -74,10 +74,10 @@ fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench,
     let code_zones = if settings.is_empty() { 0 } else { capacity / ZONE };
     let mut all = zones(options, capacity, ZONE);
     all.extend([
-        ("zones.spare_blocks", spare.to_string()),
-        ("zones.code_zones", code_zones.to_string()),
-        ("zones.offline_first", "at-start".to_owned()),
-        ("zones.read_ahead.after", "0B".to_owned()),
+        ("coded.spare_blocks", spare.to_string()),
+        ("coded.code_zones", code_zones.to_string()),
+        ("coded.offline_first", "at-start".to_owned()),
+        ("coded.read_ahead.after", "0B".to_owned()),
     ]);
     all.extend(settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
     Bench::new(name, &all)

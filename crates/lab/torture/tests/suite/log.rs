@@ -230,8 +230,8 @@ fn a_correct_log_survives_a_hundred_thousand_states_over_every_stack() {
         let sizes = [
             &["drive.capacity=32MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"][..],
             &["drive.capacity=256MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"],
-            &["drive.capacity=320MiB", "zones.size=16MiB", "flash.pages_per_block=16"],
-            &["drive.capacity=320MiB", "zones.size=4MiB", "flash.pages_per_block=16"],
+            &["drive.capacity=320MiB", "coded.size=16MiB", "flash.pages_per_block=16"],
+            &["drive.capacity=320MiB", "coded.size=4MiB", "flash.pages_per_block=16"],
             &["drive.capacity=1GiB"],
         ];
         // As small as it can be, and as volatile.

@@ -23,12 +23,12 @@ pub const UNITS: [&str; 5] =
     ["flash.page_size=16KiB", "ftl.unit=4KiB", "flash.word_line_pages=3", "flash.pages_per_block=12", ROOM];
 /// Zones, of which one is coded.
 pub const ZONES: [&str; 6] = [
-    "stripe.kind=zones",
-    "zones.size=512KiB",
-    "zones.group=2",
+    "stripe.kind=coded",
+    "coded.size=512KiB",
+    "coded.group=2",
     "flash.channels=4",
-    "zones.code_zones=1",
-    "zones.spare_blocks=3",
+    "coded.code_zones=1",
+    "coded.spare_blocks=3",
 ];
 
 /// Its settings, with some that differ.

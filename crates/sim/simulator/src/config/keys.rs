@@ -123,16 +123,16 @@ const IN_CLOSED_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names
     .otherwise("requests arrive at their own time");
 const IN_OPEN_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(false)))
     .otherwise("requests follow each other in a closed loop");
-const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besides_zones())
-    .otherwise("segments have spare blocks of their own, zones.spare_blocks");
-const NOT_ZONED: Condition =
-    Condition::one_of(SHARES_SPACE.key, |_| names_besides_zones()).otherwise("segments are parts of a plane");
+const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besides_coded())
+    .otherwise("segments have spare blocks of their own, coded.spare_blocks");
+const NOT_CODED: Condition =
+    Condition::one_of(SHARES_SPACE.key, |_| names_besides_coded()).otherwise("segments are parts of a plane");
 const NOT_STRIPED: Condition =
     Condition::one_of(SHARES_SPACE.key, |_| vec!["none"]).otherwise("collection below stripes has turns of its own");
 
 /// Stripes without segments.
-fn names_besides_zones() -> Vec<&'static str> {
-    stripe::stripe_names().into_iter().filter(|name| *name != zones::KIND).collect()
+fn names_besides_coded() -> Vec<&'static str> {
+    stripe::stripe_names().into_iter().filter(|name| *name != coded::KIND).collect()
 }
 
 const DRIVE: &[Parameter] = &[
@@ -473,10 +473,10 @@ pub fn all_keys() -> Vec<Parameter> {
     );
     let mapping =
         Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
-    let stripes = [stripe::parameters(), zones::parameters()].concat();
+    let stripes = [stripe::parameters(), coded::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
     let of_mappings = mapping::parameters().into_iter().map(|parameter| match parameter.key {
-        mapping::SUPERBLOCKS => parameter.only(NOT_ZONED).under(stripe::MAPPED),
+        mapping::SUPERBLOCKS => parameter.only(NOT_CODED).under(stripe::MAPPED),
         mapping::PACE => parameter.only(NOT_STRIPED),
         _ => parameter.under(stripe::MAPPED),
     });
@@ -495,8 +495,9 @@ pub fn all_keys() -> Vec<Parameter> {
     [own, buffers, stripes, mappings, remap::keys(), workloads.collect()].concat()
 }
 
-/// The key called `name`.
+/// The key called `name`, today or in the version before.
 pub fn find_key<'a>(keys: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
+    let name = metrics::key_of_today(name);
     keys.iter().find(|parameter| parameter.key == name)
 }
 

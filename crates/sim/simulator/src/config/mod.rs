@@ -50,6 +50,8 @@ pub struct Config {
     pub resolved: BTreeMap<String, String>,
     /// Keys given beside the stack (`--set`, `NAME+key=value`), whatever their value.
     pub given: BTreeSet<&'static str>,
+    /// Settings that were written as in the version before, and how they are written today.
+    pub renamed: BTreeSet<(String, String)>,
 }
 
 /// One `key = value` with the place it came from, for messages.
@@ -78,6 +80,15 @@ impl Setting {
     /// A setting given beside the stack; `place` is what messages call the place it came from.
     pub fn new(key: &str, value: &str, place: &str) -> Self {
         Self { key: key.to_owned(), value: value.to_owned(), place: place.to_owned(), of_stack: false }
+    }
+
+    /// What of it is written as in the version before, and how that is written today.
+    fn renamed(&self) -> Vec<(String, String)> {
+        let key = metrics::key_of_today(&self.key);
+        let value = metrics::value_of_today(&key, &self.value);
+        let of_key = (*key != *self.key).then(|| (self.key.clone(), key.to_string()));
+        let of_value = (value != self.value).then(|| (format!("{key} = {}", self.value), format!("{key} = {value}")));
+        of_key.into_iter().chain(of_value).collect()
     }
 }
 
@@ -168,7 +179,8 @@ impl Config {
             }
         }
         let given = chosen.iter().filter(|(_, setting)| !setting.of_stack).map(|(key, _)| *key).collect();
-        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given };
+        let renamed = settings.iter().flat_map(Setting::renamed).collect();
+        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given, renamed };
         for (parameter, setting) in overridden {
             problems.extend(config.set(parameter, &setting.value, &setting.place).err());
         }
@@ -203,6 +215,7 @@ impl Config {
     }
 
     fn set(&mut self, parameter: &Parameter, text: &str, place: &str) -> Result<(), ConfigError> {
+        let text = metrics::value_of_today(parameter.key, text);
         let value = parameter.parse(text).map_err(|problem| ConfigError::Value {
             key: parameter.key,
             place: place.to_owned(),
@@ -261,6 +274,25 @@ mod tests {
         assert_eq!(config.values.whole("flash.pages_per_block"), 128);
         let config = load(&["flash.part=mlc-4k", "flash.pages_per_block=64"]).unwrap();
         assert_eq!(config.values.whole("flash.pages_per_block"), 64);
+    }
+
+    #[test]
+    fn a_stack_of_the_version_before_means_the_same() {
+        let before = "[stripe]\nkind = \"zones\"\n[zones]\ncode_zones = 2\nsize = \"8MiB\"\n";
+        let before = Config::from_text("before", before).expect("old names are read");
+        let today = "[stripe]\nkind = \"coded\"\n[coded]\ncode_zones = 2\nsize = \"8MiB\"\n";
+        let today = Config::from_text("today", today).expect("so are new ones");
+        assert_eq!(before.resolved, today.resolved);
+        assert!(today.renamed.is_empty());
+        let told = before.renamed.iter().map(|(before, today)| format!("{before} -> {today}")).collect::<Vec<_>>();
+        let expected = [
+            "stripe.kind = zones -> stripe.kind = coded",
+            "zones.code_zones -> coded.code_zones",
+            "zones.size -> coded.size",
+        ];
+        assert_eq!(told, expected);
+        let set = load(&["zones.block=16KiB", "coded.block=8KiB"]).expect("both are read");
+        assert_eq!(set.resolved["coded.block"], "8KiB", "the later one wins");
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn space(plan: &DrivePlan) -> String {
     let percent = |pages: u64| pages as f64 / user as f64 * 100.0;
     let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
     let with = if has_more { ", parity and spare dies included," } else { "" };
-    let code = plan.zones.as_ref().map_or(0, |zones| zones.layout().mapped_pages().saturating_sub(user));
+    let code = plan.coded.as_ref().map_or(0, |coded| coded.layout().mapped_pages().saturating_sub(user));
     let what = if plan.geometry.page_bytes < plan.units.page_bytes { "units" } else { "pages" };
     let shares = if code > 0 {
         let spare = pages - user - code;
@@ -208,12 +208,12 @@ fn space(plan: &DrivePlan) -> String {
 
 /// Why no code zone was ever used, if so: nobody should take the result for one of coding.
 fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
-    let code_zones = plan.zones.as_ref().map_or(0, |zones| zones.layout().code_zones);
-    if code_zones == 0 || result.counters.get("zones.zones_coded").is_some_and(|coded| *coded > 0) {
+    let code_zones = plan.coded.as_ref().map_or(0, |coded| coded.layout().code_zones);
+    if code_zones == 0 || result.counters.get("coded.zones_coded").is_some_and(|coded| *coded > 0) {
         return None;
     }
     let values = &plan.config.values;
-    let at_start = zones::CODES_AT_START.read(values);
+    let at_start = coded::CODES_AT_START.read(values);
     let why = match plan.service() {
         Service::Counted => "no time passes (engine.time = none)".to_owned(),
         Service::Serial => {
@@ -230,8 +230,8 @@ fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
                 String::new()
             } else {
                 format!(
-                    " once zones.offline_every, {}, has passed",
-                    quantity::format_duration(values.whole("zones.offline_every"))
+                    " once coded.offline_every, {}, has passed",
+                    quantity::format_duration(values.whole("coded.offline_every"))
                 )
             };
             format!(
@@ -241,19 +241,19 @@ fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
         }
     };
     let remedy = if at_start {
-        "zones.offline_first = at-start codes at the end of the initial state: set drive.precondition to fill, \
+        "coded.offline_first = at-start codes at the end of the initial state: set drive.precondition to fill, \
          overwrite or steady"
             .to_owned()
     } else {
         let later = match plan.service() {
             Service::Parallel if result.queue_depth.is_some() => {
-                ", or workload.loop = open with a shorter zones.offline_every"
+                ", or workload.loop = open with a shorter coded.offline_every"
             }
-            Service::Parallel => ", or a shorter zones.offline_every",
+            Service::Parallel => ", or a shorter coded.offline_every",
             Service::Counted | Service::Serial => "",
         };
         format!(
-            "Set zones.offline_first = at-start and drive.precondition = fill (or overwrite, or steady) to begin with \
+            "Set coded.offline_first = at-start and drive.precondition = fill (or overwrite, or steady) to begin with \
              coded zones, the first ones while nothing was read{later}"
         )
     };

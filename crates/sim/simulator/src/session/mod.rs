@@ -509,6 +509,7 @@ impl Session<'_> {
         let unused = unused::keys(self.plan, self.source);
         let unused_keys: Vec<String> =
             unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
+        notes.extend(unused::renamed(self.plan));
         notes.extend(unused::notes(self.plan, unused));
         let goes_on = status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)?;
         if goes_on {

@@ -316,8 +316,8 @@ impl<D: Primed> Preconditioner<'_, D> {
         let worn = bad_blocks(self.drive.drive().flash().state()) > bad_before;
         let (what, remedy) = if worn {
             ("worn out", "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition")
-        } else if self.plan.zones.is_some() {
-            ("full", "raise zones.spare_blocks")
+        } else if self.plan.coded.is_some() {
+            ("full", "raise coded.spare_blocks")
         } else {
             ("full", "raise drive.over_provisioning")
         };

@@ -75,8 +75,8 @@ impl Timeline {
         let die = |die: u32| format!("die {die} (channel {})", geometry.channel_of(DieId(die)).0);
         let channels = (0..geometry.channels).map(|channel| format!("channel {channel}"));
         let tracks = (0..geometry.dies()).map(die).chain(channels).collect();
-        // Stripes and zones take the same place.
-        let name = |name| if name == "stripe" && plan.zones.is_some() { "zones" } else { name };
+        // Stripes and coded striping take the same place.
+        let name = |name| if name == "stripe" && plan.coded.is_some() { "coded" } else { name };
         let layers = OWNERS.into_iter().map(name).chain(["ftl"]).collect();
         Self { started, window, tracks, layers, geometry: *geometry, recorder, gauges }
     }

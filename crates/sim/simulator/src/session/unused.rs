@@ -6,6 +6,14 @@ use crate::DrivePlan;
 use crate::config::{all_keys, find_key, keys};
 use layer::Value;
 
+/// A sentence on the settings that were written as in the version before.
+pub(super) fn renamed(plan: &DrivePlan) -> Option<String> {
+    let names = plan.config.renamed.iter().map(|(before, today)| format!("{before} is {today}"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let sentence = || format!("Settings have new names: {names}. This version is the last that reads the old names.");
+    (!names.is_empty()).then(sentence)
+}
+
 /// A sentence for each key that differs from its default, or was given, and is not used.
 pub(super) fn notes(plan: &DrivePlan, unused: Vec<(&'static str, String)>) -> Vec<String> {
     let known = all_keys();

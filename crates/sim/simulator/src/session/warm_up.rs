@@ -128,7 +128,7 @@ fn begins_in_step(plan: &DrivePlan) -> bool {
 /// Whether each part of the addresses has blocks of its own and cleans by itself, as zones do. Random writes fill these
 /// parts unevenly, before the clock starts as well, so dies do not collect at the same time.
 fn cleans_by_address(plan: &DrivePlan) -> bool {
-    plan.zones.is_some()
+    plan.coded.is_some()
 }
 
 /// Requests until the planes are apart.

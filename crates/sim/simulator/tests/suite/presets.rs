@@ -41,7 +41,7 @@ const FAMILIES: [(&[&str], &[&str]); 7] = [
             "striping-single-queue",
             "striping-static",
         ],
-        &["zones."],
+        &["coded."],
     ),
 ];
 

@@ -11,9 +11,9 @@ const SETTINGS: [&str; 4] =
 /// What makes the drive of a stack small.
 fn size(stack: &str) -> &'static [&'static str] {
     match stack {
-        "striping-in-turn" => &["drive.capacity=320MiB", "zones.size=4MiB", "flash.pages_per_block=16"],
+        "striping-in-turn" => &["drive.capacity=320MiB", "coded.size=4MiB", "flash.pages_per_block=16"],
         _ if stack.starts_with("striping-") => {
-            &["drive.capacity=320MiB", "zones.size=16MiB", "flash.pages_per_block=16"]
+            &["drive.capacity=320MiB", "coded.size=16MiB", "flash.pages_per_block=16"]
         }
         _ if stack.starts_with("hard") || stack == "superpage" => &["drive.capacity=64MiB"],
         _ => &["drive.capacity=128MiB", "flash.pages_per_block=32", "drive.over_provisioning=60%"],

@@ -164,12 +164,12 @@ fn where_nothing_is_in_step_or_the_load_would_use_something_up_there_is_no_warm_
 /// all dies collect at the same time. Each zone cleans by itself.
 #[test]
 fn a_drive_of_zones_is_told_neither_a_warm_up_nor_dies_that_collect_at_the_same_time() {
-    const ZONES: [&str; 3] = ["flash.dies_per_channel=1", "flash.channels=8", "zones.size=16MiB"];
+    const ZONES: [&str; 3] = ["flash.dies_per_channel=1", "flash.channels=8", "coded.size=16MiB"];
     let folder = tempfile::tempdir().unwrap();
     for (stack, settings) in [
-        ("striping-coded", &["zones.code_zones=2"][..]),
-        ("striping-coded", &["zones.code_zones=2", "zones.offline_first=at-start"]),
-        ("striping-in-turn", &["zones.code_zones=0"]),
+        ("striping-coded", &["coded.code_zones=2"][..]),
+        ("striping-coded", &["coded.code_zones=2", "coded.offline_first=at-start"]),
+        ("striping-in-turn", &["coded.code_zones=0"]),
     ] {
         let zoned = |workload: &str, more: &[&str]| run(stack, workload, &[&ZONES, settings, more].concat());
         for workload in ["uniform-write", &trace(folder.path())] {

@@ -127,7 +127,7 @@ fn ended_early(result: &RunResult) -> Option<Failure> {
              (--requests), or raise flash.endurance",
         ),
         Status::DriveFull => {
-            ("full", "no block could be reclaimed. Raise drive.over_provisioning (zones.spare_blocks for code zones)")
+            ("full", "no block could be reclaimed. Raise drive.over_provisioning (coded.spare_blocks for code zones)")
         }
         Status::Complete | Status::Interrupted => return None,
     };

@@ -14,7 +14,7 @@ fn of_bank(bank: u32) -> Vec<u32> {
 fn once_encoded_any_bank_may_be_lost() {
     for code in CODES {
         for bank in 0..BANKS {
-            let mut rig = Rig::encoded(&[("zones.code", code)]);
+            let mut rig = Rig::encoded(&[("coded.code", code)]);
             rig.kill(bank);
             assert_eq!(rig.unreadable(), [], "{code}: bank {bank}");
             assert_eq!(rig.counter("blocks_decoded"), u64::from(BLOCKS / BANKS), "{code}: bank {bank}");
@@ -24,7 +24,7 @@ fn once_encoded_any_bank_may_be_lost() {
 
 #[test]
 fn without_code_zones_a_lost_bank_takes_its_blocks_with_it_and_no_others() {
-    let mut rig = Rig::encoded(&[("zones.code_zones", "0")]);
+    let mut rig = Rig::encoded(&[("coded.code_zones", "0")]);
     rig.kill(3);
     assert_eq!(rig.unreadable(), of_bank(3));
 }
@@ -32,7 +32,7 @@ fn without_code_zones_a_lost_bank_takes_its_blocks_with_it_and_no_others() {
 #[test]
 fn a_zone_is_encoded_whole_and_once() {
     for (code, per_group) in [("regular-2", 4), ("parity", 1), ("mirror", 4)] {
-        let mut rig = Rig::new(&[("zones.code", code)]);
+        let mut rig = Rig::new(&[("coded.code", code)]);
         (0..BLOCKS).for_each(|block| rig.write(block, [u64::from(block) + 1, 7]));
         rig.prepare();
         let groups = u64::from(BLOCKS / 4);
@@ -45,7 +45,7 @@ fn a_zone_is_encoded_whole_and_once() {
 
 #[test]
 fn code_zones_go_to_the_zones_that_are_read() {
-    let mut rig = Rig::new(&[("zones.code_zones", "1")]);
+    let mut rig = Rig::new(&[("coded.code_zones", "1")]);
     (0..BLOCKS).for_each(|block| rig.write(block, [u64::from(block) + 1, 7]));
     for block in 2 * ZONE..BLOCKS {
         rig.read(block).expect("it was written");
@@ -64,7 +64,7 @@ fn a_code_block_whose_source_was_written_is_never_used_as_it_was() {
             if code == "mds" && stale == "update" {
                 continue; // the layer refuses it
             }
-            let set = [("zones.code", code), ("zones.stale_codes", stale)];
+            let set = [("coded.code", code), ("coded.stale_codes", stale)];
             let mut errors = 0;
             for seed in 0..10 {
                 let mut rig = Rig::encoded(&set);
@@ -80,7 +80,7 @@ fn a_code_block_whose_source_was_written_is_never_used_as_it_was() {
 
 #[test]
 fn codes_that_are_updated_change_with_every_source_they_have() {
-    let mut rig = Rig::encoded(&[("zones.code", "parity"), ("zones.stale_codes", "update")]);
+    let mut rig = Rig::encoded(&[("coded.code", "parity"), ("coded.stale_codes", "update")]);
     (0..10).for_each(|block| rig.write(block, [5, 5]));
     assert_eq!(rig.counter("code_blocks_updated"), 10, "each block is the source of one code block");
     rig.check();
@@ -88,7 +88,7 @@ fn codes_that_are_updated_change_with_every_source_they_have() {
 
 #[test]
 fn what_is_encoded_again_when_idle_counts_again() {
-    let mut rig = Rig::encoded(&[("zones.stale_codes", "reencode-idle")]);
+    let mut rig = Rig::encoded(&[("coded.stale_codes", "reencode-idle")]);
     rig.live(4, 60);
     rig.idle();
     rig.check();

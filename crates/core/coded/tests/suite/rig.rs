@@ -1,11 +1,11 @@
 //! A drive of zones over the page mapping, and what was written to it.
 
+use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PayloadId};
 use units::{DieId, Geometry, HostOp, Shape};
-use zones::ZonePlan;
 
 /// Banks, in groups of four.
 pub const BANKS: u32 = 8;
@@ -24,7 +24,7 @@ pub type Block = [u64; PAGES as usize];
 pub struct Unreadable;
 
 pub struct Rig {
-    plan: ZonePlan,
+    plan: CodedPlan,
     values: Values,
     geometry: Geometry,
     flash: CountedFlash,
@@ -37,16 +37,16 @@ impl Rig {
     /// Three zones and as many code zones, unless `set` says otherwise.
     pub fn new(set: &[(&str, &str)]) -> Self {
         let own = [
-            ("stripe.kind", "zones"),
+            ("stripe.kind", "coded"),
             ("ftl.gc.frontier", "shared"),
-            ("zones.size", "64KiB"),
-            ("zones.block", "1KiB"),
-            ("zones.code_zones", "3"),
-            ("zones.offline_first", "at-start"),
-            ("zones.read_ahead.after", "0B"),
+            ("coded.size", "64KiB"),
+            ("coded.block", "1KiB"),
+            ("coded.code_zones", "3"),
+            ("coded.offline_first", "at-start"),
+            ("coded.read_ahead.after", "0B"),
         ];
         let mut values = Values::default();
-        let all = [mapping::parameters(), stripe_kind(), zones::parameters()].concat();
+        let all = [mapping::parameters(), stripe_kind(), coded::parameters()].concat();
         for parameter in all {
             let text = set.iter().chain(&own).find(|(key, _)| *key == parameter.key).map(|(_, text)| *text);
             if let Some(text) = text.or(parameter.default) {
@@ -64,7 +64,7 @@ impl Rig {
         ] {
             values.set(key, number(text));
         }
-        let plan = ZonePlan::new(&values).expect("the values fit").expect("there are zones");
+        let plan = CodedPlan::new(&values).expect("the values fit").expect("there are zones");
         let shape = Shape {
             channels: BANKS,
             dies_per_channel: 1,
@@ -230,7 +230,7 @@ impl Rig {
     pub fn counter(&self, name: &str) -> u64 {
         let mut reports: Vec<LayerReport> = Vec::new();
         self.layer.report(&mut reports);
-        reports.iter().find(|report| report.name == "zones").expect("it reports").counters[name]
+        reports.iter().find(|report| report.name == "coded").expect("it reports").counters[name]
     }
 
     pub fn reset_counters(&mut self) {
@@ -240,8 +240,8 @@ impl Rig {
 
 /// The key that chooses this layer belongs to the stripes, which stand beside it.
 fn stripe_kind() -> Vec<layer::Parameter> {
-    let kind = ParameterKind::Choice(|| vec![(zones::KIND, "zones")]);
-    vec![layer::Parameter::new("stripe.kind", kind, zones::KIND, "How pages are striped.")]
+    let kind = ParameterKind::Choice(|| vec![(coded::KIND, "coded striping")]);
+    vec![layer::Parameter::new("stripe.kind", kind, coded::KIND, "How pages are striped.")]
 }
 
 fn context(geometry: Geometry, values: &Values) -> FtlContext<'_> {

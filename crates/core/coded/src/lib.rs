@@ -15,8 +15,8 @@ mod policy;
 mod queue;
 mod reads;
 mod settings;
+mod striping;
 mod writes;
-mod zoned;
 
 pub use layout::{Place, ZoneLayout, ZoneShape};
 pub use settings::{CODES_AT_START, parameters};
@@ -25,18 +25,18 @@ use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntr
 use layer::{PageLayer, Values, Versioned};
 use nand::{Flash, FlashState};
 use settings::{Plan, Settings};
+use striping::CodedStriping;
 use units::Geometry;
-use zoned::Zoned;
 
 /// Value of `stripe.kind` for this layer.
-pub const KIND: &str = "zones";
+pub const KIND: &str = "coded";
 
 /// The zones of a drive.
 #[derive(Clone, Debug)]
-pub struct ZonePlan(Plan);
+pub struct CodedPlan(Plan);
 
-impl ZonePlan {
-    /// The zones of a configuration; nothing where `stripe.kind` is not `zones`.
+impl CodedPlan {
+    /// The zones of a configuration; nothing where `stripe.kind` is not `coded`.
     ///
     /// # Errors
     /// Why the values do not fit, in words.
@@ -100,8 +100,8 @@ impl ZonePlan {
         build(&FtlContext { user_pages: layout.mapped_pages() as u32, stripes: Some(stripes), ..*context })
     }
 
-    fn over<F: Flash>(&self, context: &FtlContext<'_>, below: Box<dyn Versioned<F>>) -> Zoned<F> {
-        Zoned::new(&self.0, &Settings::read(context.values), &context.geometry, below)
+    fn over<F: Flash>(&self, context: &FtlContext<'_>, below: Box<dyn Versioned<F>>) -> CodedStriping<F> {
+        CodedStriping::new(&self.0, &Settings::read(context.values), &context.geometry, below)
     }
 }
 

@@ -71,20 +71,20 @@ impl ZoneLayout {
         }
         if !banks.is_multiple_of(group) {
             return Err(format!(
-                "zones.group is {group}, which does not divide the {banks} banks (flash.channels x \
+                "coded.group is {group}, which does not divide the {banks} banks (flash.channels x \
                  flash.dies_per_channel)"
             ));
         }
         if code.code() > group {
             return Err(format!(
-                "zones.code has {} code blocks for {group} data blocks; the banks of a group hold one each",
+                "coded.code has {} code blocks for {group} data blocks; the banks of a group hold one each",
                 code.code()
             ));
         }
         if banks == group {
             layout.code_banks = Self::other_banks(code).ok_or_else(|| {
                 format!(
-                    "with a single group of {banks} banks the code blocks of zones.code cannot each have a bank of \
+                    "with a single group of {banks} banks the code blocks of coded.code cannot each have a bank of \
                     their own without one of their sources; use twice as many banks, or a code of fewer edges"
                 )
             })?;

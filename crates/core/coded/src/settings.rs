@@ -30,7 +30,7 @@ pub(crate) enum Queues {
 }
 
 const STALE: Choices<Stale> = Choices {
-    key: "zones.stale_codes",
+    key: "coded.stale_codes",
     table: &[
         ("invalidate", "it is unused until the next off-line phase", Stale::Invalidate),
         ("update", "it is written with the source", Stale::Update),
@@ -38,7 +38,7 @@ const STALE: Choices<Stale> = Choices {
     ],
 };
 const QUEUES: Choices<Queues> = Choices {
-    key: "zones.queues",
+    key: "coded.queues",
     table: &[
         ("bank", "in a queue for each bank", Queues::Bank),
         ("one", "in one queue, whose first waits for its bank and the others behind it", Queues::One),
@@ -46,10 +46,10 @@ const QUEUES: Choices<Queues> = Choices {
     ],
 };
 /// How the decoder finds the blocks that follow from the blocks read.
-const DECODER: Choices<Decoder> = Choices { key: "zones.decoder", table: DECODERS };
+const DECODER: Choices<Decoder> = Choices { key: "coded.decoder", table: DECODERS };
 /// Whether banks clean one after the other.
 pub(crate) const CLEANS_IN_TURN: Choices<bool> = Choices {
-    key: "zones.cleaning",
+    key: "coded.cleaning",
     table: &[
         ("any", "any at the same time", false),
         (
@@ -61,18 +61,18 @@ pub(crate) const CLEANS_IN_TURN: Choices<bool> = Choices {
 };
 /// Whether the first off-line phase comes before the first request.
 pub const CODES_AT_START: Choices<bool> = Choices {
-    key: "zones.offline_first",
+    key: "coded.offline_first",
     table: &[
-        ("after-one-period", "after the first period (zones.offline_every)", false),
+        ("after-one-period", "after the first period (coded.offline_every)", false),
         ("at-start", "before the first request, with what is known of reads then", true),
     ],
 };
 
-const ZONED: Condition = Condition::one_of("stripe.kind", |_| vec![crate::KIND]);
-const CODED: Condition = Condition::above_zero("zones.code_zones").otherwise("there are no code zones");
+const IS_CODED: Condition = Condition::one_of("stripe.kind", |_| vec![crate::KIND]);
+const CODED: Condition = Condition::above_zero("coded.code_zones").otherwise("there are no code zones");
 const IN_GROUPS: Condition = Condition::one_of(QUEUES.key, |_| QUEUES.names(|queues| queues != Queues::Lockstep))
     .otherwise("all banks work in step");
-const READS_AHEAD: Condition = Condition::above_zero("zones.read_ahead.after").otherwise("nothing is read ahead");
+const READS_AHEAD: Condition = Condition::above_zero("coded.read_ahead.after").otherwise("nothing is read ahead");
 
 /// Settings read once.
 #[derive(Clone, Debug)]
@@ -100,20 +100,20 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let reads = values.name("zones.reads");
+        let reads = values.name("coded.reads");
         Self {
             decoder: DECODER.read(values),
             reads: READ_POLICIES.iter().find(|policy| policy.name == reads).expect("policies are checked"),
             stale: STALE.read(values),
             queues: QUEUES.read(values),
-            ahead: values.whole("zones.read_ahead.after") / units::SECTOR_BYTES,
-            threads: values.whole("zones.read_ahead.streams") as usize,
-            window: values.whole("zones.read_ahead.window") as usize,
-            every: values.whole("zones.offline_every"),
+            ahead: values.whole("coded.read_ahead.after") / units::SECTOR_BYTES,
+            threads: values.whole("coded.read_ahead.streams") as usize,
+            window: values.whole("coded.read_ahead.window") as usize,
+            every: values.whole("coded.offline_every"),
             at_start: CODES_AT_START.read(values),
-            charged: values.on("zones.encoding_takes_time"),
-            halves: values.on("zones.popularity_halves"),
-            encode_rows: values.whole("zones.encode_rows") as usize,
+            charged: values.on("coded.encoding_takes_time"),
+            halves: values.on("coded.popularity_halves"),
+            encode_rows: values.whole("coded.encode_rows") as usize,
         }
     }
 }
@@ -124,26 +124,26 @@ const CENTURY: Nanos = 36_500 * 86_400_000_000_000;
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
     let all = [shape_parameters(), code_parameters(), phase_parameters(), ahead_parameters()].concat();
-    all.into_iter().map(|parameter| parameter.under(ZONED)).collect()
+    all.into_iter().map(|parameter| parameter.under(IS_CODED)).collect()
 }
 
 fn shape_parameters() -> Vec<Parameter> {
     vec![
         Parameter::new(
-            "zones.size",
+            "coded.size",
             ParameterKind::Size { min: 1, max: 1 << 50 },
             "256MiB",
             "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
         ),
         Parameter::new(
-            "zones.block",
+            "coded.block",
             ParameterKind::Size { min: 512, max: 1 << 20 },
             "8KiB",
             "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
                 mapped as a whole.",
         ),
         Parameter::new(
-            "zones.spare_blocks",
+            "coded.spare_blocks",
             ParameterKind::Count { min: 2, max: 1 << 16 },
             "2",
             "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
@@ -162,20 +162,20 @@ fn code_parameters() -> Vec<Parameter> {
             "Which banks may clean.",
         ),
         Parameter::new(
-            "zones.code_zones",
+            "coded.code_zones",
             ParameterKind::Count { min: 0, max: 1 << 16 },
             "0",
             "Zones with code blocks: one for each of as many data zones, the most read first.",
         ),
         Parameter::new(
-            "zones.group",
+            "coded.group",
             ParameterKind::Count { min: 1, max: 16 },
             "4",
             "Neighbouring banks whose stripe blocks of a row are coded together.",
         )
         .only(IN_GROUPS),
         Parameter::new(
-            "zones.code",
+            "coded.code",
             ParameterKind::Text,
             "regular-2",
             "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
@@ -190,7 +190,7 @@ fn code_parameters() -> Vec<Parameter> {
         )
         .only(CODED),
         Parameter::new(
-            "zones.reads",
+            "coded.reads",
             ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
             "lazy",
             "Which blocks are asked for when code blocks could help.",
@@ -209,7 +209,7 @@ fn code_parameters() -> Vec<Parameter> {
 fn phase_parameters() -> Vec<Parameter> {
     vec![
         Parameter::new(
-            "zones.offline_every",
+            "coded.offline_every",
             ParameterKind::Duration { max: CENTURY },
             "24h",
             "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
@@ -226,7 +226,7 @@ fn phase_parameters() -> Vec<Parameter> {
         )
         .only(CODED),
         Parameter::new(
-            "zones.encoding_takes_time",
+            "coded.encoding_takes_time",
             ParameterKind::Switch,
             "false",
             "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
@@ -234,14 +234,14 @@ fn phase_parameters() -> Vec<Parameter> {
         )
         .only(CODED),
         Parameter::new(
-            "zones.popularity_halves",
+            "coded.popularity_halves",
             ParameterKind::Switch,
             "false",
             "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
         )
         .only(CODED),
         Parameter::new(
-            "zones.encode_rows",
+            "coded.encode_rows",
             ParameterKind::Count { min: 1, max: 4096 },
             "16",
             "Groups of a row encoded at once.",
@@ -253,20 +253,20 @@ fn phase_parameters() -> Vec<Parameter> {
 fn ahead_parameters() -> Vec<Parameter> {
     vec![
         Parameter::new(
-            "zones.read_ahead.after",
+            "coded.read_ahead.after",
             ParameterKind::Size { min: 0, max: 1 << 40 },
             "64KiB",
             "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
         ),
         Parameter::new(
-            "zones.read_ahead.streams",
+            "coded.read_ahead.streams",
             ParameterKind::Count { min: 1, max: 1024 },
             "20",
             "Sequential streams told apart (the thread table); each has a buffer of one group.",
         )
         .only(READS_AHEAD),
         Parameter::new(
-            "zones.read_ahead.window",
+            "coded.read_ahead.window",
             ParameterKind::Count { min: 1, max: 1024 },
             "20",
             "Recent reads remembered to notice that a stream begins (the sliding window).",
@@ -302,19 +302,19 @@ fn multiple(key: &str, value: u64, of: u64, what: &str) -> Result<u64, String> {
 fn check_banks(values: &Values) -> Result<(), String> {
     if values.whole("flash.planes_per_die") > 1 {
         return Err(
-            "a bank of stripe.kind = zones is a die with one plane; set flash.planes_per_die to 1 and use more dies"
+            "a bank of stripe.kind = coded is a die with one plane; set flash.planes_per_die to 1 and use more dies"
                 .to_owned(),
         );
     }
-    if FRONTIERS.read_if_set(values) == Some(Frontiers::Separate) && values.whole("zones.spare_blocks") < 3 {
-        return Err("two spare blocks of a segment (zones.spare_blocks) are enough only if copies and writes share a \
-            block; set ftl.gc.frontier to \"shared\", or zones.spare_blocks to 3"
+    if FRONTIERS.read_if_set(values) == Some(Frontiers::Separate) && values.whole("coded.spare_blocks") < 3 {
+        return Err("two spare blocks of a segment (coded.spare_blocks) are enough only if copies and writes share a \
+            block; set ftl.gc.frontier to \"shared\", or coded.spare_blocks to 3"
             .to_owned());
     }
     Ok(())
 }
 
-/// Where stripe blocks are, or why the values do not fit the flash; nothing where `stripe.kind` is not `zones`.
+/// Where stripe blocks are, or why the values do not fit the flash; nothing where `stripe.kind` is not `coded`.
 ///
 /// # Errors
 /// What does not fit, in words.
@@ -326,23 +326,23 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let page = values.whole("flash.page_size");
     let erase = values.whole("flash.pages_per_block") * page;
     check_banks(values)?;
-    let pages = multiple("zones.block", values.whole("zones.block"), page, "the page size (flash.page_size)")?;
-    let size = values.whole("zones.size");
-    let segment_blocks = multiple("zones.size", size, banks * erase, "one erase block of each bank")?;
+    let pages = multiple("coded.block", values.whole("coded.block"), page, "the page size (flash.page_size)")?;
+    let size = values.whole("coded.size");
+    let segment_blocks = multiple("coded.size", size, banks * erase, "one erase block of each bank")?;
     let rows = size / banks / (pages * page);
     if !(size / banks).is_multiple_of(pages * page) || !values.whole("flash.pages_per_block").is_multiple_of(pages) {
         return Err(format!(
-            "zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", \
+            "coded.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", \
              one page, always does",
             values.whole("flash.pages_per_block"),
             quantity::format_size(page),
         ));
     }
-    let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "zones.size")?;
-    let code_zones = values.whole("zones.code_zones");
+    let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "coded.size")?;
+    let code_zones = values.whole("coded.code_zones");
     if code_zones > zones {
         return Err(format!(
-            "zones.code_zones is {code_zones}, and there are only {zones} zones to code (drive.capacity / zones.size)"
+            "coded.code_zones is {code_zones}, and there are only {zones} zones to code (drive.capacity / coded.size)"
         ));
     }
     let all = (zones + code_zones).saturating_mul(size / page);
@@ -355,22 +355,22 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let lockstep = QUEUES.read(values) == Queues::Lockstep;
     if lockstep && (banks > 16 || code_zones > 0) {
         return Err(
-            "zones.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks"
+            "coded.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks"
                 .to_owned(),
         );
     }
-    let group = if lockstep { banks as u32 } else { values.whole("zones.group") as u32 };
+    let group = if lockstep { banks as u32 } else { values.whole("coded.group") as u32 };
     if !banks.is_multiple_of(u64::from(group)) {
         return Err(format!(
-            "zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"
+            "coded.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"
         ));
     }
-    let code = GroupCode::parse(values.name("zones.code"), values.whole("zones.group") as u32)
-        .map_err(|error| format!("zones.code: {error}"))?;
+    let code = GroupCode::parse(values.name("coded.code"), values.whole("coded.group") as u32)
+        .map_err(|error| format!("coded.code: {error}"))?;
     let code = if lockstep { GroupCode::regular(group, 1).expect("up to 16 banks") } else { code };
     if code.is_mds() && STALE.read(values) == Stale::Update {
         return Err(
-            "zones.stale_codes = update changes code blocks by the difference, which zones.code = mds does not \
+            "coded.stale_codes = update changes code blocks by the difference, which coded.code = mds does not \
             take; use invalidate or reencode-idle"
                 .to_owned(),
         );
@@ -384,5 +384,5 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
         group,
     };
     let layout = ZoneLayout::new(shape, &code)?;
-    Ok(Some(Plan { layout, code, segment_blocks: (segment_blocks + values.whole("zones.spare_blocks")) as u32 }))
+    Ok(Some(Plan { layout, code, segment_blocks: (segment_blocks + values.whole("coded.spare_blocks")) as u32 }))
 }

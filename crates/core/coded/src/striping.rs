@@ -26,7 +26,7 @@ use nand::{Event, Flash, Owner, Token};
 use units::{Geometry, HostOp, Request, SECTOR_BYTES};
 
 /// The layer over a mapping with a lane for each segment.
-pub(crate) struct Zoned<F: Flash> {
+pub(crate) struct CodedStriping<F: Flash> {
     base: Base<F>,
     flows: Flows,
     page_bytes: u32,
@@ -83,7 +83,7 @@ impl Flows {
     }
 }
 
-impl<F: Flash> Zoned<F> {
+impl<F: Flash> CodedStriping<F> {
     pub fn new(plan: &Plan, settings: &Settings, geometry: &Geometry, below: Box<dyn Versioned<F>>) -> Self {
         let layout = &plan.layout;
         let code = Code::new(plan.code.clone(), settings.decoder);
@@ -131,7 +131,7 @@ impl<F: Flash> Zoned<F> {
 
     fn report_own(&self) -> LayerReport {
         let Flows { reads, writes, codes } = &self.flows;
-        let mut report = LayerReport { name: "zones", ram_bytes: self.ram_bytes(), ..LayerReport::default() };
+        let mut report = LayerReport { name: "coded", ram_bytes: self.ram_bytes(), ..LayerReport::default() };
         report.counters.extend([
             ("blocks_read", reads.counters.data_reads),
             ("code_blocks_read", reads.counters.code_reads),
@@ -158,7 +158,7 @@ impl<F: Flash> Zoned<F> {
     }
 }
 
-impl<F: Flash> PageLayer<F> for Zoned<F> {
+impl<F: Flash> PageLayer<F> for CodedStriping<F> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         let Self { base, flows, .. } = self;
         flows.codes.end_idle(flash);
