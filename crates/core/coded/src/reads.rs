@@ -14,9 +14,9 @@
 //!            5  ask for wanted blocks that were not asked for; or, if something could not be read, for all that may
 //!               help; or else give up, and read page by page what the host asked for
 //! ```
-//! A fetch is evaluated whenever something of it has arrived, or has become stale. Faithful to: reads of all blocks that
-//! can help with redundant ones taken back. Protects: a read returns the last acknowledged version of each block; a code
-//! block is used only while no write of a source was accepted, but together with sources as they were before.
+//! A fetch is evaluated whenever something of it has arrived, or has become stale. Faithful to: reads of all blocks
+//! that can help, with redundant ones taken back. Protects: a read returns the last acknowledged version of each block;
+//! a code block is used only while no write of a source was accepted, or together with sources as they were before.
 
 use crate::ahead::ReadAhead;
 use crate::base::{Asked, Tag, Turn};

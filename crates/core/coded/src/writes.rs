@@ -9,9 +9,9 @@
 //! Write      all pages of the unit
 //! Codes      old code block + old data + new data, where codes are updated
 //! ```
-//! Simplified: XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn. Protects:
-//! the mapping sees the writes of a unit in the order they were accepted in; no code block agrees while a source of it
-//! changes on flash.
+//! Simplified: XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn.
+//! Protects: the mapping sees the writes of a unit in the order they were accepted in; no code block is read while a
+//! source of it changes on flash.
 
 use crate::base::{Asked, Base, NONE, Tag, Turn};
 use crate::codes::Codes;

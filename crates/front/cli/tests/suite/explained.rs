@@ -54,7 +54,7 @@ fn a_key_is_explained_with_when_it_is_read() {
         ("ftl.bast.victim", "read when stripe.kind is not raid-elastic, and ftl.kind is bast"),
         ("buffer.size", "read when buffer.kind is not none"),
         ("buffer.small_request", "read when buffer.kind is two-level, and buffer.identify is request-size"),
-        ("coded.decoder", "read when stripe.kind is zones, and coded.code_zones is above 0"),
+        ("coded.decoder", "read when stripe.kind is coded, and coded.code_zones is above 0"),
         ("flash.suspend_time", "read when flash.suspend is not off"),
         ("remap.segment", "read when remap.kind is log-cache"),
         ("flash.fault.dies_after", "read when flash.fault.dies or flash.fault.channels is set"),
