@@ -326,17 +326,17 @@ impl Reads {
 
     fn send<F: Flash>(&mut self, codes: &Codes, turn: &mut Turn<'_, F>, slot: u32, element: u32) {
         let Fetch { at, cells, .. } = *self.fetches.at(slot);
-        let (first, pages) = (codes.page(at, element), self.layout.pages);
+        let place = codes.place(at, element);
+        let (first, pages) = (self.layout.page(place), self.layout.pages);
         let cause = if element < self.layout.group { Cause::Host } else { Cause::Code };
         let into = cells.offset(element * pages);
         let token = Tag::token(Asked::Fetch, slot, element);
         let op = turn.base.own_op(HostOp::Read, first..first + pages, into, cause, token);
-        let bank = self.layout.bank(at, element);
-        turn.base.gate.enter(bank);
+        turn.base.gate.enter(place.bank);
         self.fetches.note_sent(slot, element, turn.now());
         match turn.submit(&PageOp { cancellable: true, ..op }) {
             Answer::Done { failed } => {
-                turn.base.gate.leave(bank);
+                turn.base.gate.leave(place.bank);
                 self.note_arrival(slot, element, failed);
             }
             Answer::Pending(handle) => {
