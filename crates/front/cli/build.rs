@@ -16,8 +16,8 @@ fn main() {
             );
         } else if file == "report.js" && std::fs::read_to_string(&path).is_ok_and(|script| !script.contains(FORM)) {
             println!(
-                "cargo::error=crates/front/cli/pages/{file} reads results of another form than {FORM}: it was built from \
-                 an older state. Run `make build` (or `npm run build` in web/), then build again."
+                "cargo::error=crates/front/cli/pages/{file} reads results of another form than {FORM}: it was built \
+                 from an older state. Run `make build` (or `npm run build` in web/), then build again."
             );
         }
     }
