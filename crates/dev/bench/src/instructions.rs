@@ -30,13 +30,6 @@ impl Work {
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Work::Read => "read",
-            Work::Steady => "steady",
-        }
-    }
-
     /// Does the work, and prints how many flash commands its last part took.
     pub fn run(self, requests: u64) {
         let settings = ["flash.pages_per_block=64", "flash.channels=2", "flash.dies_per_channel=2"];
@@ -71,7 +64,8 @@ pub(crate) fn of(program: &Path, work: Work) -> io::Result<f64> {
 fn counted(program: &Path, work: Work, requests: u64) -> io::Result<[u64; 2]> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
-    let ended = command.args(["--work", work.name(), "--requests", &requests.to_string()]).output();
+    let work = work.to_possible_value().expect("no kind of work is skipped");
+    let ended = command.args(["--work", work.get_name(), "--requests", &requests.to_string()]).output();
     let ended = ended.map_err(|error| io::Error::new(error.kind(), format!("valgrind: {error}; install it first")))?;
     let (said, printed) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
     let collected = said.lines().find_map(|line| line.split("Collected : ").nth(1)?.trim().parse().ok());

@@ -32,13 +32,16 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
     }
 }
 
-/// What a value means, the same for all texts that mean it.
-pub(crate) fn meaning(value: &Value) -> String {
-    match value {
+/// The meaning of a value: the same for all texts that mean it, those of the version before among them.
+///
+/// # Errors
+/// The key has no such value: why.
+pub(crate) fn meaning(parameter: &Parameter, text: &str) -> Result<String, String> {
+    Ok(match parameter.kind.parse(metrics::value_of_today(parameter.key, text))? {
         // Below zero is no other nothing than above it.
         Value::Real(real) => format!("{:?}", real + 0.0),
         other => format!("{other:?}"),
-    }
+    })
 }
 
 /// The parameter of a key, and a value for it.
@@ -99,9 +102,7 @@ impl Axis {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for (at, text) in values.iter().enumerate() {
             // Two rows of the same runs would look like a result.
-            if let Some(same) =
-                known.insert(meaning(&parameter.kind.parse(metrics::value_of_today(parameter.key, text))?), at)
-            {
+            if let Some(same) = known.insert(meaning(parameter, text)?, at) {
                 let first = &values[same];
                 return Err(if first == text {
                     format!("{text} is in it twice (values {} and {}); leave one out", same + 1, at + 1)
@@ -312,7 +313,6 @@ mod tests {
         );
     }
 
-    /// Four probabilities were one run of `0%`, and a logarithmic range began at 0.
     #[test]
     fn an_axis_may_have_the_names_of_the_version_before() {
         assert_eq!(parameter("zones.code_zones", "test").expect("it is read").key, "coded.code_zones");
@@ -321,6 +321,7 @@ mod tests {
         assert!(twice.contains("the same as zones"), "{twice}");
     }
 
+    /// Four probabilities were one run of `0%`, and a logarithmic range began at 0.
     #[test]
     fn tiny_shares_stay_apart_and_above_zero() {
         let shares = |text: &str| axis("flash.fault.program", text).unwrap().join(" ");

@@ -45,10 +45,7 @@ fn own_circumstances(plan: &Plan, base: &[Setting], given: &[(String, String)]) 
 fn meaning(key: &str, value: Option<&String>) -> String {
     let Ok(known) = axis::parameter(key, "") else { return String::new() };
     let Some(text) = value.map(String::as_str).or(known.default) else { return String::new() };
-    known
-        .kind
-        .parse(metrics::value_of_today(known.key, text))
-        .map_or_else(|_| text.to_owned(), |value| axis::meaning(&value))
+    axis::meaning(&known, text).unwrap_or_else(|_| text.to_owned())
 }
 
 /// The circumstances in which stacks differ, by stack: what they are, as written and as meant.

@@ -177,8 +177,7 @@ impl Drive {
 
     /// Bytes of the unit that trims work on: a page of the mapping, or of the driver's map.
     pub fn page_bytes(&self) -> u32 {
-        let of_driver = self.plan.remap.as_ref().map(|remap| remap.shape.page_sectors * SECTOR_BYTES as u32);
-        of_driver.unwrap_or(self.plan.geometry.page_bytes)
+        self.plan.host_page_sectors() * SECTOR_BYTES as u32
     }
 
     /// Whether acknowledged writes may be lost with power until they are flushed.

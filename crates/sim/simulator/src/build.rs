@@ -406,6 +406,11 @@ impl DrivePlan {
         self.remap.as_ref().map_or(drive, |remap| remap.shape.sectors)
     }
 
+    /// Sectors of a page as the host sees it: of the mapping, or of the map of a driver of the host.
+    pub fn host_page_sectors(&self) -> u32 {
+        self.remap.as_ref().map_or(self.geometry.sectors_per_page(), |remap| remap.shape.page_sectors)
+    }
+
     fn seed(&self) -> u64 {
         self.config.values.whole("engine.seed")
     }

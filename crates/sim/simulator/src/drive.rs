@@ -305,7 +305,6 @@ impl<F: Clocked> Drive<F> {
         self.free.push(id);
         self.outstanding -= 1;
         if self.outstanding == 0 && self.options.idle_after_ns > 0 {
-            let now = self.flash.now();
             self.flash.set_timer(IDLE, Some(now + self.options.idle_after_ns));
         }
     }

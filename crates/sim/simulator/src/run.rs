@@ -180,6 +180,7 @@ impl HostMeasurements {
         recorder.record_queue(now - arrival, completion.queue_ns, Some(by_root), self.series.waited(op));
     }
 
+    /// A read of pages that hold nothing.
     #[cold]
     fn take_unwritten(
         &mut self,

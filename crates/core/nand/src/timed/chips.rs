@@ -254,8 +254,7 @@ impl Chips {
         die.suspended_left = left + self.options.suspend_ns;
         die.suspends += 1;
         die.array = NIL;
-        let (meter, now) = (self.dies.meter(index), self.schedule.now);
-        self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
+        self.gang_waits(index, gang);
         self.dispatch(index);
     }
 
@@ -525,12 +524,12 @@ impl Chips {
             self.start_programming(index, gang);
         } else {
             self.dies[index].loaded = true;
-            self.wait_for_array(index, gang);
+            self.gang_waits(index, gang); // its data is in the register, and the array is still busy
         }
     }
 
-    /// A gang's data is in the register and the array is still busy: from now on it waits.
-    fn wait_for_array(&mut self, index: usize, gang: u32) {
+    /// A gang that is on its die waits for it from now on.
+    fn gang_waits(&mut self, index: usize, gang: u32) {
         let (meter, now) = (self.dies.meter(index), self.schedule.now);
         self.commands.each_member(gang, |commands, id| commands.wait_for_die(id, meter, now));
     }
@@ -599,8 +598,8 @@ impl Chips {
     }
 
     /// The array reads a gang of pages again until their errors can be corrected, as often as the worst of them needs.
-    /// `false`: it need not. Its die works for that
-    /// cause meanwhile, and the reads waited for it. Each of them disturbs its block.
+    /// `false`: it need not. Its die works for that cause meanwhile, and the reads waited for it. Each of them disturbs its
+    /// block.
     #[cold]
     #[inline(never)]
     fn reads_again(&mut self, index: usize, gang: u32) -> bool {

@@ -101,7 +101,11 @@ fn reads_of_unwritten_pages_are_in_no_percentile_of_reads() {
     assert_eq!(result["latency_ns"]["unwritten_read"]["max"], 0);
     assert!(result["notes"].to_string().contains("The drive answered 200 reads, 50 % of all, without flash"));
     let table = said(run_tiny(&arguments)).out;
-    assert_eq!(table.matches("read of unwritten pages").count(), 2, "{table}");
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("read of unwritten pages")).collect();
+    assert_eq!(rows.len(), 2, "{table}");
+    // They come as fast as the host asks: a drive that took no time moved 130 GB/s.
+    let cells: Vec<&str> = rows[0].split_whitespace().skip(4).collect();
+    assert_eq!(cells[..3], ["200", "-", "-"], "count, IOPS and MB/s: {}", rows[0]);
     // A drive that was filled holds something everywhere, whether it was filled now or its state was kept.
     let folder = tempfile::tempdir().unwrap();
     let kept =

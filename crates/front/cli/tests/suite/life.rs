@@ -51,6 +51,13 @@ fn a_life_is_printed_with_what_spends_it_and_the_hash_of_the_run() {
     assert!(said.out.contains(&run), "{run} is missing in: {}", said.out);
 }
 
+/// The table told them again.
+#[test]
+fn notes_of_a_life_are_told_once() {
+    let said = life(&["--workload", "zipf", "--requests", "20000"]);
+    assert!(said.out.contains("measure.warm_up = ") && !said.err.contains("measure.warm_up"), "{}", said.err);
+}
+
 /// A row said that 0.0 % of the life went into pages without data.
 #[test]
 fn causes_that_spend_nothing_are_no_rows_of_a_life() {

@@ -406,6 +406,8 @@ fn a_note_is_told_once() {
         let told = [&several.out, &several.err].map(|text| text.contains(&choice));
         assert!(told[0] != told[1], "{key}: {}{}", several.out, several.err);
     }
+    // Each stack has a warm-up of its own, and two numbers without a name told nothing.
+    assert!(several.out.contains("measure.warm_up = "), "{}", several.out);
     let run = said(run_tiny(&["--json"]));
     let document: Value = serde_json::from_str(&run.out).unwrap();
     let notes: Vec<&str> = document["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();

@@ -24,8 +24,13 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Where the groups of crates are.
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie in groups in one folder")
+}
+
 fn all_sources() -> Vec<(String, String)> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie in groups in one folder");
+    let crates = folder();
     let mut found = Vec::new();
     sources(crates, &mut found);
     found.sort();
@@ -140,9 +145,8 @@ fn the_routes_of_the_architecture_name_functions_that_are_there() {
 const GROUPS: [&str; 6] = ["core", "sim", "wire", "lab", "front", "dev"];
 
 fn crates() -> impl Iterator<Item = (usize, String, PathBuf)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie in groups in one folder");
     GROUPS.into_iter().enumerate().flat_map(move |(height, group)| {
-        let all = std::fs::read_dir(folder.join(group)).expect("each group is a folder");
+        let all = std::fs::read_dir(folder().join(group)).expect("each group is a folder");
         all.map(move |own| own.expect("a folder can be listed").path())
             .filter(|path| path.join("Cargo.toml").is_file())
             .map(move |path| (height, path.file_name().expect("it has a name").to_string_lossy().into_owned(), path))

@@ -243,8 +243,7 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
-        let spp =
-            self.plan.remap.as_ref().map_or(self.plan.geometry.sectors_per_page(), |remap| remap.shape.page_sectors);
+        let spp = self.plan.host_page_sectors();
         let pages = self.drive.sectors() / u64::from(spp);
         let in_use = InUse::of(&self.plan.config.values);
         let (sectors, share) = in_use.within(self.drive.sectors(), spp);

@@ -2,8 +2,8 @@
 //! spare space that no share of over-provisioning tells of.
 //!
 //! Faithful to: every stack alike, as no layer is asked but once of a drive that begins with contents or comes back
-//! from a power cut. Simplified: a page of which a part was written holds
-//! something, and a trim empties the pages that it covers whole.
+//! from a power cut. Simplified: a page of which a part was written holds something, and a trim empties the pages that
+//! it covers whole.
 //! Protects: a bit a page, looked at once for each request.
 
 use crate::DrivePlan;
@@ -27,8 +27,7 @@ pub struct Written {
 impl Written {
     /// A drive that holds nothing.
     pub fn nothing_of(plan: &DrivePlan) -> Self {
-        let own = || plan.geometry.sectors_per_page();
-        Self::nothing(plan.host_sectors(), plan.remap.as_ref().map_or_else(own, |remap| remap.shape.page_sectors))
+        Self::nothing(plan.host_sectors(), plan.host_page_sectors())
     }
 
     /// A drive whose pages, of the mapping or of a driver's map, hold something where `holds` says so.

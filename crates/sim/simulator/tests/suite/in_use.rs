@@ -122,3 +122,18 @@ fn a_drive_of_which_nothing_is_in_use_is_refused() {
     let error = DrivePlan::new(config(&["drive.fill=0%"])).unwrap_err().to_string();
     assert!(error.contains("no address in use") && error.contains("drive.precondition"), "{error}");
 }
+
+/// Two thirds of the flash that the host had to write first were parity: a drive that had erased each block three times
+/// had no write amplification.
+#[test]
+fn parity_is_no_spare_flash_that_has_to_be_written_before_a_write_amplification_is_told() {
+    for kind in ["none", "raid5", "raid6"] {
+        let kind = format!("stripe.kind={kind}");
+        let plan = DrivePlan::new(config(&[&kind, "engine.time=virtual", "drive.precondition=overwrite"])).unwrap();
+        let spare = (plan.spare().blocks * f64::from(plan.geometry.pages_per_block)) as u64;
+        let beyond_data = u64::from(plan.geometry.pages() - plan.user_pages);
+        assert!(if kind.ends_with("none") { spare == beyond_data } else { spare < beyond_data }, "{kind}: {spare}");
+        assert_eq!(plan.no_waf(spare), None, "{kind}");
+        assert_eq!(plan.no_waf(spare - 1), Some(metrics::NoWaf::TooFewWrites), "{kind}");
+    }
+}
