@@ -19,7 +19,7 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{Event, Flash, FlashState, Owner, Token};
-use units::{HostOp, Request};
+use units::{HostOp, Lpn, Request};
 
 layer::tag_kinds! {
     /// What the layer below is asked for.
@@ -41,9 +41,9 @@ struct Stalled {
     owner: Owner,
     token: Token,
     /// Where it goes on.
-    next: u32,
+    next: Lpn,
     /// First page of all of it, and first sector, counted from the beginning of its block.
-    first: u32,
+    first: Lpn,
     sector: u32,
     area: Area,
 }
@@ -153,10 +153,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// The part of a write within one logical block that begins with page `index` of it.
     fn piece(&self, op: &PageOp, index: u32) -> Piece {
         let shape = &self.store.shape;
-        let first = op.first + index;
+        let first = op.at(index);
         let block = shape.block_of(first);
-        let pages = (op.pages - index).min(shape.pages_of(block).end - first);
-        let from = (first - block * shape.block_pages) * shape.sectors_per_page;
+        let pages = (op.pages - index).min(shape.first_of(block) + shape.len_of(block) - first);
+        let from = (first - shape.first_of(block)) * shape.sectors_per_page;
         let to = from + (pages - 1) * shape.sectors_per_page;
         let head = op.mask_at(index, shape.full_mask).trailing_zeros();
         let tail = 64 - op.mask_at(index + pages - 1, shape.full_mask).leading_zeros();
@@ -199,7 +199,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// A piece was put. Room made for what follows may have sent it away again.
     fn wrote(&mut self, flash: &mut F, area: Area, piece: &Piece) {
-        if self.store.find(area, piece.first + piece.pages - 1).is_some() {
+        if self.store.find(area, piece.first + (piece.pages - 1)).is_some() {
             self.policy.wrote(&self.store, area, piece);
             if P::SHARES_ROOM && area == Area::Pages && self.policy.moves(&self.store, piece.block) {
                 self.move_block(flash, piece.block);
@@ -260,7 +260,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Sees to it that a page fits. `false`: room will come.
-    fn make_room(&mut self, flash: &mut F, area: Area, logical: u32, outbox: &mut Outbox) -> bool {
+    fn make_room(&mut self, flash: &mut F, area: Area, logical: Lpn, outbox: &mut Outbox) -> bool {
         while !self.store.has_room(area, logical) {
             let on_their_way = self.store.leaving(area);
             if on_their_way > 0 && on_their_way >= self.window {
@@ -280,12 +280,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     fn adopt(&mut self, flash: &FlashState) {
         for (place, page) in flash.memory.nvram.of(self.owner) {
             if page.note == LOST {
-                self.lost.adopt(page.logical, place);
+                self.lost.adopt(Lpn(page.logical), place);
                 continue;
             }
             let area = if page.note == 0 { Area::Pages } else { Area::Blocks };
             for other in Area::ALL {
-                if let Some(older) = self.store.find(other, page.logical) {
+                if let Some(older) = self.store.find(other, Lpn(page.logical)) {
                     self.send_alone(other, older);
                 }
             }
@@ -413,7 +413,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     fn hint_map(&self, flash: &F, soon: &[Request]) {
         let per_page = u64::from(self.store.shape.sectors_per_page);
         for request in soon {
-            self.store.prefetch((request.first_sector / per_page) as u32);
+            self.store.prefetch(Lpn((request.first_sector / per_page) as u32));
         }
         self.below.hint_map(flash, soon);
     }
@@ -422,7 +422,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
         self.below.hint_target(flash, next);
     }
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
         if self.lost.has(page) {
             return Held::Bytes;
         }
@@ -467,10 +467,10 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             // Clean pages are on flash as well: the buffer begins without them.
             let pages = self.store.pages(area).map(|slot| self.store.slot(slot));
             let dirty = pages.filter(|slot| slot.state == State::Dirty);
-            let state = dirty.flat_map(|slot| [slot.logical, slot.mask as u32, (slot.mask >> 32) as u32]);
+            let state = dirty.flat_map(|slot| [slot.logical.0, slot.mask as u32, (slot.mask >> 32) as u32]);
             writer.put_u32("buffer.pages", state.collect::<Vec<_>>().into_iter());
         }
-        writer.put_u32("buffer.lost", self.lost.pages());
+        writer.put_u32("buffer.lost", self.lost.pages().map(|page| page.0));
         self.policy.save(&self.store, writer);
         self.below.save(writer);
     }
@@ -478,8 +478,8 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         for area in Area::ALL {
             for page in reader.get_u32("buffer.pages")?.chunks_exact(3) {
-                let [logical, low, high] = [page[0], page[1], page[2]];
-                if self.store.shape.pages[area.index()] == 0 || logical >= self.store.shape.user_pages {
+                let (logical, low, high) = (Lpn(page[0]), page[1], page[2]);
+                if self.store.shape.pages[area.index()] == 0 || logical.0 >= self.store.shape.user_pages {
                     let problem = format!("page {logical} does not belong there");
                     return Err(SnapshotError::Unfit { section: "buffer.pages", problem });
                 }
@@ -489,7 +489,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
                 }
             }
         }
-        reader.get_u32("buffer.lost")?.into_iter().for_each(|logical| self.lost.restore(logical));
+        reader.get_u32("buffer.lost")?.into_iter().for_each(|logical| self.lost.restore(Lpn(logical)));
         self.count_anew();
         self.policy.load(&self.store, reader)?;
         self.below.load(reader)

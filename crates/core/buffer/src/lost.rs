@@ -9,6 +9,7 @@ use crate::read::versions;
 use layer::PageOp;
 use nand::{Flash, Memory, NvramId, PayloadId};
 use std::collections::BTreeMap;
+use units::Lpn;
 
 /// In the note of an entry of non-volatile memory: the page is lost.
 pub(crate) const LOST: u64 = 2;
@@ -17,7 +18,7 @@ pub(crate) const LOST: u64 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     /// By logical page; where non-volatile memory has a note of it.
-    pages: BTreeMap<u32, Option<NvramId>>,
+    pages: BTreeMap<Lpn, Option<NvramId>>,
     /// Some since the last flush.
     pub since_flush: bool,
 }
@@ -28,7 +29,7 @@ impl Lost {
     }
 
     /// Whether a page could not be written back.
-    pub fn has(&self, logical: u32) -> bool {
+    pub fn has(&self, logical: Lpn) -> bool {
         self.pages.contains_key(&logical)
     }
 
@@ -36,22 +37,22 @@ impl Lost {
         self.pages.len() as u64
     }
 
-    pub fn pages(&self) -> impl ExactSizeIterator<Item = u32> + use<'_> {
+    pub fn pages(&self) -> impl ExactSizeIterator<Item = Lpn> + use<'_> {
         self.pages.keys().copied()
     }
 
     /// Takes a page from a snapshot; non-volatile memory may have brought it along.
-    pub fn restore(&mut self, logical: u32) {
+    pub fn restore(&mut self, logical: Lpn) {
         self.pages.entry(logical).or_insert(None);
     }
 
     /// Takes over a note that a power cut left.
-    pub fn adopt(&mut self, logical: u32, place: NvramId) {
+    pub fn adopt(&mut self, logical: Lpn, place: NvramId) {
         self.pages.insert(logical, Some(place));
     }
 
     /// A page is as the host wants it again.
-    pub fn forget(&mut self, memory: &mut Memory, logical: u32) {
+    pub fn forget(&mut self, memory: &mut Memory, logical: Lpn) {
         if let Some(Some(place)) = self.pages.remove(&logical) {
             memory.nvram.remove(place);
         }
@@ -75,7 +76,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         if !self.lost.pages.contains_key(&logical) {
             let remembers = self.store.nonvolatile && flash.state().holds_contents();
             let place =
-                remembers.then(|| flash.memory_mut().nvram.insert(self.owner, logical, 0, PayloadId::NONE, LOST));
+                remembers.then(|| flash.memory_mut().nvram.insert(self.owner, logical.0, 0, PayloadId::NONE, LOST));
             self.lost.pages.insert(logical, place);
         }
     }
@@ -86,7 +87,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let full = self.store.shape.full_mask;
         self.lost.pages.range(op.first..op.first + op.pages).any(|(logical, _)| {
             let held: u64 = versions(&self.store, *logical).fold(0, |held, slot| held | self.store.slot(slot).mask);
-            op.mask_at(logical - op.first, full) & !held != 0
+            op.mask_at(*logical - op.first, full) & !held != 0
         })
     }
 }

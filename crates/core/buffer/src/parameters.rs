@@ -3,7 +3,7 @@
 use crate::BufferContext;
 use crate::policy::Policy;
 use layer::{Choices, Parameter, ParameterKind};
-use units::quantity;
+use units::{Lpn, quantity};
 
 /// Which part of the buffer a page is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +54,24 @@ impl Shape {
 
     /// The logical block of a page.
     #[inline]
-    pub fn block_of(&self, logical: u32) -> u32 {
-        logical / self.block_pages
+    pub fn block_of(&self, logical: Lpn) -> u32 {
+        logical.0 / self.block_pages
     }
 
     /// The pages of a logical block; the last may have fewer.
-    pub fn pages_of(&self, block: u32) -> std::ops::Range<u32> {
-        let first = block * self.block_pages;
-        first..(first + self.block_pages).min(self.user_pages)
+    pub fn pages_of(&self, block: u32) -> impl DoubleEndedIterator<Item = Lpn> + ExactSizeIterator + use<> {
+        let first = self.first_of(block).0;
+        (first..(first + self.block_pages).min(self.user_pages)).map(Lpn)
+    }
+
+    /// Pages of a logical block, by number.
+    pub fn len_of(&self, block: u32) -> u32 {
+        self.block_pages.min(self.user_pages - self.first_of(block).0)
+    }
+
+    /// The first page of a logical block.
+    pub fn first_of(&self, block: u32) -> Lpn {
+        Lpn(block * self.block_pages)
     }
 }
 

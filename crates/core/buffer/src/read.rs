@@ -6,9 +6,10 @@ use crate::policy::Policy;
 use crate::store::{NONE, State, Store};
 use layer::{Answer, Op, Outbox, PageOp};
 use nand::{Flash, PayloadId};
+use units::Lpn;
 
 /// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
-pub(crate) fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
+pub(crate) fn versions(store: &Store, logical: Lpn) -> impl Iterator<Item = u32> + use<'_> {
     let away =
         std::iter::successors(store.away(logical), |slot| Some(store.slot(*slot).older).filter(|slot| *slot != NONE));
     store.find(Area::Blocks, logical).into_iter().chain(store.find(Area::Pages, logical)).chain(away)
@@ -20,7 +21,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             return Answer::Done { failed: true };
         }
         let in_memory = |logical| !self.is_absent(logical);
-        if !P::KEEPS_READS && !(op.first..op.first + op.pages).any(in_memory) {
+        if !P::KEEPS_READS && !op.all().any(in_memory) {
             self.counters.read_misses += u64::from(op.pages);
             return self.below.submit(flash, op);
         }
@@ -48,7 +49,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             return 1;
         }
         let mut below = PageOp {
-            first: op.first + index,
+            first: op.at(index),
             pages: 1,
             first_mask: rest,
             last_mask: rest,
@@ -59,7 +60,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             ..*op
         };
         if rest == mask {
-            while index + below.pages < op.pages && self.is_absent(op.first + index + below.pages) {
+            while index + below.pages < op.pages && self.is_absent(op.at(index) + below.pages) {
                 below.pages += 1;
             }
             below.last_mask = op.mask_at(index + below.pages - 1, full);
@@ -78,13 +79,13 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         below.pages
     }
 
-    fn is_absent(&self, logical: u32) -> bool {
+    fn is_absent(&self, logical: Lpn) -> bool {
         Area::ALL.iter().all(|area| self.store.find(*area, logical).is_none()) && self.store.away(logical).is_none()
     }
 
     /// Copies the sectors of `mask` that are in memory; returns the sectors that are not.
     fn copy_held(&mut self, flash: &mut F, op: &PageOp, index: u32, mask: u64) -> u64 {
-        let logical = op.first + index;
+        let logical = op.at(index);
         let mut rest = mask;
         for slot in versions(&self.store, logical) {
             let entry = self.store.slot(slot);
@@ -106,7 +107,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Makes room for a page that is being read, if a clean one can go for it.
-    fn reserve(&mut self, flash: &mut F, logical: u32, number: u32) {
+    fn reserve(&mut self, flash: &mut F, logical: Lpn, number: u32) {
         if !self.is_absent(logical) {
             return;
         }

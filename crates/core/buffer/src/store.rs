@@ -3,6 +3,7 @@
 use crate::parameters::{Area, Shape};
 use layer::Slots;
 use nand::{Memory, NvramId, Owner, PayloadId};
+use units::Lpn;
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -25,7 +26,7 @@ pub(crate) enum State {
 /// A buffered page, or one on its way to flash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    pub logical: u32,
+    pub logical: Lpn,
     /// Sectors held.
     pub mask: u64,
     pub payload: PayloadId,
@@ -43,7 +44,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// A page in its area.
-    fn dirty(logical: u32, mask: u64, payload: PayloadId) -> Self {
+    fn dirty(logical: Lpn, mask: u64, payload: PayloadId) -> Self {
         let state = State::Dirty;
         Self { logical, mask, payload, state, job: NONE, older: NONE, newer: NONE, is_padding: false, place: None }
     }
@@ -104,28 +105,28 @@ impl Store {
 
     /// Brings what is looked up for a page into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, logical: u32) {
+    pub fn prefetch(&self, logical: Lpn) {
         for table in &self.table {
-            units::prefetch(table, logical as usize);
+            units::prefetch(table, logical.index());
         }
         let block = self.shape.block_of(logical) as usize;
         for held in &self.held {
             units::prefetch(held, block);
         }
-        units::prefetch(&self.away, logical as usize);
+        units::prefetch(&self.away, logical.index());
     }
 
     /// The slot of a page in an area.
     #[inline]
-    pub fn find(&self, area: Area, logical: u32) -> Option<u32> {
-        let slot = self.table[area.index()].get(logical as usize).copied().unwrap_or(0);
+    pub fn find(&self, area: Area, logical: Lpn) -> Option<u32> {
+        let slot = self.table[area.index()].get(logical.index()).copied().unwrap_or(0);
         (slot > 0).then(|| slot - 1)
     }
 
     /// The newest slot of a page on its way to flash.
     #[inline]
-    pub fn away(&self, logical: u32) -> Option<u32> {
-        let slot = self.away[logical as usize];
+    pub fn away(&self, logical: Lpn) -> Option<u32> {
+        let slot = self.away[logical.index()];
         (slot > 0).then(|| slot - 1)
     }
 
@@ -143,7 +144,7 @@ impl Store {
 
     /// Whether one more page fits.
     #[inline]
-    pub fn has_room(&self, area: Area, logical: u32) -> bool {
+    pub fn has_room(&self, area: Area, logical: Lpn) -> bool {
         let charge = if self.by_frame(area) {
             let block = self.shape.block_of(logical);
             if self.held(area, block) > 0 { 0 } else { self.shape.block_pages }
@@ -168,20 +169,20 @@ impl Store {
         area == Area::Blocks && self.shape.frames
     }
 
-    fn new_slot(&mut self, memory: &mut Memory, logical: u32) -> u32 {
+    fn new_slot(&mut self, memory: &mut Memory, logical: Lpn) -> u32 {
         let payload = memory.payloads.take(1, 0);
         self.slots.insert(Slot::dirty(logical, 0, payload))
     }
 
     /// A new slot for a page that has none in this area.
     #[inline]
-    pub fn insert(&mut self, memory: &mut Memory, area: Area, logical: u32) -> u32 {
+    pub fn insert(&mut self, memory: &mut Memory, area: Area, logical: Lpn) -> u32 {
         let slot = self.new_slot(memory, logical);
         self.enter(area, logical, slot);
         slot
     }
 
-    fn enter(&mut self, area: Area, logical: u32, slot: u32) {
+    fn enter(&mut self, area: Area, logical: Lpn, slot: u32) {
         let block = self.shape.block_of(logical);
         let held = &mut self.held[area.index()][block as usize];
         *held += 1;
@@ -189,7 +190,7 @@ impl Store {
         if first {
             self.occupied[area.index()][block as usize / 64] |= 1 << (block % 64);
         }
-        self.table[area.index()][logical as usize] = slot + 1;
+        self.table[area.index()][logical.index()] = slot + 1;
         self.used[area.index()] += match self.by_frame(area) {
             false => 1,
             true if first => self.shape.block_pages,
@@ -199,9 +200,9 @@ impl Store {
 
     /// A page is not in an area any more; `true`: its logical block has none left.
     #[inline]
-    fn leave(&mut self, area: Area, logical: u32) -> bool {
+    fn leave(&mut self, area: Area, logical: Lpn) -> bool {
         let block = self.shape.block_of(logical);
-        self.table[area.index()][logical as usize] = 0;
+        self.table[area.index()][logical.index()] = 0;
         let held = &mut self.held[area.index()][block as usize];
         *held -= 1;
         if *held > 0 {
@@ -248,7 +249,7 @@ impl Store {
             Some(place) => memory.nvram.set_mask(place, entry.mask),
             None => {
                 entry.place =
-                    Some(memory.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64));
+                    Some(memory.nvram.insert(owner, entry.logical.0, entry.mask, entry.payload, area.index() as u64));
             }
         }
     }
@@ -273,7 +274,7 @@ impl Store {
     }
 
     /// A slot only for completing a block.
-    pub fn insert_padding(&mut self, memory: &mut Memory, logical: u32, job: u32) -> u32 {
+    pub fn insert_padding(&mut self, memory: &mut Memory, logical: Lpn, job: u32) -> u32 {
         let slot = self.new_slot(memory, logical);
         let entry = self.slots.at_mut(slot);
         (entry.is_padding, entry.state, entry.job) = (true, State::Queued, job);
@@ -288,15 +289,15 @@ impl Store {
         if older != NONE {
             self.slots.at_mut(older).newer = slot;
         }
-        self.away[logical as usize] = slot + 1;
+        self.away[logical.index()] = slot + 1;
     }
 
     /// A page on its way is on flash, or its program is no longer needed; its room is free, but for frames.
     pub fn arrive(&mut self, memory: &mut Memory, area: Area, slot: u32) {
         let Slot { logical, newer, is_padding, .. } = *self.slots.at(slot);
         if !is_padding {
-            if self.away[logical as usize] == slot + 1 {
-                self.away[logical as usize] = 0;
+            if self.away[logical.index()] == slot + 1 {
+                self.away[logical.index()] = 0;
             }
             if newer != NONE {
                 self.slots.at_mut(newer).older = NONE;
@@ -339,20 +340,20 @@ impl Store {
 
     /// Takes over a page that non-volatile memory held through a power cut.
     pub fn adopt(&mut self, area: Area, page: &nand::NvramPage, place: NvramId) -> u32 {
-        let slot = Slot { place: Some(place), ..Slot::dirty(page.logical, page.mask, page.payload) };
+        let slot = Slot { place: Some(place), ..Slot::dirty(Lpn(page.logical), page.mask, page.payload) };
         let slot = self.slots.insert(slot);
-        self.enter(area, page.logical, slot);
+        self.enter(area, Lpn(page.logical), slot);
         slot
     }
 
     /// Takes a page from a snapshot.
-    pub fn restore(&mut self, area: Area, logical: u32, mask: u64) {
+    pub fn restore(&mut self, area: Area, logical: Lpn, mask: u64) {
         let slot = self.slots.insert(Slot::dirty(logical, mask, PayloadId::NONE));
         self.enter(area, logical, slot);
     }
 
     /// The layer below has newer sectors than the version of a page on its way there: reads find them below.
-    pub fn outdate(&mut self, logical: u32, mask: u64) {
+    pub fn outdate(&mut self, logical: Lpn, mask: u64) {
         if let Some(slot) = self.away(logical) {
             self.slots.at_mut(slot).mask &= !mask;
         }

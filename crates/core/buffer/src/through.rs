@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::store::State;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
-use units::HostOp;
+use units::{HostOp, Lpn};
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Whether versions of these pages wait to be given to the layer below, or blocks of theirs are being
@@ -14,11 +14,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// non-volatile memory has dropped these pages, or it would bring them back after the trim is on flash.
     fn is_in_the_way(&self, op: &PageOp) -> bool {
         let until_there = op.op == HostOp::Trim && self.store.nonvolatile;
-        let waits = |logical: u32| {
+        let waits = |logical: Lpn| {
             let goes = |slot: u32| until_there || self.store.slot(slot).state == State::Queued;
             self.store.away(logical).is_some_and(goes) || self.write_back.is_locked(self.store.shape.block_of(logical))
         };
-        !self.write_back.is_idle() && (op.first..op.first + op.pages).any(waits)
+        !self.write_back.is_idle() && op.all().any(waits)
     }
 
     /// Gives an operation to the layer below as it is; how many of its pages were taken.

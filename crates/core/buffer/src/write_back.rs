@@ -17,7 +17,7 @@ use crate::store::{NONE, Slot, State, Store};
 use layer::{Answer, Outbox, PageOp, Slots};
 use nand::Flash;
 use std::collections::VecDeque;
-use units::{Cause, HostOp, Request};
+use units::{Cause, HostOp, Lpn, Request};
 
 /// Pages that leave together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,9 +168,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     fn hint_next(&self, flash: &F, area: Area) {
         let [next, after] = self.policy.look_ahead();
         let shape = &self.store.shape;
-        let request = |logical: u32| Request {
+        let request = |logical: Lpn| Request {
             arrival: 0,
-            first_sector: u64::from(logical) * u64::from(shape.sectors_per_page),
+            first_sector: u64::from(logical.0) * u64::from(shape.sectors_per_page),
             sectors: 0,
             op: HostOp::Write,
             fua: false,
@@ -181,7 +181,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
         }
         if let Some(block) = after {
-            self.below.hint_map(flash, &[request(shape.pages_of(block).start)]);
+            self.below.hint_map(flash, &[request(shape.first_of(block))]);
         }
     }
 
@@ -316,8 +316,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         }
         let job = self.write_back.jobs.at(number);
         if job.is_whole && !job.is_begun {
-            let pages = self.store.shape.pages_of(block);
-            match self.below.begin_block(flash, pages.start, pages.len() as u32) {
+            let shape = &self.store.shape;
+            match self.below.begin_block(flash, shape.first_of(block), shape.len_of(block)) {
                 Answer::Full { .. } => return false,
                 _ => self.write_back.jobs.at_mut(number).is_begun = true,
             }

@@ -6,7 +6,7 @@ use crate::queue::Gate;
 use layer::{Answer, Below, Ops, Outbox, PageOp, STRIPE_OWNER, Versioned};
 use nand::{Flash, PayloadId, Payloads, Token, WaitVector};
 use std::ops::Range;
-use units::{Cause, HostOp, Nanos};
+use units::{Cause, HostOp, Lpn, Nanos};
 
 /// No such thing.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -38,7 +38,7 @@ pub(crate) struct Base<F: Flash> {
 
 impl<F: Flash> Base<F> {
     /// An operation of this layer's own on pages of the mapping below.
-    pub fn own_op(&self, op: HostOp, pages: Range<u32>, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
+    pub fn own_op(&self, op: HostOp, pages: Range<Lpn>, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
         PageOp {
             pages: pages.end - pages.start,
             payload,

@@ -25,7 +25,7 @@ use crate::writes::Writes;
 use layer::{Answer, PageOp, Slots, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, PayloadId};
 use std::collections::{HashMap, HashSet, VecDeque};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, Lpn};
 
 /// What happened to codes, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -179,7 +179,7 @@ impl Codes {
 
     /// First page of an element in the mapping below.
     #[inline]
-    pub fn page(&self, at: GroupAt, element: u32) -> u32 {
+    pub fn page(&self, at: GroupAt, element: u32) -> Lpn {
         self.layout.page(self.place(at, element))
     }
 
@@ -325,7 +325,7 @@ impl Codes {
         let sources = codes.iter().fold(Elements::NONE, |all, element| all | self.code.sources(element));
         let pages_of = |block: u32| {
             let first = self.page(at, block);
-            first..first + self.layout.pages
+            (0..self.layout.pages).map(move |page| first + page)
         };
         // Blocks that were never written are not worth a code.
         if !sources.iter().flat_map(pages_of).any(|page| turn.base.below.is_written(page)) {
@@ -439,7 +439,7 @@ impl Codes {
             return Ok(()); // sums with coefficients are checked by reading
         }
         // A page being copied is where the map says only when its program has completed.
-        let cells = |page: u32| match base.below.place_of(page) {
+        let cells = |page: Lpn| match base.below.place_of(page) {
             None => Cells::Zeros,
             Some(at) if flash.state().is_programmed(at) => Cells::Are(contents.page(at.0).to_vec()),
             Some(_) => Cells::OnTheirWay,
@@ -454,7 +454,7 @@ impl Codes {
         Ok(())
     }
 
-    fn check_code(&self, at: GroupAt, code: u32, cells: &impl Fn(u32) -> Cells) -> Result<(), String> {
+    fn check_code(&self, at: GroupAt, code: u32, cells: &impl Fn(Lpn) -> Cells) -> Result<(), String> {
         'pages: for page in 0..self.layout.pages {
             let mut sum: Option<Vec<u8>> = None;
             for element in (self.code.sources(code) | Elements::one(code)).iter() {

@@ -11,6 +11,7 @@
 use crate::group::GroupAt;
 use erasure::GroupCode;
 use std::ops::Deref;
+use units::Lpn;
 
 /// Where a stripe block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +136,24 @@ impl ZoneLayout {
         Place { zone: row / self.rows, row: row % self.rows, bank: block % self.banks }
     }
 
+    /// The stripe block with a page of the host.
+    #[inline]
+    pub fn block_of(&self, page: Lpn) -> u32 {
+        page.0 / self.pages
+    }
+
+    /// The first page of the host in a stripe block.
+    #[inline]
+    pub fn first_of(&self, block: u32) -> Lpn {
+        Lpn(block * self.pages)
+    }
+
+    /// The page of the mapping below with a page of the host.
+    #[inline]
+    pub fn below(&self, page: Lpn) -> Lpn {
+        self.page(self.place(self.block_of(page))) + page.0 % self.pages
+    }
+
     /// The stripe block at a place.
     #[inline]
     pub fn block(&self, place: Place) -> u32 {
@@ -182,8 +201,8 @@ impl ZoneLayout {
 
     /// First page, in the mapping below, of the stripe block at a place.
     #[inline]
-    pub fn page(&self, place: Place) -> u32 {
-        ((place.zone * self.banks + place.bank) * self.rows + place.row) * self.pages
+    pub fn page(&self, place: Place) -> Lpn {
+        Lpn(((place.zone * self.banks + place.bank) * self.rows + place.row) * self.pages)
     }
 
     /// Bank of a code block of a group.
@@ -279,9 +298,9 @@ mod tests {
             let (at, number) = layout.group_at(place);
             assert_eq!((layout.data_place(at, number), layout.bank(at, number)), (place, place.bank));
             let page = layout.page(place);
-            assert!(seen.insert(page) && u64::from(page) < layout.mapped_pages());
+            assert!(seen.insert(page) && u64::from(page.0) < layout.mapped_pages());
             assert_eq!(
-                page / (layout.rows * layout.pages),
+                page.0 / (layout.rows * layout.pages),
                 place.zone * 8 + place.bank,
                 "the pages of a segment follow each other"
             );

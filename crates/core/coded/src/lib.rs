@@ -26,7 +26,7 @@ use layer::{PageLayer, Values, Versioned};
 use nand::{Flash, FlashState};
 use settings::{Plan, Settings};
 use striping::CodedStriping;
-use units::Geometry;
+use units::{Geometry, Lpn};
 
 /// Value of `stripe.kind` for this layer.
 pub const KIND: &str = "coded";
@@ -110,11 +110,11 @@ impl CodedPlan {
 struct NoParity;
 
 impl StripeShape for NoParity {
-    fn parities(&self, _: u32) -> [Option<u32>; 2] {
+    fn parities(&self, _: Lpn) -> [Option<Lpn>; 2] {
         [None; 2]
     }
 
-    fn covered_until(&self, _: u32) -> Option<u64> {
+    fn covered_until(&self, _: Lpn) -> Option<u64> {
         None
     }
 }

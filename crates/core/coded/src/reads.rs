@@ -115,7 +115,7 @@ impl Reads {
 
     /// Begins a read of the layer above. Its number.
     pub fn submit<F: Flash>(&mut self, codes: &mut Codes, writes: &Writes, turn: &mut Turn<'_, F>, op: &PageOp) -> u32 {
-        let (first, last) = (op.first / self.layout.pages, (op.first + op.pages - 1) / self.layout.pages);
+        let (first, last) = (self.layout.block_of(op.first), self.layout.block_of(op.at(op.pages - 1)));
         let number = turn.base.ops.begin(op, last - first + 1, *op);
         let seen = self.ahead.note(first, last, sectors_of(op, turn.base.full_mask));
         if seen.thread.is_some() {
@@ -440,13 +440,11 @@ impl Reads {
     fn read_alone<F: Flash>(&self, turn: &mut Turn<'_, F>, number: u32, at: GroupAt, block: u32) {
         let asked = turn.base.ops.at(number).about;
         let place = self.layout.data_place(at, block);
-        let start = self.layout.block(place) * self.layout.pages;
-        let (first, end) = (start.max(asked.first), (start + self.layout.pages).min(asked.first + asked.pages));
-        let below = self.layout.page(place);
-        let payload = asked.payload.offset(first - asked.first);
+        let part = asked.part(self.layout.first_of(self.layout.block(place)), self.layout.pages);
+        let below = self.layout.below(asked.at(part.start));
+        let payload = asked.payload.offset(part.start);
         let token = Tag::token(Asked::Alone, number, 0);
-        let op =
-            turn.base.own_op(HostOp::Read, below + first - start..below + end - start, payload, Cause::Host, token);
+        let op = turn.base.own_op(HostOp::Read, below..below + part.len() as u32, payload, Cause::Host, token);
         if let Answer::Done { failed } = turn.submit(&op) {
             turn.parts_done(number, 1, failed);
         }
@@ -522,9 +520,9 @@ impl Reads {
             return;
         }
         let asked = turn.base.ops.at(op).about;
-        let first = self.layout.block(self.layout.data_place(at, block)) * self.layout.pages;
-        for page in first.max(asked.first)..(first + self.layout.pages).min(asked.first + asked.pages) {
-            let (from, into) = (cells.offset(page - first), asked.payload.offset(page - asked.first));
+        let first = self.layout.first_of(self.layout.block(self.layout.data_place(at, block)));
+        for index in asked.part(first, self.layout.pages) {
+            let (from, into) = (cells.offset(asked.at(index) - first), asked.payload.offset(index));
             let payloads = turn.payloads();
             payloads.copy(from, into, payloads.mask(into));
         }

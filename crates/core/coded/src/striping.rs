@@ -23,7 +23,7 @@ use layer::{
     SnapshotWriter, Versioned,
 };
 use nand::{Event, Flash, Owner, Token};
-use units::{Geometry, HostOp, Request, SECTOR_BYTES};
+use units::{Geometry, HostOp, Lpn, Request, SECTOR_BYTES};
 
 /// The layer over a mapping with a lane for each segment.
 pub(crate) struct CodedStriping<F: Flash> {
@@ -104,19 +104,13 @@ impl<F: Flash> CodedStriping<F> {
         }
     }
 
-    /// The page of the mapping below with a page of the host.
-    fn page_of(&self, page: u32) -> u32 {
-        let layout = &self.base.layout;
-        layout.page(layout.place(page / layout.pages)) + page % layout.pages
-    }
-
     /// Calls `hint` with requests as the mapping below numbers their pages.
     fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
         let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
         let layout = &self.base.layout;
         let page_of = |page: u64| {
             let block = (page / u64::from(layout.pages)) as u32;
-            layout.page(layout.place(block.min(layout.blocks() - 1)))
+            layout.page(layout.place(block.min(layout.blocks() - 1))).0
         };
         layer::translated(requests, per_page, page_of, hint);
     }
@@ -219,11 +213,11 @@ impl<F: Flash> PageLayer<F> for CodedStriping<F> {
         self.translated(next, |next| self.base.below.hint_target(flash, next));
     }
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
         if self.flows.writes.is_waited_for(page) {
             Held::Bytes
         } else {
-            self.base.below.holds(flash, self.page_of(page))
+            self.base.below.holds(flash, self.base.layout.below(page))
         }
     }
 

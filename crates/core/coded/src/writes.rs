@@ -24,7 +24,7 @@ use crate::settings::{Queues, Settings, Stale};
 use layer::{Answer, OpHandle, PageOp};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, Lpn};
 
 /// What happened to writes, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,8 +101,8 @@ impl Writes {
     }
 
     /// Whether writes or trims of a page of the host were accepted and may not have reached the mapping.
-    pub fn is_waited_for(&self, page: u32) -> bool {
-        !self.jobs.is_idle(self.line_of(page / self.unit_pages))
+    pub fn is_waited_for(&self, page: Lpn) -> bool {
+        !self.jobs.is_idle(self.line_of(self.unit_of(page)))
     }
 
     /// Begins a write or trim of the layer above. Its number.
@@ -113,7 +113,7 @@ impl Writes {
         turn: &mut Turn<'_, F>,
         op: &PageOp,
     ) -> u32 {
-        let (first, last) = (op.first / self.unit_pages, (op.first + op.pages - 1) / self.unit_pages);
+        let (first, last) = (self.unit_of(op.first), self.unit_of(op.at(op.pages - 1)));
         let number = turn.base.ops.begin(op, last - first + 1, *op);
         for block in first * self.unit_blocks..(last + 1) * self.unit_blocks {
             self.make_stale(reads, codes, turn, block);
@@ -167,14 +167,12 @@ impl Writes {
         if self.jobs.is_idle(line) {
             return false;
         }
-        let first = block * self.layout.pages;
         let mut all = true;
-        for logical in first.max(op.first)..(first + self.layout.pages).min(op.first + op.pages) {
-            let index = logical - op.first;
+        for index in op.part(self.layout.first_of(block), self.layout.pages) {
             let (wanted, into) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             let mut held = 0;
             for job in self.jobs.of(line, unit) {
-                let page = logical - unit * self.unit_pages;
+                let page = op.at(index) - self.first_of(unit);
                 let (mask, from) = self.given(turn.base, job, page);
                 let is_trim = is_trim(turn.base, job);
                 if !job.holds(page) || is_trim && mask != self.full_mask {
@@ -327,7 +325,7 @@ impl Writes {
             let to = needed.next_back().unwrap_or(from) + 1;
             let (first, into) = (self.page_below(job.unit, from), job.cells.offset(from));
             let token = token(self.element_of(job.unit, from));
-            let op = turn.base.own_op(HostOp::Read, first..first + to - from, into, Cause::Host, token);
+            let op = turn.base.own_op(HostOp::Read, first..first + (to - from), into, Cause::Host, token);
             self.hand_down(reads, codes, turn, number, &op);
         }
     }
@@ -414,7 +412,7 @@ impl Writes {
             let cause = if mask == 0 { Cause::Padding } else { Cause::Host };
             let token = Tag::token(Asked::Job, number, self.element_of(job.unit, page));
             let asked = turn.base.ops.at(job.op).about;
-            let op = turn.base.own_op(asked.op, first..first + to - page, payload, cause, token);
+            let op = turn.base.own_op(asked.op, first..first + (to - page), payload, cause, token);
             let mut op = PageOp { fua: asked.fua, request_sectors: asked.request_sectors, ..op };
             if mask != self.full_mask && (is_trim || job.partial) {
                 (op.first_mask, op.last_mask) = (mask, mask);
@@ -541,12 +539,10 @@ impl Writes {
     /// Sectors of a page of the unit that the host gave, and the slot they are in.
     fn given<F: Flash>(&self, base: &Base<F>, job: &Job, page: u32) -> (u64, PayloadId) {
         let asked = &base.ops.at(job.op).about;
-        let logical = job.unit * self.unit_pages + page;
-        if !(asked.first..asked.first + asked.pages).contains(&logical) {
-            return (0, PayloadId::NONE);
+        match asked.part(self.first_of(job.unit) + page, 1).next() {
+            Some(index) => (asked.mask_at(index, self.full_mask), asked.payload.offset(index)),
+            None => (0, PayloadId::NONE),
         }
-        let index = logical - asked.first;
-        (asked.mask_at(index, self.full_mask), asked.payload.offset(index))
     }
 
     /// The place of the stripe block with a page of the unit.
@@ -555,8 +551,18 @@ impl Writes {
     }
 
     /// The page of the mapping below with a page of the unit.
-    fn page_below(&self, unit: u32, page: u32) -> u32 {
-        self.layout.page(self.place_of(unit, page)) + page % self.layout.pages
+    fn page_below(&self, unit: u32, page: u32) -> Lpn {
+        self.layout.below(self.first_of(unit) + page)
+    }
+
+    /// The unit with a page of the host.
+    fn unit_of(&self, page: Lpn) -> u32 {
+        page.0 / self.unit_pages
+    }
+
+    /// The first page of the host in a unit.
+    fn first_of(&self, unit: u32) -> Lpn {
+        Lpn(unit * self.unit_pages)
     }
 
     /// The element of its group that a page of the unit belongs to.

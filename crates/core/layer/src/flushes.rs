@@ -103,10 +103,10 @@ impl Serials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::HostOp;
+    use units::{HostOp, Lpn};
 
     fn flush(token: nand::Token) -> PageOp {
-        PageOp { token, pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }
+        PageOp { token, pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }
     }
 
     fn passed(line: &mut FlushLine, answer: Answer) -> Vec<nand::Token> {

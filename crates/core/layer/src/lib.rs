@@ -42,7 +42,8 @@ pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
-use units::{Cause, DieId, HostOp, Ppn, Request};
+use std::ops::Range;
+use units::{Cause, DieId, HostOp, Lpn, Ppn, Request};
 
 /// One operation on an extent of logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub struct PageOp {
     /// What to do.
     pub op: HostOp,
     /// First logical page.
-    pub first: u32,
+    pub first: Lpn,
     /// Number of pages, 1 and up (0 for a flush).
     pub pages: u32,
     /// Sectors meant in the first page (bit 0 is the page's first sector).
@@ -92,7 +93,7 @@ pub const OWNERS: [&str; 4] = ["host", "buffer", "stripe", "gather"];
 impl PageOp {
     /// An operation of the host on the sectors `mask` of one page, by itself and with no payload.
     #[inline]
-    pub fn on_page(op: HostOp, page: u32, mask: u64) -> Self {
+    pub fn on_page(op: HostOp, page: Lpn, mask: u64) -> Self {
         Self {
             op,
             first: page,
@@ -109,6 +110,25 @@ impl PageOp {
             owner: HOST_OWNER,
             token: 0,
         }
+    }
+
+    /// The page at `index` of the extent.
+    #[inline(always)]
+    pub fn at(&self, index: u32) -> Lpn {
+        self.first + index
+    }
+
+    /// Its pages, in order.
+    #[inline]
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = Lpn> + use<> {
+        (self.first.0..self.first.0 + self.pages).map(Lpn)
+    }
+
+    /// Where the `pages` pages from `first` on are in the extent, as far as they are.
+    #[inline]
+    pub fn part(&self, first: Lpn, pages: u32) -> Range<u32> {
+        let end = (first.0 + pages).min(self.first.0 + self.pages);
+        first.0.saturating_sub(self.first.0)..end.saturating_sub(self.first.0)
     }
 
     /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
@@ -219,7 +239,7 @@ pub trait PageLayer<F: Flash> {
     /// The pages `first..first + pages`, a whole logical block of the layer above, will be written next
     /// by operations of their own, each once and in order, and nothing else in between. A mapping with
     /// logical blocks gives them a fresh one; the others need not know. `Full`: not now.
-    fn begin_block(&mut self, _flash: &mut F, _first: u32, _pages: u32) -> Answer {
+    fn begin_block(&mut self, _flash: &mut F, _first: Lpn, _pages: u32) -> Answer {
         Answer::Done { failed: false }
     }
 
@@ -245,7 +265,7 @@ pub trait PageLayer<F: Flash> {
     fn hint_target(&self, flash: &F, next: &[Request]);
 
     /// What was acknowledged of a page. What is under way may count already or not yet.
-    fn holds(&self, flash: &F, page: u32) -> Held;
+    fn holds(&self, flash: &F, page: Lpn) -> Held;
 
     /// Checks every invariant of the layer against flash.
     ///
@@ -287,33 +307,33 @@ pub enum Old {
 /// already. It is as safe from erasure as a current one until [`Versioned::drop_old`].
 pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Nobody needs the old version of a page any more.
-    fn drop_old(&mut self, flash: &mut F, logical: u32);
+    fn drop_old(&mut self, flash: &mut F, logical: Lpn);
 
     /// What is kept of a page.
-    fn old(&self, logical: u32) -> Old;
+    fn old(&self, logical: Lpn) -> Old;
 
     /// The page holds data: it was written, and not trimmed since.
-    fn is_written(&self, logical: u32) -> bool;
+    fn is_written(&self, logical: Lpn) -> bool;
 
     /// Where the newest version of a page is, if it has one.
-    fn place_of(&self, logical: u32) -> Option<Ppn>;
+    fn place_of(&self, logical: Lpn) -> Option<Ppn>;
 
     /// The last sequence number given to a write.
     fn sequence(&self) -> u64;
 
     /// The sequence number of the newest version of a page; 0 without contents, or if there is none.
-    fn sequence_of(&self, logical: u32) -> u64;
+    fn sequence_of(&self, logical: Lpn) -> u64;
 
     /// Writes pages with a sequence number of an earlier write: they count as being as old.
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer;
 
     /// Appends the logical pages whose old versions are in the way of an erase since the last call: the erase
     /// waits until each is dropped, or moved by [`Versioned::move_old`].
-    fn take_wanted(&mut self, wanted: &mut Vec<u32>);
+    fn take_wanted(&mut self, wanted: &mut Vec<Lpn>);
 
     /// The old version of a page is moved like a valid page, because it is in the way of an erase and cannot be
     /// dropped now.
-    fn move_old(&mut self, flash: &mut F, logical: u32);
+    fn move_old(&mut self, flash: &mut F, logical: Lpn);
 
     /// A die answers nothing any more. What was on its way there counts as done; its pages
     /// read as failed.
@@ -326,5 +346,5 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     fn resume(&mut self, flash: &mut F);
 
     /// The old version of a page found after a power cut was in truth no version at all.
-    fn forget_old(&mut self, logical: u32);
+    fn forget_old(&mut self, logical: Lpn);
 }

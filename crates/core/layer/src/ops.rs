@@ -123,10 +123,10 @@ impl<T> Ops<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::HostOp;
+    use units::{HostOp, Lpn};
 
     fn read() -> PageOp {
-        PageOp { token: 7, ..PageOp::on_page(HostOp::Read, 0, 1) }
+        PageOp { token: 7, ..PageOp::on_page(HostOp::Read, Lpn(0), 1) }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::token::{Asked, Tag};
 use crate::work::Work;
 use layer::{Answer, OpHandle, Outbox, PageOp, Slots};
 use nand::{Backlog, Flash, PayloadId};
-use units::{Cause, HostOp, members};
+use units::{Cause, HostOp, Lpn, members};
 
 /// A page that is being read around its chip.
 #[derive(Clone, Copy, Debug)]
@@ -158,13 +158,13 @@ impl<F: Flash> Work<F> {
 
 impl<F: Flash> Array<F> {
     /// What stands before a read of a page of the mapping.
-    pub fn backlog_of(&self, flash: &F, page: u32) -> Backlog {
+    pub fn backlog_of(&self, flash: &F, page: Lpn) -> Backlog {
         let geometry = &flash.state().geometry;
         self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
     }
 
     /// Page of the mapping of a member of a stripe: data, then parities.
-    pub fn member_page(&self, stripe: u32, member: u32) -> u32 {
+    pub fn member_page(&self, stripe: u32, member: u32) -> Lpn {
         let data = self.layout.data;
         if member < data {
             self.layout.data_page(stripe, member)

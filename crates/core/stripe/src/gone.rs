@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 /// In the note of a page in non-volatile memory: nothing is left of it.
 pub(crate) use crate::rebuild::GONE;
+use units::Lpn;
 
 /// Those pages, with the note of each that outlives a power cut.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
-    notes: BTreeMap<u32, NvramId>,
+    notes: BTreeMap<Lpn, NvramId>,
 }
 
 impl Gone {
@@ -22,26 +23,26 @@ impl Gone {
 
     /// Whether a page of the user was given up.
     #[inline]
-    pub fn has(&self, user: u32) -> bool {
+    pub fn has(&self, user: Lpn) -> bool {
         self.notes.contains_key(&user)
     }
 
     /// Gives a page up; `true`: it was not before.
-    pub fn give_up(&mut self, nvram: &mut Nvram, user: u32) -> bool {
+    pub fn give_up(&mut self, nvram: &mut Nvram, user: Lpn) -> bool {
         let before = self.notes.len();
-        self.notes.entry(user).or_insert_with(|| nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE));
+        self.notes.entry(user).or_insert_with(|| nvram.insert(STRIPE_OWNER, user.0, 0, PayloadId::NONE, GONE));
         self.notes.len() > before
     }
 
     /// A page is written anew.
-    pub fn forget(&mut self, nvram: &mut Nvram, user: u32) {
+    pub fn forget(&mut self, nvram: &mut Nvram, user: Lpn) {
         if let Some(place) = self.notes.remove(&user) {
             nvram.remove(place);
         }
     }
 
     /// Takes over a note that outlived a power cut.
-    pub fn adopt(&mut self, user: u32, place: NvramId) {
+    pub fn adopt(&mut self, user: Lpn, place: NvramId) {
         self.notes.insert(user, place);
     }
 }

@@ -8,7 +8,7 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{Event, Flash, Owner, PayloadId};
-use units::{HostOp, Request, SECTOR_BYTES, members};
+use units::{HostOp, Lpn, Request, SECTOR_BYTES, members};
 
 /// Commits under way at once while the host has nothing to do.
 const IDLE_COMMITS: usize = 4;
@@ -54,9 +54,10 @@ impl<F: Flash> Array<F> {
     pub fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
         let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
         let page_of = |user: u64| {
-            let page = if user < u64::from(self.layout.user_pages) { self.layout.below(user as u32) } else { 0 };
-            self.cache.prefetch(page / self.layout.chips());
-            page
+            let is_users = user < u64::from(self.layout.user_pages);
+            let page = if is_users { self.layout.below(Lpn(user as u32)) } else { Lpn(0) };
+            self.cache.prefetch(self.layout.stripe_of(page));
+            page.0
         };
         layer::translated(requests, per_page, page_of, hint);
     }
@@ -187,7 +188,7 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
         self.work.array.translated(next, |next| self.work.array.below.hint_target(flash, next));
     }
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
         let array = &self.work.array;
         if array.layout.parity == 0 {
             return array.below.holds(flash, page);

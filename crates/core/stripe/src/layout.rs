@@ -13,6 +13,7 @@
 use crate::rebuild::Chips;
 use ftl::mapping::StripeShape;
 use std::collections::BTreeMap;
+use units::Lpn;
 
 /// Numbers that say where data and parity are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl StripeLayout {
 
     /// Stripe of a user page and its index in it.
     #[inline]
-    pub fn place(&self, user: u32) -> (u32, u32) {
+    pub fn place(&self, Lpn(user): Lpn) -> (u32, u32) {
         if self.unit == 1 {
             return (user / self.data, user % self.data);
         }
@@ -70,9 +71,9 @@ impl StripeLayout {
     }
 
     /// The user page at `index` of a stripe, if the drive reaches that far.
-    pub fn user_page(&self, stripe: u32, index: u32) -> Option<u32> {
+    pub fn user_page(&self, stripe: u32, index: u32) -> Option<Lpn> {
         let user = (stripe / self.unit * self.data + index) * self.unit + stripe % self.unit;
-        (user < self.user_pages).then_some(user)
+        (user < self.user_pages).then_some(Lpn(user))
     }
 
     /// Chip of the first parity.
@@ -118,21 +119,39 @@ impl StripeLayout {
 
     /// Page of the mapping below with a data page.
     #[inline]
-    pub fn data_page(&self, stripe: u32, index: u32) -> u32 {
-        stripe * self.chips() + self.data_chip(stripe, index)
+    pub fn data_page(&self, stripe: u32, index: u32) -> Lpn {
+        Lpn(stripe * self.chips() + self.data_chip(stripe, index))
     }
 
     /// Page of the mapping below with a parity.
     #[inline]
-    pub fn parity_page(&self, stripe: u32, row: u32) -> u32 {
-        stripe * self.chips() + self.parity_chip(stripe, row)
+    pub fn parity_page(&self, stripe: u32, row: u32) -> Lpn {
+        Lpn(stripe * self.chips() + self.parity_chip(stripe, row))
     }
 
     /// Page of the mapping below with a user page.
     #[inline]
-    pub fn below(&self, user: u32) -> u32 {
+    pub fn below(&self, user: Lpn) -> Lpn {
         let (stripe, index) = self.place(user);
         self.data_page(stripe, index)
+    }
+
+    /// Stripe of a page of the mapping below.
+    #[inline]
+    pub fn stripe_of(&self, below: Lpn) -> u32 {
+        below.0 / self.chips()
+    }
+
+    /// Chip of a page of the mapping below.
+    #[inline]
+    pub fn chip_of(&self, below: Lpn) -> u32 {
+        below.0 % self.chips()
+    }
+
+    /// Pages of the mapping below that belong to a stripe.
+    pub fn pages_of(&self, stripe: u32) -> impl Iterator<Item = Lpn> + use<> {
+        let first = stripe * self.chips();
+        (first..first + self.chips()).map(Lpn)
     }
 
     /// A set with every data page.
@@ -151,8 +170,8 @@ pub(crate) struct Shape<'a> {
 }
 
 impl StripeShape for Shape<'_> {
-    fn parities(&self, logical: u32) -> [Option<u32>; 2] {
-        let stripe = logical / self.layout.chips();
+    fn parities(&self, logical: Lpn) -> [Option<Lpn>; 2] {
+        let stripe = self.layout.stripe_of(logical);
         // What a spare does not hold yet says nothing.
         let (_, missing) = self.chips.to_be_filled(&self.layout, stripe);
         [0, 1].map(|row| {
@@ -160,8 +179,8 @@ impl StripeShape for Shape<'_> {
         })
     }
 
-    fn covered_until(&self, logical: u32) -> Option<u64> {
-        self.covered.get(&(logical / self.layout.chips())).copied()
+    fn covered_until(&self, logical: Lpn) -> Option<u64> {
+        self.covered.get(&self.layout.stripe_of(logical)).copied()
     }
 }
 
@@ -174,7 +193,7 @@ mod tests {
         let layout = StripeLayout { data: 4, parity: 1, rotates: true, unit: 1, user_pages: 100 };
         // D1 on chip 1, P0 on chip 4; D6 on chip 2, P1 on chip 3.
         assert_eq!((layout.data_chip(0, 1), layout.parity_chip(0, 0)), (1, 4));
-        assert_eq!(layout.place(6), (1, 2));
+        assert_eq!(layout.place(Lpn(6)), (1, 2));
         assert_eq!((layout.data_chip(1, 2), layout.parity_chip(1, 0)), (2, 3));
     }
 
@@ -202,7 +221,7 @@ mod tests {
                 assert_eq!(members.len() as u32, layout.chips());
             }
             let mut seen = std::collections::BTreeSet::new();
-            for user in 0..1000 {
+            for user in (0..1000).map(Lpn) {
                 let (stripe, index) = layout.place(user);
                 assert_eq!(layout.user_page(stripe, index), Some(user), "{layout:?}");
                 assert!(stripe < layout.stripes() && seen.insert(layout.below(user)));

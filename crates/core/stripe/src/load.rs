@@ -15,7 +15,7 @@ use crate::scheme::Delay;
 use crate::work::Work;
 use layer::Old;
 use nand::{Flash, PayloadId};
-use units::{Cause, members};
+use units::{Cause, Lpn, members};
 
 /// How far reading got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl<F: Flash> Array<F> {
 
     /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a
     /// read.
-    pub fn is_on_flash(&self, page: u32, kept: bool) -> bool {
+    pub fn is_on_flash(&self, page: Lpn, kept: bool) -> bool {
         match self.below.old(page) {
             Old::Page if kept => true,
             Old::Zero if kept => false,

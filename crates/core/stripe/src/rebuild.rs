@@ -265,9 +265,10 @@ impl<F: Flash> Striped<F> {
     /// A job begins that brings what a lost die held of a stripe to its spare.
     pub fn start_rebuild(&mut self, flash: &mut F, number: u32) -> bool {
         let stripe = self.work.jobs.at(number).stripe;
-        let pages = stripe * self.work.array.layout.chips()..(stripe + 1) * self.work.array.layout.chips();
         let entry = self.work.array.cache.find(stripe);
-        if entry.is_none() && !pages.into_iter().any(|page| self.work.array.below.is_written(page)) {
+        if entry.is_none()
+            && !self.work.array.layout.pages_of(stripe).any(|page| self.work.array.below.is_written(page))
+        {
             self.work.end_rebuild(flash, number);
             return true;
         }

@@ -15,7 +15,7 @@ use crate::torn::Torn;
 use layer::{Old, STRIPE_OWNER};
 use nand::{Flash, FlashState, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{DieId, members};
+use units::{DieId, Lpn, members};
 
 /// Where the sets of pages without an old version, and of trimmed ones, begin in a note.
 const ZEROS: u32 = MOST_DATA;
@@ -97,7 +97,7 @@ impl<F: Flash> Array<F> {
             if page.note & REPLACED == 0 {
                 self.adopt(place, &page);
             } else if page.note == GONE {
-                self.gone.adopt(page.logical, place);
+                self.gone.adopt(Lpn(page.logical), place);
             }
         }
     }
@@ -108,12 +108,12 @@ impl<F: Flash> Array<F> {
             self.chips.lose_quietly(die);
         }
         self.adopt_all(image);
-        let pages = 0..self.layout.pages() as u32;
-        let kept_pages: Vec<u32> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
+        let pages = (0..self.layout.pages() as u32).map(Lpn);
+        let kept_pages: Vec<Lpn> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
         for page in &kept_pages {
             self.note_kept(*page);
         }
-        let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
+        let kept: BTreeSet<u32> = kept_pages.iter().map(|page| self.layout.stripe_of(*page)).collect();
         let is_known = |stripe: &u32| self.cache.find(*stripe).is_some_and(|slot| !self.cache.at(slot).full);
         // Where a full parity is not meant to stay in memory, a full stripe was being written.
         let replaced =
@@ -147,8 +147,8 @@ impl<F: Flash> Array<F> {
 
     /// Where memory holds no parity, flash may know more than it did of what is newer: a trim is on flash before
     /// that is noted.
-    pub fn note_kept(&mut self, page: u32) {
-        let (stripe, chip) = (page / self.layout.chips(), page % self.layout.chips());
+    pub fn note_kept(&mut self, page: Lpn) {
+        let (stripe, chip) = (self.layout.stripe_of(page), self.layout.chip_of(page));
         if self.scheme.delay == Delay::Idle
             && let Some(slot) = self.cache.find(stripe)
             && let Member::Data(index) = self.layout.member(stripe, chip)
@@ -160,7 +160,7 @@ impl<F: Flash> Array<F> {
     /// Trims that memory knows of and flash does not are made again.
     pub fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
-        let trims: Vec<u32> = entries
+        let trims: Vec<Lpn> = entries
             .flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index)))
             .collect();
         for page in trims {

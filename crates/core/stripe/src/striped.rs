@@ -30,7 +30,7 @@ use crate::way::Way;
 use crate::work::Work;
 use layer::{Answer, Ops, Outbox, PageOp, STRIPE_OWNER, Slots};
 use nand::{Flash, PayloadId, Token};
-use units::{Cause, HostOp, members};
+use units::{Cause, HostOp, Lpn, members};
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,7 +137,7 @@ impl<F: Flash> Striped<F> {
         let Work { array, jobs, way } = &mut self.work;
         let mut asked = std::mem::take(&mut way.asked);
         for page in asked.drain(..) {
-            let stripe = page / array.layout.chips();
+            let stripe = array.layout.stripe_of(page);
             way.enter(stripe, page);
             if !jobs.is_idle(stripe) {
                 let mut waiting = array.below.room.stalled().chain(&jobs.trims.waiting);
@@ -397,7 +397,7 @@ impl<F: Flash> Array<F> {
     }
 
     /// A page of its own for the mapping.
-    pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
+    pub fn page_op(&self, first: Lpn, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
         PageOp { payload, cause, owner: STRIPE_OWNER, token, ..PageOp::on_page(HostOp::Write, first, self.full_mask) }
     }
 }

@@ -12,7 +12,7 @@ use crate::token::{Asked, Tag};
 use crate::work::Work;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp, members};
+use units::{Cause, HostOp, Lpn, members};
 
 /// Jobs whose trims have to be on flash before they go on.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl<F: Flash> Striped<F> {
         let flush = PageOp {
             op: HostOp::Flush,
             pages: 0,
-            ..self.work.array.page_op(0, PayloadId::NONE, Cause::Metadata, heard)
+            ..self.work.array.page_op(Lpn(0), PayloadId::NONE, Cause::Metadata, heard)
         };
         let answer = self.work.array.below.submit(flash, &flush);
         if matches!(answer, Answer::Full { .. }) {
@@ -163,7 +163,7 @@ impl<F: Flash> Array<F> {
         let first = pages.trailing_zeros();
         let place = self.layout.data_page(stripe, first);
         let follows =
-            |by: &u32| pages >> (first + by) & 1 == 1 && self.layout.data_page(stripe, first + by) == place + by;
+            |by: &u32| pages >> (first + by) & 1 == 1 && self.layout.data_page(stripe, first + by) == place + *by;
         let count = (0..self.layout.data - first).take_while(follows).count() as u32;
         let op = PageOp {
             op: HostOp::Trim,

@@ -1,14 +1,15 @@
 //! Old versions that are in the way of an erase: their stripes are committed, or they are moved.
 
 use std::collections::BTreeMap;
+use units::Lpn;
 
 /// See the module description.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
     /// Pages of the mapping that collection has asked for since the last look.
-    pub asked: Vec<u32>,
+    pub asked: Vec<Lpn>,
     /// By stripe that is to be committed for it: pages whose old versions collection waits for.
-    by_stripe: BTreeMap<u32, Vec<u32>>,
+    by_stripe: BTreeMap<u32, Vec<Lpn>>,
     /// Of those stripes, the ones that wait for collection themselves: old versions of their pages are moved.
     to_be_moved: Vec<u32>,
 }
@@ -26,7 +27,7 @@ impl Way {
     }
 
     /// The old version of a page is in the way.
-    pub fn enter(&mut self, stripe: u32, page: u32) {
+    pub fn enter(&mut self, stripe: u32, page: Lpn) {
         self.by_stripe.entry(stripe).or_default().push(page);
     }
 
@@ -43,7 +44,7 @@ impl Way {
     }
 
     /// Pages of one stripe whose old versions are to be moved.
-    pub fn next_to_be_moved(&mut self) -> Option<Vec<u32>> {
+    pub fn next_to_be_moved(&mut self) -> Option<Vec<Lpn>> {
         let stripe = self.to_be_moved.pop()?;
         Some(self.by_stripe.remove(&stripe).unwrap_or_default())
     }

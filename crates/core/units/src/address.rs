@@ -1,6 +1,7 @@
 //! Address types: one type per address space.
 
 use std::fmt;
+use std::ops::{Add, Sub};
 
 macro_rules! address {
     ($(#[$doc:meta])* $name:ident, $repr:ty) => {
@@ -55,3 +56,23 @@ address!(
     ChannelId,
     u32
 );
+
+impl Add<u32> for Lpn {
+    type Output = Self;
+
+    /// The logical page so many behind this one.
+    #[inline(always)]
+    fn add(self, pages: u32) -> Self {
+        Self(self.0 + pages)
+    }
+}
+
+impl Sub for Lpn {
+    type Output = u32;
+
+    /// How many logical pages this one is behind `first`.
+    #[inline(always)]
+    fn sub(self, first: Self) -> u32 {
+        self.0 - first.0
+    }
+}

@@ -4,7 +4,7 @@ use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, FlashState};
 use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use stack::Stacked as _;
-use units::{HostOp, Request};
+use units::{HostOp, Lpn, Request};
 
 /// What a drive holds: one stamp a sector, `None` where it could not be read.
 pub type ReadBack = Vec<Option<u64>>;
@@ -36,7 +36,7 @@ pub fn read_back_from(
     let payload = flash.memory_mut().payloads.take(pages, full);
     found.clear();
     for page in 0..pages {
-        let op = PageOp { payload: payload.offset(page), ..PageOp::on_page(HostOp::Read, page, full) };
+        let op = PageOp { payload: payload.offset(page), ..PageOp::on_page(HostOp::Read, Lpn(page), full) };
         let mut outbox = Outbox::new();
         let answer = match layers.submit(&mut flash, &op, &mut outbox) {
             Answer::Done { failed } => Some(failed),

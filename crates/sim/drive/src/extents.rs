@@ -3,6 +3,7 @@
 use crate::error::DriveError;
 use crate::requests::{Drive, Power};
 use layer::Held;
+use units::Lpn;
 
 /// Pages that are looked at in one call: others wait meanwhile.
 const MOST_PAGES: u64 = 1 << 15;
@@ -30,7 +31,7 @@ impl Drive {
         let mut extents: Vec<Extent> = Vec::new();
         let mut at = offset;
         for page in (offset / page_bytes..end.div_ceil(page_bytes)).take(MOST_PAGES as usize) {
-            let is_hole = host.holds(page as u32) < Held::Bytes;
+            let is_hole = host.holds(Lpn(page as u32)) < Held::Bytes;
             let until = ((page + 1) * page_bytes).min(end);
             let count = extents.len();
             match extents.last_mut() {

@@ -6,6 +6,7 @@ use nand::{FlashState, TimedFlash};
 use remap::HostReport;
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::{BlockDevice, DrivePlan, Driver, Remapped, session};
+use units::Lpn;
 
 type Simulated = simulator::Drive<TimedFlash>;
 
@@ -128,7 +129,7 @@ impl Host {
     }
 
     /// What a page of the host holds, of the mapping or of a driver's map.
-    pub fn holds(&self, page: u32) -> Held {
+    pub fn holds(&self, page: Lpn) -> Held {
         match self {
             Self::Drive(drive) => drive.holds(page),
             Self::Driver(driven) => driven.holds(page),

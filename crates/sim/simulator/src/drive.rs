@@ -11,7 +11,7 @@ use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{Event, Flash, PayloadId, Served, TimedFlash, WaitVector};
 use std::collections::VecDeque;
-use units::{Cause, DieId, HostOp, Nanos, Request, Wait};
+use units::{Cause, DieId, HostOp, Lpn, Nanos, Request, Wait};
 
 /// Timers of the host interface; layers' timers follow.
 const WAKE: u32 = 0;
@@ -45,8 +45,8 @@ pub struct HostOptions {
 struct Slot {
     request: Request,
     tag: u32,
-    next_page: u32,
-    end_page: u32,
+    next_page: Lpn,
+    end_page: Lpn,
     /// Operations under way below.
     outstanding: u32,
     failed: bool,
@@ -201,8 +201,8 @@ impl<F: Clocked> Drive<F> {
         let slot = Slot {
             request: *request,
             tag,
-            next_page: (request.first_sector >> self.page_shift) as u32,
-            end_page: ((request.end_sector() + last_of_page) >> self.page_shift) as u32,
+            next_page: Lpn((request.first_sector >> self.page_shift) as u32),
+            end_page: Lpn(((request.end_sector() + last_of_page) >> self.page_shift) as u32),
             outstanding: 0,
             failed: false,
             stalled: false,
@@ -227,7 +227,7 @@ impl<F: Clocked> Drive<F> {
     fn start(&mut self, id: u32) {
         let slot = &self.slots[id as usize];
         let request = &slot.request;
-        let first_page = (request.first_sector >> self.page_shift) as u32;
+        let first_page = Lpn((request.first_sector >> self.page_shift) as u32);
         let pages = slot.end_page - slot.next_page;
         let whole = (request.first_sector | u64::from(request.sectors)) & ((1 << self.page_shift) - 1) == 0;
         let (first_mask, last_mask) =
@@ -253,11 +253,11 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// Sectors meant in the first and last page of a request that does not cover them.
-    fn edge_masks(&self, slot: &Slot, first_page: u32) -> (u64, u64) {
+    fn edge_masks(&self, slot: &Slot, first_page: Lpn) -> (u64, u64) {
         let request = &slot.request;
         let pages = slot.end_page - slot.next_page;
-        let head = request.first_sector - (u64::from(first_page) << self.page_shift);
-        let tail = (u64::from(slot.end_page) << self.page_shift) - request.end_sector();
+        let head = request.first_sector - (u64::from(first_page.0) << self.page_shift);
+        let tail = (u64::from(slot.end_page.0) << self.page_shift) - request.end_sector();
         let head_mask =
             if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
         let tail_mask = self.full_mask >> tail;

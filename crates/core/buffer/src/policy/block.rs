@@ -14,6 +14,7 @@ use crate::Buffer;
 use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 const COMPENSATION: Parameter = Parameter::new(
     "buffer.compensation",
@@ -51,7 +52,7 @@ pub(crate) struct Blocks<const ANY: bool> {
 /// The victim of a list of blocks.
 pub(super) fn block_victim(list: &BlockList, store: &Store, padding: Padding) -> Option<Victim> {
     let block = list.oldest()?;
-    let pad = padding.completes(store.held(Area::Blocks, block), store.shape.pages_of(block).len() as u32);
+    let pad = padding.completes(store.held(Area::Blocks, block), store.shape.len_of(block));
     Some(Victim::Block { block, pad })
 }
 
@@ -89,7 +90,7 @@ impl<const ANY: bool> Policy for Blocks<ANY> {
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, _: Area, _: u32, logical: u32) {
+    fn left(&mut self, store: &Store, _: Area, _: u32, logical: Lpn) {
         self.list.left(store, store.shape.block_of(logical));
     }
 

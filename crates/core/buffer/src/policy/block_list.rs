@@ -91,7 +91,7 @@ impl BlockList {
     }
 
     fn is_full(store: &Store, block: u32) -> bool {
-        store.held(Area::Blocks, block) == store.shape.pages_of(block).len() as u32
+        store.held(Area::Blocks, block) == store.shape.len_of(block)
     }
 
     /// A block that is there comes to the head.

@@ -22,6 +22,7 @@ use crate::store::{State, Store};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use units::Lpn;
 
 const THRESHOLD: Parameter = Parameter::new(
     "buffer.cbm.threshold",
@@ -138,7 +139,7 @@ impl Cbm {
 
     /// Pages of a block that need not be read to complete it.
     fn there(store: &Store, block: u32) -> u32 {
-        let is_there = |logical: &u32| {
+        let is_there = |logical: &Lpn| {
             let clean = |slot: u32| store.slot(slot).state == State::Clean;
             store.find(Area::Blocks, *logical).is_some() || store.find(Area::Pages, *logical).is_some_and(clean)
         };
@@ -196,11 +197,11 @@ impl Policy for Cbm {
         let shape = &store.shape;
         let logical = store.slot(slot).logical;
         let block = shape.block_of(logical);
-        let start = (logical - shape.pages_of(block).start) * shape.sectors_per_page;
+        let start = (logical - shape.first_of(block)) * shape.sectors_per_page;
         self.access(store, block, (start, start + shape.sectors_per_page));
     }
 
-    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: u32) {
+    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: Lpn) {
         let block = store.shape.block_of(logical);
         match area {
             Area::Pages if std::mem::take(&mut self.is_dirty[slot as usize]) => {
@@ -223,7 +224,7 @@ impl Policy for Cbm {
         match area {
             Area::Blocks => {
                 let block = self.ranks.first()?.block;
-                let pad = self.padding.completes(Self::there(store, block), store.shape.pages_of(block).len() as u32);
+                let pad = self.padding.completes(Self::there(store, block), store.shape.len_of(block));
                 Some(Victim::Block { block, pad })
             }
             Area::Pages => page_victim(&self.dirty, store, self.by_block).or(self.clean.oldest().map(Victim::Page)),

@@ -12,6 +12,7 @@ use crate::Buffer;
 use crate::parameters::{Area, Shape};
 use crate::store::{State, Store};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 const WINDOW: Parameter = Parameter::new(
     "buffer.cflru.window",
@@ -60,7 +61,7 @@ impl Policy for Cflru {
     }
 
     #[inline]
-    fn left(&mut self, _: &Store, _: Area, slot: u32, _: u32) {
+    fn left(&mut self, _: &Store, _: Area, slot: u32, _: Lpn) {
         self.list.left(slot);
     }
 

@@ -10,6 +10,7 @@ use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block, the block with the most pages leaves first";
@@ -66,7 +67,7 @@ impl Policy for Fab {
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, area: Area, _: u32, logical: u32) {
+    fn left(&mut self, store: &Store, area: Area, _: u32, logical: Lpn) {
         let block = store.shape.block_of(logical);
         self.place(block, store.held(area, block));
     }

@@ -13,6 +13,7 @@ use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block, the block written longest ago leaves as it is";
@@ -51,7 +52,7 @@ impl Policy for Groups {
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, _: Area, _: u32, logical: u32) {
+    fn left(&mut self, store: &Store, _: Area, _: u32, logical: Lpn) {
         self.list.left(store, store.shape.block_of(logical));
     }
 
@@ -60,7 +61,7 @@ impl Policy for Groups {
         let mut order = self.list.oldest_first();
         let block = order.next()?;
         if let Some(after) = order.nth(1) {
-            store.prefetch(store.shape.pages_of(after).start);
+            store.prefetch(store.shape.first_of(after));
         }
         Some(Victim::Block { block, pad: false })
     }

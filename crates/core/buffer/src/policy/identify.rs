@@ -10,6 +10,7 @@ use super::Piece;
 use crate::parameters::Shape;
 use layer::recency::{Links, List};
 use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 /// Hash functions over the counters.
 const HASHES: u64 = 2;
@@ -118,7 +119,7 @@ impl Identify {
     }
 
     /// Writes a page in the lists; whether it is hot.
-    fn list(&mut self, page: u32) -> bool {
+    fn list(&mut self, Lpn(page): Lpn) -> bool {
         let Self::Lists { links, hot, candidates, kind, length } = self else { return false };
         let seen = kind[page as usize];
         match seen {
@@ -199,10 +200,10 @@ impl Identify {
 }
 
 /// Counts a page; whether all of its counters say hot.
-fn count(counters: &mut [u8], page: u32) -> bool {
+fn count(counters: &mut [u8], page: Lpn) -> bool {
     let mut is_hot = true;
     for hash in 0..HASHES {
-        let mixed = (u64::from(page) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(2 * hash + 1)) >> 40;
+        let mixed = (u64::from(page.0) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(2 * hash + 1)) >> 40;
         let counter = &mut counters[mixed as usize % COUNTERS];
         *counter = (*counter + 1).min(15);
         is_hot &= *counter >= HOT;

@@ -18,6 +18,7 @@ use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "a clock over logical blocks, the largest one not used lately leaves first";
@@ -133,7 +134,7 @@ impl Policy for LbClock {
         let face = &mut self.faces[block as usize];
         face.in_order = start == 0 || face.in_order && face.end == start;
         face.end = end;
-        let reaches_end = end == store.shape.pages_of(block).len() as u32 * store.shape.sectors_per_page;
+        let reaches_end = end == store.shape.len_of(block) * store.shape.sectors_per_page;
         if face.in_order && reaches_end && Self::is_full(store, block) {
             face.referenced = false;
             self.withdraw(block);
@@ -142,7 +143,7 @@ impl Policy for LbClock {
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, _: Area, _: u32, logical: u32) {
+    fn left(&mut self, store: &Store, _: Area, _: u32, logical: Lpn) {
         let block = store.shape.block_of(logical);
         let candidate = self.withdraw(block);
         if store.held(Area::Blocks, block) == 0 {

@@ -22,7 +22,7 @@ use crate::store::{State, Store};
 use crate::{Buffer, BufferContext, Build};
 use layer::{LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashState};
-use units::quantity;
+use units::{Lpn, quantity};
 
 /// A part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
     /// Its logical block.
     pub block: u32,
     /// First page.
-    pub first: u32,
+    pub first: Lpn,
     pub pages: u32,
     /// First sector and the one behind the last, counted from the beginning of the block.
     pub sectors: (u32, u32),
@@ -81,7 +81,7 @@ pub(crate) trait Policy: Sized + 'static {
     fn read(&mut self, _store: &Store, _area: Area, _slot: u32) {}
 
     /// A page left an area; the store does not count it any more.
-    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: u32);
+    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: Lpn);
 
     /// What leaves an area next; nothing when nothing is there.
     fn victim(&mut self, store: &Store, area: Area) -> Option<Victim>;

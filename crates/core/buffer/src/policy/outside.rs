@@ -13,6 +13,7 @@ use crate::store::Store;
 use layer::registry::Registry;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::sync::Arc;
+use units::Lpn;
 
 /// What an eviction policy sees: the buffered pages, the one written longest ago first.
 #[derive(Debug)]
@@ -109,7 +110,7 @@ impl Policy for Outside {
         *reads = reads.saturating_add(1);
     }
 
-    fn left(&mut self, _: &Store, _: Area, slot: u32, _: u32) {
+    fn left(&mut self, _: &Store, _: Area, slot: u32, _: Lpn) {
         self.list.left(slot);
     }
 
@@ -120,7 +121,7 @@ impl Policy for Outside {
         self.shown.iter_mut().for_each(Vec::clear);
         for slot in &self.slots {
             let [writes, reads] = self.used[*slot as usize];
-            for (column, value) in self.shown.iter_mut().zip([store.slot(*slot).logical, writes, reads]) {
+            for (column, value) in self.shown.iter_mut().zip([store.slot(*slot).logical.0, writes, reads]) {
                 column.push(value);
             }
         }
@@ -145,7 +146,7 @@ impl Policy for Outside {
         self.list.save(store, writer);
         let used = self.list.oldest_first().flat_map(|slot| {
             let [writes, reads] = self.used[slot as usize];
-            [store.slot(slot).logical, writes, reads]
+            [store.slot(slot).logical.0, writes, reads]
         });
         writer.put_u32("buffer.page_use", used.collect::<Vec<_>>().into_iter());
     }
@@ -155,7 +156,7 @@ impl Policy for Outside {
         let listed: Vec<u32> = self.list.oldest_first().collect();
         self.used = vec![[1, 0]; listed.iter().max().map_or(0, |most| *most as usize + 1)];
         for page in reader.get_u32("buffer.page_use")?.chunks_exact(3) {
-            let slot = if page[0] < store.shape.user_pages { store.find(Area::Pages, page[0]) } else { None };
+            let slot = if page[0] < store.shape.user_pages { store.find(Area::Pages, Lpn(page[0])) } else { None };
             if let Some(used) = slot.and_then(|slot| self.used.get_mut(slot as usize)) {
                 *used = [page[1], page[2]];
             }

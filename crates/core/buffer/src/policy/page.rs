@@ -11,6 +11,7 @@ use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{Choices, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 /// Whether what is there of its logical block leaves with the victim.
 pub(super) const FLUSHES_BLOCKS: Choices<bool> = Choices {
@@ -76,7 +77,7 @@ impl<const BLOCKS: bool> Policy for Pages<BLOCKS> {
     }
 
     #[inline]
-    fn left(&mut self, _: &Store, _: Area, slot: u32, _: u32) {
+    fn left(&mut self, _: &Store, _: Area, slot: u32, _: Lpn) {
         self.list.left(slot);
     }
 

@@ -4,6 +4,7 @@ use crate::parameters::Area;
 use crate::store::{NONE, State, Store};
 use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use units::Lpn;
 
 /// Slots of the area for pages, most recently written first.
 #[derive(Debug)]
@@ -73,14 +74,14 @@ impl PageList {
 
     pub fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
         let dirty = self.oldest_first().filter(|slot| store.slot(*slot).state == State::Dirty);
-        let pages: Vec<u32> = dirty.map(|slot| store.slot(slot).logical).collect();
+        let pages: Vec<u32> = dirty.map(|slot| store.slot(slot).logical.0).collect();
         writer.put_u32("buffer.page_order", pages.into_iter());
     }
 
     pub fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.list = List::default();
         for logical in reader.get_u32("buffer.page_order")? {
-            let slot = if logical < store.shape.user_pages { store.find(Area::Pages, logical) } else { None };
+            let slot = if logical < store.shape.user_pages { store.find(Area::Pages, Lpn(logical)) } else { None };
             let slot = slot.unwrap_or(NONE);
             if slot == NONE {
                 let problem = format!("page {logical} is in order and not in the buffer");

@@ -18,6 +18,7 @@ use crate::Buffer;
 use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::Lpn;
 
 const BLOCK_BUFFER: Parameter = Parameter::new(
     "buffer.block_buffer",
@@ -89,7 +90,7 @@ impl Policy for TwoLevel {
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: u32) {
+    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: Lpn) {
         match area {
             Area::Pages => self.pages.left(slot),
             Area::Blocks => self.blocks.left(store, store.shape.block_of(logical)),

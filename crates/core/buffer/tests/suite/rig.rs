@@ -9,7 +9,7 @@ use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, Owner, PayloadI
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::{Geometry, HostOp, Request, Shape};
+use units::{Geometry, HostOp, Lpn, Request, Shape};
 
 /// Logical pages of the host.
 pub const PAGES: u32 = 64;
@@ -50,7 +50,7 @@ impl PageLayer<CountedFlash> for Below {
         let table = &mut *self.0.borrow_mut();
         table.flushes += u32::from(op.op == HostOp::Flush);
         for index in 0..op.pages {
-            let (page, mask) = (op.first + index, op.mask_at(index, (1 << SECTORS) - 1));
+            let (page, mask) = (op.at(index).0, op.mask_at(index, (1 << SECTORS) - 1));
             let payload = op.payload.offset(index);
             let held = table.pages.get(&page).copied().unwrap_or_default();
             match op.op {
@@ -77,8 +77,8 @@ impl PageLayer<CountedFlash> for Below {
 
     fn hint_target(&self, _: &CountedFlash, _: &[Request]) {}
 
-    fn holds(&self, _: &CountedFlash, page: u32) -> Held {
-        self.0.borrow().pages.get(&page).map_or(Held::Nothing, |_| Held::Bytes)
+    fn holds(&self, _: &CountedFlash, page: Lpn) -> Held {
+        self.0.borrow().pages.get(&page.0).map_or(Held::Nothing, |_| Held::Bytes)
     }
 
     fn check(&self, _: &CountedFlash) -> Result<(), String> {
@@ -166,7 +166,7 @@ impl Rig {
             payload,
             fua,
             request_sectors: mask.count_ones(),
-            ..PageOp::on_page(HostOp::Write, page, mask)
+            ..PageOp::on_page(HostOp::Write, Lpn(page), mask)
         });
         self.release(payload);
     }
@@ -174,18 +174,22 @@ impl Rig {
     pub fn read(&mut self, page: u32) -> Page {
         let mask = (1 << SECTORS) - 1;
         let payload = self.payload(Page::default(), mask);
-        self.submit(&PageOp { payload, request_sectors: SECTORS as u32, ..PageOp::on_page(HostOp::Read, page, mask) });
+        self.submit(&PageOp {
+            payload,
+            request_sectors: SECTORS as u32,
+            ..PageOp::on_page(HostOp::Read, Lpn(page), mask)
+        });
         let read = cells(&self.flash, payload);
         self.release(payload);
         read
     }
 
     pub fn trim(&mut self, page: u32) {
-        self.submit(&PageOp::on_page(HostOp::Trim, page, (1 << SECTORS) - 1));
+        self.submit(&PageOp::on_page(HostOp::Trim, Lpn(page), (1 << SECTORS) - 1));
     }
 
     pub fn flush(&mut self) {
-        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) });
+        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) });
     }
 
     /// Power is cut, and comes back: what is below has lost nothing.

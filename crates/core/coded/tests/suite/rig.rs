@@ -5,7 +5,7 @@ use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PayloadId};
-use units::{DieId, Geometry, HostOp, Shape};
+use units::{DieId, Geometry, HostOp, Lpn, Shape};
 
 /// Banks, in groups of four.
 pub const BANKS: u32 = 8;
@@ -133,7 +133,7 @@ impl Rig {
     }
 
     fn on_block(op: HostOp, block: u32, payload: PayloadId) -> PageOp {
-        PageOp { payload, pages: PAGES, ..PageOp::on_page(op, block * PAGES, 1) }
+        PageOp { payload, pages: PAGES, ..PageOp::on_page(op, Lpn(block * PAGES), 1) }
     }
 
     pub fn write(&mut self, block: u32, stamps: Block) {
@@ -202,7 +202,7 @@ impl Rig {
 
     /// What the host was told of is on flash; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
+        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let image = self.flash.state().after_power_cut(&[], &mut Stream::new(1, "cut"));
         let context = context(self.geometry, &self.values);
         self.layer = self.plan.recover(&context, &below(), &image).expect("flash has out-of-band areas");

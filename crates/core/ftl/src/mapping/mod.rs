@@ -31,15 +31,15 @@ use nand::{Flash, FlashState, Owner};
 pub use page_level::refresh::limits as refresh_limits;
 pub use page_level::{PACE, SUPERBLOCKS};
 pub use superpage::Lockstep;
-use units::Geometry;
+use units::{Geometry, Lpn};
 
 /// Which pages of a mapping belong together.
 pub trait StripeShape: std::fmt::Debug {
     /// The pages with the parities of the stripe a page belongs to; a parity page names itself as well.
-    fn parities(&self, logical: u32) -> [Option<u32>; 2];
+    fn parities(&self, logical: Lpn) -> [Option<Lpn>; 2];
 
     /// The last sequence number that a parity outside of flash covers, where there is one for this stripe.
-    fn covered_until(&self, logical: u32) -> Option<u64>;
+    fn covered_until(&self, logical: Lpn) -> Option<u64>;
 }
 
 /// What a stripe layer asks of the mapping below it.

@@ -2,7 +2,7 @@
 
 use crate::rig::{PAGES, Rig};
 use reed_solomon_erasure::galois_8::ReedSolomon;
-use units::Cause;
+use units::{Cause, Lpn};
 
 /// The stripes whose parities on flash are not the code of what the host wrote.
 fn behind(rig: &Rig) -> Vec<u32> {
@@ -104,7 +104,7 @@ fn a_page_that_flash_lost_is_computed_from_its_stripe_and_healed() {
             let before = rig.counter("pages_reconstructed");
             assert_eq!(rig.read(page), Ok(rig.held[page as usize]), "{kind}: page {page}");
             assert_eq!(rig.counter("pages_reconstructed"), before + 1, "{kind}: page {page}");
-            assert_ne!(rig.place(rig.layout().below(page)), None, "{kind}: it is written anew");
+            assert_ne!(rig.place(rig.layout().below(Lpn(page))), None, "{kind}: it is written anew");
         }
         assert!(rig.counter("pages_healed") > 10);
         rig.check();

@@ -5,7 +5,7 @@ use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PageKind, PayloadId};
 use stripe::{StripeLayout, StripePlan};
-use units::{Cause, DieId, Geometry, HostOp, Ppn, Shape};
+use units::{Cause, DieId, Geometry, HostOp, Lpn, Ppn, Shape};
 
 /// Logical pages of the host, of one sector each: eight stripes of four data pages.
 pub const PAGES: u32 = 32;
@@ -122,7 +122,7 @@ impl Rig {
     pub fn write(&mut self, first: u32, stamps: &[u64]) {
         let payload = self.payload(stamps);
         let pages = stamps.len() as u32;
-        let op = PageOp { payload, pages, ..PageOp::on_page(HostOp::Write, first, 1) };
+        let op = PageOp { payload, pages, ..PageOp::on_page(HostOp::Write, Lpn(first), 1) };
         self.submit(&op).expect("the write succeeds");
         self.release(payload, stamps.len());
         self.held[first as usize..][..stamps.len()].copy_from_slice(stamps);
@@ -130,18 +130,18 @@ impl Rig {
 
     /// Flash can no longer correct the newest version of a page of the host.
     pub fn lose(&mut self, page: u32) {
-        let lost = self.place(self.layout().below(page)).expect("it was written");
+        let lost = self.place(self.layout().below(Lpn(page))).expect("it was written");
         self.flash.state_mut().lose_page(lost);
     }
 
     pub fn trim(&mut self, page: u32) {
-        self.submit(&PageOp::on_page(HostOp::Trim, page, 1)).expect("the trim succeeds");
+        self.submit(&PageOp::on_page(HostOp::Trim, Lpn(page), 1)).expect("the trim succeeds");
         self.held[page as usize] = 0;
     }
 
     pub fn read(&mut self, page: u32) -> Found {
         let payload = self.payload(&[u64::MAX]);
-        let answer = self.submit(&PageOp { payload, ..PageOp::on_page(HostOp::Read, page, 1) });
+        let answer = self.submit(&PageOp { payload, ..PageOp::on_page(HostOp::Read, Lpn(page), 1) });
         let stamp = u64::from_le_bytes((&*self.cells(payload)).try_into().expect("a stamp has eight bytes"));
         self.release(payload, 1);
         answer.map(|()| stamp)
@@ -185,7 +185,7 @@ impl Rig {
 
     /// What the host was told of is on flash, or in memory that lasts; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
+        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let image = self.flash.state().after_power_cut(&[], &mut Stream::new(1, "cut"));
         let context = context(self.geometry, &self.values);
         self.layer = self.plan.recover(&context, &below(), &image).expect("flash has out-of-band areas");
@@ -225,13 +225,13 @@ impl Rig {
     }
 
     /// Where the newest version of a page of the mapping below is, by its out-of-band areas.
-    pub fn place(&self, below: u32) -> Option<Ppn> {
+    pub fn place(&self, below: Lpn) -> Option<Ppn> {
         let state = self.flash.state();
         let contents = state.contents().expect("contents are on");
         let is_version = |page: &Ppn| {
             let oob = contents.oob(page.0);
             let is_dead = state.die_is_dead(self.geometry.die_of(self.geometry.block_of(*page)));
-            oob.kind == PageKind::Data && oob.logical == below && !is_dead
+            oob.kind == PageKind::Data && oob.logical == below.0 && !is_dead
         };
         // The highest bit says that no older version is covered by a parity.
         let sequence = |page: &Ppn| contents.oob(page.0).sequence << 1;
@@ -239,7 +239,7 @@ impl Rig {
     }
 
     /// What flash holds of a page of the mapping below; 0 where it was never written.
-    pub fn on_flash(&self, below: u32) -> u64 {
+    pub fn on_flash(&self, below: Lpn) -> u64 {
         let contents = self.flash.state().contents().expect("contents are on");
         let stamp = |page: Ppn| u64::from_le_bytes(contents.page(page.0).try_into().expect("a stamp has eight bytes"));
         self.place(below).map_or(0, stamp)
@@ -248,7 +248,7 @@ impl Rig {
     /// What the host wrote to the data pages of a stripe.
     pub fn members(&self, stripe: u32) -> Vec<u64> {
         let layout = self.layout();
-        let member = |index| layout.user_page(stripe, index).map_or(0, |page| self.held[page as usize]);
+        let member = |index| layout.user_page(stripe, index).map_or(0, |page| self.held[page.index()]);
         (0..layout.data).map(member).collect()
     }
 }

@@ -12,7 +12,7 @@ use nand::{
 };
 use simulator::{Clocked, Drive, HostOptions};
 use testkit::{Ended, Habits, Host, Stack, work};
-use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
+use units::{BlockId, Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
 /// One open block for the host and for copies; when the last free block is opened, the emptiest one is emptied into it.
 struct Toy {
@@ -107,7 +107,7 @@ impl Toy {
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let Some(page) = self.page(flash) else { return Some(index) };
-            let logical = op.first + index;
+            let logical = op.at(index).0;
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let supersedes = self.map[logical as usize];
             let merge = supersedes.is_some() && mask != full;
@@ -138,7 +138,7 @@ impl Toy {
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
-            let Some(page) = self.map[(op.first + index) as usize] else {
+            let Some(page) = self.map[op.at(index).index()] else {
                 flash.memory_mut().payloads.clear(payload, mask);
                 continue;
             };
@@ -159,7 +159,7 @@ impl<F: Flash> PageLayer<F> for Toy {
             HostOp::Trim => {
                 let full = self.geometry.full_mask();
                 let whole = (0..op.pages).filter(|index| op.mask_at(*index, full) == full);
-                whole.for_each(|index| self.move_to(op.first + index, None));
+                whole.for_each(|index| self.move_to(op.at(index).0, None));
             }
         }
         self.is_refused |= refused.is_some();
@@ -187,8 +187,8 @@ impl<F: Flash> PageLayer<F> for Toy {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, _: &F, page: u32) -> Held {
-        self.map[page as usize].map_or(Held::Nothing, |_| Held::Bytes)
+    fn holds(&self, _: &F, page: Lpn) -> Held {
+        self.map[page.index()].map_or(Held::Nothing, |_| Held::Bytes)
     }
 
     fn check(&self, _: &F) -> Result<(), String> {

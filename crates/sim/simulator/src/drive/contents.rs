@@ -5,7 +5,7 @@ use crate::Oracle;
 use crate::clocked::Clocked;
 use layer::Held;
 use nand::{PayloadId, Payloads};
-use units::{HostOp, Request};
+use units::{HostOp, Lpn, Request};
 
 /// Sectors of a request that are in its page number `page`, from the beginning of that page.
 fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
@@ -15,14 +15,14 @@ fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
 
 impl<F: Clocked> Drive<F> {
     /// What a page holds (see [`layer::PageLayer::holds`]).
-    pub fn holds(&self, page: u32) -> Held {
+    pub fn holds(&self, page: Lpn) -> Held {
         self.top.holds(&self.flash, page)
     }
 
     /// The most that a page of some sectors holds.
     pub fn holds_sectors(&self, first_sector: u64, sectors: u32) -> Held {
         let end = (first_sector + u64::from(sectors)).div_ceil(1 << self.page_shift);
-        (first_sector >> self.page_shift..end).map(|page| self.holds(page as u32)).max().unwrap_or(Held::Nothing)
+        (first_sector >> self.page_shift..end).map(|page| self.holds(Lpn(page as u32))).max().unwrap_or(Held::Nothing)
     }
 
     /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is
@@ -84,7 +84,7 @@ impl<F: Clocked> Drive<F> {
         let payloads = &mut self.flash.memory_mut().payloads;
         let slot = &mut self.slots[id as usize];
         let per_page = 1_u64 << self.page_shift;
-        let pages = slot.end_page - (slot.request.first_sector / per_page) as u32;
+        let pages = slot.end_page - Lpn((slot.request.first_sector / per_page) as u32);
         if slot.request.op == HostOp::Read && !slot.failed {
             for page in 0..pages {
                 let range = within(&slot.request, page, per_page);

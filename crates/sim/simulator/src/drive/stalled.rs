@@ -29,7 +29,7 @@ impl<F: Clocked> Drive<F> {
     pub(super) fn stall(&mut self, id: u32, taken: u32, pending: bool) {
         let now = self.flash.now();
         let slot = &mut self.slots[id as usize];
-        slot.next_page += taken;
+        slot.next_page = slot.next_page + taken;
         slot.outstanding += u32::from(pending);
         slot.since = now;
         slot.stalled = true;

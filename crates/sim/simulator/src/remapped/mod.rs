@@ -22,7 +22,7 @@ use layer::Held;
 use nand::{TimedFlash, WaitVector};
 use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
-use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+use units::{HostOp, Lpn, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
@@ -131,8 +131,8 @@ pub struct Remapped<D> {
 
 impl<F: Clocked> Remapped<Drive<F>> {
     /// What a page of the host holds.
-    pub fn holds(&self, page: u32) -> Held {
-        match self.driver.machine.locate(page) {
+    pub fn holds(&self, page: Lpn) -> Held {
+        match self.driver.machine.locate(page.0) {
             Source::Zeros => Held::Nothing,
             Source::Memory { .. } => Held::Bytes,
             Source::Device { sector, .. } => {

@@ -7,7 +7,7 @@
 //! Protects: a bit a page, looked at once for each request.
 
 use crate::DrivePlan;
-use units::{HostOp, Request};
+use units::{HostOp, Lpn, Request};
 
 /// Bits of a word.
 const WORD: u64 = u64::BITS as u64;
@@ -31,9 +31,9 @@ impl Written {
     }
 
     /// A drive whose pages, of the mapping or of a driver's map, hold something where `holds` says so.
-    pub fn found(plan: &DrivePlan, holds: impl Fn(u32) -> bool) -> Self {
+    pub fn found(plan: &DrivePlan, holds: impl Fn(Lpn) -> bool) -> Self {
         let mut found = Self::nothing_of(plan);
-        (0..found.empty).filter(|page| holds(*page as u32)).for_each(|page| found.set((page, page + 1), true));
+        (0..found.empty).filter(|page| holds(Lpn(*page as u32))).for_each(|page| found.set((page, page + 1), true));
         found
     }
 

@@ -8,7 +8,7 @@ use nand::{CountedFlash, Event, Flash, Owner};
 use stack::Stacked;
 use std::cell::RefCell;
 use std::rc::Rc;
-use units::HostOp;
+use units::{HostOp, Lpn};
 
 /// What the layer below was told, and what it has to say.
 #[derive(Default)]
@@ -44,9 +44,9 @@ impl<F: Flash> MadeUp<F> for Scribe {
         if !heard.is_open {
             heard.groups.push(Vec::new());
         }
-        heard.groups.last_mut().unwrap().push(op.first);
+        heard.groups.last_mut().unwrap().push(op.first.0);
         heard.is_open = op.more;
-        heard.held.push((op.owner, op.token, op.first));
+        heard.held.push((op.owner, op.token, op.first.0));
         if heard.holds || op.more {
             return Answer::Pending(OpHandle(None));
         }
@@ -109,7 +109,7 @@ impl Bench {
 
     fn ask(&mut self, op: HostOp, first: u32, pages: u32) -> Answer {
         let full = self.flash.state().geometry.full_mask();
-        let op = PageOp { pages, request_sectors: 8 * pages, token: first, ..PageOp::on_page(op, first, full) };
+        let op = PageOp { pages, request_sectors: 8 * pages, token: first, ..PageOp::on_page(op, Lpn(first), full) };
         let answer = self.top.submit(&mut self.flash, &op, &mut self.outbox);
         self.top.check(&self.flash).unwrap();
         answer

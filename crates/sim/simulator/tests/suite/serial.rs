@@ -331,7 +331,7 @@ impl MadeUp<MeteredFlash> for Reluctant {
             if !self.has_room {
                 return Answer::Full { taken: 0, pending: false };
             }
-            self.program(flash, Cause::Host, op.first);
+            self.program(flash, Cause::Host, op.first.0);
         } else if self.next > 0 || !self.has_room {
             if !self.has_room {
                 self.has_room = true;

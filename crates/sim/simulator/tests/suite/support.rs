@@ -6,7 +6,7 @@ use nand::{Event, Flash, Owner, TimedFlash};
 use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use trace::synthetic::{WorkloadParameters, build};
-use units::Request;
+use units::{Lpn, Request};
 
 pub fn plan(settings: &[&str]) -> DrivePlan {
     let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -81,7 +81,7 @@ impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, _: &F, _: u32) -> Held {
+    fn holds(&self, _: &F, _: Lpn) -> Held {
         Held::Bytes
     }
 

@@ -244,7 +244,7 @@ impl<F: Flash> Elastic<F> {
     /// Writes one page. `false`: there is no room.
     fn write_page(&mut self, flash: &mut F, op: &PageOp, index: u32, number: u32) -> bool {
         let log = &mut self.log;
-        let logical = Lpn(op.first + index);
+        let logical = op.at(index);
         let mask = op.mask_at(index, log.full_mask);
         if !log.has_place(flash.state(), Stream::Host) {
             return false;
@@ -270,7 +270,7 @@ impl<F: Flash> Elastic<F> {
         let is_whole = |index: &u32| op.mask_at(*index, self.log.full_mask) == self.log.full_mask;
         let Some(first) = (0..op.pages).find(is_whole) else { return Answer::Done { failed: false } };
         let last = (0..op.pages).rfind(is_whole).unwrap_or(first);
-        let mut range = Range { first: Lpn(op.first + first), count: last - first + 1, sequence: 0 };
+        let mut range = Range { first: op.at(first), count: last - first + 1, sequence: 0 };
         if !range.pages().any(|logical| self.log.pages.find(logical).is_some()) {
             return Answer::Done { failed: false };
         }
@@ -377,8 +377,8 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
-        self.log.holds(flash, Lpn(page))
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
+        self.log.holds(flash, page)
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

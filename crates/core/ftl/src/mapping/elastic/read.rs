@@ -28,7 +28,7 @@ fn read_of(grid: &Grid, place: Place, cause: Cause, sectors: u8) -> Read {
 
 /// The logical pages of an operation.
 pub(super) fn pages_of(op: &PageOp) -> impl Iterator<Item = Lpn> + use<> {
-    (op.first..op.first + op.pages).map(Lpn)
+    op.all()
 }
 
 impl Log {

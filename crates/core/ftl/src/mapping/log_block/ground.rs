@@ -62,7 +62,7 @@ impl Ground {
     #[inline(always)]
     pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, index: u32, page: Ppn, join: JoinId) {
         let full = self.geometry.full_mask();
-        let (logical, mask) = (Lpn(op.first + index), op.mask_at(index, full));
+        let (logical, mask) = (op.at(index), op.mask_at(index, full));
         let old = self.pages.find(logical);
         let sequence = self.pages.next_sequence();
         let merge = old.is_some() && mask != full;

@@ -59,9 +59,9 @@ impl LogicalBlocks {
         self.pages_per_block.min(self.pages - lbn.0 * self.pages_per_block)
     }
 
-    /// The number behind the last page of the logical block of a page.
-    pub fn end_of(self, logical: Lpn) -> u32 {
-        (logical.0 / self.pages_per_block + 1) * self.pages_per_block
+    /// Pages from this one to the end of its logical block, itself included.
+    pub fn to_end(self, logical: Lpn) -> u32 {
+        self.pages_per_block - self.offset(logical)
     }
 
     /// The pages of a logical block.

@@ -190,7 +190,7 @@ impl<S: Scheme> LogMap<S> {
         self.ground.pump(flash);
         let join = flash.open(op.owner, op.token, Cancel::Never);
         for index in 0..op.pages {
-            let logical = Lpn(op.first + index);
+            let logical = op.at(index);
             let Some(page) = self.place(flash, logical, Put::Data) else { return self.refuse(flash, join, index) };
             self.ground.write_page(flash, op, index, page, join);
         }
@@ -201,18 +201,17 @@ impl<S: Scheme> LogMap<S> {
         self.ground.pump(flash);
         let full = self.ground.geometry.full_mask();
         let join = flash.open(op.owner, op.token, Cancel::Never);
-        let end = op.first + op.pages;
-        let mut next = op.first;
-        while next < end {
-            let stop = self.ground.lbns.end_of(Lpn(next)).min(end);
+        let mut next = 0;
+        while next < op.pages {
+            let stop = (next + self.ground.lbns.to_end(op.at(next))).min(op.pages);
             // A trim is advice: a page trimmed in part keeps its contents.
             let pages = &self.ground.pages;
-            let trims = |at: &u32| op.mask_at(*at - op.first, full) == full && pages.find(Lpn(*at)).is_some();
+            let trims = |index: &u32| op.mask_at(*index, full) == full && pages.find(op.at(*index)).is_some();
             if let Some(first) = (next..stop).find(trims) {
                 let last = (next..stop).rfind(trims).unwrap_or(first);
-                let range = Range { first: Lpn(first), count: last - first + 1 };
+                let range = Range { first: op.at(first), count: last - first + 1 };
                 let Some(page) = self.place(flash, range.first, Put::Tombstone) else {
-                    return self.refuse(flash, join, next - op.first);
+                    return self.refuse(flash, join, next);
                 };
                 self.ground.bury(flash, page, range, join);
             }
@@ -231,7 +230,7 @@ impl<S: Scheme> LogMap<S> {
         for index in 0..op.pages {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
-            let Some(page) = pages.find(Lpn(op.first + index)) else {
+            let Some(page) = pages.find(op.at(index)) else {
                 flash.memory_mut().payloads.clear(payload, mask);
                 continue;
             };
@@ -265,8 +264,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         }
     }
 
-    fn begin_block(&mut self, flash: &mut F, first: u32, pages: u32) -> Answer {
-        if self.ground.begin_rewrite(flash, Lpn(first), pages) {
+    fn begin_block(&mut self, flash: &mut F, first: Lpn, pages: u32) -> Answer {
+        if self.ground.begin_rewrite(flash, first, pages) {
             Answer::Done { failed: false }
         } else {
             self.room.refuse(0, false)
@@ -296,8 +295,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
     }
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
-        self.ground.pages.find(Lpn(page)).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
+        self.ground.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

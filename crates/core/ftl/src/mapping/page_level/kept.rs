@@ -48,7 +48,7 @@ pub(super) struct Kept {
     moves: bool,
     /// Logical pages whose old version is kept in any case.
     to_be_moved: BTreeSet<Lpn>,
-    wanted: Vec<u32>,
+    wanted: Vec<Lpn>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
     numbers: Vec<u64>,
 }
@@ -158,7 +158,7 @@ impl Kept {
         debug_assert!(self.is(logical, page), "a valid page is the newest version or kept");
         let moves = self.moves || self.to_be_moved.contains(&logical);
         if !moves {
-            self.wanted.push(logical.0);
+            self.wanted.push(logical);
         }
         moves
     }
@@ -238,7 +238,7 @@ impl Kept {
     }
 
     /// Appends the logical pages whose old versions collection waits for.
-    pub fn take_wanted(&mut self, wanted: &mut Vec<u32>) {
+    pub fn take_wanted(&mut self, wanted: &mut Vec<Lpn>) {
         wanted.append(&mut self.wanted);
     }
 
@@ -337,33 +337,33 @@ fn bounds<S: Scheme>(
     space: &Space<S>,
     found: &[Found],
 ) -> Vec<Option<u64>> {
-    let number = |logical: u32| match found[logical as usize] {
+    let number = |logical: Lpn| match found[logical.index()] {
         Found::Nothing => 0,
         Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
     };
-    let live = |logical: u32| {
+    let live = |logical: Lpn| {
         let parities = stripes.shape.parities(logical).into_iter().flatten();
-        parities.filter(|parity| !space.lanes[space.lanes.home(Lpn(*parity))].is_dead())
+        parities.filter(|parity| !space.lanes[space.lanes.home(*parity)].is_dead())
     };
-    let is_torn = |logical: &u32| {
+    let is_torn = |logical: &Lpn| {
         live(*logical).any(|parity| parity == *logical)
             && live(*logical).any(|parity| number(parity) != number(*logical))
     };
     // Before the first one there was nothing.
-    let mut torn: BTreeMap<u32, BTreeSet<u64>> =
-        (0..pages.logical_pages()).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+    let mut torn: BTreeMap<Lpn, BTreeSet<u64>> =
+        pages.all().filter(is_torn).map(|logical| (logical, [0].into())).collect();
     if !torn.is_empty() {
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
             if let Some(numbers) =
-                torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost))
+                torn.get_mut(&Lpn(oob.logical)).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost))
             {
                 numbers.insert(oob.sequence & !FRESH);
             }
         }
     }
-    let bound = |logical: u32| {
-        let common = |first: u32| match torn.get(&first) {
+    let bound = |logical: Lpn| {
+        let common = |first: Lpn| match torn.get(&first) {
             Some(numbers) => {
                 numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number)))
             }
@@ -372,5 +372,5 @@ fn bounds<S: Scheme>(
         let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;
         (number(logical) > bound).then_some(bound)
     };
-    (0..pages.logical_pages()).map(bound).collect()
+    pages.all().map(bound).collect()
 }

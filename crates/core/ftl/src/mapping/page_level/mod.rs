@@ -166,7 +166,7 @@ impl<S: Scheme> PageMap<S> {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
-            let logical = Lpn(op.first + index);
+            let logical = op.at(index);
             let Some(page) = self.host_page_with_room(flash, logical) else {
                 self.starve(flash);
                 let (outcome, _) = flash.close(join);
@@ -257,7 +257,7 @@ impl<S: Scheme> PageMap<S> {
         let full = self.geometry.full_mask();
         let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
-            let logical = Lpn(op.first + index);
+            let logical = op.at(index);
             let room = self.admits_access(flash, logical);
             let known =
                 self.translation.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
@@ -449,8 +449,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         }
     }
 
-    fn holds(&self, flash: &F, page: u32) -> Held {
-        self.pages.find(Lpn(page)).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
+    fn holds(&self, flash: &F, page: Lpn) -> Held {
+        self.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

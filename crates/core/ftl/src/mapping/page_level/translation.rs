@@ -67,7 +67,7 @@ impl<S: Scheme> Translation<S> {
             return None;
         }
         let Use { op, index, join, room } = *entry;
-        let logical = Lpn(op.first + index);
+        let logical = op.at(index);
         let page = self.shape.page_of(logical);
         // What others may wait for must not go away with an operation that is taken back.
         let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
@@ -78,7 +78,7 @@ impl<S: Scheme> Translation<S> {
         }
         let access = Access {
             logical,
-            request_end: Lpn(op.first + op.pages - 1),
+            request_end: op.at(op.pages - 1),
             change: op.op != units::HostOp::Read,
             at: pages.find(logical),
         };

@@ -16,7 +16,7 @@ impl<S: Scheme> PageMap<S> {
         // Only looking entries up takes commands.
         let join = S::DEMAND.then(|| flash.open(op.owner, op.token, Cancel::Never));
         for index in 0..op.pages {
-            let logical = Lpn(op.first + index);
+            let logical = op.at(index);
             // A trim is advice: a page trimmed in part keeps its contents.
             if op.mask_at(index, full) != full || self.pages.find(logical).is_none() {
                 continue;

@@ -21,8 +21,8 @@ impl<S: Scheme> PageMap<S> {
 }
 
 impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
-    fn drop_old(&mut self, flash: &mut F, logical: u32) {
-        let Some(page) = self.kept.drop(Lpn(logical)) else { return };
+    fn drop_old(&mut self, flash: &mut F, logical: Lpn) {
+        let Some(page) = self.kept.drop(logical) else { return };
         self.pages.drop(page);
         let block = self.geometry.block_of(page);
         let lane = self.space.lanes.of_block(block);
@@ -31,36 +31,36 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         }
     }
 
-    fn old(&self, logical: u32) -> Old {
-        self.kept.version(Lpn(logical))
+    fn old(&self, logical: Lpn) -> Old {
+        self.kept.version(logical)
     }
 
-    fn is_written(&self, logical: u32) -> bool {
-        self.pages.find(Lpn(logical)).is_some()
+    fn is_written(&self, logical: Lpn) -> bool {
+        self.pages.find(logical).is_some()
     }
 
-    fn place_of(&self, logical: u32) -> Option<Ppn> {
-        self.pages.find(Lpn(logical))
+    fn place_of(&self, logical: Lpn) -> Option<Ppn> {
+        self.pages.find(logical)
     }
 
     fn sequence(&self) -> u64 {
         self.pages.sequence()
     }
 
-    fn sequence_of(&self, logical: u32) -> u64 {
-        self.kept.sequence_of(Lpn(logical))
+    fn sequence_of(&self, logical: Lpn) -> u64 {
+        self.kept.sequence_of(logical)
     }
 
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {
         self.submit_write(flash, op, Some(sequence))
     }
 
-    fn take_wanted(&mut self, wanted: &mut Vec<u32>) {
+    fn take_wanted(&mut self, wanted: &mut Vec<Lpn>) {
         self.kept.take_wanted(wanted);
     }
 
-    fn move_old(&mut self, flash: &mut F, logical: u32) {
-        let Some(page) = self.kept.move_soon(Lpn(logical)) else { return };
+    fn move_old(&mut self, flash: &mut F, logical: Lpn) {
+        let Some(page) = self.kept.move_soon(logical) else { return };
         let block = self.geometry.block_of(page);
         let lane = self.space.lanes.of_block(block);
         if self.space.lanes.cursor(lane).add(block, page) {
@@ -107,8 +107,8 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
     }
 
-    fn forget_old(&mut self, logical: u32) {
-        if let Some(page) = self.kept.forget(Lpn(logical)) {
+    fn forget_old(&mut self, logical: Lpn) {
+        if let Some(page) = self.kept.forget(logical) {
             self.pages.drop(page);
         }
     }
