@@ -14,7 +14,7 @@
 use super::Mapping;
 use super::cache::ItemTable;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
@@ -25,7 +25,7 @@ const ITEM_BYTES: u64 = 8;
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "single map entries are cached above whole translation pages, which take in what leaves";
-    page_level::mapping::<Cdftl>("cdftl", doc, parameters)
+    page_level::mapping::<Translation<Cdftl>>("cdftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -12,7 +12,7 @@
 use super::Mapping;
 use super::cache::{AgeHeap, ItemTable};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
@@ -45,7 +45,7 @@ const HAS_TWO_LISTS: Condition =
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "single map entries are cached on demand, the map is in translation pages on flash";
-    page_level::mapping::<Dftl>("dftl", doc, parameters)
+    page_level::mapping::<Translation<Dftl>>("dftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -28,6 +28,7 @@ mod tpm;
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
 use nand::{Flash, FlashState, Owner};
+use page_level::Translation;
 pub use page_level::refresh::limits as refresh_limits;
 pub use page_level::{PACE, SUPERBLOCKS};
 pub use superpage::Lockstep;
@@ -180,18 +181,18 @@ macro_rules! table {
 table! {
     bast => log_block::builder::<bast::Bast, F>(),
     block => log_block::builder::<block::Block, F>(),
-    cdftl => page_level::builder::<cdftl::Cdftl, F>(),
-    dftl => page_level::builder::<dftl::Dftl, F>(),
+    cdftl => page_level::builder::<Translation<cdftl::Cdftl>, F>(),
+    dftl => page_level::builder::<Translation<dftl::Dftl>, F>(),
     fast => log_block::builder::<fast::Fast, F>(),
-    leaftl => page_level::builder::<leaftl::Leaftl, F>(),
+    leaftl => page_level::builder::<Translation<leaftl::Leaftl>, F>(),
     page => Builder {
         versioned: Some(page_level::versioned::<page::Versioned, F>()),
         ..page_level::builder::<page::Page, F>()
     },
-    shrd => page_level::builder::<shrd::Shrd, F>(),
+    shrd => page_level::builder::<Translation<shrd::Shrd>, F>(),
     superpage => page_level::builder::<page::Page, F>(),
-    tpftl => page_level::builder::<tpftl::Tpftl, F>(),
-    tpm => page_level::builder::<tpm::Tpm, F>(),
+    tpftl => page_level::builder::<Translation<tpftl::Tpftl>, F>(),
+    tpm => page_level::builder::<Translation<tpm::Tpm>, F>(),
 }
 
 /// The key whose value is the name of a mapping.

@@ -5,17 +5,17 @@
 //! Protects: looking an entry up costs nothing.
 
 use super::Mapping;
-use super::page_level::{self, scheme::Resident};
+use super::page_level::{self, Kept, NoVersions, Resident};
 
 /// Without old versions.
-pub(super) type Page = Resident<false>;
+pub(super) type Page = Resident<NoVersions>;
 /// With the old versions that a stripe layer asks for.
-pub(super) type Versioned = Resident<true>;
+pub(super) type Versioned = Resident<Kept>;
 
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "every page is mapped by itself, the whole map is in memory";
-    let mapping = page_level::mapping::<Resident<false>>("page", doc, || {
+    let mapping = page_level::mapping::<Page>("page", doc, || {
         let mut parameters = page_level::common();
         parameters.extend(page_level::slc::parameters());
         parameters
@@ -23,7 +23,7 @@ pub(super) fn mapping() -> Mapping {
     Mapping {
         is_versioned: true,
         reserve_blocks: |values, layout| {
-            let reserve = page_level::reserve_blocks::<Resident<false>>(values, layout)?;
+            let reserve = page_level::reserve_blocks::<Page>(values, layout)?;
             Ok(reserve + page_level::slc::kept_blocks(values))
         },
         ..mapping

@@ -15,7 +15,7 @@ use super::Mapping;
 use super::cache::{ItemTable, NO_LPN, NONE};
 use super::dftl::{self, Dftl};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::collections::VecDeque;
 use units::{Lpn, Ppn, Tpn};
@@ -28,7 +28,7 @@ const LOG_ENTRY_BYTES: u64 = 4;
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "dftl, with a host that writes small requests to a log and has them remapped in order, without a copy";
-    page_level::mapping::<Shrd>("shrd", doc, parameters)
+    page_level::mapping::<Translation<Shrd>>("shrd", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -7,7 +7,8 @@
 //! counted in pages of single chips.
 
 use super::Mapping;
-use super::page_level::{self, scheme::Resident};
+use super::page::Page;
+use super::page_level;
 use layer::{Parameter, ParameterKind, Value, Values};
 
 const NAME: &str = "superpage";
@@ -17,7 +18,7 @@ const WAYS: &str = "ftl.superpage.ways";
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
-    page_level::mapping::<Resident<false>>(NAME, doc, || {
+    page_level::mapping::<Page>(NAME, doc, || {
         let mut parameters = page_level::common();
         parameters.push(Parameter::new(
             CHANNELS,

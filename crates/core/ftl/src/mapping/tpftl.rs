@@ -16,7 +16,7 @@
 use super::Mapping;
 use super::cache::NodeTable;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
 
@@ -29,7 +29,7 @@ const NODE_BYTES: u64 = 8;
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "map entries are cached by translation page, with those of the same request and run";
-    page_level::mapping::<Tpftl>("tpftl", doc, parameters)
+    page_level::mapping::<Translation<Tpftl>>("tpftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -14,7 +14,7 @@
 use super::Mapping;
 use super::cache::NONE;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
@@ -22,7 +22,7 @@ use units::{Lpn, Ppn, Tpn};
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "whole translation pages are cached, each with a write pointer of its own for its data";
-    page_level::mapping::<Tpm>("tpm", doc, parameters)
+    page_level::mapping::<Translation<Tpm>>("tpm", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -36,7 +36,7 @@ mod unit;
 
 use super::Mapping;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self};
+use super::page_level::{self, Translation};
 use group::{Answer, Census};
 use layer::recency::{Links, List};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
@@ -51,7 +51,7 @@ const UNTOLD: u32 = NOWHERE - 1;
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "map entries are learned as segments, cached on demand by translation page";
-    page_level::mapping::<Leaftl>("leaftl", doc, parameters)
+    page_level::mapping::<Translation<Leaftl>>("leaftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -1,9 +1,10 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
 
 use super::PageMap;
+use super::access::MapAccess;
 use super::collector::{Collector, Ground};
 use super::entry::{Back, Held};
-use super::scheme::Scheme;
+use super::old_versions::{Met, OldVersions};
 use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
 
@@ -20,9 +21,9 @@ enum Window {
     Emptied,
 }
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     /// The collector, and what it looks at.
-    pub(super) fn collector(&mut self) -> (&mut Collector, Ground<'_, S>) {
+    pub(super) fn collector(&mut self) -> (&mut Collector, Ground<'_>) {
         let Self { collector, pages, space, trims, homeless, slc, .. } = self;
         let pages_per_block = self.geometry.pages_per_block;
         (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block })
@@ -30,7 +31,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Goes on collecting in a plane as far as window and room allow.
     pub(super) fn collect<F: Flash>(&mut self, flash: &mut F, lane: usize) {
-        if S::PINNED && self.space.lanes[lane].is_dead() {
+        if self.space.lanes[lane].is_dead() {
             return;
         }
         loop {
@@ -69,11 +70,7 @@ impl<S: Scheme> PageMap<S> {
         for page in pages.iter().take(LOOK_AHEAD) {
             self.pages.prefetch_entry_of(Ppn(*page));
         }
-        if S::DEMAND {
-            let promised = self.collector().1.emptying(flash, lane, victim).translation_pages();
-            self.space.promise(lane, promised);
-            self.translation.count_victim(flash.state(), &self.pages, victim, &pages);
-        }
+        A::collection_begins(self, flash, lane, victim, &pages);
         self.space.lanes.cursor(lane).begin(victim, cause, pages);
         true
     }
@@ -92,11 +89,11 @@ impl<S: Scheme> PageMap<S> {
             }
             let victim = collection.victim;
             let Some(page) = collection.page(0) else {
-                if S::DEMAND && self.translation.next_update(flash, &mut self.pages, &mut self.space, lane) {
+                if self.access.next_update(flash, &mut self.pages, &mut self.space, lane) {
                     continue;
                 }
                 // Old versions it waits for: it goes on when they are dropped.
-                let waits = S::PINNED && self.pages.blocks().valid_count(victim) > 0;
+                let waits = self.pages.blocks().valid_count(victim) > 0;
                 return if waits { Window::Full } else { Window::Emptied };
             };
             let cause = collection.cause;
@@ -142,21 +139,20 @@ impl<S: Scheme> PageMap<S> {
             }
             Held::Version(logical) => logical,
         };
-        if S::PINNED && self.pages.find(logical) != Some(page) {
-            if !self.kept.is_moved(logical, page) {
-                return true;
-            }
-            let Some(target) = self.space.copy_page(&mut self.pages, lane, back) else { return false };
-            self.kept.relocate(&mut self.pages, logical, page, target);
-            self.issue_copy(flash, lane, [page, target], back, cause);
+        let met = self.versions.met(&self.pages, logical, page);
+        if met == Met::Stays {
             return true;
         }
         let target = self.space.copy_page(&mut self.pages, lane, back);
         let Some(target) = target.or_else(|| self.space.page_elsewhere(&mut self.pages, lane, back)) else {
             return false;
         };
-        self.pages.relocate(logical, page, target);
-        self.translation.note_relocation(&mut self.space, lane, logical, target);
+        if met == Met::Moves {
+            self.versions.relocate(&mut self.pages, logical, page, target);
+        } else {
+            self.pages.relocate(logical, page, target);
+            self.access.relocated(&mut self.space, lane, logical, target);
+        }
         self.issue_copy(flash, lane, [page, target], back, cause);
         true
     }

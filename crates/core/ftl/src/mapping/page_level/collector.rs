@@ -4,7 +4,6 @@ use super::fail::Homeless;
 use super::pages::Pages;
 use super::parameters::{Frontiers, Settings, ahead};
 use super::refresh::Due;
-use super::scheme::Scheme;
 use super::slc::SlcCache;
 use super::space::Space;
 use super::space::admission::Emptying;
@@ -53,9 +52,9 @@ pub(super) struct Collector {
 }
 
 /// What a collector looks at and may change.
-pub(super) struct Ground<'a, S> {
+pub(super) struct Ground<'a> {
     pub pages: &'a mut Pages,
-    pub space: &'a mut Space<S>,
+    pub space: &'a mut Space,
     pub trims: &'a Trims,
     pub homeless: &'a Homeless,
     pub slc: Option<&'a SlcCache>,
@@ -81,11 +80,12 @@ impl Collector {
         }
     }
 
-    fn wanted_free<S: Scheme>(&self, space: &Space<S>, lane: usize) -> u32 {
+    fn wanted_free(&self, space: &Space, lane: usize) -> u32 {
         let background = if self.idle { self.background_free_blocks } else { 0 };
         // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has
         // one block to spare, collecting for more would go on until nothing in it is invalid.
-        let shares = !S::DEMAND && self.frontiers == Frontiers::Shared && !space.lanes[lane].host_is_full();
+        let shares =
+            !space.has_translation_pages() && self.frontiers == Frontiers::Shared && !space.lanes[lane].host_is_full();
         // Room that the host will need is made when it asks for it: until then nothing is due.
         let needed = if self.idle { 0 } else { (space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
         // What is made in time is made beside what others are kept from.
@@ -94,10 +94,10 @@ impl Collector {
     }
 
     /// The block of a lane to be emptied next, if there is need and room for what it holds.
-    pub fn next_victim<F: Flash, S: Scheme>(
+    pub fn next_victim<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &mut Ground<'_, S>,
+        ground: &mut Ground<'_>,
         lane: usize,
     ) -> Option<(BlockId, Cause)> {
         let entry = &ground.space.lanes[lane];
@@ -145,15 +145,10 @@ impl Collector {
         found
     }
 
-    fn choose<F: Flash, S: Scheme>(
-        &mut self,
-        flash: &F,
-        ground: &mut Ground<'_, S>,
-        lane: usize,
-    ) -> Option<(BlockId, Cause)> {
+    fn choose<F: Flash>(&mut self, flash: &F, ground: &mut Ground<'_>, lane: usize) -> Option<(BlockId, Cause)> {
         // Moving a full block makes garbage of translation pages, which is worth collecting, which
         // gives room to move a full block: once is enough until the host has written.
-        let may_move_full = !S::DEMAND || !ground.space.lanes[lane].cursor.has_moved_full();
+        let may_move_full = !ground.space.has_translation_pages() || !ground.space.lanes[lane].cursor.has_moved_full();
         if may_move_full && let Some(cold) = self.cold_block(flash, ground, lane) {
             ground.space.lanes.cursor(lane).levels();
             self.levelled_blocks += 1;
@@ -208,7 +203,7 @@ impl Collector {
     }
 
     /// The least worn closed block, when the plane's wear has drifted apart.
-    fn cold_block<F: Flash, S: Scheme>(&self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+    fn cold_block<F: Flash>(&self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
         let gap = self.level_gap;
         if gap == 0 || !ground.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
             return None;
@@ -221,9 +216,9 @@ impl Collector {
     }
 }
 
-impl<S: Scheme> Ground<'_, S> {
+impl Ground<'_> {
     /// A block of a lane that may be emptied.
-    pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_, S> {
+    pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_> {
         let held = !self.trims.is_empty() && flash.state().block(block).pins > 0;
         Emptying { space: self.space, pages: self.pages, lane, block, held }
     }
@@ -271,7 +266,7 @@ impl<S: Scheme> Ground<'_, S> {
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
     fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        if self.space.lanes[lane].cursor.copies_under_way() > 0 || S::PINNED {
+        if self.space.lanes[lane].cursor.copies_under_way() > 0 || self.space.is_pinned() {
             return None;
         }
         let pages = self.pages_per_block;

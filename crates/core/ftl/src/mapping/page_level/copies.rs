@@ -5,8 +5,9 @@
 //! room are those blocks let go.
 
 use super::PageMap;
+use super::access::MapAccess;
 use super::pages::Pages;
-use super::scheme::Scheme;
+use super::place::NoRoom;
 use super::space::Space;
 use super::trims::{Trims, record};
 use nand::{Flash, LawBroken};
@@ -14,13 +15,7 @@ use units::DieId;
 
 impl Trims {
     /// Writes the copies that a tombstone still lacks, as far as there is room on other dies.
-    pub(super) fn complete_copies<F: Flash, S: Scheme>(
-        &mut self,
-        flash: &mut F,
-        pages: &mut Pages,
-        space: &mut Space<S>,
-        slot: u32,
-    ) {
+    pub(super) fn complete_copies<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space, slot: u32) {
         let dies = space.lanes.living().count() as u32 / self.geometry.planes_per_die;
         let wanted = self.tombstones.extra().min(dies.saturating_sub(1));
         loop {
@@ -47,7 +42,7 @@ impl Trims {
 
     /// Writes the copies that tombstones lack.
     #[cold]
-    pub fn complete_all_copies<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) {
+    pub fn complete_all_copies<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space) {
         for slot in self.tombstones.short().iter().copied().collect::<Vec<_>>() {
             self.complete_copies(flash, pages, space, slot);
         }
@@ -94,7 +89,7 @@ impl Trims {
     /// again. They go into what is kept for collection, which waits for those erases, and are written together.
     /// Returns whether there may be room now.
     #[cold]
-    pub fn make_way<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
+    pub fn make_way<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space) -> bool {
         let is_collecting = space.lanes.iter().any(|lane| lane.cursor.is_busy());
         if !is_collecting && !self.is_empty() {
             let living: Vec<usize> = space.lanes.living().collect();
@@ -106,7 +101,7 @@ impl Trims {
     /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
     /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
     #[cold]
-    fn merge<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
+    fn merge<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space) -> bool {
         let durable = self
             .tombstones
             .iter()
@@ -128,11 +123,16 @@ impl Trims {
     }
 }
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     /// Copies or erases are under way, and not all of them wait for a tombstone's copies: their end will be heard.
     pub(super) fn is_making_room<F: Flash>(&self, flash: &F) -> bool {
         let lanes = &self.space.lanes;
         lanes.are_reclaiming() && !(self.trims.holds_for_copies() && lanes.wait_for_pins(flash.state()))
+    }
+
+    /// Tombstones take less room, where several have copies. `false`: they already take as little as they can.
+    pub(super) fn tombstones_make_way<F: Flash>(&mut self, flash: &mut F) -> bool {
+        self.trims.tombstones().have_copies() && self.trims.make_way(flash, &mut self.pages, &mut self.space)
     }
 
     /// Some tombstone has too few copies, and what is under way may make room for them.
@@ -145,7 +145,7 @@ impl<S: Scheme> PageMap<S> {
         if self.trims.tombstones().short().is_empty() {
             return false;
         }
-        self.starve(flash);
+        self.starve(flash, NoRoom::Full);
         self.awaiting_programs || self.is_making_room(flash)
     }
 }

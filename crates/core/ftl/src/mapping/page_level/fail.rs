@@ -6,8 +6,10 @@
 //! from the controller, and every plane collects for them what it can without them.
 
 use super::PageMap;
+use super::access::MapAccess;
 use super::entry::Held;
-use super::scheme::Scheme;
+use super::old_versions::OldVersions;
+use super::place::NoRoom;
 use nand::{Flash, Program, ProgramFailure};
 use std::collections::VecDeque;
 use units::{BlockId, Cause, Geometry, Ppn};
@@ -55,7 +57,7 @@ impl Homeless {
     }
 }
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
         if self.space.lanes[self.space.lanes.of_block(block)].is_dead() {
@@ -91,9 +93,9 @@ impl<S: Scheme> PageMap<S> {
         if let Some(logical) = newest {
             self.pages.relocate(logical, failure.page, source);
             let lane = self.space.lanes.of(source);
-            self.translation.entry_changed(&mut self.space, lane, logical, source);
+            self.access.entry_changed(&mut self.space, lane, logical, source);
             self.go_back_to(flash, source);
-        } else if self.kept.return_copy(&mut self.pages, failure.page, source) {
+        } else if self.versions.return_copy(&mut self.pages, failure.page, source) {
             self.go_back_to(flash, source);
         } else if held {
             self.trims.move_hold(flash, failure.page, source);
@@ -148,7 +150,7 @@ impl<S: Scheme> PageMap<S> {
         }
         self.house_homeless(flash);
         if !self.homeless.is_empty() && self.trims.holds_for_copies() {
-            self.starve(flash);
+            self.starve(flash, NoRoom::Full);
         }
     }
 
@@ -166,8 +168,7 @@ impl<S: Scheme> PageMap<S> {
         }
         let start = self.space.lanes.of(failure.page);
         let count = self.space.lanes.len();
-        let steps = if S::PINNED && !back.is_tombstone() { 1 } else { count };
-        let lanes = (0..steps).map(|step| (start + step) % count);
+        let lanes = (0..self.space.lanes_open_to(back)).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
         let spared = lanes.clone().find_map(|lane| self.space.page_to_spare(&mut self.pages, lane, back));
         let rescued = || lanes.clone().find_map(|lane| self.space.rescue_page(&mut self.pages, lane, back));
@@ -181,7 +182,7 @@ impl<S: Scheme> PageMap<S> {
             Held::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
                 let lane = self.space.lanes.of(target);
-                self.translation.entry_changed(&mut self.space, lane, logical, target);
+                self.access.entry_changed(&mut self.space, lane, logical, target);
             }
             Held::Version(_) => {
                 flash.failed(failure.id).retarget(target);

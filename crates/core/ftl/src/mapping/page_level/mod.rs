@@ -11,12 +11,13 @@
 //! the maps; nothing is erased that an acknowledged state still needs; translation pages on flash differ
 //! from the map only in entries a scheme knows to be dirty.
 
+mod access;
 mod collect;
 mod collector;
 mod copies;
 mod cursor;
 mod fail;
-mod kept;
+mod old_versions;
 mod pad;
 mod parameters;
 mod place;
@@ -37,10 +38,11 @@ use crate::FtlContext;
 use crate::alloc::Placement;
 use crate::mapping::common::{answer, prefetch_blocks, read_missing};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry, entry, pages};
+pub(super) use access::Resident;
+use access::{MapAccess, Use};
 use collector::Collector;
 use entry::Entry;
 use fail::Homeless;
-use kept::Kept;
 use layer::{
     Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter,
@@ -49,14 +51,17 @@ use nand::{
     Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
     Read,
 };
+use old_versions::OldVersions;
+pub(super) use old_versions::{Kept, NoVersions};
 use pages::Pages;
 use parameters::Settings;
 pub use parameters::{PACE, SUPERBLOCKS};
 pub(super) use parameters::{common, demand, reserve_blocks};
-use scheme::Scheme;
+use place::NoRoom;
 use slc::SlcCache;
 use space::Space;
-use translation::{TRANSLATION_TOKEN, Translation, Use};
+use translation::TRANSLATION_TOKEN;
+pub(super) use translation::Translation;
 use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
@@ -64,67 +69,69 @@ use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 const TOMBSTONE_TOKEN: u32 = 1 << 31;
 
 /// A page-level FTL: see the module description.
-pub(crate) struct PageMap<S> {
+pub(crate) struct PageMap<A: MapAccess> {
     geometry: Geometry,
     owner: Owner,
     settings: Settings,
     pages: Pages,
-    space: Space<S>,
-    kept: Kept,
+    space: Space,
+    versions: A::Versions,
     trims: Trims,
     homeless: Homeless,
     collector: Collector,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
-    /// The last page was refused, or went to a later lane, because collection was behind the host: copies are under
-    /// way, and their end makes it possible.
-    outpaced: bool,
-    /// An operation was refused for that.
+    /// An operation was refused because collection was behind the host: copies are under way, and their end makes it
+    /// possible.
     waits_for_pace: bool,
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
-    translation: Translation<S>,
+    access: A,
     /// Blocks with one bit a cell, if there are any.
     slc: Option<Box<SlcCache>>,
     retired_blocks: u32,
 }
 
 /// A line of the table of mappings for a scheme.
-pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
+pub(super) fn mapping<A: MapAccess>(
+    name: &'static str,
+    doc: &'static str,
+    parameters: fn() -> Vec<Parameter>,
+) -> Mapping {
     // Translation pages have no home plane.
     Mapping {
         name,
         doc,
         parameters,
-        reserve_blocks: parameters::reserve_blocks::<S>,
-        kept_erased: Some(parameters::kept_erased::<S>),
-        kept_for_failures: parameters::kept_for_failures::<S>,
+        reserve_blocks: parameters::reserve_blocks::<A>,
+        kept_erased: Some(parameters::kept_erased::<A>),
+        kept_for_failures: parameters::kept_for_failures::<A>,
         is_versioned: false,
     }
 }
 
 /// What builds a scheme.
-pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
+pub(super) fn builder<A: MapAccess, F: Flash>() -> Builder<F> {
     Builder {
-        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.state())),
-        recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
+        build: |context, flash| Box::new(PageMap::<A>::new(context, flash.state())),
+        recover: |context, image| Ok(Box::new(PageMap::<A>::recover(context, image)?)),
         versioned: None,
     }
 }
 
 /// A mapping for a stripe layer.
-pub(super) fn versioned<S: Scheme, F: Flash>() -> VersionedEntry<F> {
+pub(super) fn versioned<A: MapAccess<Versions = Kept>, F: Flash>() -> VersionedEntry<F> {
     VersionedEntry {
-        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.state())),
-        recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
+        build: |context, flash| Box::new(PageMap::<A>::new(context, flash.state())),
+        recover: |context, image| Ok(Box::new(PageMap::<A>::recover(context, image)?)),
     }
 }
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     fn new(context: &FtlContext<'_>, flash: &FlashState) -> Self {
         let geometry = context.geometry;
         let in_planes = context.stripes.is_none_or(|stripes| stripes.lanes_per_plane == 1);
-        let mut settings = Settings::read::<S>(context.values, in_planes);
+        let mut settings = Settings::read::<A>(context.values, in_planes);
         settings.paced &= context.stripes.is_none(); // as the condition of the key says
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
@@ -135,8 +142,7 @@ impl<S: Scheme> PageMap<S> {
             planes: geometry.planes(),
             user_pages: context.user_pages,
         };
-        let shape = parameters::translation_shape::<S>(context.values, &layout);
-        let budget = parameters::cache_budget::<S>(context.values, shape);
+        let shape = A::shape(context.values, &layout).expect("translation pages are checked with the configuration");
         let space = Space::new(context, flash, &settings, shape);
         let collector = Collector::new(context, &settings, space.lanes.len());
         let no_stripes = context.stripes.is_none();
@@ -147,16 +153,19 @@ impl<S: Scheme> PageMap<S> {
             owner: context.owner,
             pages: Pages::new(geometry, context.user_pages + shape.count),
             space,
-            kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, flash.holds_contents()),
+            versions: OldVersions::new(
+                context.stripes,
+                (context.user_pages + shape.count) as usize,
+                flash.holds_contents(),
+            ),
             trims: Trims::new(context),
             homeless: Homeless::new(geometry),
             collector,
             starved: false,
-            outpaced: false,
             waits_for_pace: false,
             awaiting_programs: false,
             retired_blocks: 0,
-            translation: Translation::new(S::new(shape, budget, context.values), shape, context, budget),
+            access: A::new(context, shape),
             settings,
         }
     }
@@ -167,17 +176,16 @@ impl<S: Scheme> PageMap<S> {
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let logical = op.at(index);
-            let Some(page) = self.host_page_with_room(flash, logical) else {
-                self.starve(flash);
-                let (outcome, _) = flash.close(join);
-                return Answer::Full { taken: index, pending: outcome != Outcome::Done };
+            let page = match A::page_for_write(self, flash, logical) {
+                Ok(page) => page,
+                Err(why) => {
+                    self.starve(flash, why);
+                    let (outcome, _) = flash.close(join);
+                    return Answer::Full { taken: index, pending: outcome != Outcome::Done };
+                }
             };
-            let known = self.translation.translate(
-                flash,
-                &mut self.pages,
-                &mut self.space,
-                &Use { op, index, join, room: true },
-            );
+            let known =
+                self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
@@ -196,22 +204,12 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
-        let mut sequence = if S::PINNED {
-            self.kept.number_for(&mut self.pages, logical, sequence)
-        } else {
-            self.pages.next_sequence()
-        };
-        let mapped = old.is_page();
-        let keep = S::PINNED && keep;
-        let kept = keep && self.kept.keep(logical, old);
-        if keep {
-            sequence = self.kept.mark(logical, sequence);
-        }
-        let merge = mapped && mask != self.geometry.full_mask();
-        let mut after = if S::DATA_FIRST { None } else { known };
+        let (sequence, stays) = self.versions.write(&mut self.pages, logical, old, sequence, keep);
+        let merge = old.is_page() && mask != self.geometry.full_mask();
+        let mut after = A::data_after(known);
         let mut release = None;
         let supersedes = if let Some(old) = old.on_flash() {
-            if !kept {
+            if !stays {
                 self.pages.drop(old);
             }
             if merge {
@@ -227,11 +225,7 @@ impl<S: Scheme> PageMap<S> {
             Some(page)
         };
         self.pages.place(logical, page);
-        if S::DEMAND {
-            self.translation.scheme.placed(logical, page);
-            let lane = self.space.lanes.of(page);
-            self.space.lanes.cursor(lane).host_wrote();
-        }
+        self.access.placed(&mut self.space, logical, page);
         let command = PageProgram {
             page,
             supersedes,
@@ -258,11 +252,9 @@ impl<S: Scheme> PageMap<S> {
         let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
             let logical = op.at(index);
-            let room = self.admits_access(flash, logical);
-            let known =
-                self.translation.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
-            let entry = self.pages.entry(logical);
-            let entry = if S::PINNED && op.kept { self.kept.entry(logical).unwrap_or(entry) } else { entry };
+            let room = A::make_entry_room(self, flash, logical);
+            let known = self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
+            let entry = self.versions.to_read(logical, self.pages.entry(logical), op.kept);
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             let Some(page) = entry.on_flash() else {
@@ -286,8 +278,8 @@ impl<S: Scheme> PageMap<S> {
     /// An operation finds no room. Erases under way will make some; if there are none, every block
     /// worth collecting may still have programs under way, and their end is what to wait for.
     #[cold]
-    fn starve<F: Flash>(&mut self, flash: &mut F) {
-        if self.outpaced {
+    fn starve<F: Flash>(&mut self, flash: &mut F, why: NoRoom) {
+        if why == NoRoom::Outpaced {
             self.waits_for_pace = true;
             return;
         }
@@ -326,7 +318,7 @@ impl<S: Scheme> PageMap<S> {
     /// A copy of a lane ended: whoever collection was behind of may try again.
     #[inline]
     fn let_host_go_on(&mut self, lane: usize, outbox: &mut Outbox) {
-        if self.waits_for_pace && !self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block) {
+        if self.waits_for_pace && !self.is_outpaced(lane) {
             self.waits_for_pace = false;
             outbox.push(Signal::Room);
         }
@@ -357,19 +349,17 @@ struct Write {
     cause: Cause,
 }
 
-impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
+impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         self.collector.idle = false;
-        if S::DEMAND && !self.translation.repairs.is_empty() {
-            self.translation.repair(flash, &mut self.pages, &mut self.space);
-        }
+        A::operation_begins(self, flash);
         let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
             HostOp::Write => self.submit_write(flash, op, None),
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => self.submit_flush(flash, op),
         };
-        self.collect_opened(flash);
+        A::collect_where_opened(self, flash);
         answer
     }
 
@@ -412,7 +402,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             // Operations end at those who asked for them, so this is the barrier of the starved.
             Event::Joined { .. } => self.on_programs_done(flash, outbox),
         }
-        self.collect_opened(flash);
+        A::collect_where_opened(self, flash);
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
@@ -433,20 +423,15 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         for request in soon {
             let logical = (request.first_sector / sectors) as usize;
             self.pages.prefetch_entry(logical);
-            if S::PINNED {
-                self.kept.prefetch(logical);
-            }
-            if S::DEMAND && self.translation.shape.is_users(Lpn(logical as u32)) {
-                self.translation.scheme.prefetch(Lpn(logical as u32));
-            }
+            self.versions.prefetch(logical);
+            self.access.prefetch(Lpn(logical as u32));
         }
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), self.pages.blocks(), next);
-        if S::PINNED {
-            prefetch_blocks(flash, &self.geometry, |logical| self.kept.find_soon(logical), self.pages.blocks(), next);
-        }
+        let blocks = self.pages.blocks();
+        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), blocks, next);
+        prefetch_blocks(flash, &self.geometry, |logical| self.versions.find_soon(logical), blocks, next);
     }
 
     fn holds(&self, flash: &F, page: Lpn) -> Held {
@@ -455,14 +440,14 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn check(&self, flash: &F) -> Result<(), String> {
         self.check_laws(flash.state())?;
-        self.translation.check(flash.state(), &self.pages)
+        self.access.check(flash.state(), &self.pages)
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
-        let map = if S::DEMAND { self.translation.ram_bytes() } else { self.pages.map_bytes() };
-        report.ram_bytes = map + self.kept.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
-        self.translation.report(&self.space, &mut report);
+        let map = self.access.ram_bytes(&self.pages);
+        report.ram_bytes = map + self.versions.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
+        self.access.report(&self.space, &mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trims.trimmed_pages);
         report.counters.insert("wear_levelled_blocks", self.collector.levelled_blocks);
@@ -480,8 +465,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         self.trims.trimmed_pages = 0;
         self.collector.levelled_blocks = 0;
         self.collector.overruled = 0;
-        self.translation.counters = translation::TranslationCounters::default();
-        self.translation.scheme.reset_counters();
+        self.access.reset_counters();
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {

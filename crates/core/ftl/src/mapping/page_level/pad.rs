@@ -4,7 +4,7 @@
 //! up the program of an open block then, at the cost of its room.
 
 use super::PageMap;
-use super::scheme::Scheme;
+use super::access::MapAccess;
 use super::space::Stream;
 use nand::{Completion, Flash, PageProgram, Program};
 use units::{BlockId, Cause};
@@ -12,7 +12,7 @@ use units::{BlockId, Cause};
 /// Token of a page without content, whose end nobody waits for.
 pub(super) const PAD_TOKEN: u32 = super::TOMBSTONE_TOKEN - 2;
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     /// What flushes wait for goes into the cells.
     #[inline]
     pub(super) fn fill_up<F: Flash>(&mut self, flash: &mut F) {

@@ -1,5 +1,6 @@
 //! Parameters of page-level mappings, and what follows from them.
 
+use super::access::{MapAccess, Sharing};
 use super::scheme::{Scheme, TranslationShape};
 pub(super) use crate::alloc::Frontiers;
 use crate::alloc::{FRONTIERS, ORDERS, Order, PLACEMENTS, Placement};
@@ -44,6 +45,7 @@ const COVERS_DIRECTORY: Choices<bool> = Choices {
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
+    pub sharing: Sharing,
     pub order: Order,
     /// One open block of translation pages for the whole drive instead of one for each plane.
     pub one_translation_block: bool,
@@ -67,9 +69,11 @@ pub(super) struct Settings {
 
 impl Settings {
     /// `in_planes`: a lane is a plane, and not a part of one.
-    pub fn read<S: Scheme>(values: &Values, in_planes: bool) -> Self {
-        let superblocks = in_planes && !S::DEMAND && values.on(SUPERBLOCKS);
+    pub fn read<A: MapAccess>(values: &Values, in_planes: bool) -> Self {
+        let is_resident = A::SHARING == Sharing::Data;
+        let superblocks = in_planes && is_resident && values.on(SUPERBLOCKS);
         Self {
+            sharing: A::SHARING,
             order: ORDERS.read(values),
             one_translation_block: ONE_WRITE_POINTER.read(values),
             placement: PLACEMENTS.read(values),
@@ -78,12 +82,24 @@ impl Settings {
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
             window: values.whole("ftl.gc.copies_in_flight") as u32,
             copyback: values.on("ftl.gc.copyback"),
-            paced: !S::DEMAND && PACES.read(values),
+            paced: is_resident && PACES.read(values),
             superblocks,
             // Blocks of one number are opened at the same time where they are opened as they were erased.
             level_dynamic: values.on("ftl.wear.dynamic") && !superblocks,
             level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
+    }
+
+    /// Blocks of a plane without user data that collection cannot do without: those kept for it, one open
+    /// for the host, one for copies, one for translation pages.
+    pub fn least_reserve(&self) -> u32 {
+        let open = if self.frontiers == Frontiers::Shared { 1 } else { 2 };
+        let beside_kept = match self.sharing {
+            Sharing::Data => open,
+            Sharing::Translation => open + 1,
+            Sharing::Own => 1,
+        };
+        kept(self.sharing) + beside_kept
     }
 
     /// Copies that are asked for at once where collection keeps pace: what lies on one page of flash is read as one.
@@ -100,20 +116,9 @@ const AHEAD: u32 = 2;
 /// Copies go in groups of a quarter of a block at most where they keep pace.
 const GROUPS_OF_BLOCK: u32 = 4;
 
-/// Blocks of a plane without user data that collection cannot do without: those kept for it, one open
-/// for the host, one for copies, one for translation pages.
-pub(super) fn least_reserve<S: Scheme>(frontiers: Frontiers) -> u32 {
-    let open = if frontiers == Frontiers::Shared { 1 } else { 2 };
-    match (S::DEMAND, S::OWN_BLOCKS) {
-        (false, _) => kept::<S>() + open,
-        (true, false) => kept::<S>() + open + 1,
-        (true, true) => kept::<S>() + 1,
-    }
-}
-
 /// Blocks of a plane that are kept erased for collection whatever is set.
-pub(super) const fn kept<S: Scheme>() -> u32 {
-    if S::DEMAND { 2 } else { 1 }
+pub(super) const fn kept(sharing: Sharing) -> u32 {
+    if matches!(sharing, Sharing::Data) { 1 } else { 2 }
 }
 
 /// Erased blocks of a plane at which collection begins to keep pace, where `withheld` are kept for it.
@@ -123,9 +128,10 @@ pub(super) fn ahead(paced: bool, withheld: u32) -> u32 {
 }
 
 /// Blocks of a plane that collection keeps erased beyond [`kept`].
-pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
-    let settings = Settings::read::<S>(values, true);
-    settings.free_blocks.max(ahead(settings.paced, kept::<S>())).saturating_sub(kept::<S>())
+pub(super) fn kept_erased<A: MapAccess>(values: &Values) -> u32 {
+    let settings = Settings::read::<A>(values, true);
+    let kept = kept(A::SHARING);
+    settings.free_blocks.max(ahead(settings.paced, kept)).saturating_sub(kept)
 }
 
 /// Whether planes with this much room each, in pages, hold so many logical pages.
@@ -138,63 +144,31 @@ pub(super) fn have_room(placement: Placement, rooms: impl Iterator<Item = u32>, 
 
 /// Blocks of a plane that are kept erased beyond [`kept`] where commands may fail, as the one kept for collection may
 /// fail as well: one, if planes of so many `blocks` have room for it.
-pub(super) fn kept_for_failures<S: Scheme>(values: &Values, layout: &Layout, blocks: u32) -> u32 {
-    let Settings { frontiers, placement, .. } = Settings::read::<S>(values, true);
-    let room = blocks.saturating_sub(least_reserve::<S>(frontiers) + 1) * layout.pages_per_block;
-    let pages = layout.user_pages + translation_shape::<S>(values, layout).count;
+pub(super) fn kept_for_failures<A: MapAccess>(values: &Values, layout: &Layout, blocks: u32) -> u32 {
+    let settings = Settings::read::<A>(values, true);
+    let room = blocks.saturating_sub(settings.least_reserve() + 1) * layout.pages_per_block;
+    let pages = layout.user_pages + A::shape(values, layout).expect("it is checked with the configuration").count;
     let rooms = std::iter::repeat_n(room, layout.planes as usize);
-    u32::from(have_room(placement, rooms, layout.planes, pages))
+    u32::from(have_room(settings.placement, rooms, layout.planes, pages))
 }
 
-/// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
+/// Blocks of a plane that hold no user data at full drive: [`Settings::least_reserve`], translation pages, and
 /// an open block for each translation page that has blocks of its own.
 ///
 /// # Errors
 /// The cache is too small for the scheme, or the translation pages have an impossible size.
-pub(in crate::mapping) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
-    let frontiers = Settings::read::<S>(values, true).frontiers;
-    let shape = checked_shape::<S>(values, layout)?;
-    let least = S::least_bytes(shape, values) + charged_bytes::<S>(values, shape);
-    let budget = values.whole("ftl.map_cache");
-    if S::DEMAND && budget < least {
-        return Err(format!(
-            "ftl.map_cache is {}, but this mapping needs at least {}; raise it to \"{}\" or more{}",
-            quantity::format_size(budget),
-            quantity::format_size(least),
-            quantity::size_at_least(least, 1).unwrap_or_default(),
-            if charged_bytes::<S>(values, shape) > 0 { ", or set ftl.map_cache_covers to \"entries\"" } else { "" },
-        ));
-    }
-    if S::DEMAND && PLACEMENTS.read(values) == Placement::Static {
-        return Err(format!(
-            "{} is static, but translation pages have no home plane; set it to \"dynamic\", or use ftl.kind = \"page\"",
-            PLACEMENTS.key
-        ));
-    }
+pub(in crate::mapping) fn reserve_blocks<A: MapAccess>(values: &Values, layout: &Layout) -> Result<u32, String> {
+    let shape = A::shape(values, layout)?;
     let translation = shape.count.div_ceil(layout.pages_per_block);
-    let own = if S::OWN_BLOCKS { shape.count } else { 0 };
-    Ok(least_reserve::<S>(frontiers) + (translation + own).div_ceil(layout.planes))
+    let own = if A::SHARING == Sharing::Own { shape.count } else { 0 };
+    Ok(Settings::read::<A>(values, true).least_reserve() + (translation + own).div_ceil(layout.planes))
 }
 
-/// Bytes that the directory of translation pages takes from the cache's budget.
-fn charged_bytes<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
-    if COVERS_DIRECTORY.read(values) { u64::from(shape.count) * S::DIRECTORY_BYTES } else { 0 }
-}
-
-/// Bytes of map entries that may be cached.
-pub(super) fn cache_budget<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
-    values.whole("ftl.map_cache") - if S::DEMAND { charged_bytes::<S>(values, shape) } else { 0 }
-}
-
-/// Translation pages of a checked configuration.
-pub(super) fn translation_shape<S: Scheme>(values: &Values, layout: &Layout) -> TranslationShape {
-    checked_shape::<S>(values, layout).expect("translation pages are checked with the configuration")
-}
-
-fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<TranslationShape, String> {
-    if !S::DEMAND {
-        return Ok(TranslationShape::NONE);
-    }
+/// What the translation pages of a scheme look like.
+///
+/// # Errors
+/// The cache is too small for the scheme, the translation pages have an impossible size, or a home plane.
+pub(super) fn translation_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<TranslationShape, String> {
     let most = layout.page_bytes / ENTRY_BYTES;
     let entries =
         values.get("ftl.translation.entries").map_or(most, |_| values.whole("ftl.translation.entries") as u32);
@@ -205,7 +179,36 @@ fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<Translat
             layout.page_bytes
         ));
     }
-    Ok(TranslationShape::new(layout.user_pages, entries))
+    let shape = TranslationShape::new(layout.user_pages, entries);
+    let charged = charged_bytes::<S>(values, shape);
+    let least = S::least_bytes(shape, values) + charged;
+    let budget = values.whole("ftl.map_cache");
+    if budget < least {
+        return Err(format!(
+            "ftl.map_cache is {}, but this mapping needs at least {}; raise it to \"{}\" or more{}",
+            quantity::format_size(budget),
+            quantity::format_size(least),
+            quantity::size_at_least(least, 1).unwrap_or_default(),
+            if charged > 0 { ", or set ftl.map_cache_covers to \"entries\"" } else { "" },
+        ));
+    }
+    if PLACEMENTS.read(values) == Placement::Static {
+        return Err(format!(
+            "{} is static, but translation pages have no home plane; set it to \"dynamic\", or use ftl.kind = \"page\"",
+            PLACEMENTS.key
+        ));
+    }
+    Ok(shape)
+}
+
+/// Bytes that the directory of translation pages takes from the cache's budget.
+fn charged_bytes<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
+    if COVERS_DIRECTORY.read(values) { u64::from(shape.count) * S::DIRECTORY_BYTES } else { 0 }
+}
+
+/// Bytes of map entries that may be cached.
+pub(super) fn cache_budget<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
+    values.whole("ftl.map_cache") - charged_bytes::<S>(values, shape)
 }
 
 /// Parameters of every page-level mapping.

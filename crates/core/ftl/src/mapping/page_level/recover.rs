@@ -10,10 +10,10 @@
 //! (it received a tombstone besides copies), the emptiest block is filled up before it is closed.
 
 use super::PageMap;
+use super::access::MapAccess;
 use super::entry::{Back, Entry, Held};
-use super::kept::{FRESH, Found, Kept, OldCopies, other_copy};
+use super::old_versions::{FRESH, Found, Left, OldCopies, OldVersions, other_copy};
 use super::pages::Pages;
-use super::scheme::Scheme;
 use super::space::{Space, Stream};
 use super::tombstones::decode;
 use super::trims::Trims;
@@ -48,7 +48,7 @@ struct Copies {
     old: OldCopies,
 }
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashState) -> Result<Self, RecoverError> {
         let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
@@ -56,12 +56,13 @@ impl<S: Scheme> PageMap<S> {
         if let Some(die) = dead.filter(|_| context.stripes.is_none()) {
             return Err(RecoverError::DieLost { die });
         }
-        let mut ftl = PageMap::new(context, image);
+        let mut ftl = PageMap::<A>::new(context, image);
         for die in (0..geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             ftl.space.lanes.of_die(die).for_each(|lane| ftl.space.lanes.lose(lane));
         }
-        let PageMap { pages, space, trims, kept, .. } = &mut ftl;
-        let mut recovery = Recovery { geometry, image, contents, pages, space, trims, kept };
+        let PageMap { pages, space, trims, versions, .. } = &mut ftl;
+        let mut recovery: Recovery<'_, A::Versions> =
+            Recovery { geometry, image, contents, pages, space, trims, versions };
         let Scan { mut newest, fresh, metadata, copies } = recovery.scan();
         let trimmed = recovery.apply_tombstones(&mut newest, &metadata);
         for (logical, best) in (0..).map(Lpn).zip(&newest) {
@@ -72,7 +73,7 @@ impl<S: Scheme> PageMap<S> {
         for block in written_blocks(image) {
             recovery.pages.close(block);
         }
-        if S::DEMAND {
+        if recovery.space.has_translation_pages() {
             recovery.reopen_translation();
         }
         let found = newest.iter().zip(trimmed).map(|(newest, trim)| match trim {
@@ -81,7 +82,8 @@ impl<S: Scheme> PageMap<S> {
             None => Found::Nothing,
         });
         let found: Vec<Found> = found.collect();
-        let old = recovery.kept.recover(context, image, recovery.pages, recovery.space, &found, &fresh);
+        let left = Left { image, found: &found, fresh: &fresh };
+        let old = recovery.versions.recover(context, recovery.pages, recovery.space, &left);
         let copies = Copies { newest: copies, old };
         for lane in 0..recovery.space.lanes.len() {
             recovery.keep_collectable(lane, &copies);
@@ -90,23 +92,23 @@ impl<S: Scheme> PageMap<S> {
             slc.recount(image, &ftl.space);
         }
         ftl.trims.remove_dead();
-        ftl.translation.note_stale(image, &ftl.pages);
+        ftl.access.found(image, &ftl.pages);
         Ok(ftl)
     }
 }
 
 /// A drive being rebuilt from what a power cut left.
-struct Recovery<'a, S> {
+struct Recovery<'a, V> {
     geometry: Geometry,
     image: &'a FlashState,
     contents: &'a Contents,
     pages: &'a mut Pages,
-    space: &'a mut Space<S>,
+    space: &'a mut Space,
     trims: &'a mut Trims,
-    kept: &'a mut Kept,
+    versions: &'a mut V,
 }
 
-impl<S: Scheme> Recovery<'_, S> {
+impl<V: OldVersions> Recovery<'_, V> {
     /// Looks at the out-of-band area of every page there is.
     fn scan(&mut self) -> Scan {
         let mut scan = Scan {
@@ -209,7 +211,7 @@ impl<S: Scheme> Recovery<'_, S> {
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages.into_iter().map(Ppn) {
             match self.pages.back(page).held() {
-                Held::Version(logical) if self.kept.version_on(self.pages, page).is_some() => {
+                Held::Version(logical) if self.versions.is_on(self.pages, page) => {
                     let Some(other) = other_copy(&self.geometry, logical, block, &copies.old) else { return false };
                     olds.push((page, other));
                 }
@@ -227,7 +229,7 @@ impl<S: Scheme> Recovery<'_, S> {
             self.pages.relocate(logical, page, other);
         }
         for (page, other) in olds {
-            self.kept.exchange(self.pages, page, other);
+            self.versions.exchange(self.pages, page, other);
         }
         for (logical, from, slot) in trims {
             self.trims.bury_restored(self.pages, from);

@@ -4,7 +4,6 @@
 //! idle the mapping looks at the age of all blocks by itself.
 
 use super::collector::Ground;
-use super::scheme::Scheme;
 use layer::{AGE_MAX, CELLS_ERR, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, RefreshLimits};
 use units::BlockId;
@@ -74,19 +73,19 @@ impl Due {
 
     /// Notes all blocks of a lane whose time has come.
     #[cold]
-    pub fn look<S: Scheme>(&mut self, state: &FlashState, ground: &Ground<'_, S>, lane: usize) {
+    pub fn look(&mut self, state: &FlashState, ground: &Ground<'_>, lane: usize) {
         let due = ground.space.lanes[lane].blocks().filter(|block| state.must_refresh(*block));
         due.for_each(|block| self.note(block));
     }
 
     /// The block of a lane that is written anew next, if there is room for what it holds.
     #[inline]
-    pub fn next<F: Flash, S: Scheme>(&mut self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+    pub fn next<F: Flash>(&mut self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
         if self.0.is_empty() { None } else { self.find(flash, ground, lane) }
     }
 
     #[cold]
-    fn find<F: Flash, S: Scheme>(&mut self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+    fn find<F: Flash>(&mut self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
         self.0.retain(|block| is_due(flash.state(), *block));
         let is_free = |block: &BlockId| {
             let row = flash.state().block(*block);

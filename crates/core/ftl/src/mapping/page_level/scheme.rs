@@ -1,5 +1,5 @@
-//! What tells one page-level mapping from another: how it gets at its map entries, and whether each
-//! translation page has blocks of its own.
+//! What tells one mapping with its map on flash from another: which entries are cached, and whether each translation
+//! page has blocks of its own.
 //!
 //! A scheme decides what is cached; the mapping around it reads and programs translation pages, finds
 //! room for them, collects them and repairs them after a power cut.
@@ -107,16 +107,12 @@ impl Plan {
     }
 }
 
-/// How a page-level mapping gets at its entries.
+/// Which map entries are in memory.
 pub(crate) trait Scheme: Sized + 'static {
-    /// There are translation pages; otherwise the whole map is in memory and all below is unused.
-    const DEMAND: bool = true;
     /// Each translation page has its own write pointer: no block holds data pages of two of them.
     const OWN_BLOCKS: bool = false;
     /// The data of a write is programmed without waiting for its translation page.
     const DATA_FIRST: bool = false;
-    /// Data never leaves its plane, and old versions of it can be kept: what a stripe layer needs.
-    const PINNED: bool = false;
     /// Most translation pages one access writes back.
     const WRITE_BACKS: u32 = 1;
 
@@ -182,54 +178,4 @@ pub(crate) trait Scheme: Sized + 'static {
     /// # Errors
     /// The snapshot is of another shape.
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
-}
-
-/// The whole map is in memory.
-pub(crate) struct Resident<const PINNED: bool>;
-
-impl<const PINNED: bool> Scheme for Resident<PINNED> {
-    const DEMAND: bool = false;
-    const PINNED: bool = PINNED;
-
-    fn least_bytes(_: TranslationShape, _: &Values) -> u64 {
-        0
-    }
-
-    fn new(_: TranslationShape, _: u64, _: &Values) -> Self {
-        Self
-    }
-
-    fn is_free(&self, _: Lpn) -> bool {
-        true
-    }
-
-    fn access(&mut self, _: &Access, plan: &mut Plan) {
-        plan.hit = true;
-    }
-
-    fn relocated(&mut self, _: Lpn, _: Ppn) -> bool {
-        true
-    }
-
-    fn is_dirty(&self, _: Lpn) -> bool {
-        false
-    }
-
-    fn programmed(&mut self, _: Tpn) {}
-
-    fn prefetch(&self, _: Lpn) {}
-
-    fn cached_bytes(&self) -> u64 {
-        0
-    }
-
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn save(&self, _: &mut SnapshotWriter) {}
-
-    fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        Ok(())
-    }
 }

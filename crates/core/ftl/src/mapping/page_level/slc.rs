@@ -7,7 +7,6 @@
 //! *Protects*: the cache never takes a block that collection needs.
 
 use super::collector::Ground;
-use super::scheme::Scheme;
 use super::space::Space;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashState};
@@ -77,7 +76,7 @@ impl SlcCache {
     }
 
     /// Pages of the next block for the host in a lane, if that is one of the cache; it counts from now on.
-    pub fn take<S: Scheme>(&mut self, space: &Space<S>, lane: usize) -> Option<u32> {
+    pub fn take(&mut self, space: &Space, lane: usize) -> Option<u32> {
         let entry = &space.lanes[lane];
         let used = self.in_use[lane];
         let may_grow = f64::from(used) < self.share * f64::from(entry.count()) && entry.free() > self.floor;
@@ -99,7 +98,7 @@ impl SlcCache {
     }
 
     /// The block of a lane to be folded in idle time.
-    pub fn oldest<F: Flash, S: Scheme>(&self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+    pub fn oldest<F: Flash>(&self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
         if !self.fold_idle || self.in_use[lane] == 0 {
             return None;
         }
@@ -108,7 +107,7 @@ impl SlcCache {
     }
 
     /// Counts the blocks of the cache that a power cut left.
-    pub fn recount<S: Scheme>(&mut self, state: &FlashState, space: &Space<S>) {
+    pub fn recount(&mut self, state: &FlashState, space: &Space) {
         for (lane, count) in self.in_use.iter_mut().enumerate() {
             *count = space.lanes[lane].blocks().filter(|block| state.block(*block).is_slc()).count() as u32;
         }
@@ -118,7 +117,7 @@ impl SlcCache {
     ///
     /// # Errors
     /// The first lane that has not.
-    pub fn check<S: Scheme>(&self, state: &FlashState, space: &Space<S>) -> Result<(), String> {
+    pub fn check(&self, state: &FlashState, space: &Space) -> Result<(), String> {
         for (lane, counted) in self.in_use.iter().enumerate() {
             let is_used = |block: &BlockId| state.block(*block).is_slc() && !state.block(*block).erase_pending();
             let found = space.lanes[lane].blocks().filter(is_used).count();

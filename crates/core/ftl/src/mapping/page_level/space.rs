@@ -23,16 +23,16 @@ mod translation;
 
 use lane::{Failing, Frontier};
 
+use super::access::Sharing;
 use super::entry::Back;
 use super::pages::Pages;
-use super::parameters::{Frontiers, Settings, kept, least_reserve};
-use super::scheme::{MOST_WRITE_BACKS, Scheme, TranslationShape};
+use super::parameters::{Frontiers, Settings, kept};
+use super::scheme::{MOST_WRITE_BACKS, TranslationShape};
 use crate::FtlContext;
 use crate::alloc::Placement;
 use lanes::Lanes;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashState;
-use std::marker::PhantomData;
 use translation::TranslationBlocks;
 use units::{BlockId, DieId, Geometry, Lpn, Ppn, Tpn};
 
@@ -58,7 +58,7 @@ enum Offer {
 }
 
 /// The one allocator of a drive.
-pub(super) struct Space<S> {
+pub(crate) struct Space {
     geometry: Geometry,
     shape: TranslationShape,
     frontiers: Frontiers,
@@ -67,10 +67,14 @@ pub(super) struct Space<S> {
     pub lanes: Lanes,
     /// Open blocks of translation pages.
     translation: TranslationBlocks,
-    scheme: PhantomData<fn() -> S>,
+    sharing: Sharing,
+    /// Data never leaves its lane.
+    pinned: bool,
+    /// Blocks of a lane without user data that collection cannot do without.
+    least_reserve: u32,
 }
 
-impl<S: Scheme> Space<S> {
+impl Space {
     /// Every erased block is free; none is open.
     pub fn new(context: &FtlContext<'_>, state: &FlashState, settings: &Settings, shape: TranslationShape) -> Self {
         let open = if settings.one_translation_block { 1 } else { context.geometry.planes() as usize };
@@ -80,8 +84,10 @@ impl<S: Scheme> Space<S> {
             frontiers: settings.frontiers,
             placement: settings.placement,
             lanes: Lanes::new(context, state, settings),
-            translation: TranslationBlocks::new::<S>(open, shape.count as usize),
-            scheme: PhantomData,
+            translation: TranslationBlocks::new(settings.sharing, open, shape.count as usize),
+            sharing: settings.sharing,
+            pinned: context.stripes.is_some(),
+            least_reserve: settings.least_reserve(),
         };
         space.withhold(state, context.user_pages + shape.count);
         space
@@ -91,22 +97,20 @@ impl<S: Scheme> Space<S> {
     /// spare each lane keeps a second, as [`super::parameters::kept_for_failures`] says beforehand. `pages`: logical
     /// pages of the drive.
     pub fn withhold(&mut self, state: &FlashState, pages: u32) {
-        let reserve = least_reserve::<S>(self.frontiers) + 1;
+        let reserve = self.least_reserve + 1;
         let spare = state.may_fail() && self.lanes.have_more_than(state, self.placement, reserve, pages);
-        self.lanes.withheld = kept::<S>() as usize + usize::from(spare);
+        self.lanes.withheld = kept(self.sharing) as usize + usize::from(spare);
     }
 
     /// The stream of a page that needs a place outside of collection; `back` is its back entry.
     #[inline]
     pub fn host_stream(&self, back: Back) -> Stream {
-        if !S::DEMAND {
-            return Stream::Host;
-        }
-        match back.logical() {
-            Some(logical) if !self.shape.is_users(logical) => Stream::Translation,
-            Some(logical) if S::OWN_BLOCKS => Stream::Own(self.shape.page_of(logical)),
-            None if S::OWN_BLOCKS => Stream::Translation,
-            _ => Stream::Host,
+        match (self.sharing, back.logical()) {
+            (Sharing::Data, _) => Stream::Host,
+            (_, Some(logical)) if !self.shape.is_users(logical) => Stream::Translation,
+            (Sharing::Own, Some(logical)) => Stream::Own(self.shape.page_of(logical)),
+            (Sharing::Own, None) => Stream::Translation,
+            (Sharing::Translation, _) => Stream::Host,
         }
     }
 
@@ -127,7 +131,7 @@ impl<S: Scheme> Space<S> {
 
     /// The stream whose copies a block holds; all its valid pages are of one kind, or it has none.
     pub fn stream_of(&self, pages: &Pages, block: BlockId) -> Stream {
-        if !S::DEMAND {
+        if self.sharing == Sharing::Data {
             return self.data_stream();
         }
         let first = pages.blocks().valid_pages_of(block).next();
@@ -164,7 +168,7 @@ impl<S: Scheme> Space<S> {
     pub fn take(&mut self, pages: &mut Pages, lane: usize, stream: Stream) -> Ppn {
         let frontier = self.frontier_mut(lane, stream);
         let page = frontier.take();
-        if S::DEMAND && frontier.is_full() && matches!(stream, Stream::Translation | Stream::Own(_)) {
+        if matches!(stream, Stream::Translation | Stream::Own(_)) && frontier.is_full() {
             let full = std::mem::replace(frontier, Frontier::NONE);
             pages.close(full.block.expect("an open block was filled"));
         }
@@ -229,9 +233,9 @@ impl<S: Scheme> Space<S> {
         any
     }
 
-    /// A page of the host's open block in a lane.
+    /// The next page of the host's open block in a lane.
     #[inline]
-    pub fn host_page(&mut self, lane: usize) -> Option<Ppn> {
+    pub fn next_of_host(&mut self, lane: usize) -> Option<Ppn> {
         let withheld = self.lanes.withheld;
         let entry = self.lanes.at(lane);
         // What is left of a shared block is promised to the copies once no other block is free.
@@ -249,7 +253,7 @@ impl<S: Scheme> Space<S> {
     /// that collection has to go on with. A lane with blocks to give away helps the others out.
     #[inline]
     pub fn leaves_copies_room(&self, lane: usize, stream: Stream) -> bool {
-        let single = S::OWN_BLOCKS && stream != Stream::Translation || self.translation.is_single();
+        let single = self.sharing == Sharing::Own && stream != Stream::Translation || self.translation.is_single();
         let empty = if single { self.lanes.empty > 0 } else { self.lanes[lane].free.is_empty() };
         !empty || self.lanes.any_can_give()
     }
@@ -264,7 +268,7 @@ impl<S: Scheme> Space<S> {
             }
             self.open_block(pages, lane, stream);
         }
-        if S::DEMAND && stream == Stream::Translation {
+        if stream == Stream::Translation {
             self.use_promise(lane);
         }
         Some(self.take(pages, lane, stream))
@@ -285,8 +289,22 @@ impl<S: Scheme> Space<S> {
     /// A page in another lane than `lane`, from what that one can spare.
     pub fn page_elsewhere(&mut self, pages: &mut Pages, lane: usize, back: Back) -> Option<Ppn> {
         let total = self.lanes.len();
-        let count = if S::PINNED && !back.is_tombstone() { 1 } else { total };
-        (1..count).find_map(|step| self.page_to_spare(pages, (lane + step) % total, back))
+        (1..self.lanes_open_to(back)).find_map(|step| self.page_to_spare(pages, (lane + step) % total, back))
+    }
+
+    /// Lanes, counted from its own on, that a page may go to.
+    pub fn lanes_open_to(&self, back: Back) -> usize {
+        if self.pinned && !back.is_tombstone() { 1 } else { self.lanes.len() }
+    }
+
+    /// Whether data never leaves its lane.
+    pub fn is_pinned(&self) -> bool {
+        self.pinned
+    }
+
+    /// Whether there are translation pages.
+    pub fn has_translation_pages(&self) -> bool {
+        self.sharing != Sharing::Data
     }
 
     /// A page of this lane that is promised to no collection.
@@ -447,8 +465,8 @@ impl<S: Scheme> Space<S> {
 
     /// A collection ended: what it was promised and did not use is there for others.
     pub fn release_promise(&mut self, lane: usize) {
-        if S::DEMAND {
-            let rest = std::mem::take(&mut self.lanes.at(lane).promised);
+        let rest = std::mem::take(&mut self.lanes.at(lane).promised);
+        if rest > 0 {
             self.translation.release(lane, rest);
         }
     }
@@ -521,7 +539,7 @@ impl<S: Scheme> Space<S> {
     pub fn check(&self, pages: &Pages) -> Result<(), String> {
         self.lanes.check()?;
         self.translation.check(&self.lanes)?;
-        if S::OWN_BLOCKS { self.check_own_blocks(pages) } else { Ok(()) }
+        if self.sharing == Sharing::Own { self.check_own_blocks(pages) } else { Ok(()) }
     }
 
     /// No block holds data of two translation pages, nor data beside translation pages.
@@ -538,7 +556,7 @@ impl<S: Scheme> Space<S> {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         self.lanes.save(writer);
-        if S::DEMAND {
+        if self.has_translation_pages() {
             self.translation.save(writer);
         }
     }
@@ -546,6 +564,6 @@ impl<S: Scheme> Space<S> {
     /// Reads what [`Space::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.lanes.load(reader)?;
-        if S::DEMAND { self.translation.load(reader, &self.lanes) } else { Ok(()) }
+        if self.has_translation_pages() { self.translation.load(reader, &self.lanes) } else { Ok(()) }
     }
 }

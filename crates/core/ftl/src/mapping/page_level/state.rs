@@ -1,14 +1,15 @@
 //! Every law of the mapping, and its snapshot.
 
 use super::PageMap;
-use super::scheme::Scheme;
+use super::access::MapAccess;
+use super::old_versions::{self, OldVersions};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Counters, FlashState};
 
 /// Names of the maps in a snapshot.
 const SECTIONS: [&str; 2] = ["page.map", "page.back"];
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     /// Every invariant of the mapping.
     pub(super) fn check_laws(&self, flash: &FlashState) -> Result<(), String> {
         let valid = self.pages.blocks().check()?;
@@ -16,13 +17,13 @@ impl<S: Scheme> PageMap<S> {
         let mapped = self.pages.check(flash, &mut trimmed)?;
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
-        let old = self.kept.pages();
+        let old = self.versions.pages();
         if valid != mapped + metadata + old {
             return Err(format!(
                 "{valid} valid pages, but {mapped} mapped, {metadata} tombstones and {old} old versions"
             ));
         }
-        self.kept.check(&self.pages)?;
+        self.versions.check(&self.pages)?;
         self.space.check(&self.pages)?;
         self.slc.as_deref().map_or(Ok(()), |slc| slc.check(flash, &self.space))?;
         let total = Counters::total;
@@ -41,7 +42,7 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
         self.pages.save(writer, SECTIONS);
         self.trims.save(writer);
-        self.kept.save(writer);
+        old_versions::save(&self.versions, writer);
         let numbers = [
             self.space.lanes.turn() as u64,
             self.pages.sequence(),
@@ -60,16 +61,14 @@ impl<S: Scheme> PageMap<S> {
         if let Some(slc) = &self.slc {
             slc.save(writer);
         }
-        if S::DEMAND {
-            self.translation.save(writer);
-        }
+        self.access.save(writer);
     }
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
         self.pages.load(reader, SECTIONS)?;
         self.trims.load(reader)?;
-        self.kept.load(reader)?;
+        old_versions::load(&mut self.versions, reader)?;
         let numbers = reader.get_u64("page.numbers")?;
         let [turn, sequence, retired, withheld, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
@@ -83,9 +82,7 @@ impl<S: Scheme> PageMap<S> {
         if let Some(slc) = &mut self.slc {
             slc.load(reader)?;
         }
-        if S::DEMAND {
-            self.translation.load(reader)?;
-        }
+        self.access.load(reader)?;
         self.space.lanes.restore(*turn as usize, *withheld as usize);
         self.pages.note_sequence(*sequence);
         self.retired_blocks = *retired as u32;

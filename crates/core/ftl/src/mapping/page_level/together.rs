@@ -8,7 +8,6 @@
 //! collected, the lane goes its own way.
 
 use super::collector::Ground;
-use super::scheme::Scheme;
 use crate::gc::{Keys, VictimPolicy, VictimView};
 use engine::random::Stream;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -56,10 +55,10 @@ impl Together {
     }
 
     /// The block of a lane to be collected next; `None`: the lane goes its own way.
-    pub fn next<F: Flash, S: Scheme>(
+    pub fn next<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &mut Ground<'_, S>,
+        ground: &mut Ground<'_>,
         lane: usize,
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
@@ -101,7 +100,7 @@ impl Together {
 
     /// Forgets superblocks that every living lane has come to, and the oldest of more than a lane has blocks: one that
     /// needs no room does not come to any.
-    fn forget<S: Scheme>(&mut self, ground: &Ground<'_, S>) {
+    fn forget(&mut self, ground: &Ground<'_>) {
         let most = u64::from(ground.space.lanes[0].count());
         let come_to = ground.space.lanes.living().map(|lane| self.come_to[lane]).min().unwrap_or(self.passed);
         let passed = come_to.max(self.passed).max(self.end().saturating_sub(most));
@@ -138,10 +137,10 @@ impl Together {
 
     /// The policy's choice among superblocks of which every block may be collected, but for bad ones and those of lost
     /// dies, which give no room.
-    fn choose<F: Flash, S: Scheme>(
+    fn choose<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &Ground<'_, S>,
+        ground: &Ground<'_>,
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<u32> {

@@ -7,16 +7,18 @@
 //! The whole map is in the simulator's memory, as it decides where pages are; what a controller would
 //! have in memory is what the scheme caches. Everything else costs commands, and data waits for them.
 
+mod flows;
 mod state;
 
-pub(super) use state::{Translation, TranslationCounters};
+pub(crate) use state::Translation;
+use state::TranslationCounters;
 
 use super::entry::{Back, Entry};
 use super::pages::Pages;
-use super::scheme::{Access, Plan, Scheme};
+use super::scheme::{Plan, Scheme};
 use super::space::Space;
-use layer::{LayerReport, PageOp};
-use nand::{CommandId, Completion, Flash, JoinId, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
+use layer::LayerReport;
+use nand::{CommandId, Completion, Flash, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{BlockId, Cause, Lpn, Ppn, Tpn};
 
 /// Token of a translation program that nobody counts.
@@ -27,24 +29,13 @@ const OUTDATED: Entry = Entry::from_bits(u32::MAX - 1);
 
 /// Why a translation page is programmed, and who hears of it.
 #[derive(Clone, Copy)]
-pub(super) struct Update {
+struct Update {
     /// The translation page.
     pub page: Tpn,
     /// It must be read first.
     pub read: bool,
     pub completion: Completion,
     pub after: Option<CommandId>,
-}
-
-/// One use of a map entry by the host.
-#[derive(Clone, Copy)]
-pub(super) struct Use<'a> {
-    pub op: &'a PageOp,
-    /// Which page of the operation it is.
-    pub index: u32,
-    pub join: JoinId,
-    /// There is room to keep it; otherwise an entry that is missing is read and used, but not kept.
-    pub room: bool,
 }
 
 impl<S: Scheme> Translation<S> {
@@ -54,57 +45,13 @@ impl<S: Scheme> Translation<S> {
         Lpn(self.shape.user_pages + page.0)
     }
 
-    /// Uses a map entry. Returns what its data must wait for.
-    #[inline]
-    pub fn translate<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        pages: &mut Pages,
-        space: &mut Space<S>,
-        entry: &Use<'_>,
-    ) -> Option<CommandId> {
-        if !S::DEMAND {
-            return None;
-        }
-        let Use { op, index, join, room } = *entry;
-        let logical = op.at(index);
-        let page = self.shape.page_of(logical);
-        // What others may wait for must not go away with an operation that is taken back.
-        let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
-        if !room && !self.scheme.is_free(logical) {
-            self.counters.misses += 1;
-            self.counters.uncached += 1;
-            return self.fetch(flash, pages, page, completion, None);
-        }
-        let access = Access {
-            logical,
-            request_end: op.at(op.pages - 1),
-            change: op.op != units::HostOp::Read,
-            at: pages.find(logical),
-        };
-        let mut plan = Plan::default();
-        self.scheme.access(&access, &mut plan);
-        if plan.hit {
-            self.counters.hits += 1;
-        } else {
-            self.counters.misses += 1;
-        }
-        // An entry that is in memory may still be on its way there.
-        let loading = self.loading[page.index()].filter(|_| plan.hit);
-        // A read waits for what it evicts as long as that takes, but need not be there when a program
-        // that failed finds no other place: the drive may be worn out.
-        let evicted = if access.change { completion } else { Completion::Notify(TRANSLATION_TOKEN) };
-        let wait = self.write_back(flash, pages, space, &plan, evicted, loading);
-        self.read_in(flash, pages, &plan, completion, wait)
-    }
-
     /// Programs what a change of the cache evicts.
     #[inline]
     fn write_back<F: Flash>(
         &mut self,
         flash: &mut F,
         pages: &mut Pages,
-        space: &mut Space<S>,
+        space: &mut Space,
         plan: &Plan,
         completion: Completion,
         after: Option<CommandId>,
@@ -241,7 +188,7 @@ impl<S: Scheme> Translation<S> {
     }
 
     /// Counts a block that is about to be emptied. `valid`: its valid pages.
-    pub fn count_victim(&mut self, flash: &nand::FlashState, pages: &Pages, victim: BlockId, valid: &[u32]) {
+    fn count_victim(&mut self, flash: &nand::FlashState, pages: &Pages, victim: BlockId, valid: &[u32]) {
         if self.held_translation(flash, pages, victim) {
             self.counters.translation_victims += 1;
             self.counters.translation_victim_pages += valid.len() as u64;
@@ -271,74 +218,12 @@ impl<S: Scheme> Translation<S> {
         touched
     }
 
-    /// Programs the next translation page that a lane's collection left behind the map. `false`:
-    /// there is none, or no room; then it stays behind until a later collection, which is safe as long
-    /// as memory knows.
-    #[inline]
-    pub fn next_update<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        pages: &mut Pages,
-        space: &mut Space<S>,
-        lane: usize,
-    ) -> bool {
-        let Some(page) = space.lanes.cursor(lane).next_update() else { return false };
-        // Whatever programmed it meanwhile wrote all that is known.
-        if !self.awaits_update[page.index()] {
-            return true;
-        }
-        let is_done = self.update_after_collection(flash, pages, space, lane, page);
-        if !is_done {
-            space.lanes.cursor(lane).update_later(page);
-        }
-        is_done
-    }
-
-    /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
-    /// scan found what they said.
-    pub fn note_stale(&mut self, image: &nand::FlashState, pages: &Pages) {
-        for page in self.shape.pages() {
-            let at = pages.find(self.lpn(page));
-            let record = at.and_then(|at| image.contents()?.record(at.0));
-            if !self.record_agrees(pages, page, record) {
-                self.stale[page.index()] = true;
-                self.repairs.push(page);
-            }
-        }
-    }
-
-    /// Collection moved a page: its entry changes in memory, or its translation page is noted.
-    #[inline]
-    pub fn note_relocation(&mut self, space: &mut Space<S>, lane: usize, logical: Lpn, to: Ppn) {
-        if !S::DEMAND {
-            return;
-        }
-        if !self.shape.is_users(logical) {
-            self.counters.copies += 1;
-        }
-        self.entry_changed(space, lane, logical, to);
-    }
-
-    /// A page is somewhere else without the host's doing; `lane` sees to its translation page.
-    #[inline]
-    pub fn entry_changed(&mut self, space: &mut Space<S>, lane: usize, logical: Lpn, to: Ppn) {
-        if !S::DEMAND || !self.shape.is_users(logical) {
-            return;
-        }
-        let page = self.shape.page_of(logical);
-        if self.scheme.relocated(logical, to) || self.awaits_update[page.index()] {
-            return;
-        }
-        self.awaits_update[page.index()] = true;
-        space.lanes.cursor(lane).update_later(page);
-    }
-
     /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
     fn update_after_collection<F: Flash>(
         &mut self,
         flash: &mut F,
         pages: &mut Pages,
-        space: &mut Space<S>,
+        space: &mut Space,
         lane: usize,
         page: Tpn,
     ) -> bool {
@@ -359,7 +244,7 @@ impl<S: Scheme> Translation<S> {
 
     /// Programs a few of the translation pages that a power cut left behind.
     #[cold]
-    pub fn repair<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) {
+    fn repair<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space) {
         for _ in 0..2 {
             while self.repairs.last().is_some_and(|page| !self.stale[page.index()]) {
                 self.repairs.pop();
@@ -383,18 +268,8 @@ impl<S: Scheme> Translation<S> {
         stale.count() as u64 * u64::from(self.shape.entries()) * 4
     }
 
-    /// Memory a controller needs for translation: directory, cache, and what the scheme adds.
-    pub fn ram_bytes(&self) -> u64 {
-        let directory = u64::from(self.shape.count) * S::DIRECTORY_BYTES;
-        let scheme = &self.scheme;
-        directory + scheme.cached_bytes() + scheme.overhead_bytes() + self.repair_bytes()
-    }
-
     /// Adds what happened to translation pages to the counters of the mapping.
-    pub fn report(&self, space: &Space<S>, report: &mut LayerReport) {
-        if !S::DEMAND {
-            return;
-        }
+    fn report_counters(&self, space: &Space, report: &mut LayerReport) {
         let counters = &self.counters;
         report.cache = Some((counters.hits, counters.misses));
         report.counters.extend([
@@ -419,10 +294,7 @@ impl<S: Scheme> Translation<S> {
 
     /// Every law of translation: the directory names the newest version of each translation page, and
     /// what flash holds differs from memory only in entries known to be dirty.
-    pub fn check(&self, flash: &nand::FlashState, pages: &Pages) -> Result<(), String> {
-        if !S::DEMAND {
-            return Ok(());
-        }
+    fn check_laws(&self, flash: &nand::FlashState, pages: &Pages) -> Result<(), String> {
         self.scheme.check()?;
         let budget = self.budget;
         let cached = self.scheme.cached_bytes();

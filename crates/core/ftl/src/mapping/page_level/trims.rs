@@ -11,7 +11,6 @@
 use super::TOMBSTONE_TOKEN;
 use super::entry::{Back, Entry, Place};
 use super::pages::Pages;
-use super::scheme::Scheme;
 use super::space::Space;
 use super::tombstones::{RANGE_BYTES, Range, Tombstones, encode};
 use crate::FtlContext;
@@ -244,13 +243,7 @@ impl Trims {
     }
 
     /// Programs the trims gathered so far as tombstones, into the lane that is collected. `false`: no room now.
-    pub fn log_in<F: Flash, S: Scheme>(
-        &mut self,
-        flash: &mut F,
-        pages: &mut Pages,
-        space: &mut Space<S>,
-        lane: usize,
-    ) -> bool {
+    pub fn log_in<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space, lane: usize) -> bool {
         self.compact(flash, pages);
         while self.has_log() {
             let Some(page) = space.collection_record_page(pages, lane) else { return false };
@@ -260,7 +253,7 @@ impl Trims {
     }
 
     /// Programs one tombstone with what the log holds, and its copies as far as there is room.
-    pub fn program<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>, page: Ppn) {
+    pub fn program<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space, page: Ppn) {
         let count = self.ranges.len().min(self.capacity);
         let rest = self.ranges.split_off(count);
         let ranges = std::mem::replace(&mut self.ranges, rest);
@@ -359,11 +352,11 @@ impl Trims {
 
     /// Collection reached a tombstone: what it still trims goes back to the log, which is written
     /// before the victim's erase can start because the victim is held. `false`: the log has no room for it.
-    pub fn relocate<F: Flash, S: Scheme>(
+    pub fn relocate<F: Flash>(
         &mut self,
         flash: &mut F,
         pages: &mut Pages,
-        space: &mut Space<S>,
+        space: &mut Space,
         lane: usize,
         slot: u32,
     ) -> bool {

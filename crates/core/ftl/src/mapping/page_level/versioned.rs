@@ -1,13 +1,14 @@
 //! What a stripe layer asks of the mapping below it: old versions, and lost dies.
 
 use super::PageMap;
+use super::access::MapAccess;
 use super::entry::{Back, Entry, Held};
-use super::scheme::Scheme;
+use super::old_versions::Kept;
 use layer::{Answer, Old, PageOp, Versioned};
 use nand::{Flash, ProgramFailure};
 use units::{DieId, Lpn, Ppn};
 
-impl<S: Scheme> PageMap<S> {
+impl<A: MapAccess> PageMap<A> {
     /// A program for a lost die will never be done.
     pub(super) fn lose_program<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let back = self.pages.back(failure.page);
@@ -20,9 +21,9 @@ impl<S: Scheme> PageMap<S> {
     }
 }
 
-impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
+impl<F: Flash, A: MapAccess<Versions = Kept>> Versioned<F> for PageMap<A> {
     fn drop_old(&mut self, flash: &mut F, logical: Lpn) {
-        let Some(page) = self.kept.drop(logical) else { return };
+        let Some(page) = self.versions.drop(logical) else { return };
         self.pages.drop(page);
         let block = self.geometry.block_of(page);
         let lane = self.space.lanes.of_block(block);
@@ -32,7 +33,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn old(&self, logical: Lpn) -> Old {
-        self.kept.version(logical)
+        self.versions.version(logical)
     }
 
     fn is_written(&self, logical: Lpn) -> bool {
@@ -48,7 +49,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn sequence_of(&self, logical: Lpn) -> u64 {
-        self.kept.sequence_of(logical)
+        self.versions.sequence_of(logical)
     }
 
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {
@@ -56,11 +57,11 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn take_wanted(&mut self, wanted: &mut Vec<Lpn>) {
-        self.kept.take_wanted(wanted);
+        self.versions.take_wanted(wanted);
     }
 
     fn move_old(&mut self, flash: &mut F, logical: Lpn) {
-        let Some(page) = self.kept.move_soon(logical) else { return };
+        let Some(page) = self.versions.move_soon(logical) else { return };
         let block = self.geometry.block_of(page);
         let lane = self.space.lanes.of_block(block);
         if self.space.lanes.cursor(lane).add(block, page) {
@@ -94,8 +95,8 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
                 self.pages.unmap(logical, Entry::NOWHERE);
                 self.pages.drop(page);
             }
-            let old = self.kept.page(logical).filter(|page| from.contains(&self.space.lanes.of(*page)));
-            if let Some(page) = old.and_then(|_| self.kept.lose(logical)) {
+            let old = self.versions.page(logical).filter(|page| from.contains(&self.space.lanes.of(*page)));
+            if let Some(page) = old.and_then(|_| self.versions.lose(logical)) {
                 self.pages.drop(page);
             }
         }
@@ -108,7 +109,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn forget_old(&mut self, logical: Lpn) {
-        if let Some(page) = self.kept.forget(logical) {
+        if let Some(page) = self.versions.forget(logical) {
             self.pages.drop(page);
         }
     }

@@ -1,14 +1,14 @@
 //! Admission of a collection: whether there is room for all that emptying a block programs.
 
 use super::{Space, Stream};
+use crate::mapping::page_level::access::Sharing;
 use crate::mapping::page_level::entry::Back;
 use crate::mapping::page_level::pages::Pages;
-use crate::mapping::page_level::scheme::Scheme;
 use units::{BlockId, Lpn, Ppn};
 
 /// A block that may be emptied.
-pub(in crate::mapping::page_level) struct Emptying<'a, S> {
-    pub space: &'a Space<S>,
+pub(in crate::mapping::page_level) struct Emptying<'a> {
+    pub space: &'a Space,
     pub pages: &'a Pages,
     pub lane: usize,
     pub block: BlockId,
@@ -28,7 +28,7 @@ struct Need {
     updates: u32,
 }
 
-impl<S: Scheme> Emptying<'_, S> {
+impl Emptying<'_> {
     fn need(&self) -> Need {
         let mut need = Need { stream: Stream::Copies, data: u32::from(self.held), translation: 0, updates: 0 };
         let mut user = 0;
@@ -42,7 +42,7 @@ impl<S: Scheme> Emptying<'_, S> {
                 }
             }
         }
-        if S::OWN_BLOCKS {
+        if self.space.sharing == Sharing::Own {
             need.translation += std::mem::take(&mut need.data) - user;
             need.data = user;
             need.updates = user.min(1);
@@ -61,7 +61,11 @@ impl<S: Scheme> Emptying<'_, S> {
     /// Every copy, and the trims that hold its pages, must find room without waiting for anything but erases already
     /// issued. `updates`: and so must the translation pages that change; otherwise they may stay behind for now.
     pub fn is_admitted(&self, updates: bool) -> bool {
-        if S::DEMAND { self.is_admitted_with_translation(updates) } else { self.is_admitted_plain() }
+        if self.space.has_translation_pages() {
+            self.is_admitted_with_translation(updates)
+        } else {
+            self.is_admitted_plain()
+        }
     }
 
     fn is_admitted_plain(&self) -> bool {
@@ -81,7 +85,8 @@ impl<S: Scheme> Emptying<'_, S> {
         let translation_room = room.saturating_sub(space.translation.promised_in(lane));
         // Whatever a block holds, this many pages of either kind are enough; most are admitted so.
         let most = pages.blocks().valid_count(block) + 1;
-        if !S::OWN_BLOCKS {
+        let own = space.sharing == Sharing::Own;
+        if !own {
             let data_room = space.frontier(lane, space.data_stream()).room();
             if blocks(most.saturating_sub(data_room)) + blocks(most.saturating_sub(translation_room)) <= free {
                 return true;
@@ -89,14 +94,14 @@ impl<S: Scheme> Emptying<'_, S> {
         }
         let need = self.need();
         let translation = need.translation + if updates { need.updates } else { 0 };
-        let stream = if S::OWN_BLOCKS { need.stream } else { space.data_stream() };
+        let stream = if own { need.stream } else { space.data_stream() };
         let data_room = if need.data == 0 { 0 } else { space.frontier(lane, stream).room() };
         let more = blocks(need.data.saturating_sub(data_room)) + blocks(translation.saturating_sub(translation_room));
         more <= free
     }
 }
 
-impl<S: Scheme> Space<S> {
+impl Space {
     /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
     /// can take.
     #[inline]

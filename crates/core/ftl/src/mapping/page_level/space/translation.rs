@@ -2,7 +2,7 @@
 
 use super::lane::Frontier;
 use super::lanes::Lanes;
-use crate::mapping::page_level::scheme::Scheme;
+use crate::mapping::page_level::access::Sharing;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 /// Where translation pages go. Empty where a scheme has none.
@@ -21,14 +21,14 @@ pub(super) struct TranslationBlocks {
 
 impl TranslationBlocks {
     /// `open`: how many open blocks of translation pages; `pages`: how many translation pages.
-    pub fn new<S: Scheme>(open: usize, pages: usize) -> Self {
-        let open = if S::DEMAND { open } else { 0 };
+    pub fn new(sharing: Sharing, open: usize, pages: usize) -> Self {
+        let open = if sharing == Sharing::Data { 0 } else { open };
         Self {
             open: vec![Frontier::NONE; open],
             promised: vec![0; open],
             turn: 0,
             opened: Vec::new(),
-            own: vec![Frontier::NONE; if S::OWN_BLOCKS { pages } else { 0 }],
+            own: vec![Frontier::NONE; if sharing == Sharing::Own { pages } else { 0 }],
         }
     }
 

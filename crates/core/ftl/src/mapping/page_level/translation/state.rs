@@ -8,7 +8,7 @@ use units::{Geometry, Tpn};
 
 /// What happened to translation pages since counting began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::mapping::page_level) struct TranslationCounters {
+pub(super) struct TranslationCounters {
     pub hits: u64,
     pub misses: u64,
     pub reads: u64,
@@ -30,29 +30,29 @@ pub(in crate::mapping::page_level) struct TranslationCounters {
 }
 
 /// State of the translation pages.
-pub(in crate::mapping::page_level) struct Translation<S> {
-    pub scheme: S,
+pub(crate) struct Translation<S> {
+    pub(super) scheme: S,
     pub(super) geometry: Geometry,
     pub(super) owner: Owner,
-    pub shape: TranslationShape,
+    pub(super) shape: TranslationShape,
     /// Bytes of map entries that may be cached.
-    pub budget: u64,
+    pub(super) budget: u64,
     /// The read that brings a translation page, for those who use it before it is there.
     pub(super) loading: Vec<Option<CommandId>>,
     /// A collection moved pages whose entries are on this translation page; it will be programmed.
-    pub awaits_update: Vec<bool>,
+    pub(super) awaits_update: Vec<bool>,
     /// The look at a victim that last saw each translation page, and the number of the last look.
-    pub seen: Vec<u32>,
-    pub look: u32,
+    pub(super) seen: Vec<u32>,
+    pub(super) look: u32,
     /// On flash it is behind what a scan found after a power cut.
-    pub stale: Vec<bool>,
+    pub(super) stale: Vec<bool>,
     /// Stale translation pages still to be programmed.
-    pub repairs: Vec<Tpn>,
-    pub counters: TranslationCounters,
+    pub(super) repairs: Vec<Tpn>,
+    pub(super) counters: TranslationCounters,
 }
 
 impl<S: Scheme> Translation<S> {
-    pub fn new(scheme: S, shape: TranslationShape, context: &FtlContext<'_>, budget: u64) -> Self {
+    pub(super) fn over(scheme: S, shape: TranslationShape, context: &FtlContext<'_>, budget: u64) -> Self {
         let count = shape.count as usize;
         Self {
             scheme,
@@ -70,7 +70,7 @@ impl<S: Scheme> Translation<S> {
         }
     }
 
-    pub fn save(&self, writer: &mut SnapshotWriter) {
+    pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
         writer.put_u8(
             "translation.pages",
             (0..self.shape.count as usize)
@@ -79,7 +79,7 @@ impl<S: Scheme> Translation<S> {
         self.scheme.save(writer);
     }
 
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+    pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "translation", problem: problem.to_owned() };
         let pages = reader.get_u8("translation.pages")?;
         if pages.len() != self.shape.count as usize {
