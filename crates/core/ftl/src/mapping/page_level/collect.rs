@@ -1,11 +1,11 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
 
-use super::PageMap;
 use super::access::MapAccess;
 use super::collector::{Collector, Ground};
 use super::entry::{Back, Held};
 use super::old_versions::{Met, OldVersions};
-use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
+use super::{Heard, PageMap};
+use nand::{CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
 
 /// Map entries fetched ahead of the copy that changes them.
@@ -166,7 +166,7 @@ impl<A: MapAccess> PageMap<A> {
             to: target,
             logical: back.bits(),
             cause,
-            completion: Completion::Notify(lane as u32),
+            completion: Heard::Copy.notify(lane as u32),
             way: if stays { CopyWay::Plane } else { CopyWay::Channel },
         };
         let outcome = flash.copy(self.owner, copy);

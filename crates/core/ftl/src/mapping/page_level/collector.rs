@@ -25,7 +25,7 @@ const CIRCLES: u32 = 64;
 const LEVEL_EVERY: u32 = 8;
 
 /// What decides about victims.
-pub(super) struct Collector {
+pub(crate) struct Collector {
     policy: Box<dyn VictimPolicy>,
     pub stream: Stream,
     /// Blocks of one number in all lanes are collected as one.
@@ -52,7 +52,7 @@ pub(super) struct Collector {
 }
 
 /// What a collector looks at and may change.
-pub(super) struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     pub pages: &'a mut Pages,
     pub space: &'a mut Space,
     pub trims: &'a Trims,

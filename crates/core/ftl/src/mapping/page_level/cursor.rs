@@ -7,7 +7,7 @@ use units::{BlockId, CAUSES, Cause, Ppn, Tpn};
 /// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
 /// that became invalid since is skipped.
 #[derive(Clone, Debug)]
-pub(super) struct Collection {
+pub(crate) struct Collection {
     pub victim: BlockId,
     pub cause: Cause,
     pages: Vec<u32>,
@@ -35,7 +35,7 @@ impl Collection {
 
 /// The collection of one lane. Only this file writes it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cursor {
+pub(crate) struct Cursor {
     collection: Option<Collection>,
     /// Copies under way, and translation pages that go with them.
     in_flight: u32,

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use units::{BlockId, Cause, Geometry, Ppn};
 
 /// Programs that failed and found no room yet.
-pub(super) struct Homeless {
+pub(crate) struct Homeless {
     geometry: Geometry,
     failures: VecDeque<ProgramFailure>,
 }

@@ -60,13 +60,32 @@ pub(super) use parameters::{common, demand, reserve_blocks};
 use place::NoRoom;
 use slc::SlcCache;
 use space::Space;
-use translation::TRANSLATION_TOKEN;
 pub(super) use translation::Translation;
 use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
-/// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
-const TOMBSTONE_TOKEN: u32 = 1 << 31;
+layer::tag_kinds! {
+    /// What commands of this mapping that it hears of are for.
+    Heard, 0 bits of index:
+    /// A program of the collection of a lane: its number.
+    Copy,
+    /// A record of trims: its slot.
+    Tombstone,
+    /// A translation page that nobody waits for.
+    Translation,
+    /// A page that filled up a program.
+    Padding,
+}
+
+type Tag = layer::Tag<Heard>;
+
+impl Heard {
+    /// How the end of a command for thing `number` of this kind is heard of.
+    #[inline]
+    fn notify(self, number: u32) -> Completion {
+        Completion::Notify(Tag::token(self, number, 0))
+    }
+}
 
 /// A page-level FTL: see the module description.
 pub(crate) struct PageMap<A: MapAccess> {
@@ -306,6 +325,15 @@ impl<A: MapAccess> PageMap<A> {
         self.announce_room(flash, outbox);
     }
 
+    fn on_copied<F: Flash>(&mut self, flash: &mut F, lane: usize, outbox: &mut Outbox) {
+        self.space.lanes.cursor(lane).ended();
+        self.collect(flash, lane);
+        self.let_host_go_on(lane, outbox);
+        if self.starved && !self.is_making_room(flash) {
+            self.announce_room(flash, outbox);
+        }
+    }
+
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
         self.space.lanes.erased(flash.state(), block);
         self.collect(flash, self.space.lanes.of_block(block));
@@ -371,20 +399,17 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
                     outbox.push(Signal::Room);
                 }
             }
-            Event::Timer { .. } | Event::Notified { token: TRANSLATION_TOKEN | pad::PAD_TOKEN, .. } => {}
+            Event::Timer { .. } => {}
             Event::RefreshDue { block } => {
                 self.collector.due.note(block);
                 self.collect(flash, self.space.lanes.of_block(block));
             }
-            Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
-                self.trims.durable(flash, token & !TOMBSTONE_TOKEN);
-            }
             Event::Notified { token, .. } => {
-                self.space.lanes.cursor(token as usize).ended();
-                self.collect(flash, token as usize);
-                self.let_host_go_on(token as usize, outbox);
-                if self.starved && !self.is_making_room(flash) {
-                    self.announce_room(flash, outbox);
+                let Tag { kind, number, .. } = Tag::of(token);
+                match kind {
+                    Heard::Copy => self.on_copied(flash, number as usize, outbox),
+                    Heard::Tombstone => self.trims.durable(flash, number),
+                    Heard::Translation | Heard::Padding => {}
                 }
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),

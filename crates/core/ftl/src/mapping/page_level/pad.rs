@@ -3,14 +3,11 @@
 //! A flush, or an erase that somebody waits for, needs what is in that memory in the cells. Pages without content fill
 //! up the program of an open block then, at the cost of its room.
 
-use super::PageMap;
 use super::access::MapAccess;
 use super::space::Stream;
-use nand::{Completion, Flash, PageProgram, Program};
+use super::{Heard, PageMap};
+use nand::{Flash, PageProgram, Program};
 use units::{BlockId, Cause};
-
-/// Token of a page without content, whose end nobody waits for.
-pub(super) const PAD_TOKEN: u32 = super::TOMBSTONE_TOKEN - 2;
 
 impl<A: MapAccess> PageMap<A> {
     /// What flushes wait for goes into the cells.
@@ -74,7 +71,7 @@ impl<A: MapAccess> PageMap<A> {
                     logical: crate::mapping::common::UNMAPPED,
                     sequence: 0,
                     cause: Cause::Padding,
-                    completion: Completion::Notify(PAD_TOKEN),
+                    completion: Heard::Padding.notify(0),
                     after: None,
                 },
             );

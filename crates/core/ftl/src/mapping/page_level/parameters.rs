@@ -44,7 +44,7 @@ const COVERS_DIRECTORY: Choices<bool> = Choices {
 
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     pub sharing: Sharing,
     pub order: Order,
     /// One open block of translation pages for the whole drive instead of one for each plane.

@@ -48,7 +48,7 @@ pub fn limits(values: &layer::Values) -> RefreshLimits {
 
 /// Blocks that wait to be written anew.
 #[derive(Debug, Default)]
-pub(super) struct Due(Vec<BlockId>);
+pub(crate) struct Due(Vec<BlockId>);
 
 fn is_due(state: &FlashState, block: BlockId) -> bool {
     state.is_refresh_due(block) || state.must_refresh(block)

@@ -47,7 +47,7 @@ pub(in crate::mapping) fn kept_blocks(values: &Values) -> u32 {
 }
 
 /// See the file.
-pub(super) struct SlcCache {
+pub(crate) struct SlcCache {
     /// Pages of a block of the cache.
     pages: u32,
     share: f64,

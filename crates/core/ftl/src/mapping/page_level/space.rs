@@ -38,7 +38,7 @@ use units::{BlockId, DieId, Geometry, Lpn, Ppn, Tpn};
 
 /// A stream of programs with an open block of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(crate) enum Stream {
     /// What the host writes, in each lane.
     Host,
     /// What collection copies, in each lane.
@@ -261,7 +261,19 @@ impl Space {
     /// A page for a copy, or for a record that collection writes, in this lane.
     #[inline]
     pub fn copy_page(&mut self, pages: &mut Pages, lane: usize, back: Back) -> Option<Ppn> {
-        let stream = self.copy_stream(back);
+        // Of most drives every page is data, and mostly its open block has room.
+        if self.sharing == Sharing::Data {
+            let entry = self.lanes.at(lane);
+            let open = if self.frontiers == Frontiers::Separate { &mut entry.copies } else { &mut entry.host };
+            if !open.is_full() {
+                return Some(open.take());
+            }
+        }
+        self.copy_page_of(pages, lane, self.copy_stream(back))
+    }
+
+    /// A page of a stream for the collection of this lane.
+    fn copy_page_of(&mut self, pages: &mut Pages, lane: usize, stream: Stream) -> Option<Ppn> {
         if self.frontier(lane, stream).is_full() {
             if self.lanes[lane].free.is_empty() {
                 return None;

@@ -26,7 +26,7 @@ struct Chosen {
 
 /// The superblocks being collected.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(crate) struct Together {
     /// Those that some lane has not come to, oldest first.
     chosen: VecDeque<Chosen>,
     /// Superblocks that every lane has come to.

@@ -10,7 +10,7 @@ pub(super) use crate::mapping::ranges::{RANGE_BYTES, Range, decode, encode};
 /// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
 /// entries name the first, which counts for all.
 #[derive(Clone, Debug)]
-pub(super) struct Tombstone {
+pub(crate) struct Tombstone {
     pub page: Ppn,
     /// Its sequence number, which its copies have as well.
     pub sequence: u64,
@@ -29,7 +29,7 @@ pub(super) struct Tombstone {
 
 /// Every tombstone that is still needed.
 #[derive(Debug)]
-pub(super) struct Tombstones {
+pub(crate) struct Tombstones {
     geometry: Geometry,
     slots: Vec<Option<Tombstone>>,
     /// Slots without one, lowest first.

@@ -13,6 +13,7 @@ mod state;
 pub(crate) use state::Translation;
 use state::TranslationCounters;
 
+use super::Heard;
 use super::entry::{Back, Entry};
 use super::pages::Pages;
 use super::scheme::{Plan, Scheme};
@@ -20,9 +21,6 @@ use super::space::Space;
 use layer::LayerReport;
 use nand::{CommandId, Completion, Flash, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{BlockId, Cause, Lpn, Ppn, Tpn};
-
-/// Token of a translation program that nobody counts.
-pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
 
 /// Marks an entry of a record on flash that memory held a newer version of.
 const OUTDATED: Entry = Entry::from_bits(u32::MAX - 1);
@@ -236,7 +234,7 @@ impl<S: Scheme> Translation<S> {
         };
         self.scheme.programmed(page);
         self.counters.collection_updates += 1;
-        let update = Update { page, read: true, completion: Completion::Notify(lane as u32), after: None };
+        let update = Update { page, read: true, completion: Heard::Copy.notify(lane as u32), after: None };
         let outcome = self.program(flash, pages, &update, target);
         space.lanes.cursor(lane).issued(outcome);
         true
@@ -256,7 +254,7 @@ impl<S: Scheme> Translation<S> {
             let Some(target) = space.translation_page(pages) else { return };
             self.scheme.programmed(page);
             self.counters.repaired += 1;
-            let completion = Completion::Notify(TRANSLATION_TOKEN);
+            let completion = Heard::Translation.notify(0);
             let update = Update { page, read: true, completion, after: None };
             self.program(flash, pages, &update, target);
         }

@@ -8,7 +8,7 @@
 //! *Protects*: each map entry of a trimmed page names a trim in the log or a tombstone that counts it; a tombstone
 //! page is valid if and only if it counts one.
 
-use super::TOMBSTONE_TOKEN;
+use super::Heard;
 use super::entry::{Back, Entry, Place};
 use super::pages::Pages;
 use super::space::Space;
@@ -16,7 +16,7 @@ use super::tombstones::{RANGE_BYTES, Range, Tombstones, encode};
 use crate::FtlContext;
 use crate::mapping::common::UNMAPPED;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{Completion, Flash, LawBroken, Outcome, Owner, PageProgram, PayloadId, Program, Read, RecordId};
+use nand::{Flash, LawBroken, Outcome, Owner, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{BlockId, Cause, Geometry, Lpn, Ppn};
 
 /// A trimmed page whose tombstone is not on flash yet.
@@ -29,14 +29,14 @@ struct PendingPage {
 }
 
 /// A tombstone whose page is gone: what it trims goes back to the log.
-pub(super) struct LostTombstone {
+pub(crate) struct LostTombstone {
     slot: u32,
     page: Ppn,
     pub ranges: Vec<Range>,
 }
 
 /// Trims not yet logged, and tombstones.
-pub(super) struct Trims {
+pub(crate) struct Trims {
     pub(super) geometry: Geometry,
     owner: Owner,
     /// Pages trimmed since the log was last empty, by the number that map entries name.
@@ -281,7 +281,7 @@ impl Trims {
             logical: UNMAPPED,
             sequence,
             cause: Cause::Metadata,
-            completion: Completion::Notify(TOMBSTONE_TOKEN | slot),
+            completion: Heard::Tombstone.notify(slot),
             after: None,
         };
         let outcome = flash.program(self.owner, command);

@@ -7,7 +7,7 @@ use crate::mapping::page_level::pages::Pages;
 use units::{BlockId, Lpn, Ppn};
 
 /// A block that may be emptied.
-pub(in crate::mapping::page_level) struct Emptying<'a> {
+pub(crate) struct Emptying<'a> {
     pub space: &'a Space,
     pub pages: &'a Pages,
     pub lane: usize,

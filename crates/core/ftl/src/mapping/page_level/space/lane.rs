@@ -11,7 +11,7 @@ use units::{BlockId, Geometry, Lpn, Ppn, Reciprocal};
 
 /// The open block of a stream of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mapping::page_level) struct Frontier {
+pub(crate) struct Frontier {
     pub block: Option<BlockId>,
     next: u32,
     end: u32,
@@ -64,7 +64,7 @@ impl Frontier {
 
 /// Free blocks of a plane, least worn first, or first erased first.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mapping::page_level) struct FreeList {
+pub(crate) struct FreeList {
     heap: BinaryHeap<Reverse<(u32, u32)>>,
     entered: u32,
 }
@@ -110,7 +110,7 @@ impl FreeList {
 /// A block in which a program failed. It is emptied once all its unfinished programs have come back
 /// and found another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mapping::page_level) struct Failing {
+pub(crate) struct Failing {
     pub block: BlockId,
     /// Programs placed elsewhere or given up.
     pub settled: u32,
@@ -118,7 +118,7 @@ pub(in crate::mapping::page_level) struct Failing {
 
 /// One lane: its free blocks, its open blocks, and the cursor of its collection.
 #[derive(Clone, Debug)]
-pub(in crate::mapping::page_level) struct Lane {
+pub(crate) struct Lane {
     pub(super) first: BlockId,
     pub(super) count: u32,
     pub(super) free: FreeList,
@@ -258,7 +258,7 @@ impl Lane {
 
 /// What one frontier, one free list and one collection are for: a plane, or under zones a part of one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mapping::page_level) struct Division {
+pub(crate) struct Division {
     /// Lanes of the drive. Those of a plane follow each other.
     pub lanes: u32,
     /// Blocks of a lane.

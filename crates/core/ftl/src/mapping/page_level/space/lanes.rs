@@ -14,7 +14,7 @@ use std::ops::{Index, Range};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
 /// Every lane of a drive.
-pub(in crate::mapping::page_level) struct Lanes {
+pub(crate) struct Lanes {
     geometry: Geometry,
     all: Vec<Lane>,
     division: Division,

@@ -11,7 +11,7 @@ use units::BlockId;
 
 /// What each superblock was opened for.
 #[derive(Debug)]
-pub(super) struct Superblocks {
+pub(crate) struct Superblocks {
     /// By number; nothing: no lane has opened it since it was chosen to be collected, or since power came back.
     streams: Vec<Option<Stream>>,
 }

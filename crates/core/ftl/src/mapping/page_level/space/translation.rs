@@ -6,7 +6,7 @@ use crate::mapping::page_level::access::Sharing;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 /// Where translation pages go. Empty where a scheme has none.
-pub(super) struct TranslationBlocks {
+pub(crate) struct TranslationBlocks {
     /// Open blocks of translation pages: one for each lane, or a single one.
     pub open: Vec<Frontier>,
     /// Pages of these that collections under way will need.

@@ -2,9 +2,10 @@
 //!
 //! Protects: no access changes the cache before there is room on flash for all that it writes back.
 
-use super::{TRANSLATION_TOKEN, Translation, TranslationCounters};
+use super::{Translation, TranslationCounters};
 use crate::FtlContext;
 use crate::mapping::Layout;
+use crate::mapping::page_level::Heard;
 use crate::mapping::page_level::PageMap;
 use crate::mapping::page_level::access::{MapAccess, Sharing, Use};
 use crate::mapping::page_level::entry::Back;
@@ -95,7 +96,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
         let logical = op.at(index);
         let page = self.shape.page_of(logical);
         // What others may wait for must not go away with an operation that is taken back.
-        let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
+        let completion = if op.cancellable { Heard::Translation.notify(0) } else { Completion::Join(join) };
         if !room && !self.scheme.is_free(logical) {
             self.counters.misses += 1;
             self.counters.uncached += 1;
@@ -118,7 +119,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
         let loading = self.loading[page.index()].filter(|_| plan.hit);
         // A read waits for what it evicts as long as that takes, but need not be there when a program
         // that failed finds no other place: the drive may be worn out.
-        let evicted = if access.change { completion } else { Completion::Notify(TRANSLATION_TOKEN) };
+        let evicted = if access.change { completion } else { Heard::Translation.notify(0) };
         let wait = self.write_back(flash, pages, space, &plan, evicted, loading);
         self.read_in(flash, pages, &plan, completion, wait)
     }
