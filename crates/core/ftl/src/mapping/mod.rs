@@ -1,35 +1,23 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file here, its `mod` and a line in the table below; a page-level one that caches its map also has a
-//! line in `conduct.rs`, which a test asks for. From that line come its
+//! To add one: a file in `page_level/schemes` or `log_block/schemes`, its `mod` there and a line in the table below; one
+//! that caches its map also has a line in `conduct.rs`, which a test asks for. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
-mod bast;
-mod block;
-mod cache;
-mod cdftl;
 mod common;
-#[cfg(test)]
-mod conduct;
-mod dftl;
 pub mod elastic;
 mod entry;
-mod fast;
-mod leaftl;
 mod log_block;
-mod page;
 mod page_level;
 mod pages;
 mod ranges;
-mod shrd;
-mod superpage;
-mod tpftl;
-mod tpm;
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
+use log_block::schemes::{bast, block, fast};
 use nand::{Flash, FlashState, Owner};
 use page_level::Translation;
 pub use page_level::refresh::limits as refresh_limits;
+use page_level::schemes::{cdftl, dftl, leaftl, page, shrd, superpage, tpftl, tpm};
 pub use page_level::{PACE, SUPERBLOCKS};
 pub use superpage::Lockstep;
 use units::{Geometry, Lpn};

@@ -24,6 +24,7 @@ mod merge;
 mod parameters;
 mod recover;
 mod rewrite;
+pub(super) mod schemes;
 mod trims;
 mod wear;
 

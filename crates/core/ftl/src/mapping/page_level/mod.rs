@@ -24,6 +24,7 @@ mod place;
 mod recover;
 pub(super) mod refresh;
 pub(super) mod scheme;
+pub(super) mod schemes;
 pub(super) mod slc;
 mod space;
 mod state;

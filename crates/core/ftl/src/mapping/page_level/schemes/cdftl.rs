@@ -11,10 +11,10 @@
 //! shares of the two levels are fixed; the list that orders entries costs nothing of the budget.
 //! Protects: both levels together stay within the budget, and the second holds one page at least.
 
-use super::Mapping;
 use super::cache::ItemTable;
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
@@ -23,12 +23,12 @@ use units::{Lpn, Ppn, Tpn};
 const ITEM_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "single map entries are cached above whole translation pages, which take in what leaves";
     page_level::mapping::<Translation<Cdftl>>("cdftl", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
         Parameter::new(

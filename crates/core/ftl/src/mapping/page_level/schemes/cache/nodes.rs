@@ -4,8 +4,8 @@
 //! A use only raises the mean of its node, so the order of nodes is put right no earlier than the coldest
 //! is asked for: the heap holds means that may be too low, never too high.
 
-use super::super::page_level::scheme::TranslationShape;
 use super::{AgeHeap, Index, NO_LPN};
+use crate::mapping::page_level::scheme::TranslationShape;
 use layer::recency::{Links, List};
 use units::{Lpn, Tpn};
 

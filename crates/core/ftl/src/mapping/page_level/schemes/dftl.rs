@@ -9,10 +9,10 @@
 //! Simplified: an entry costs eight bytes of the budget whatever the lists that order it cost.
 //! Protects: the cache stays within its budget; what is dirty is known entry by entry.
 
-use super::Mapping;
 use super::cache::{AgeHeap, ItemTable};
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
@@ -43,12 +43,12 @@ const HAS_TWO_LISTS: Condition =
     Condition::one_of(REPLACEMENT.key, |_| REPLACEMENT.names(|order| order != Replacement::Recency));
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "single map entries are cached on demand, the map is in translation pages on flash";
     page_level::mapping::<Translation<Dftl>>("dftl", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
         Parameter::new(

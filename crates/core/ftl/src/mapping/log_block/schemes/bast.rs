@@ -3,11 +3,11 @@
 //! Faithful to: a page whose place in the data block is still erased goes there, any other to the log block of
 //! its logical block; a full log block is merged when the next page comes, and without a free log block that
 //! of another logical block is.
-//! Simplified: see [`super::log_block`].
+//! Simplified: see [`crate::mapping::log_block`].
 //! Protects: a log block holds pages of one logical block.
 
-use super::Mapping;
-use super::log_block::{self, Ground, InPlace, Lbn, Put, Scheme};
+use crate::mapping::Mapping;
+use crate::mapping::log_block::{self, Ground, InPlace, Lbn, Put, Scheme};
 use engine::random::Stream;
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
@@ -42,14 +42,14 @@ const FIRST_WRITE: Choices<bool> = Choices {
 };
 
 /// Log blocks by logical block.
-pub(super) struct Bast {
+pub(in crate::mapping) struct Bast {
     victim: Victim,
     first_write_to_log: bool,
     stream: Stream,
 }
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     log_block::mapping::<Bast>(
         "bast",
         "data blocks in place, a log block for each logical block overwritten",

@@ -13,10 +13,10 @@
 //! Protects: the cache stays within its budget. One access takes entries from one node only and what it
 //! brings in ahead writes nothing back, so that it programs one translation page at most.
 
-use super::Mapping;
 use super::cache::NodeTable;
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
 
@@ -27,12 +27,12 @@ const ENTRY_BYTES: u64 = 6;
 const NODE_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "map entries are cached by translation page, with those of the same request and run";
     page_level::mapping::<Translation<Tpftl>>("tpftl", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let switch = |key, doc| Parameter::new(key, ParameterKind::Switch, "true", doc);
     let mut parameters = page_level::demand();
     parameters.extend([

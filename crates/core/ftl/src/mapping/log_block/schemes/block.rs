@@ -3,20 +3,20 @@
 //! Faithful to: a pure block map. An overwrite goes to a replacement block, in place: the pages before it are
 //! copied, pages that follow are programmed behind it, and when an earlier page or another logical block is
 //! written the rest is copied and the replacement block becomes the data block.
-//! Simplified: see [`super::log_block`]; a trim is written like the first page it names.
+//! Simplified: see [`crate::mapping::log_block`]; a trim is written like the first page it names.
 //! Protects: replacement blocks are in place like data blocks.
 
-use super::Mapping;
-use super::log_block::{self, Ground, InPlace, Put, Scheme};
+use crate::mapping::Mapping;
+use crate::mapping::log_block::{self, Ground, InPlace, Put, Scheme};
 use layer::Values;
 use nand::Flash;
 use units::{Lpn, Ppn};
 
 /// Nothing but the ground.
-pub(super) struct Block;
+pub(in crate::mapping) struct Block;
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "pure block map: an overwrite rewrites its block, copies before and after it";
     log_block::mapping::<Block>("block", doc, || {
         let mut parameters = log_block::common();

@@ -34,9 +34,9 @@ mod segment;
 mod tests;
 mod unit;
 
-use super::Mapping;
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use group::{Answer, Census};
 use layer::recency::{Links, List};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
@@ -49,12 +49,12 @@ use units::{Lpn, Ppn, Tpn};
 const UNTOLD: u32 = NOWHERE - 1;
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "map entries are learned as segments, cached on demand by translation page";
     page_level::mapping::<Translation<Leaftl>>("leaftl", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
         Parameter::new(

@@ -11,11 +11,11 @@
 //! idle; a small trim is noted in the log as a write is. Protects: a page of the log is used again only when its entry
 //! is in a translation page or there is a newer version.
 
-use super::Mapping;
 use super::cache::{ItemTable, NO_LPN, NONE};
 use super::dftl::{self, Dftl};
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::collections::VecDeque;
 use units::{Lpn, Ppn, Tpn};
@@ -26,12 +26,12 @@ const HOST_BYTES: u64 = 8;
 const LOG_ENTRY_BYTES: u64 = 4;
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "dftl, with a host that writes small requests to a log and has them remapped in order, without a copy";
     page_level::mapping::<Translation<Shrd>>("shrd", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = dftl::parameters();
     parameters.extend([
         Parameter::new(

@@ -1,7 +1,7 @@
 //! Single map entries in memory: found by logical page, dirty ones chained by translation page.
 
-use super::super::page_level::scheme::TranslationShape;
 use super::{Index, NO_LPN};
+use crate::mapping::page_level::scheme::TranslationShape;
 use layer::recency::{Links, List};
 use units::{Lpn, Tpn};
 

@@ -3,12 +3,12 @@
 //! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does
 //! not begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected
 //! together. Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips
-//! busy, whatever part of the superpage it asks for; otherwise see [`super::page_level`]. Protects: what is counted is
+//! busy, whatever part of the superpage it asks for; otherwise see [`crate::mapping::page_level`]. Protects: what is counted is
 //! counted in pages of single chips.
 
-use super::Mapping;
 use super::page::Page;
-use super::page_level;
+use crate::mapping::Mapping;
+use crate::mapping::page_level;
 use layer::{Parameter, ParameterKind, Value, Values};
 
 const NAME: &str = "superpage";
@@ -16,7 +16,7 @@ const CHANNELS: &str = "ftl.superpage.channels";
 const WAYS: &str = "ftl.superpage.ways";
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
     page_level::mapping::<Page>(NAME, doc, || {
         let mut parameters = page_level::common();
@@ -60,7 +60,7 @@ impl Lockstep {
     /// # Errors
     /// In words, where groups do not divide the drive or superpages are too large.
     pub fn apply(values: &mut Values) -> Result<Self, String> {
-        if values.name(super::KEY) != NAME {
+        if values.name(crate::mapping::KEY) != NAME {
             return Ok(Self::NONE);
         }
         let [all, dies, page] =

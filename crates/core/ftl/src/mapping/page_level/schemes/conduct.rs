@@ -1,12 +1,12 @@
 //! Tests of schemes by themselves: what one access costs, and what every scheme must keep to.
 
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape, WriteBack};
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape, WriteBack};
 use layer::{Parameter, ParameterKind, SnapshotReader, SnapshotWriter, Values};
 use proptest::prelude::*;
 use units::{Lpn, Ppn, Tpn};
 
 /// A scheme, and what flash would hold of its translation pages.
-pub(super) struct Trial<S> {
+pub(in crate::mapping) struct Trial<S> {
     shape: TranslationShape,
     budget: u64,
     values: Values,
@@ -261,11 +261,12 @@ keep_their_promises! {
 
 #[test]
 fn every_mapping_with_a_map_cache_is_tested_for_what_schemes_promise() {
-    let has_cache = |mapping: &super::Mapping| {
-        let shared = super::page_level::demand();
+    let has_cache = |mapping: &crate::mapping::Mapping| {
+        let shared = crate::mapping::page_level::demand();
         let own = (mapping.parameters)();
         shared.iter().all(|shared| own.iter().any(|own| own.key == shared.key))
     };
-    let with_cache: Vec<_> = super::mappings().into_iter().filter(has_cache).map(|mapping| mapping.name).collect();
+    let with_cache: Vec<_> =
+        crate::mapping::mappings().into_iter().filter(has_cache).map(|mapping| mapping.name).collect();
     assert_eq!(with_cache, TESTED, "a line of `keep_their_promises!` is missing or too many");
 }

@@ -11,21 +11,21 @@
 //! power cut leaves; both are the drive's own.
 //! Protects: no data block holds pages of two translation pages; the cache stays within its budget.
 
-use super::Mapping;
 use super::cache::NONE;
-use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::page_level::{self, Translation};
+use crate::mapping::Mapping;
+use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use crate::mapping::page_level::{self, Translation};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "whole translation pages are cached, each with a write pointer of its own for its data";
     page_level::mapping::<Translation<Tpm>>("tpm", doc, parameters)
 }
 
-pub(super) fn parameters() -> Vec<Parameter> {
+pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.push(Parameter::new(
         "ftl.tpm.clean_first",

@@ -4,12 +4,12 @@
 //! goes on as long as the pages follow each other; an overwrite of its logical block out of sequence merges it;
 //! all other overwrites appended to log blocks that logical blocks share; the oldest one is reclaimed by a
 //! full merge of each logical block with a valid page in it.
-//! Simplified: see [`super::log_block`]. The page out of sequence goes where any other page would go after that
+//! Simplified: see [`crate::mapping::log_block`]. The page out of sequence goes where any other page would go after that
 //! merge; an option leaves the log block as it is instead.
 //! Protects: shared log blocks are erased in the order they were opened.
 
-use super::Mapping;
-use super::log_block::{self, Ground, InPlace, Put, Scheme};
+use crate::mapping::Mapping;
+use crate::mapping::log_block::{self, Ground, InPlace, Put, Scheme};
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
 use std::collections::VecDeque;
@@ -30,14 +30,14 @@ const MERGES: Choices<bool> = Choices {
 };
 
 /// Shared log blocks, oldest first; the sequential one is its logical block's own.
-pub(super) struct Fast {
+pub(in crate::mapping) struct Fast {
     random: VecDeque<BlockId>,
     /// A page out of sequence merges the sequential log block of its logical block first.
     merges: bool,
 }
 
 /// The line for the table of mappings.
-pub(super) fn mapping() -> Mapping {
+pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "data blocks in place, one sequential log block and others that all logical blocks share";
     log_block::mapping::<Fast>("fast", doc, parameters)
 }
