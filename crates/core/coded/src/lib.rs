@@ -26,7 +26,7 @@ use layer::{PageLayer, Values, Versioned};
 use nand::{Flash, FlashState};
 use settings::{Plan, Settings};
 use striping::CodedStriping;
-use units::{Geometry, Lpn};
+use units::{Geometry, Lpn, Organization};
 
 /// Value of `stripe.kind` for this layer.
 pub const KIND: &str = "coded";
@@ -36,12 +36,12 @@ pub const KIND: &str = "coded";
 pub struct CodedPlan(Plan);
 
 impl CodedPlan {
-    /// The zones of a configuration; nothing where `stripe.kind` is not `coded`.
+    /// The zones of a configuration for `user_pages`; nothing where `stripe.kind` is not `coded`.
     ///
     /// # Errors
     /// Why the values do not fit, in words.
-    pub fn new(values: &Values) -> Result<Option<Self>, String> {
-        Ok(settings::plan(values)?.map(Self))
+    pub fn new(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Self>, String> {
+        Ok(settings::plan(values, organization, user_pages)?.map(Self))
     }
 
     /// Where stripe blocks are.

@@ -5,7 +5,7 @@ use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
 use erasure::{DECODERS, Decoder, GroupCode};
 use ftl::alloc::{FRONTIERS, Frontiers};
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values};
-use units::{Nanos, quantity};
+use units::{Nanos, Organization, quantity};
 
 /// What becomes of a code block when one of its sources is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,8 +299,8 @@ fn multiple(key: &str, value: u64, of: u64, what: &str) -> Result<u64, String> {
 }
 
 /// One plane a bank, and spare blocks enough for the frontiers.
-fn check_banks(values: &Values) -> Result<(), String> {
-    if values.whole("flash.planes_per_die") > 1 {
+fn check_banks(values: &Values, organization: &Organization) -> Result<(), String> {
+    if organization.planes_per_die > 1 {
         return Err(
             "a bank of stripe.kind = coded is a die with one plane; set flash.planes_per_die to 1 and use more dies"
                 .to_owned(),
@@ -314,31 +314,31 @@ fn check_banks(values: &Values) -> Result<(), String> {
     Ok(())
 }
 
-/// Where stripe blocks are, or why the values do not fit the flash; nothing where `stripe.kind` is not `coded`.
+/// Where stripe blocks of `user_pages` are, or why the values do not fit the flash; nothing where `stripe.kind` is not
+/// `coded`.
 ///
 /// # Errors
 /// What does not fit, in words.
-pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
+pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Plan>, String> {
     if values.name("stripe.kind") != crate::KIND {
         return Ok(None);
     }
-    let banks = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
-    let page = values.whole("flash.page_size");
-    let erase = values.whole("flash.pages_per_block") * page;
-    check_banks(values)?;
+    let [banks, page, block_pages] =
+        [organization.dies(), organization.page_bytes, organization.pages_per_block].map(u64::from);
+    let erase = block_pages * page;
+    check_banks(values, organization)?;
     let pages = multiple("coded.block", values.whole("coded.block"), page, "the page size (flash.page_size)")?;
     let size = values.whole("coded.size");
     let segment_blocks = multiple("coded.size", size, banks * erase, "one erase block of each bank")?;
     let rows = size / banks / (pages * page);
-    if !(size / banks).is_multiple_of(pages * page) || !values.whole("flash.pages_per_block").is_multiple_of(pages) {
+    if !(size / banks).is_multiple_of(pages * page) || !block_pages.is_multiple_of(pages) {
         return Err(format!(
-            "coded.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", \
-             one page, always does",
-            values.whole("flash.pages_per_block"),
+            "coded.block is {pages} pages, which do not divide an erase block of {block_pages} \
+             (flash.pages_per_block); \"{}\", one page, always does",
             quantity::format_size(page),
         ));
     }
-    let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "coded.size")?;
+    let zones = multiple("drive.capacity", user_pages * page, size, "coded.size")?;
     let code_zones = values.whole("coded.code_zones");
     if code_zones > zones {
         return Err(format!(

@@ -41,7 +41,7 @@ use nand::{Flash, FlashState};
 use rebuild::Chips;
 use settings::{Plan, Settings};
 use striped::Striped;
-use units::{DieId, Geometry};
+use units::{DieId, Geometry, Organization};
 
 /// The stripes of a drive.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +52,8 @@ impl StripePlan {
     ///
     /// # Errors
     /// Why the values do not fit, in words.
-    pub fn new(values: &Values, user_pages: u64) -> Result<Option<Self>, String> {
-        Ok(settings::plan(values, user_pages)?.map(Self))
+    pub fn new(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Self>, String> {
+        Ok(settings::plan(values, organization, user_pages)?.map(Self))
     }
 
     /// Where pages are.

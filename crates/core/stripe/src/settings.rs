@@ -5,7 +5,7 @@ use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use ftl::mapping::elastic;
 use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values};
-use units::quantity;
+use units::{Organization, quantity};
 
 /// Where a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,10 +262,9 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// What does not fit, in words.
-pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, String> {
+pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Plan>, String> {
     let Some(scheme) = find(values.name(KEY)) else { return Ok(None) };
-    let channels = values.whole("flash.channels") as u32;
-    let dies = channels * values.whole("flash.dies_per_channel") as u32;
+    let (channels, dies) = (organization.channels, organization.dies());
     let spares = values.whole("stripe.spares") as u32;
     let chips = match values.whole("stripe.chips") as u32 {
         0 => channels,
@@ -288,7 +287,7 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
              the dies in use must be a multiple of the chips of a stripe"
         ));
     }
-    let (buffer, page) = (values.whole("stripe.buffer_size"), values.whole("flash.page_size"));
+    let (buffer, page) = (values.whole("stripe.buffer_size"), u64::from(organization.page_bytes));
     if buffer > 0 && buffer < page {
         let [has, least] = [buffer, page].map(quantity::exact_size);
         return Err(format!(
@@ -297,7 +296,7 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
         ));
     }
     let by_block = BY_BLOCK.read(values) && !scheme.elastic;
-    let unit = if by_block { values.whole("flash.pages_per_block") as u32 } else { 1 };
+    let unit = if by_block { organization.pages_per_block } else { 1 };
     let layout = StripeLayout {
         data: chips - scheme.parity,
         parity: scheme.parity,

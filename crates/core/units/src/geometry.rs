@@ -49,6 +49,34 @@ pub struct Shape {
     pub page_bytes: u32,
 }
 
+/// Organization of a flash array, as data sheets call it: its shape without the number of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Organization {
+    /// Number of channels.
+    pub channels: u32,
+    /// Dies behind each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page without its out-of-band area.
+    pub page_bytes: u32,
+}
+
+impl Organization {
+    /// Dies in the array.
+    pub const fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// The shape of an array whose dies have so many blocks.
+    pub const fn with_blocks(&self, blocks_per_die: u32) -> Shape {
+        let Self { channels, dies_per_channel, planes_per_die, pages_per_block, page_bytes } = *self;
+        Shape { channels, dies_per_channel, planes_per_die, blocks_per_die, pages_per_block, page_bytes }
+    }
+}
+
 /// A geometry that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {

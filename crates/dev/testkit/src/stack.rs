@@ -5,6 +5,8 @@ use engine::random::Stream;
 use ftl::mapping::{mapping_names, mappings};
 use layer::ParameterKind;
 use simulator::{Config, ConfigError, DrivePlan, Setting};
+use stripe::StripePlan;
+use units::Organization;
 
 /// Which media faults a stack may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,20 +162,34 @@ impl Stack {
         self.set("flash.page_size", format!("{}B", shape.page_bytes));
         self.set("flash.pages_per_block", shape.pages_per_block);
         self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
+        let organization = self.organization(shape);
         let config = Config::load("page", &self.settings()).expect("drawn values are valid");
-        let mapped = simulator::mapped_pages(&config, user as u32).expect("stripes fit the dies");
+        let stripes = StripePlan::new(&config.values, &organization, user).expect("stripes fit the dies");
+        let mapped = stripes.map_or(user, |stripes| stripes.layout().pages()) as u32;
         let spare = |reserve: u64| {
             let physical = (shape.data_blocks + shape.spare_blocks + reserve) * stripe;
             // Half a stripe below the exact share, so that rounding up lands on the wanted count.
             (physical as f64 - stripe as f64 / 2.0) / f64::from(mapped) - 1.0
         };
-        let mut share = spare(self.reserve_blocks(user as u32));
+        let mut share = spare(self.reserve_blocks(&organization, mapped, stripes.as_ref()));
         if share > 10.0 && !self.get("ftl.log.merge_blocks").is_empty() {
             // More than a configuration accepts.
             self.set("ftl.log.merge_blocks", 2);
-            share = spare(self.reserve_blocks(user as u32));
+            share = spare(self.reserve_blocks(&organization, mapped, stripes.as_ref()));
         }
         self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
+    }
+
+    /// The array as the layers are to see it, by the keys drawn.
+    fn organization(&self, shape: &Shape) -> Organization {
+        let count = |key| self.get(key).parse().expect("it was drawn as a number");
+        Organization {
+            channels: count("flash.channels"),
+            dies_per_channel: count("flash.dies_per_channel"),
+            planes_per_die: count("flash.planes_per_die"),
+            pages_per_block: shape.pages_per_block as u32,
+            page_bytes: shape.page_bytes as u32,
+        }
     }
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.
@@ -444,10 +460,10 @@ impl Stack {
     }
 
     /// What the mapping keeps of each plane; its cache is enlarged until it suffices.
-    fn reserve_blocks(&mut self, user_pages: u32) -> u64 {
+    fn reserve_blocks(&mut self, organization: &Organization, pages: u32, stripes: Option<&StripePlan>) -> u64 {
         for _ in 0..16 {
             let config = Config::load("page", &self.settings()).expect("drawn values are valid");
-            if let Ok(blocks) = simulator::reserve_blocks(&config, user_pages) {
+            if let Ok(blocks) = simulator::reserve_blocks(&config, organization, pages, stripes) {
                 return u64::from(blocks);
             }
             let size: u64 = self.get("ftl.map_cache").trim_end_matches('B').parse().expect("it was drawn in bytes");

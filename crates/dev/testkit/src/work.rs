@@ -58,7 +58,7 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
 /// mapping keeps in reserve. Only where they do not may a drive stop serving writes.
 pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
     let geometry = plan.geometry;
-    let reserve = simulator::reserve_blocks(&plan.config, plan.user_pages).expect("the plan was checked");
+    let reserve = plan.reserve_blocks();
     if stack.pools_blocks() {
         let rows = state.blocks();
         let usable = rows.iter().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
@@ -91,7 +91,7 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
             usable == geometry.blocks_per_plane() || blocks.clone().any(|row| !row.is_bad() && row.issued == 0);
         if collects { usable.saturating_sub(reserve) * geometry.pages_per_block } else { 0 }
     });
-    let pages = simulator::mapped_pages(&plan.config, plan.user_pages).expect("the plan was checked");
+    let pages = plan.mapped_pages() as u32;
     if stack.get("ftl.allocation.placement") == "static" || plan.stripes.is_some() {
         let share = pages.div_ceil(geometry.planes());
         rooms.min().is_some_and(|least| least >= share)

@@ -17,7 +17,7 @@ use nand::{
 };
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
-use units::{BlockId, DieId, Geometry, Shape, quantity};
+use units::{BlockId, DieId, Geometry, Organization, quantity};
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
@@ -110,12 +110,15 @@ impl DrivePlan {
         config.values.set("drive.capacity", Value::Whole(capacity));
         let values = &config.values;
         let user_pages = capacity / page;
-        let stripes = StripePlan::new(values, user_pages).map_err(together)?;
-        let coded = CodedPlan::new(values).map_err(together)?;
-        let shape = match &coded {
-            Some(coded) => Self::coded_shape(&config, coded)?,
-            None => Self::shape(&config, user_pages, stripes.as_ref(), units)?,
+        let organization = organization_of(values);
+        let stripes = StripePlan::new(values, &organization, user_pages).map_err(together)?;
+        let coded = CodedPlan::new(values, &organization, user_pages).map_err(together)?;
+        let blocks = match &coded {
+            Some(coded) => coded.bank_blocks(),
+            None => Self::die_blocks(&config, &organization, user_pages, stripes.as_ref(), units)?,
         };
+        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
+        let shape = organization.with_blocks(u32::try_from(blocks).map_err(too_many)?);
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
         let geometry =
             geometry.map_err(|error| unit::impossible(&error, capacity, page, units, lockstep.chips() > 1))?;
@@ -173,24 +176,23 @@ impl DrivePlan {
         )))
     }
 
-    /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
-    fn shape(
+    /// Blocks of a die: those of a plane follow from capacity and spare space; a plane also needs its reserve.
+    fn die_blocks(
         config: &Config,
+        organization: &Organization,
         user_pages: u64,
         stripes: Option<&StripePlan>,
         units: Units,
-    ) -> Result<Shape, ConfigError> {
+    ) -> Result<u64, ConfigError> {
         let values = &config.values;
-        let pages_per_block = values.whole("flash.pages_per_block");
-        let spares = stripes.map_or(0, |stripes| u64::from(stripes.spares()));
-        let planes = (values.whole("flash.channels") * values.whole("flash.dies_per_channel") - spares)
-            * values.whole("flash.planes_per_die");
+        let planes_per_die = u64::from(organization.planes_per_die);
+        let planes = u64::from(organization.dies() - stripes.map_or(0, StripePlan::spares)) * planes_per_die;
         // Parity counts as data: what is spare is spare beyond it.
         let user_pages = stripes.map_or(user_pages, |stripes| stripes.layout().pages());
-        let per_plane = planes * pages_per_block;
+        let per_plane = planes * u64::from(organization.pages_per_block);
         let physical = (user_pages as f64 * (1.0 + values.real("drive.over_provisioning"))).ceil() as u64;
         let blocks = physical.div_ceil(per_plane);
-        let reserve = u64::from(mapping_reserve(config, planes as u32, user_pages as u32, stripes)?);
+        let reserve = u64::from(reserve_blocks(config, organization, user_pages as u32, stripes)?);
         // Collection may have to fill up a program for each block that it empties.
         let usable = planes * units.usable_pages(values).map_err(together)?;
         let room = blocks.saturating_sub(reserve) * usable;
@@ -230,30 +232,7 @@ impl DrivePlan {
                 blocks * per_plane,
             )));
         }
-        let blocks_per_die = blocks * values.whole("flash.planes_per_die");
-        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
-        Ok(Shape {
-            channels: values.whole("flash.channels") as u32,
-            dies_per_channel: values.whole("flash.dies_per_channel") as u32,
-            planes_per_die: values.whole("flash.planes_per_die") as u32,
-            blocks_per_die: u32::try_from(blocks_per_die).map_err(too_many)?,
-            pages_per_block: pages_per_block as u32,
-            page_bytes: values.whole("flash.page_size") as u32,
-        })
-    }
-
-    /// Blocks of a bank follow from its segments.
-    fn coded_shape(config: &Config, coded: &CodedPlan) -> Result<Shape, ConfigError> {
-        let values = &config.values;
-        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
-        Ok(Shape {
-            channels: values.whole("flash.channels") as u32,
-            dies_per_channel: values.whole("flash.dies_per_channel") as u32,
-            planes_per_die: 1,
-            blocks_per_die: u32::try_from(coded.bank_blocks()).map_err(too_many)?,
-            pages_per_block: values.whole("flash.pages_per_block") as u32,
-            page_bytes: values.whole("flash.page_size") as u32,
-        })
+        Ok(blocks * planes_per_die)
     }
 
     fn part(config: &Config, lockstep: Lockstep, units: Units) -> Result<Part, ConfigError> {
@@ -411,6 +390,22 @@ impl DrivePlan {
         self.remap.as_ref().map_or(self.geometry.sectors_per_page(), |remap| remap.shape.page_sectors)
     }
 
+    /// Pages that the mapping serves: the user's, and those of parity or code.
+    pub fn mapped_pages(&self) -> u64 {
+        match (&self.stripes, &self.coded) {
+            (Some(stripes), _) => stripes.layout().pages(),
+            (_, Some(coded)) => coded.layout().mapped_pages(),
+            _ => self.user_pages.into(),
+        }
+    }
+
+    /// Blocks of each plane, or of each segment of a bank, that hold no user data or parity.
+    pub fn reserve_blocks(&self) -> u32 {
+        let pages = self.stripes.map_or(self.user_pages, |stripes| stripes.layout().pages() as u32);
+        let organization = organization_of(&self.config.values);
+        reserve_blocks(&self.config, &organization, pages, self.stripes.as_ref()).expect("the plan was checked")
+    }
+
     fn seed(&self) -> u64 {
         self.config.values.whole("engine.seed")
     }
@@ -546,46 +541,42 @@ impl DrivePlan {
     }
 }
 
-/// Pages that the mapping of a drive of `user_pages` serves: the user's and parity.
-///
-/// # Errors
-/// As [`reserve_blocks`].
-pub fn mapped_pages(config: &Config, user_pages: u32) -> Result<u32, ConfigError> {
-    let stripes = StripePlan::new(&config.values, u64::from(user_pages)).map_err(together)?;
-    Ok(stripes.map_or(user_pages, |stripes| stripes.layout().pages() as u32))
-}
-
-/// Blocks of each plane that hold no user data or parity on a drive of `user_pages`.
+/// Blocks of each plane that hold no user data or parity where the mapping serves so many pages, parity included: what
+/// the mapping keeps, and room for the old versions that delayed parities need.
 ///
 /// # Errors
 /// [`ConfigError::Together`] if the values do not fit such a drive.
-pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigError> {
-    let values = &config.values;
-    let stripes = StripePlan::new(values, u64::from(user_pages)).map_err(together)?;
-    let spares = stripes.map_or(0, |stripes| stripes.spares());
-    let dies = (values.whole("flash.channels") * values.whole("flash.dies_per_channel")) as u32 - spares;
-    let planes = dies * values.whole("flash.planes_per_die") as u32;
-    let pages = stripes.map_or(user_pages, |stripes| stripes.layout().pages() as u32);
-    mapping_reserve(config, planes, pages, stripes.as_ref())
-}
-
-/// As [`reserve_blocks`] for `planes` in use and pages with their parity: what the mapping keeps, and room
-/// for the old versions that delayed parities need.
-fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&StripePlan>) -> Result<u32, ConfigError> {
-    let values = &config.values;
+pub fn reserve_blocks(
+    config: &Config,
+    organization: &Organization,
+    pages: u32,
+    stripes: Option<&StripePlan>,
+) -> Result<u32, ConfigError> {
     if let Some(own) = stripes.and_then(StripePlan::own_reserve) {
         return Ok(own);
     }
-    let pages_per_block = values.whole("flash.pages_per_block");
+    let values = &config.values;
     let layout = Layout {
-        page_bytes: values.whole("flash.page_size") as u32,
-        pages_per_block: pages_per_block as u32,
-        planes,
+        page_bytes: organization.page_bytes,
+        pages_per_block: organization.pages_per_block,
+        planes: (organization.dies() - stripes.map_or(0, StripePlan::spares)) * organization.planes_per_die,
         user_pages: pages,
     };
     let kept = (mapping_of(config).reserve_blocks)(values, &layout).map_err(together)?;
     let old = stripes.map_or(0, |stripes| stripes.most_old(values));
-    Ok(kept + old.div_ceil(pages_per_block) as u32)
+    Ok(kept + old.div_ceil(organization.pages_per_block.into()) as u32)
+}
+
+/// The array as the values tell it.
+fn organization_of(values: &Values) -> Organization {
+    let whole = |key| values.whole(key) as u32;
+    Organization {
+        channels: whole("flash.channels"),
+        dies_per_channel: whole("flash.dies_per_channel"),
+        planes_per_die: whole("flash.planes_per_die"),
+        pages_per_block: whole("flash.pages_per_block"),
+        page_bytes: whole("flash.page_size"),
+    }
 }
 
 pub(crate) fn mapping_of(config: &Config) -> Mapping {

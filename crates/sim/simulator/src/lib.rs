@@ -22,7 +22,7 @@ mod state;
 mod unit;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
-pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
+pub use build::{DrivePlan, Service, reserve_blocks};
 pub use clocked::Clocked;
 pub use config::{Config, ConfigError, Setting};
 pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};

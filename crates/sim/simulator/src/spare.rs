@@ -1,7 +1,7 @@
 //! Spare flash: how much there is, and how much of it a mapping has to work with.
 
 use crate::DrivePlan;
-use crate::build::{mapping_of, reserve_blocks};
+use crate::build::mapping_of;
 use crate::config::{PRECONDITION, Precondition};
 use ftl::mapping::Layout;
 use metrics::NoWaf;
@@ -162,11 +162,7 @@ impl DrivePlan {
         // Each segment of a zone has a map and spare blocks of its own.
         let segments =
             self.coded.as_ref().map_or(1, |coded| u64::from(coded.layout().zones + coded.layout().code_zones));
-        let mapped = match (&self.stripes, &self.coded) {
-            (Some(stripes), _) => stripes.layout().pages(),
-            (_, Some(coded)) => coded.layout().mapped_pages(),
-            _ => u64::from(self.user_pages),
-        };
+        let mapped = self.mapped_pages();
         let data = mapped as f64 / f64::from(geometry.pages_per_block);
         let good = 1.0 - values.real("flash.fault.factory_bad");
         let blocks = ((planes * u64::from(geometry.blocks_per_plane())) as f64 * good - data).max(0.0);
@@ -174,10 +170,9 @@ impl DrivePlan {
         let has_own_map = self.stripes.is_some_and(|stripes| stripes.own_reserve().is_some());
         let kept_erased = mapping_of(&self.config).kept_erased;
         let erased = kept_erased.filter(|_| !has_own_map).map_or(0, |kept| kept(values));
-        let reserve = reserve_blocks(&self.config, self.user_pages).expect("the plan was checked");
         let lanes = planes * segments;
         let for_failures = if has_own_map { 0 } else { lanes * u64::from(self.kept_for_failures(lanes, mapped, good)) };
-        let in_reserve = lanes * u64::from(reserve + erased) + for_failures;
+        let in_reserve = lanes * u64::from(self.reserve_blocks() + erased) + for_failures;
         let unused = if self.shares_unused_flash() { data * (1.0 - self.share_in_use()) } else { 0.0 };
         let effective = ((blocks + unused - in_reserve as f64) / (data - unused)).max(0.0);
         Spare {

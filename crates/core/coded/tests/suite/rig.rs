@@ -5,7 +5,7 @@ use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PayloadId};
-use units::{DieId, Geometry, HostOp, Lpn, Shape};
+use units::{DieId, Geometry, HostOp, Lpn, Organization};
 
 /// Banks, in groups of four.
 pub const BANKS: u32 = 8;
@@ -53,26 +53,17 @@ impl Rig {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let number = |text: &str| ParameterKind::Count { min: 0, max: u64::MAX }.parse(text).expect("a number");
-        for (key, text) in [
-            ("flash.channels", "8"),
-            ("flash.dies_per_channel", "1"),
-            ("flash.planes_per_die", "1"),
-            ("flash.page_size", "512"),
-            ("flash.pages_per_block", "8"),
-            ("drive.capacity", "196608"),
-        ] {
-            values.set(key, number(text));
-        }
-        let plan = CodedPlan::new(&values).expect("the values fit").expect("there are zones");
-        let shape = Shape {
+        let organization = Organization {
             channels: BANKS,
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_die: plan.bank_blocks() as u32,
             pages_per_block: 8,
             page_bytes: 512,
         };
+        let plan = CodedPlan::new(&values, &organization, (BLOCKS * PAGES).into())
+            .expect("the values fit")
+            .expect("there are zones");
+        let shape = organization.with_blocks(plan.bank_blocks() as u32);
         let geometry = Geometry::new(shape).expect("a valid shape");
         let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
         let layer = plan.build(&context(geometry, &values), &below(), &flash);

@@ -2,10 +2,10 @@
 
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
-use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
+use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, Values};
 use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PageKind, PayloadId};
 use stripe::{StripeLayout, StripePlan};
-use units::{Cause, DieId, Geometry, HostOp, Lpn, Ppn, Shape};
+use units::{Cause, DieId, Geometry, HostOp, Lpn, Organization, Ppn};
 
 /// Logical pages of the host, of one sector each: eight stripes of four data pages.
 pub const PAGES: u32 = 32;
@@ -32,17 +32,15 @@ impl Rig {
     pub fn new(kind: &str, set: &[(&str, &str)]) -> Self {
         let chips = if kind.starts_with("raid6") { 6 } else { 5 };
         let spares = set.iter().find(|(key, _)| *key == "stripe.spares").map_or("0", |(_, spares)| *spares);
-        let dies = chips + spares.parse::<u32>().expect("a number");
-        let shape = Shape {
-            channels: dies,
+        let organization = Organization {
+            channels: chips + spares.parse::<u32>().expect("a number"),
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_die: 16,
             pages_per_block: 4,
             page_bytes: 512,
         };
-        let geometry = Geometry::new(shape).expect("a valid shape");
-        let (dies, chips) = (dies.to_string(), chips.to_string());
+        let geometry = Geometry::new(organization.with_blocks(16)).expect("a valid shape");
+        let chips = chips.to_string();
         let own = [
             ("stripe.kind", kind),
             ("stripe.chips", &chips),
@@ -56,16 +54,8 @@ impl Rig {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let number = |text: &str| ParameterKind::Count { min: 0, max: u64::MAX }.parse(text).expect("a number");
-        for (key, text) in [
-            ("flash.channels", dies.as_str()),
-            ("flash.dies_per_channel", "1"),
-            ("flash.page_size", "512"),
-            ("flash.pages_per_block", "4"),
-        ] {
-            values.set(key, number(text));
-        }
-        let plan = StripePlan::new(&values, u64::from(PAGES)).expect("the values fit").expect("there are stripes");
+        let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
+        let plan = plan.expect("there are stripes");
         let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
         let layer = plan.build(&context(geometry, &values), &below(), &flash);
         Self { plan, values, geometry, flash, layer, held: vec![0; PAGES as usize] }
