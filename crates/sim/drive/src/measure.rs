@@ -71,7 +71,7 @@ impl Measuring {
 impl Drive {
     /// Measures from now on; what was measured before is forgotten.
     pub fn measure(&mut self) {
-        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
+        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.array.lockstep.chips() as u32;
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
             page_shift: sectors_per_page.trailing_zeros(),
@@ -221,7 +221,7 @@ impl Drive {
         let Power::On(host) = &self.power else { return Vec::new() };
         let state = host.drive().flash().state();
         // Chips in lockstep are one to the flash, and as many as there are to the user.
-        let chips = self.plan.lockstep.chips();
+        let chips = self.plan.array.lockstep.chips();
         let kinds = [
             ("flash.reads", &state.counters.reads),
             ("flash.programs", &state.counters.programs),

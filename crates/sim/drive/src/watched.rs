@@ -66,7 +66,7 @@ impl Drive {
     /// What was measured up to now. `None`: nothing is measured.
     pub fn pulse(&self) -> Option<Pulse<'_>> {
         let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
-        let chips = self.plan.lockstep.chips();
+        let chips = self.plan.array.lockstep.chips();
         let Counters { reads, programs, erases, .. } = since(&state.counters, &measuring.before);
         Some(Pulse {
             requests: &measuring.sheet.totals,

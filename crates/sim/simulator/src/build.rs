@@ -1,15 +1,15 @@
 //! Turning a configuration into a drive.
 
+use crate::array::{self, Array};
 use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::errors;
 use crate::scale::Scale;
-use crate::unit::{self, Units};
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use coded::CodedPlan;
 use engine::random::Stream;
-use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
+use ftl::mapping::{self, Layout, Mapping, mappings};
 use layer::{Value, Values};
 use nand::{
     CommandOptions, ContentsKind, FaultPlan, FlashState, MeteredFlash, PageTimes, Part, ServiceMeter, SuspendOption,
@@ -22,14 +22,12 @@ use units::{BlockId, DieId, Geometry, Organization, quantity};
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
 pub struct DrivePlan {
-    /// The configuration; its values are those of the drive made smaller, and of groups where chips act as one.
+    /// The configuration; its values are those of the drive made smaller.
     pub config: Config,
     /// How much smaller the drive is than its keys say.
     pub scale: Scale,
-    /// Chips that act as one.
-    pub lockstep: Lockstep,
-    /// How mapping units lie on flash.
-    pub units: Units,
+    /// The flash array that its keys describe.
+    pub array: Array,
     /// Shape of the flash.
     pub geometry: Geometry,
     /// Logical pages the user sees.
@@ -93,46 +91,32 @@ impl DrivePlan {
 
     /// The plan of a configuration whose values were made smaller.
     fn of_values(mut config: Config, scale: Scale) -> Result<Self, ConfigError> {
-        let lockstep = Lockstep::apply(&mut config.values).map_err(together)?;
-        let mapping = mapping_of(&config);
-        let page = config.values.whole("flash.page_size");
-        if !page.is_power_of_two() {
-            return Err(together(format!(
-                "flash.page_size is {}, no power of two; try \"{}\"",
-                quantity::exact_size(page),
-                quantity::format_size(page.next_power_of_two())
-            )));
-        }
-        let units = Units::apply(&mut config.values, &mapping).map_err(together)?;
-        let values = &config.values;
-        let page = values.whole("flash.page_size");
+        let array = Array::of(&config.values, &mapping_of(&config)).map_err(together)?;
+        let page = u64::from(array.mapped.page_bytes);
         let capacity = Self::whole_pages(&config, page)?;
         config.values.set("drive.capacity", Value::Whole(capacity));
         let values = &config.values;
         let user_pages = capacity / page;
-        let organization = organization_of(values);
-        let stripes = StripePlan::new(values, &organization, user_pages).map_err(together)?;
-        let coded = CodedPlan::new(values, &organization, user_pages).map_err(together)?;
+        let stripes = StripePlan::new(values, &array.mapped, user_pages).map_err(together)?;
+        let coded = CodedPlan::new(values, &array.mapped, user_pages).map_err(together)?;
         let blocks = match &coded {
             Some(coded) => coded.bank_blocks(),
-            None => Self::die_blocks(&config, &organization, user_pages, stripes.as_ref(), units)?,
+            None => Self::die_blocks(&config, &array, user_pages, stripes.as_ref())?,
         };
         let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
-        let shape = organization.with_blocks(u32::try_from(blocks).map_err(too_many)?);
-        let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(units.per_program));
-        let geometry =
-            geometry.map_err(|error| unit::impossible(&error, capacity, page, units, lockstep.chips() > 1))?;
+        let shape = array.mapped.with_blocks(u32::try_from(blocks).map_err(too_many)?);
+        let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(array.units_per_program));
+        let geometry = geometry.map_err(|error| array.impossible(&error, capacity))?;
         let plan = Self {
-            part: Self::part(&config, lockstep, units)?,
+            part: Self::part(&config, &array)?,
             scale,
-            lockstep,
-            units,
+            array,
             deaths: Self::read_deaths(&config, &geometry)?,
             remap: crate::remapped::plan(&config.values, &geometry, user_pages as u32).map_err(together)?,
-            gather: Self::gather(&config, stripes.as_ref()),
+            gather: Self::gather(&config, &array, stripes.as_ref()),
             stripes,
             coded,
-            options: Self::options(&config, units),
+            options: Self::options(&config, &array),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
                 latency_ns: values.whole("host.latency"),
@@ -154,7 +138,7 @@ impl DrivePlan {
         plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
-        errors::check(&plan.config.values, units.page_bytes.into()).map_err(together)?;
+        errors::check(&plan.config.values, array.page_bytes.into()).map_err(together)?;
         Ok(plan)
     }
 
@@ -179,12 +163,11 @@ impl DrivePlan {
     /// Blocks of a die: those of a plane follow from capacity and spare space; a plane also needs its reserve.
     fn die_blocks(
         config: &Config,
-        organization: &Organization,
+        array: &Array,
         user_pages: u64,
         stripes: Option<&StripePlan>,
-        units: Units,
     ) -> Result<u64, ConfigError> {
-        let values = &config.values;
+        let (values, organization) = (&config.values, &array.mapped);
         let planes_per_die = u64::from(organization.planes_per_die);
         let planes = u64::from(organization.dies() - stripes.map_or(0, StripePlan::spares)) * planes_per_die;
         // Parity counts as data: what is spare is spare beyond it.
@@ -194,7 +177,7 @@ impl DrivePlan {
         let blocks = physical.div_ceil(per_plane);
         let reserve = u64::from(reserve_blocks(config, organization, user_pages as u32, stripes)?);
         // Collection may have to fill up a program for each block that it empties.
-        let usable = planes * units.usable_pages(values).map_err(together)?;
+        let usable = planes * u64::from(array.usable_units().map_err(together)?);
         let room = blocks.saturating_sub(reserve) * usable;
         if room < user_pages {
             let needed = (user_pages.div_ceil(usable) + reserve) * per_plane;
@@ -235,28 +218,28 @@ impl DrivePlan {
         Ok(blocks * planes_per_die)
     }
 
-    fn part(config: &Config, lockstep: Lockstep, units: Units) -> Result<Part, ConfigError> {
+    fn part(config: &Config, array: &Array) -> Result<Part, ConfigError> {
         let values = &config.values;
-        let [page_read_ns, page_program_ns] = unit::page_times(values).map_err(together)?;
+        let [page_read_ns, page_program_ns] = array.page_times(values).map_err(together)?;
         let mean = |times: Option<PageTimes>, key| times.map_or_else(|| values.whole(key), |times| times.mean());
         Ok(Part {
             read_ns: mean(page_read_ns, "flash.read_time"),
             program_ns: mean(page_program_ns, "flash.program_time"),
             page_read_ns,
             page_program_ns,
-            slc: unit::slc_times(values),
-            first_pass_ns: unit::first_pass(values),
+            slc: array::slc_times(values),
+            first_pass_ns: array::first_pass(values),
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
-            page_bytes: units.page_bytes,
-            planes_as_one: units.planes_as_one,
-            side_by_side: (lockstep.channels, values.whole("flash.page_size") / lockstep.chips()),
+            page_bytes: array.page_bytes,
+            planes_as_one: array.planes_as_one,
+            side_by_side: (array.lockstep.channels, u64::from(array.mapped.page_bytes) / array.lockstep.chips()),
             command_ns: values.whole("flash.command_overhead"),
             endurance: values.whole("flash.endurance") as u32,
         })
     }
 
-    fn options(config: &Config, units: Units) -> CommandOptions {
+    fn options(config: &Config, array: &Array) -> CommandOptions {
         let values = &config.values;
         CommandOptions {
             multi_plane: values.on("flash.multi_plane"),
@@ -272,8 +255,8 @@ impl DrivePlan {
             read_in_flight: values.on("flash.read_in_flight"),
             command_cycles: keys::COMMAND_CYCLES.read(values),
             tells_waits: values.on(metrics::CAUSES_KEY),
-            gather_pages: units.gather_units,
-            gather_forgets: units.forgets(values),
+            gather_pages: array.gather_units,
+            gather_forgets: array.forgets,
         }
     }
 
@@ -402,8 +385,7 @@ impl DrivePlan {
     /// Blocks of each plane, or of each segment of a bank, that hold no user data or parity.
     pub fn reserve_blocks(&self) -> u32 {
         let pages = self.stripes.map_or(self.user_pages, |stripes| stripes.layout().pages() as u32);
-        let organization = organization_of(&self.config.values);
-        reserve_blocks(&self.config, &organization, pages, self.stripes.as_ref()).expect("the plan was checked")
+        reserve_blocks(&self.config, &self.array.mapped, pages, self.stripes.as_ref()).expect("the plan was checked")
     }
 
     fn seed(&self) -> u64 {
@@ -437,8 +419,8 @@ impl DrivePlan {
             }
         }
         flash.set_faults(self.fault_plan(), self.seed());
-        unit::allow_slc(&self.config.values, &mut flash);
-        errors::let_err(&self.config.values, self.units.page_bytes, self.seed(), &mut flash);
+        array::allow_slc(&self.config.values, &mut flash);
+        errors::let_err(&self.config.values, self.array.page_bytes, self.seed(), &mut flash);
         flash
     }
 
@@ -487,7 +469,7 @@ impl DrivePlan {
         let values = &self.config.values;
         let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
         match buffer_of(&self.config) {
-            None => gathers || self.units.forgets(values),
+            None => gathers || self.array.forgets,
             // Both ways lead past memory that forgets below.
             Some(_) => !values.on("buffer.nonvolatile") && !ACKNOWLEDGED_ON_FLASH.read(values),
         }
@@ -500,9 +482,9 @@ impl DrivePlan {
     }
 
     /// Values of the buffer that gathers the pages of a stripe, if there is one.
-    fn gather(config: &Config, stripes: Option<&StripePlan>) -> Option<Values> {
+    fn gather(config: &Config, array: &Array, stripes: Option<&StripePlan>) -> Option<Values> {
         let (values, stripes) = (&config.values, stripes?);
-        let page = values.whole("flash.page_size");
+        let page = u64::from(array.mapped.page_bytes);
         let size = values.whole("stripe.buffer_size").max(page);
         let mut gather = values.clone();
         for (key, value) in [
@@ -565,18 +547,6 @@ pub fn reserve_blocks(
     let kept = (mapping_of(config).reserve_blocks)(values, &layout).map_err(together)?;
     let old = stripes.map_or(0, |stripes| stripes.most_old(values));
     Ok(kept + old.div_ceil(organization.pages_per_block.into()) as u32)
-}
-
-/// The array as the values tell it.
-fn organization_of(values: &Values) -> Organization {
-    let whole = |key| values.whole(key) as u32;
-    Organization {
-        channels: whole("flash.channels"),
-        dies_per_channel: whole("flash.dies_per_channel"),
-        planes_per_die: whole("flash.planes_per_die"),
-        pages_per_block: whole("flash.pages_per_block"),
-        page_bytes: whole("flash.page_size"),
-    }
 }
 
 pub(crate) fn mapping_of(config: &Config) -> Mapping {

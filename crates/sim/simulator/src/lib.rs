@@ -2,6 +2,7 @@
 //!
 //! The only crate that names every layer, and the only one that reads configuration files.
 
+mod array;
 mod block_device;
 mod build;
 mod clocked;
@@ -19,8 +20,8 @@ mod serial;
 pub mod session;
 mod spare;
 mod state;
-mod unit;
 
+pub use array::Array;
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, reserve_blocks};
 pub use clocked::Clocked;
@@ -32,4 +33,3 @@ pub use remapped::{Driver, Remapped};
 pub use serial::SerialDrive;
 pub use spare::Spare;
 pub use state::{DriveState, Fill};
-pub use unit::Units;

@@ -487,7 +487,7 @@ pub fn all_keys() -> Vec<Parameter> {
         crate::in_use::parameters(),
         FLASH.to_vec(),
         super::fault_keys::FAULTS.to_vec(),
-        crate::unit::parameters(),
+        crate::array::parameters(),
         crate::errors::parameters(),
     ]
     .concat();

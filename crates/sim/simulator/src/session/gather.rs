@@ -81,7 +81,7 @@ pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunRe
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
     let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded, .. } = measured;
     let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
-    let chips = plan.lockstep.chips();
+    let chips = plan.array.lockstep.chips();
     let mut result = RunResult {
         stack: plan.config.name.clone(),
         workload,
@@ -185,7 +185,7 @@ fn space(plan: &DrivePlan) -> String {
     let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
     let with = if has_more { ", parity and spare dies included," } else { "" };
     let code = plan.coded.as_ref().map_or(0, |coded| coded.layout().mapped_pages().saturating_sub(user));
-    let what = if plan.geometry.page_bytes < plan.units.page_bytes { "units" } else { "pages" };
+    let what = if plan.geometry.page_bytes < plan.array.page_bytes { "units" } else { "pages" };
     let shares = if code > 0 {
         let spare = pages - user - code;
         format!(

@@ -66,7 +66,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
             ));
         }
         // Every chip of a group programs what is counted once.
-        let programs = (programs(work.drive) - before) * work.plan.lockstep.chips();
+        let programs = (programs(work.drive) - before) * work.plan.array.lockstep.chips();
         history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
         if is_steady(&history) {
             let rounds = history.len();

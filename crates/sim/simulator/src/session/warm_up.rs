@@ -8,9 +8,9 @@
 
 use super::WorkloadSource;
 use crate::DrivePlan;
+use crate::array::slc_bits;
 use crate::build::Service;
 use crate::config::{ConfigError, PRECONDITION, Precondition};
-use crate::unit::Units;
 use layer::{Condition, IN_TIME, Parameter, ParameterKind as Kind, SIDE_BY_SIDE, Value};
 
 /// The name of the key.
@@ -87,7 +87,7 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
         return Ok(None);
     }
     // A load uses the cache up, and only idle time brings it back.
-    let has_cache = Units::slc_bits(&plan.config.values).is_some();
+    let has_cache = slc_bits(&plan.config.values).is_some();
     let wanted = until_apart(plan, load);
     let arriving = if source.is_closed() { f64::INFINITY } else { LEAST_NS / load.gap_ns };
     let most = (LEAST_PAGES / load.pages).min(arriving).max(plan.config.values.whole("workload.requests") as f64);

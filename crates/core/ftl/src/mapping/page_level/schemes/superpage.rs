@@ -3,13 +3,12 @@
 //! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does
 //! not begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected
 //! together. Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips
-//! busy, whatever part of the superpage it asks for; otherwise see [`crate::mapping::page_level`]. Protects: what is counted is
+//! busy, whatever part of the superpage it asks for; otherwise see [`page_level`]. Protects: what is counted is
 //! counted in pages of single chips.
 
 use super::page::Page;
-use crate::mapping::Mapping;
-use crate::mapping::page_level;
-use layer::{Parameter, ParameterKind, Value, Values};
+use crate::mapping::{Mapping, page_level};
+use layer::{Parameter, ParameterKind, Values};
 
 const NAME: &str = "superpage";
 const CHANNELS: &str = "ftl.superpage.channels";
@@ -54,12 +53,11 @@ impl Lockstep {
         self.channels * self.ways
     }
 
-    /// Turns the values of a drive into those of one whose chips are the groups, and says how large these are. Values
-    /// that were turned already stay as they are.
+    /// The groups that the values of a drive ask for.
     ///
     /// # Errors
     /// In words, where groups do not divide the drive or superpages are too large.
-    pub fn apply(values: &mut Values) -> Result<Self, String> {
+    pub fn of(values: &Values) -> Result<Self, String> {
         if values.name(crate::mapping::KEY) != NAME {
             return Ok(Self::NONE);
         }
@@ -89,15 +87,6 @@ impl Lockstep {
                  flash.page_size",
                 group.chips()
             ));
-        }
-        for (key, value) in [
-            ("flash.page_size", page * group.chips()),
-            ("flash.channels", all / channels),
-            ("flash.dies_per_channel", dies / group.ways),
-            (CHANNELS, 1),
-            (WAYS, 1),
-        ] {
-            values.set(key, Value::Whole(value));
         }
         Ok(group)
     }
