@@ -176,7 +176,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// The array that the keys describe, under a mapping.
+    /// The array that the keys describe, under a mapping; blocks have so many physical pages on the drive that runs.
     ///
     /// 1. Chips in lockstep become one chip with larger pages.
     /// 2. A page is cut into mapping units.
@@ -185,14 +185,13 @@ impl Array {
     ///
     /// # Errors
     /// In words, where keys do not fit together.
-    pub(crate) fn of(values: &Values, mapping: &Mapping) -> Result<Self, String> {
+    pub(crate) fn of(values: &Values, pages_per_block: u64, mapping: &Mapping) -> Result<Self, String> {
         let lockstep = Lockstep::of(values)?;
         check_page(values.whole("flash.page_size"))?;
         check_slc(values)?;
         check_memory(values)?;
-        let [page, pages_per_block, planes, word_line] =
-            ["flash.page_size", "flash.pages_per_block", "flash.planes_per_die", WORD_LINE]
-                .map(|key| values.whole(key));
+        let [page, planes, word_line] =
+            ["flash.page_size", "flash.planes_per_die", WORD_LINE].map(|key| values.whole(key));
         let page = page * lockstep.chips();
         let unit = values.get(UNIT).map_or(page, |_| values.whole(UNIT));
         let as_one = if values.on(AS_ONE) { planes } else { 1 };

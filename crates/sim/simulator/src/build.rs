@@ -17,12 +17,12 @@ use nand::{
 };
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
-use units::{BlockId, DieId, Geometry, Organization, quantity};
+use units::{BlockId, DieId, Geometry, Nanos, Organization, SECTOR_BYTES, quantity};
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
 pub struct DrivePlan {
-    /// The configuration; its values are those of the drive made smaller.
+    /// The configuration.
     pub config: Config,
     /// How much smaller the drive is than its keys say.
     pub scale: Scale,
@@ -83,20 +83,16 @@ impl DrivePlan {
     ///
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
-    pub fn new(mut config: Config) -> Result<Self, ConfigError> {
-        let scale = Scale::of(&config, |whole| Self::new(whole).ok()?.spare().effective_share);
-        crate::scale::apply(&mut config.values).map_err(together)?;
-        Self::of_values(config, scale).map_err(|error| scale.explained(error))
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let scale = Scale::of(&config, |whole| Self::new(whole).ok()?.spare().effective_share).map_err(together)?;
+        Self::scaled(config, scale).map_err(|error| scale.explained(error))
     }
 
-    /// The plan of a configuration whose values were made smaller.
-    fn of_values(mut config: Config, scale: Scale) -> Result<Self, ConfigError> {
-        let array = Array::of(&config.values, &mapping_of(&config)).map_err(together)?;
-        let page = u64::from(array.mapped.page_bytes);
-        let capacity = Self::whole_pages(&config, page)?;
-        config.values.set("drive.capacity", Value::Whole(capacity));
+    fn scaled(config: Config, scale: Scale) -> Result<Self, ConfigError> {
         let values = &config.values;
-        let user_pages = capacity / page;
+        let array = Array::of(values, scale.pages_per_block, &mapping_of(&config)).map_err(together)?;
+        let page = u64::from(array.mapped.page_bytes);
+        let user_pages = Self::whole_pages(&config, scale.capacity, page)?;
         let stripes = StripePlan::new(values, &array.mapped, user_pages).map_err(together)?;
         let coded = CodedPlan::new(values, &array.mapped, user_pages).map_err(together)?;
         let blocks = match &coded {
@@ -106,9 +102,9 @@ impl DrivePlan {
         let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
         let shape = array.mapped.with_blocks(u32::try_from(blocks).map_err(too_many)?);
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(array.units_per_program));
-        let geometry = geometry.map_err(|error| array.impossible(&error, capacity))?;
+        let geometry = geometry.map_err(|error| array.impossible(&error, user_pages * page))?;
         let plan = Self {
-            part: Self::part(&config, &array)?,
+            part: Self::part(&config, &array, scale.erase_ns)?,
             scale,
             array,
             deaths: Self::read_deaths(&config, &geometry)?,
@@ -142,13 +138,11 @@ impl DrivePlan {
         Ok(plan)
     }
 
-    /// The capacity in whole pages: rounded down, where that takes next to nothing of it. Drives are sold by sizes that
-    /// are no whole number of pages, and a size of a few digits is rounded anyway.
-    fn whole_pages(config: &Config, page: u64) -> Result<u64, ConfigError> {
-        let capacity = config.values.whole("drive.capacity");
-        let beyond = capacity % page;
-        if beyond <= capacity / ROUNDED_OFF {
-            return Ok(capacity - beyond);
+    /// Whole pages of a capacity, rounded down where that takes next to nothing of it: drives are sold by sizes that are
+    /// no whole number of pages, and a size of a few digits is rounded anyway.
+    fn whole_pages(config: &Config, capacity: u64, page: u64) -> Result<u64, ConfigError> {
+        if capacity % page <= capacity / ROUNDED_OFF {
+            return Ok(capacity / page);
         }
         let near = quantity::size_at_most(capacity, page)
             .or_else(|| quantity::size_at_least(capacity, page))
@@ -218,7 +212,7 @@ impl DrivePlan {
         Ok(blocks * planes_per_die)
     }
 
-    fn part(config: &Config, array: &Array) -> Result<Part, ConfigError> {
+    fn part(config: &Config, array: &Array, erase_ns: Nanos) -> Result<Part, ConfigError> {
         let values = &config.values;
         let [page_read_ns, page_program_ns] = array.page_times(values).map_err(together)?;
         let mean = |times: Option<PageTimes>, key| times.map_or_else(|| values.whole(key), |times| times.mean());
@@ -229,7 +223,7 @@ impl DrivePlan {
             page_program_ns,
             slc: array::slc_times(values),
             first_pass_ns: array::first_pass(values),
-            erase_ns: values.whole("flash.erase_time"),
+            erase_ns,
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
             page_bytes: array.page_bytes,
             planes_as_one: array.planes_as_one,
@@ -362,10 +356,14 @@ impl DrivePlan {
         }
     }
 
+    /// Bytes of the user's pages.
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.user_pages) * u64::from(self.geometry.page_bytes)
+    }
+
     /// Sectors the host sees: the drive's, or its driver's.
     pub fn host_sectors(&self) -> u64 {
-        let drive = u64::from(self.user_pages) * u64::from(self.geometry.sectors_per_page());
-        self.remap.as_ref().map_or(drive, |remap| remap.shape.sectors)
+        self.remap.as_ref().map_or(self.capacity() / SECTOR_BYTES, |remap| remap.shape.sectors)
     }
 
     /// Sectors of a page as the host sees it: of the mapping, or of the map of a driver of the host.

@@ -121,10 +121,8 @@ impl DrivePlan {
         let [at_once, in_all] = self.least_table_bytes(carries);
         // Drives that hold bytes of clients are neither kept nor loaded.
         let copies = if carries { 1 } else { COPIES };
-        MemoryClaim::of([at_once, in_all.saturating_mul(copies)]).map_err(|problem| ConfigError::Memory {
-            capacity: quantity::format_size(self.config.values.whole("drive.capacity")),
-            problem,
-        })
+        MemoryClaim::of([at_once, in_all.saturating_mul(copies)])
+            .map_err(|problem| ConfigError::Memory { capacity: quantity::format_size(self.capacity()), problem })
     }
 
     /// Checks that [`DrivePlan::claim_memory`] could claim it now.

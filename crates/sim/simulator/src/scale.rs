@@ -11,6 +11,7 @@ use crate::Config;
 use crate::config::ConfigError;
 use layer::{Parameter, ParameterKind, Value, Values};
 use std::fmt::Write;
+use units::Nanos;
 use units::quantity::format_size;
 
 /// How many times smaller.
@@ -43,25 +44,61 @@ pub(crate) fn parameter() -> Parameter {
     .circumstance()
 }
 
-/// How a drive was made smaller.
+/// How a drive is made smaller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// How many times; 1: not at all.
     pub times: u64,
+    /// Bytes that the user of the smaller drive sees.
+    pub(crate) capacity: u64,
+    /// Physical pages of a block of it.
+    pub(crate) pages_per_block: u64,
+    /// Erase time of such a block.
+    pub(crate) erase_ns: Nanos,
     /// Share of the data that is effective spare flash on the whole drive.
     whole: Option<f64>,
 }
 
 impl Scale {
     /// How a configuration says so; `whole` tells the effective spare flash of a configuration.
-    pub(crate) fn of(config: &Config, whole: impl Fn(Config) -> Option<f64>) -> Self {
-        let times = of(&config.values);
-        if times == 1 {
-            return Self { times, whole: None };
+    ///
+    /// # Errors
+    /// Nothing would be left of the drive, or its mapping depends on the length of blocks.
+    pub(crate) fn of(config: &Config, whole: impl Fn(Config) -> Option<f64>) -> Result<Self, String> {
+        let values = &config.values;
+        let [pages_per_block, erase_ns] = [PAGES, ERASE].map(|key| values.whole(key));
+        let scale = Self { times: times(values), capacity: capacity(values), pages_per_block, erase_ns, whole: None };
+        if scale.times == 1 {
+            return Ok(scale);
         }
+        scale.check(values)?;
+        let shorter = shorter(values);
         let mut unscaled = config.clone();
         unscaled.values.set(SCALE, Value::Whole(1));
-        Self { times, whole: whole(unscaled) }
+        let (pages_per_block, erase_ns) = (pages_per_block / shorter, erase_ns / shorter);
+        Ok(Self { pages_per_block, erase_ns, whole: whole(unscaled), ..scale })
+    }
+
+    fn check(&self, values: &Values) -> Result<(), String> {
+        let scale = self.times;
+        let (mapping, stripes) = (values.name("ftl.kind"), values.name("stripe.kind"));
+        if !MAPPINGS.contains(&mapping) || stripes == coded::KIND {
+            let [key, kind] = if stripes == coded::KIND { ["stripe.kind", stripes] } else { ["ftl.kind", mapping] };
+            return Err(format!(
+                "{SCALE} = {scale} is for ftl.kind = page and superpage without zones: what {key} = {kind} costs \
+                 depends on the length of blocks and the size of caches; leave {SCALE} out, and set a smaller \
+                 drive.capacity"
+            ));
+        }
+        if self.capacity == 0 {
+            let whole = values.whole(CAPACITY);
+            return Err(format!(
+                "{SCALE} = {scale} leaves less than 1 MiB of {} ({CAPACITY}); the largest here is {}",
+                format_size(whole),
+                (whole / MIB).max(1)
+            ));
+        }
+        Ok(())
     }
 
     /// An error of a drive that was made smaller.
@@ -108,59 +145,28 @@ impl Scale {
 }
 
 /// How many times smaller the drive is to be.
-fn of(values: &Values) -> u64 {
+fn times(values: &Values) -> u64 {
     values.whole(SCALE).max(1)
 }
 
-/// Bytes the user of the drive sees, whether it was made smaller already or is to be.
+/// Bytes that the user of the drive sees once it is made smaller.
 pub(crate) fn capacity(values: &Values) -> u64 {
-    let (capacity, scale) = (values.whole(CAPACITY), of(values));
+    let (capacity, scale) = (values.whole(CAPACITY), times(values));
     if scale == 1 { capacity } else { capacity / scale / MIB * MIB }
 }
 
-/// Makes the drive smaller, once.
-///
-/// # Errors
-/// Nothing would be left of it, or its mapping depends on the length of blocks.
-pub(crate) fn apply(values: &mut Values) -> Result<(), String> {
-    let scale = of(values);
-    if scale == 1 {
-        return Ok(());
-    }
-    let (mapping, stripes) = (values.name("ftl.kind"), values.name("stripe.kind"));
-    if !MAPPINGS.contains(&mapping) || stripes == coded::KIND {
-        let what =
-            if stripes == coded::KIND { format!("stripe.kind = {stripes}") } else { format!("ftl.kind = {mapping}") };
-        return Err(format!(
-            "{SCALE} = {scale} is for ftl.kind = page and superpage without zones: what {what} costs depends on the \
-             length of blocks and the size of caches; leave {SCALE} out, and set a smaller drive.capacity"
-        ));
-    }
-    let whole = values.whole(CAPACITY);
-    let capacity = capacity(values);
-    if capacity == 0 {
-        return Err(format!(
-            "{SCALE} = {scale} leaves less than 1 MiB of {} ({CAPACITY}); the largest here is {}",
-            format_size(whole),
-            (whole / MIB).max(1)
-        ));
-    }
+/// How many times shorter the blocks of the smaller drive are.
+fn shorter(values: &Values) -> u64 {
     let [pages, line, page] = [PAGES, "flash.word_line_pages", "flash.page_size"].map(|key| values.whole(key).max(1));
     let dies = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
     let block = pages * page * values.whole("flash.planes_per_die");
-    let flash = whole as f64 / scale as f64 * (1.0 + values.real("drive.over_provisioning"));
+    let flash = values.whole(CAPACITY) as f64 / times(values) as f64 * (1.0 + values.real("drive.over_provisioning"));
     let blocks = (flash / (dies * block) as f64).max(1.0);
     let wanted = (BLOCKS as f64 / blocks).ceil() as u64;
     let lines = pages / line;
     let of_line = line * units_of_page(values);
     let least = WORD_LINES.max(UNITS.div_ceil(of_line));
-    let shorter =
-        (1..=lines).filter(|by| lines.is_multiple_of(*by) && lines / by >= least && *by <= wanted).max().unwrap_or(1);
-    values.set(CAPACITY, Value::Whole(capacity));
-    values.set(PAGES, Value::Whole(pages / shorter));
-    values.set(ERASE, Value::Whole(values.whole(ERASE) / shorter));
-    values.set(SCALE, Value::Whole(1));
-    Ok(())
+    (1..=lines).filter(|by| lines.is_multiple_of(*by) && lines / by >= least && *by <= wanted).max().unwrap_or(1)
 }
 
 /// Mapped pages to a page of all planes that are used as one.
@@ -189,10 +195,10 @@ mod tests {
         let ratio = |a: f64, b: f64, of: f64| assert!((a / b / of - 1.0).abs() < 0.01, "{a} / {b} is not {of}");
         ratio(whole.host_sectors() as f64, small.host_sectors() as f64, 64.0);
         ratio(whole.geometry.pages().into(), small.geometry.pages().into(), 64.0);
-        let erase = [&whole, &small].map(|plan| plan.config.values.whole(ERASE));
+        let erase = [&whole, &small].map(|plan| plan.part.erase_ns);
         let length = [&whole, &small].map(|plan| u64::from(plan.geometry.pages_per_block));
         assert!(length[1] < length[0] && erase[0] / erase[1] == length[0] / length[1], "{erase:?} {length:?}");
-        // Values that were made smaller are not made smaller again.
+        // The values stay those of the whole drive, and give the same smaller one again.
         let again = DrivePlan::new(small.config.clone()).unwrap();
         assert_eq!(again.host_sectors(), small.host_sectors());
         let none = plan(&["drive.capacity=16MiB", "drive.scale=64"]).unwrap_err();

@@ -41,8 +41,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
     if !work.source.is_repeatable() {
         return Err(SessionError::SteadyNeedsFile);
     }
-    let values = &work.plan.config.values;
-    let round_bytes = (values.whole("drive.capacity") / ROUND_SHARE).max(SECTOR_BYTES);
+    let round_bytes = (work.plan.capacity() / ROUND_SHARE).max(SECTOR_BYTES);
     let round_bytes = work.source.once_bytes().map_or(round_bytes, |pass| round_bytes.next_multiple_of(pass));
     let round_pages = round_bytes / u64::from(work.plan.geometry.page_bytes);
     let round_requests = ROUND_REQUESTS.max(ROUND_REQUESTS_PER_PAGE * round_pages);

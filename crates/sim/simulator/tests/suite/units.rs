@@ -46,6 +46,29 @@ fn finish(drive: &mut Drive<TimedFlash>) {
 }
 
 #[test]
+fn a_plan_leaves_values_as_they_are_and_gives_the_drive_whose_pages_are_the_units() {
+    let small = ["drive.capacity=1GiB", "drive.over_provisioning=40%", "flash.dies_per_channel=2"];
+    let physical = ["flash.page_size=16KiB", "flash.channels=4", "flash.planes_per_die=2", "flash.pages_per_block=96"];
+    let units = ["ftl.unit=4KiB", "flash.word_line_pages=3", "flash.planes_as_one=true"];
+    let flat = ["flash.page_size=4KiB", "flash.channels=4", "flash.planes_per_die=1", "flash.pages_per_block=768"];
+    let groups = ["ftl.kind=superpage", "flash.page_size=4KiB", "flash.channels=8", "flash.pages_per_block=96"];
+    let joined = ["ftl.kind=page", "flash.page_size=32KiB", "flash.channels=1", "flash.pages_per_block=96"];
+    for (keys, same) in [([&physical[..], &units].concat(), flat), (groups.to_vec(), joined)] {
+        let [keys, same] = [&keys[..], &same].map(|keys| [&small, keys].concat());
+        let planned = plan(&keys);
+        assert_eq!(*planned.geometry, *plan(&same).geometry, "{keys:?}");
+        for scale in ["drive.scale=1", "drive.scale=2"] {
+            let settings = [&keys[..], &[scale]].concat();
+            let settings: Vec<_> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+            let config = Config::load("page", &settings).unwrap();
+            let planned = DrivePlan::new(config.clone()).unwrap();
+            assert_eq!(planned.config.values, config.values, "{keys:?}, {scale}");
+            assert_eq!(DrivePlan::new(planned.config.clone()).unwrap().array, planned.array);
+        }
+    }
+}
+
+#[test]
 fn programs_take_what_the_write_rate_of_a_die_says() {
     for (name, rate) in RATES {
         let plan = of(name);
