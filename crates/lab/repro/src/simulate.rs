@@ -467,7 +467,7 @@ impl Bench {
         arrivals: Loop,
         monitor: &dyn Monitor,
     ) -> Result<HostMeasurements, StudyError> {
-        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.array.lockstep.chips() as u32;
+        let sectors_per_page = self.plan.array.chip_page_sectors();
         let plan = RunPlan { arrivals, limit, sectors_per_page, timed: F::HAS_TIME };
         match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; DIE_CAUSES])? {
             (Ended::Complete, sheet) => Ok(sheet),

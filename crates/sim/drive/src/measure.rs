@@ -7,7 +7,7 @@ use metrics::{RunResult, Status};
 use nand::{Counters, Flash as _};
 use simulator::run::{Counting, HostMeasurements};
 use simulator::session::{Inside, Measured, Written, served};
-use simulator::{Completion, Completions};
+use simulator::{Array, Completion, Completions};
 use units::{HostOp, Nanos, Request};
 
 /// Measurements under way.
@@ -46,7 +46,7 @@ impl Measuring {
     }
 
     /// Takes what the drive has just completed; `before`: time of all power cycles before this one.
-    pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, chips: u64) {
+    pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, array: &Array) {
         let now = host.device().now();
         let outstanding = host.outstanding() + completions.done.len() as u32;
         let elapsed = before + now - self.sheet.started;
@@ -63,7 +63,7 @@ impl Measuring {
         let counting = Counting { page_shift: self.page_shift, timed: true, places: u32::MAX, is_unwritten };
         self.sheet.take(completions, now, elapsed, outstanding, counting, || {
             let programs = &drive.flash().state().counters.programs;
-            std::array::from_fn(|cause| (programs[cause] - so_far[cause]) * chips)
+            array.chip_commands(std::array::from_fn(|cause| programs[cause] - so_far[cause]))
         });
     }
 }
@@ -71,10 +71,9 @@ impl Measuring {
 impl Drive {
     /// Measures from now on; what was measured before is forgotten.
     pub fn measure(&mut self) {
-        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.array.lockstep.chips() as u32;
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
-            page_shift: sectors_per_page.trailing_zeros(),
+            page_shift: self.plan.array.chip_page_sectors().trailing_zeros(),
             written: self.written(),
             unwritten: Vec::new(),
             before: self.flash().map_or_else(Counters::default, |state| state.counters.clone()),
@@ -220,8 +219,6 @@ impl Drive {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let Power::On(host) = &self.power else { return Vec::new() };
         let state = host.drive().flash().state();
-        // Chips in lockstep are one to the flash, and as many as there are to the user.
-        let chips = self.plan.array.lockstep.chips();
         let kinds = [
             ("flash.reads", &state.counters.reads),
             ("flash.programs", &state.counters.programs),
@@ -229,9 +226,10 @@ impl Drive {
         ];
         let mut all = Vec::new();
         for (kind, counts) in kinds {
-            all.push((format!("{kind}.total"), Counters::total(counts) * chips));
+            let counts = self.plan.array.chip_commands(*counts);
+            all.push((format!("{kind}.total"), Counters::total(&counts)));
             let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
-            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()] * chips)));
+            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()])));
         }
         all.extend(self.layer_counters());
         all

@@ -562,7 +562,7 @@ impl Drive {
             }
         }
         if let (Some(measuring), Power::On(host)) = (&mut self.measuring, &mut self.power) {
-            measuring.take(host, completions, self.before, self.plan.array.lockstep.chips());
+            measuring.take(host, completions, self.before, &self.plan.array);
         }
         Ok(progress)
     }

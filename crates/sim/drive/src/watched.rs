@@ -66,14 +66,13 @@ impl Drive {
     /// What was measured up to now. `None`: nothing is measured.
     pub fn pulse(&self) -> Option<Pulse<'_>> {
         let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
-        let chips = self.plan.array.lockstep.chips();
         let Counters { reads, programs, erases, .. } = since(&state.counters, &measuring.before);
         Some(Pulse {
             requests: &measuring.sheet.totals,
             latency: &measuring.sheet.latency,
             unwritten: &measuring.sheet.unwritten,
-            flash: [reads, programs, erases].map(|causes| causes.map(|count| count * chips)),
-            page_bytes: u64::from(self.plan.geometry.page_bytes) / chips,
+            flash: [reads, programs, erases].map(|causes| self.plan.array.chip_commands(causes)),
+            page_bytes: self.plan.array.chip_page_bytes().into(),
             simulated: self.now() - measuring.sheet.started,
             busy: measuring.busy,
             occupied: measuring.occupied,

@@ -12,7 +12,7 @@ use ftl::mapping::{Lockstep, Mapping};
 use layer::{Choices, Parameter, ParameterKind, Value, Values};
 use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
-use units::{Geometry, GeometryError, Organization, Shape};
+use units::{Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
 
 /// The mapping unit.
 const UNIT: &str = "ftl.unit";
@@ -172,7 +172,7 @@ pub struct Array {
     /// Whether a power cut takes units that wait until their program is full.
     pub forgets: bool,
     /// Chips that act as one.
-    pub lockstep: Lockstep,
+    lockstep: Lockstep,
 }
 
 impl Array {
@@ -235,6 +235,26 @@ impl Array {
         };
         debug_assert_eq!(u64::from(array.pages_per_block()), pages_per_block, "a block is whole pages of each plane");
         Ok(array)
+    }
+
+    /// Bytes of a page as results count pages: of one chip where several act as one.
+    pub fn chip_page_bytes(&self) -> u32 {
+        self.mapped.page_bytes / self.lockstep.chips() as u32
+    }
+
+    /// Sectors of such a page.
+    pub fn chip_page_sectors(&self) -> u32 {
+        self.chip_page_bytes() / SECTOR_BYTES as u32
+    }
+
+    /// Commands of single chips, where the layers count those of all that act as one.
+    pub fn chip_commands<const N: usize>(&self, commands: [u64; N]) -> [u64; N] {
+        commands.map(|count| count * self.lockstep.chips())
+    }
+
+    /// Channels that move parts of a page side by side, and the bytes of a part.
+    pub(crate) fn side_by_side(&self) -> (u64, u64) {
+        (self.lockstep.channels, self.chip_page_bytes().into())
     }
 
     /// Physical pages of a block.

@@ -138,8 +138,8 @@ impl DrivePlan {
         Ok(plan)
     }
 
-    /// Whole pages of a capacity, rounded down where that takes next to nothing of it: drives are sold by sizes that are
-    /// no whole number of pages, and a size of a few digits is rounded anyway.
+    /// Whole pages of a capacity, rounded down where that takes next to nothing of it: drives are sold by sizes that
+    /// are no whole number of pages, and a size of a few digits is rounded anyway.
     fn whole_pages(config: &Config, capacity: u64, page: u64) -> Result<u64, ConfigError> {
         if capacity % page <= capacity / ROUNDED_OFF {
             return Ok(capacity / page);
@@ -227,7 +227,7 @@ impl DrivePlan {
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
             page_bytes: array.page_bytes,
             planes_as_one: array.planes_as_one,
-            side_by_side: (array.lockstep.channels, u64::from(array.mapped.page_bytes) / array.lockstep.chips()),
+            side_by_side: array.side_by_side(),
             command_ns: values.whole("flash.command_overhead"),
             endurance: values.whole("flash.endurance") as u32,
         })

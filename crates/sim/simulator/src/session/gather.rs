@@ -39,7 +39,7 @@ pub struct Measured {
 pub struct Inside<'a> {
     /// Its flash.
     pub flash: &'a FlashState,
-    /// Commands that count: of chips in lockstep, those of one.
+    /// Commands that count, as the layers gave them.
     pub counters: Counters,
     /// Its layers, from the top; none without power.
     pub reports: Vec<LayerReport>,
@@ -81,7 +81,6 @@ pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunRe
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
     let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded, .. } = measured;
     let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
-    let chips = plan.array.lockstep.chips();
     let mut result = RunResult {
         stack: plan.config.name.clone(),
         workload,
@@ -96,17 +95,16 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         latency: sheet.latency,
         unwritten: sheet.unwritten,
         no_waf: None,
-        // Every chip of a group does what is counted once.
-        flash: [counters.reads, counters.programs, counters.erases].map(|causes| causes.map(|count| count * chips)),
+        flash: [counters.reads, counters.programs, counters.erases].map(|causes| plan.array.chip_commands(causes)),
         merges: [0; 3],
         caches: Vec::new(),
         erases: flash.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
         valid: Vec::new(),
         shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
-        page_bytes: u64::from(plan.geometry.page_bytes) / chips,
+        page_bytes: plan.array.chip_page_bytes().into(),
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, flash, &counters),
-        series: sheet.series.finish(counters.programs.map(|count| count * chips)),
+        series: sheet.series.finish(plan.array.chip_commands(counters.programs)),
         addresses: sheet.addresses,
         recorded,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),

@@ -400,7 +400,7 @@ impl Session<'_> {
         RunPlan {
             arrivals,
             limit: values.whole("workload.requests"),
-            sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.array.lockstep.chips() as u32,
+            sectors_per_page: self.plan.array.chip_page_sectors(),
             timed: self.plan.is_timed(),
         }
     }
@@ -432,7 +432,7 @@ impl Session<'_> {
         watcher.phase(Phase::WarmUp, Some(limit));
         let mut workload = self.source.open_rehearsal(Rehearsal::WarmUp)?;
         let run_plan = RunPlan { limit, ..run_plan };
-        let probe = Probe { chips: self.plan.array.lockstep.chips(), wear: None, gauges: None, written };
+        let probe = Probe { array: &self.plan.array, wear: None, gauges: None, written };
         let (ended, _) = run::run_probed(device, &mut *workload, run_plan, &mut Unseen(watcher), probe)?;
         device.count_anew();
         if ended == Ended::Stopped { Err(SessionError::Interrupted) } else { Ok(ended) }
@@ -453,7 +453,7 @@ impl Session<'_> {
             device.drive_mut().flash_mut().record(plan);
         }
         let mut gauges = recorded.and_then(|plan| plan.window).map(Gauges::new);
-        let probe = Probe { chips: self.plan.array.lockstep.chips(), wear, gauges: gauges.as_mut(), written };
+        let probe = Probe { array: &self.plan.array, wear, gauges: gauges.as_mut(), written };
         let outcome = run::run_probed(device, workload, run_plan, &mut Relay(watcher), probe);
         if let Some((_, taken)) = timeline {
             let recorder = device.drive_mut().flash_mut().take_recording();

@@ -330,7 +330,7 @@ impl<D: Primed> Preconditioner<'_, D> {
             // A driver of the host that is given one write after the other pads each of them.
             arrivals: Loop::Closed { depth: if self.plan.remap.is_some() { GROUP as u32 } else { 1 } },
             limit: u64::MAX,
-            sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.array.lockstep.chips() as u32,
+            sectors_per_page: self.plan.array.chip_page_sectors(),
             timed: false,
         };
         let bad_before = bad_blocks(self.drive.drive().flash().state());

@@ -3,13 +3,13 @@
 use super::gauges::Gauges;
 use super::written::Written;
 use super::{Measurable, wear};
+use crate::array::Array;
 use crate::run::{HostMeasurements, Probe as RunProbe};
 use units::{DIE_CAUSES, Request};
 
 /// Looks at programs for the series, and at wear and at what stands in caches and buffers if that is wanted.
 pub(super) struct Probe<'a> {
-    /// Chips that act as one: each does what is counted once.
-    pub chips: u64,
+    pub array: &'a Array,
     pub wear: Option<&'a mut wear::Recorder>,
     pub gauges: Option<&'a mut Gauges>,
     /// Pages that hold something.
@@ -18,7 +18,7 @@ pub(super) struct Probe<'a> {
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
-        super::programs(device.drive()).map(|count| count * self.chips)
+        self.array.chip_commands(super::programs(device.drive()))
     }
 
     #[inline]

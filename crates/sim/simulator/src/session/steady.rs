@@ -64,8 +64,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
                 quantity::format_size(round_bytes)
             ));
         }
-        // Every chip of a group programs what is counted once.
-        let programs = (programs(work.drive) - before) * work.plan.array.lockstep.chips();
+        let [programs] = work.plan.array.chip_commands([programs(work.drive) - before]);
         history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
         if is_steady(&history) {
             let rounds = history.len();
