@@ -4,6 +4,32 @@ use crate::measured::{Experiment, Order, Work};
 use simulator::Config;
 use units::HostOp;
 
+/// The unit that a parameter is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// A fraction of 1.
+    Share,
+    Nanoseconds,
+    Bytes,
+}
+
+/// The smallest and the largest value of a parameter that make sense, in its unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    unit: Unit,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+impl Range {
+    /// Any duration from 1 ns to 1 s.
+    const TIME: Self = Self::new(Unit::Nanoseconds, 1.0, 1e9);
+
+    const fn new(unit: Unit, least: f64, most: f64) -> Self {
+        Self { unit, least, most }
+    }
+}
+
 /// A parameter of a stack that figures tell.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -11,8 +37,8 @@ pub struct Parameter {
     pub key: &'static str,
     /// What it is.
     pub doc: &'static str,
-    /// Smallest and largest value that makes sense: ns, bytes, or a share.
-    pub range: (f64, f64),
+    /// What values make sense.
+    pub range: Range,
     /// Whether a figure rises with it (1), falls (-1), or does not tell it.
     tells: fn(&Experiment, &str) -> Option<f64>,
     /// Another parameter, without whose own figures only the sum of both is known.
@@ -21,14 +47,12 @@ pub struct Parameter {
     tells_else: fn(&Experiment, &str) -> Option<f64>,
 }
 
-const NS: (f64, f64) = (1.0, 1e9);
-
 /// All of them, in the order in which they are fitted.
 pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "drive.over_provisioning",
         doc: "raw flash",
-        range: (0.02, 4.0),
+        range: Range::new(Unit::Share, 0.02, 4.0),
         known_with: None,
         tells: |_, figure| (figure == "waf").then_some(-1.0),
         tells_else: |experiment, figure| {
@@ -39,7 +63,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "flash.program_time",
         doc: "time of a program, from the bandwidth of writes before any collection",
-        range: NS,
+        range: Range::TIME,
         known_with: None,
         tells: |experiment, figure| {
             let is_rate = matches!(figure, "plateau" | "phase2.rate") || is_rate(figure) && is_first_write(experiment);
@@ -50,7 +74,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "flash.read_time",
         doc: "time of a read, from reads that wait for nothing",
-        range: NS,
+        range: Range::TIME,
         known_with: Some("host.latency"),
         tells: |experiment, figure| is_lone_read(experiment, figure).then_some(1.0),
         tells_else: |_, _| None,
@@ -58,7 +82,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "flash.suspend_step",
         doc: "how long a read waits for a program to be interrupted, from the tail of reads beside writes",
-        range: (1e3, 1e7),
+        range: Range::new(Unit::Nanoseconds, 1e3, 1e7),
         known_with: None,
         tells: |_, figure| (figure == "read.p99").then_some(1.0),
         tells_else: |_, _| None,
@@ -66,7 +90,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "controller.page_time",
         doc: "time of the firmware, from the most reads a second",
-        range: NS,
+        range: Range::TIME,
         known_with: None,
         tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Read)).then_some(-1.0),
         tells_else: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
@@ -74,7 +98,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "controller.write_time",
         doc: "time of the firmware for writes, from the most writes a second",
-        range: NS,
+        range: Range::TIME,
         known_with: None,
         tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
         tells_else: |_, _| None,
@@ -82,7 +106,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "host.latency",
         doc: "time between the host and the drive, from writes that wait for nothing",
-        range: NS,
+        range: Range::TIME,
         known_with: None,
         tells: |experiment, figure| is_lone_write(experiment, figure).then_some(1.0),
         tells_else: |_, _| None,
@@ -90,7 +114,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "flash.program_memory",
         doc: "memory for writes, from the tail of writes where the drive is not full of them",
-        range: (1_048_576.0, 1_073_741_824.0),
+        range: Range::new(Unit::Bytes, 1_048_576.0, 1_073_741_824.0),
         known_with: None,
         tells: |experiment, figure| {
             (experiment.is_below_the_knee() && matches!(figure, "write.p99" | "write.p999")).then_some(-1.0)
@@ -100,7 +124,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "flash.slc_program_time",
         doc: "time of a program with one bit a cell, from the bandwidth of the cache",
-        range: NS,
+        range: Range::TIME,
         known_with: None,
         tells: |_, figure| (figure == "phase1.rate").then_some(-1.0),
         tells_else: |_, _| None,
@@ -108,7 +132,7 @@ pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "ftl.slc.share",
         doc: "blocks used with one bit a cell, from the place of the cliff",
-        range: (0.01, 1.0),
+        range: Range::new(Unit::Share, 0.01, 1.0),
         known_with: None,
         tells: |_, figure| (figure == "phase1.until").then_some(1.0),
         tells_else: |_, _| None,
@@ -181,8 +205,10 @@ impl Parameter {
             return Some(times.iter().sum::<f64>() / times.len() as f64);
         }
         config.values.get(self.key)?;
-        let is_share = self.range.1 <= 10.0;
-        let value = if is_share { config.values.real(self.key) } else { config.values.whole(self.key) as f64 };
+        let value = match self.range.unit {
+            Unit::Share => config.values.real(self.key),
+            Unit::Nanoseconds | Unit::Bytes => config.values.whole(self.key) as f64,
+        };
         (value > 0.0).then_some(value)
     }
 
@@ -200,13 +226,36 @@ impl Parameter {
             let times: Vec<String> = times.iter().map(|time| format!("{:.0}ns", time * value / mean)).collect();
             return (PAGE_READ_TIMES.to_owned(), times.join(","));
         }
-        let text = match () {
-            () if self.range.1 <= 10.0 => format!("{:.3}%", value * 100.0),
-            () if self.key == "flash.program_memory" => format!("{:.0}KiB", (value / 1024.0).round()),
-            () => format!("{value:.0}ns"),
+        let text = match self.range.unit {
+            Unit::Share => format!("{:.3}%", value * 100.0),
+            Unit::Bytes => format!("{:.0}KiB", (value / 1024.0).round()),
+            Unit::Nanoseconds => format!("{value:.0}ns"),
         };
         (self.key.to_owned(), text)
     }
 }
 
 const PAGE_READ_TIMES: &str = "flash.page_read_times";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layer::ParameterKind as Kind;
+
+    #[test]
+    fn the_unit_of_a_parameter_is_that_of_its_key() {
+        let keys = simulator::config::all_keys();
+        for parameter in PARAMETERS {
+            let key = keys.iter().find(|key| key.key == parameter.key).expect("its key exists");
+            let unit = match key.kind {
+                Kind::Share { .. } => Unit::Share,
+                Kind::Duration { .. } => Unit::Nanoseconds,
+                Kind::Size { .. } => Unit::Bytes,
+                other => panic!("{} is {other:?}", parameter.key),
+            };
+            assert_eq!(parameter.range.unit, unit, "{}", parameter.key);
+            let (_, text) = parameter.written(&Config::load("page", &[]).unwrap(), parameter.range.most);
+            assert!(key.parse(&text).is_ok(), "{}: {text}", parameter.key);
+        }
+    }
+}
