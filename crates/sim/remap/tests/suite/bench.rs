@@ -237,8 +237,8 @@ impl<P: Subject> Bench<P> {
         self.oracle.restart(&all);
         self.driver = self.open(&image);
         let mut device = Device::new(image);
-        (device.faults, device.overlaps, device.written) =
-            (self.device.faults, self.device.overlaps, self.device.written);
+        (device.faults, device.overlaps) = (self.device.faults, self.device.overlaps);
+        (device.written, device.digest) = (self.device.written, self.device.digest.clone());
         self.device = device;
         self.asked.clear();
     }

@@ -5,8 +5,8 @@ use crate::toy::ToyOptions;
 use engine::random::Stream;
 use remap::{HOST_DRIVERS, HostDriverEntry};
 
-/// One run; how often it was cut.
-fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
+/// One run: how often it was cut, and the digest of all commands and of the last report.
+pub fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> (u64, u32) {
     let mut random = Stream::new(seed, "options");
     let superpages = 12 + random.below(30) as u32;
     let plan = (entry.small)(superpages, &mut |below| random.below(u64::from(below)) as u32);
@@ -50,14 +50,17 @@ fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
     assert!(faults > 0.0 || bench.failures == 0, "something failed without a fault");
     bench.driver.check().expect("all is consistent");
     bench.cut();
-    cuts + 1
+    let report = bench.driver.host_report();
+    let counts: Vec<_> = report.counters.iter().map(|counter| (counter.name, counter.count)).collect();
+    bench.device.digest.update(format!("{counts:?} {} {}", report.ram_bytes, report.broken).as_bytes());
+    (cuts + 1, bench.device.digest.clone().finalize())
 }
 
 fn campaign(entry: &HostDriverEntry, first: u64, cuts: u64, faults: fn(u64) -> f64) {
     let mut done = 0;
     for seed in first.. {
         let result = std::panic::catch_unwind(|| run(entry, seed, faults(seed)));
-        done += result.unwrap_or_else(|_| panic!("the run of seed {seed} of {} failed", entry.name));
+        done += result.unwrap_or_else(|_| panic!("the run of seed {seed} of {} failed", entry.name)).0;
         if done >= cuts {
             return;
         }

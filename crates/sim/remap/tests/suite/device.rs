@@ -1,5 +1,6 @@
 //! A device in memory with a volatile cache, whose commands complete in any order, and which can be cut.
 
+use crc32fast::Hasher;
 use engine::random::Stream;
 use remap::{Command, HostDriver};
 use std::collections::BTreeMap;
@@ -39,12 +40,15 @@ pub struct Device {
     pub written: u64,
     /// Commands that overlap others are refused, as the order of them is open.
     pub overlaps: bool,
+    /// Over every command with its data, in order.
+    pub digest: Hasher,
 }
 
 impl Device {
     pub fn new(image: Vec<u8>) -> Self {
         let (cache, held) = (BTreeMap::new(), Vec::new());
-        Self { durable: image, cache, held, serial: 0, faults: 0.0, written: 0, overlaps: false }
+        let digest = Hasher::new();
+        Self { durable: image, cache, held, serial: 0, faults: 0.0, written: 0, overlaps: false, digest }
     }
 
     /// Takes all commands there are.
@@ -55,6 +59,9 @@ impl Device {
                 HostOp::Trim => vec![POISON; command.sectors as usize * SECTOR],
                 _ => Vec::new(),
             };
+            let Command { op, first_sector, sectors, .. } = command;
+            self.digest.update(format!("{op:?} {first_sector} {sectors} ").as_bytes());
+            self.digest.update(&data);
             let end = command.first_sector + u64::from(command.sectors);
             for other in &self.held {
                 let other = other.command;

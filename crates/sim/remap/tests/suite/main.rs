@@ -5,6 +5,7 @@ mod cuts;
 mod damage;
 mod device;
 mod figures;
+mod golden;
 mod hooked;
 mod log_cache;
 mod oracle;
