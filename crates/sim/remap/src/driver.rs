@@ -163,15 +163,13 @@ pub enum Source {
     },
 }
 
-/// Sectors of a page to be written over what it holds.
+/// Whole pages to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct PageWrite<'a> {
-    /// The page.
+    /// The first page.
     pub page: u32,
-    /// First sector in it.
-    pub first: u32,
-    /// Sectors.
-    pub sectors: u32,
+    /// Pages.
+    pub pages: u32,
     /// Their data.
     pub data: &'a [u8],
     /// Who has to hear when it is on the device ([`Host::part_done`]); nobody where it is answered already.
@@ -237,12 +235,10 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// A page can be placed.
     fn has_room(&self, host: &Host<Self::Work>) -> bool;
 
-    /// Takes sectors of a page, over what [`Driver::locate`] says, which is not on the device unless all of the page is
-    /// written. There is room.
+    /// Takes a page. There is room.
     fn place(&mut self, host: &mut Host<Self::Work>, write: PageWrite<'_>);
 
-    /// Writes whole pages from the beginning of `write` on where they are already; how many of the sectors, 0 if that
-    /// cannot be.
+    /// Writes pages from the beginning of `write` on where they are already; how many of them, 0 if that cannot be.
     fn place_in_place(&mut self, _host: &mut Host<Self::Work>, _write: PageWrite<'_>) -> u32 {
         0
     }

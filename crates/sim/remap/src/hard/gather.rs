@@ -197,22 +197,15 @@ impl Gather {
         }
     }
 
-    /// Puts sectors of a page, over what was there, into the next slot. There is room.
+    /// Puts a page into the next slot. There is room.
     pub fn place(&mut self, host: &mut Host<Work>, space: &mut Space, write: PageWrite<'_>) {
-        let PageWrite { page, first, sectors, data, owner } = write;
+        let PageWrite { page, data, owner, .. } = write;
         self.issue_copies_of(host, space, page..page + 1);
-        let bytes = host.page_bytes();
-        let is_whole = sectors == self.layout.page_sectors;
-        let base = if is_whole { Source::Zeros } else { self.locate(space.map[page as usize]) };
         let mut open = match self.host.take() {
             Some(open) => open,
             None => self.open_another(host, space, true).expect("there is room"),
         };
-        let at = open.filled as usize * bytes;
-        if let Source::Memory { buffer, at: from } = base {
-            host.buffers.copy((buffer, from), (open.buffer, at), bytes);
-        }
-        let at = at + host.bytes(first);
+        let at = open.filled as usize * host.page_bytes();
         host.buffers.get_mut(open.buffer)[at..at + data.len()].copy_from_slice(data);
         self.fill(host, space, &mut open, page, owner);
         let full = open.filled == self.layout.slots();

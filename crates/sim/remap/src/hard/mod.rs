@@ -199,9 +199,9 @@ impl Driver for Hard {
     }
 
     fn place_in_place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) -> u32 {
-        let size = self.layout.superpage_sectors;
-        let can_be = self.options.bypass && write.sectors >= size;
-        if can_be && self.gather.place_in_place(host, &mut self.space, write) { size } else { 0 }
+        let slots = self.layout.slots();
+        let can_be = self.options.bypass && write.pages >= slots;
+        if can_be && self.gather.place_in_place(host, &mut self.space, write) { slots } else { 0 }
     }
 
     fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {

@@ -232,24 +232,14 @@ impl Driver for LogCache {
         self.open.is_some() || (self.next_is_there(host) && has_memory())
     }
 
-    /// Puts sectors of a page, over what was there, into the segment in memory.
+    /// Puts a page into the segment in memory.
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
-        let PageWrite { page, first, sectors, data, owner } = write;
+        let PageWrite { page, data, owner, .. } = write;
         let found = self.gathered(page);
-        // Taken out before another segment is begun: that may need the memory it is in.
-        let old = match self.ring.locate(page) {
-            Source::Memory { buffer, at } if found.is_none() && sectors < self.layout.page_sectors => {
-                host.buffers.get(buffer)[at..at + host.page_bytes()].to_vec()
-            }
-            _ => Vec::new(),
-        };
         let open = self.open(host);
         self.counts.overwritten_pages += u64::from(found.is_some());
         let slot = found.unwrap_or_else(|| self.ring.enter(open, page..page + 1, true));
-        let (buffer, offset) = (self.ring.at(open).held(), self.ring.offset(slot));
-        // A buffer is all zeros where nothing was put.
-        host.buffers.get_mut(buffer)[offset..offset + old.len()].copy_from_slice(&old);
-        let at = offset + host.bytes(first);
+        let (buffer, at) = (self.ring.at(open).held(), self.ring.offset(slot));
         host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
         self.ring.at_mut(open).owners.extend(owner);
         self.close_full(host, open);

@@ -30,6 +30,8 @@ pub struct Shell<D: Driver> {
     driver: D,
     host: Host<D::Work>,
     last_request: Nanos,
+    /// A page of which a part is written, as a whole.
+    merged: Vec<u8>,
 }
 
 impl<D: Driver> Shell<D> {
@@ -41,7 +43,7 @@ impl<D: Driver> Shell<D> {
     pub fn format(layout: LayoutOf<D>, options: &D::Options, id: u64) -> Self {
         let mut host = Host::new(layout.into(), options.terms(), Life::Wanted);
         let driver = D::format(layout, options, id, &mut host);
-        let mut shell = Self { driver, host, last_request: 0 };
+        let mut shell = Self { driver, host, last_request: 0, merged: Vec::new() };
         shell.pump();
         shell
     }
@@ -53,7 +55,7 @@ impl<D: Driver> Shell<D> {
     pub fn open(options: &D::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let driver = D::open(options, device_sectors, read)?;
         let host = Host::new((*driver.layout()).into(), options.terms(), Life::Lazy);
-        Ok(Self { driver, host, last_request: 0 })
+        Ok(Self { driver, host, last_request: 0, merged: Vec::new() })
     }
 
     /// The driver without its shell.

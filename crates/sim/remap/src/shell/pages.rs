@@ -129,11 +129,10 @@ impl<D: Driver> Shell<D> {
             let piece = self.piece(first_sector + u64::from(done), sectors - done);
             let rest = &data[self.host.bytes(done)..];
             self.host.front.requests.at_mut(request.0).pending += 1;
-            let at_its_beginning = piece.first == 0;
-            let in_place =
-                if at_its_beginning { self.write_in_place(request, piece.page, sectors - done, rest) } else { 0 };
+            let whole = if piece.first == 0 { (sectors - done) / self.page_sectors() } else { 0 };
+            let in_place = self.write_in_place(request, piece.page, whole, rest);
             done += if in_place > 0 {
-                in_place
+                in_place * self.page_sectors()
             } else {
                 self.write_page(request, piece, &rest[..self.host.bytes(piece.sectors)]);
                 piece.sectors
@@ -141,10 +140,13 @@ impl<D: Driver> Shell<D> {
         }
     }
 
-    /// Whole pages go where they are already, if the driver does that. Sectors done.
-    fn write_in_place(&mut self, request: RequestId, page: u32, sectors: u32, data: &[u8]) -> u32 {
+    /// Whole pages go where they are already, if the driver does that. Pages done.
+    fn write_in_place(&mut self, request: RequestId, page: u32, pages: u32, data: &[u8]) -> u32 {
+        if pages == 0 {
+            return 0;
+        }
         let owner = self.host.owner_of(request);
-        let done = self.driver.place_in_place(&mut self.host, PageWrite { page, first: 0, sectors, data, owner });
+        let done = self.driver.place_in_place(&mut self.host, PageWrite { page, pages, data, owner });
         if done > 0 && owner.is_none() {
             self.host.end_part(request, false);
         }
@@ -245,13 +247,23 @@ impl<D: Driver> Shell<D> {
         true
     }
 
-    /// The driver takes sectors of a page, over what was there.
+    /// The driver takes a page: these sectors, over what was there, which is not on the device.
     fn place(&mut self, request: RequestId, piece: Piece, data: &[u8]) {
         let owner = self.host.owner_of(request);
         self.host.counts.host_pages += 1;
         self.host.close_wanted |= self.host.front.requests.at_mut(request.0).fua;
         let Piece { page, first, sectors } = piece;
-        self.driver.place(&mut self.host, PageWrite { page, first, sectors, data, owner });
+        if sectors == self.page_sectors() {
+            self.driver.place(&mut self.host, PageWrite { page, pages: 1, data, owner });
+        } else {
+            self.merged.clear();
+            if let Source::Memory { buffer, at } = self.driver.locate(page) {
+                self.merged.extend_from_slice(&self.host.buffers.get(buffer)[at..at + self.host.page_bytes()]);
+            }
+            self.merged.resize(self.host.page_bytes(), 0);
+            self.merged[self.host.bytes(first)..][..data.len()].copy_from_slice(data);
+            self.driver.place(&mut self.host, PageWrite { page, pages: 1, data: &self.merged, owner });
+        }
         if owner.is_none() {
             self.host.end_part(request, false);
         }

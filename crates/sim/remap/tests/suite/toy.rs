@@ -187,14 +187,10 @@ impl Driver for Toy {
     }
 
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
-        let PageWrite { page, first, data, owner, .. } = write;
+        let PageWrite { page, data, owner, .. } = write;
         self.issued += 1;
         let buffer = host.buffers.take();
-        if let Some(old) = self.pages.get(&page).and_then(VecDeque::back) {
-            host.buffers.copy((old.buffer, 0), (buffer, 0), host.page_bytes());
-        }
-        let at = host.bytes(first);
-        host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
+        host.buffers.get_mut(buffer).copy_from_slice(data);
         if let Some(owner) = owner {
             host.set_target(owner, self.issued);
         }
@@ -205,8 +201,7 @@ impl Driver for Toy {
     fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
         let data = vec![0; host.page_bytes()];
         for page in pages {
-            let (first, sectors, owner) = (0, self.layout.page_sectors, None);
-            self.place(host, PageWrite { page, first, sectors, data: &data, owner });
+            self.place(host, PageWrite { page, pages: 1, data: &data, owner: None });
         }
     }
 
