@@ -172,17 +172,8 @@ pub struct PageWrite<'a> {
     pub pages: u32,
     /// Their data.
     pub data: &'a [u8],
-    /// Who has to hear when it is on the device ([`Host::part_done`]); nobody where it is answered already.
+    /// Who has to hear when it is on the device ([`Host::issue`]); nobody where it is answered already.
     pub owner: Option<RequestId>,
-}
-
-/// How far a driver is: all its changes are numbered in the order in which they are issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The number of the last change issued.
-    pub issued: u64,
-    /// All changes up to this one are durable.
-    pub durable: u64,
 }
 
 /// A driver of a host in its [`crate::Shell`]: it says where pages are, places them, makes them durable, and cleans up.
@@ -205,21 +196,24 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// metadata at once.
     fn format(layout: LayoutOf<Self>, options: &Self::Options, id: u64, host: &mut Host<Self::Work>) -> Self;
 
-    /// The driver that a device of so many sectors holds. Its life is [lazy](crate::Life::Lazy): nothing is written
-    /// until the host changes something. Of `options` those count that are not the layout's.
+    /// The driver that a device of so many sectors holds, and its host ([`Host::found`]). Of `options` those count that
+    /// are not the layout's.
     ///
     /// # Errors
     /// The device cannot be read, or holds no such driver that can be trusted.
-    fn open(options: &Self::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError>;
+    fn open(
+        options: &Self::Options,
+        device_sectors: u64,
+        read: &mut ReadSectors,
+    ) -> Result<(Self, Host<Self::Work>), OpenError>;
 
-    /// An identity for a new driver, which no metadata have that it would look at.
+    /// An identity for a new driver, which no metadata have that it would look at: any where it writes none.
     ///
     /// # Errors
     /// The device cannot be read.
-    fn fresh_id(layout: &LayoutOf<Self>, read: &mut ReadSectors) -> io::Result<u64>;
-
-    /// Where things are.
-    fn layout(&self) -> &LayoutOf<Self>;
+    fn fresh_id(_layout: &LayoutOf<Self>, _read: &mut ReadSectors) -> io::Result<u64> {
+        Ok(0)
+    }
 
     /// Where a page is now.
     fn locate(&self, page: u32) -> Source;
@@ -256,14 +250,11 @@ pub trait Driver: Debug + Send + Sized + 'static {
         false
     }
 
-    /// How far it is. A request that has to last waits until all that was issued is durable.
-    fn progress(&self) -> Progress;
-
     /// A command of its own is completed. Of flushes it hears only where they did not fail and nothing has broken down.
     /// A flush that failed breaks it down, without another try, which would prove nothing: an operating system may take
     /// what a flush failed to write for written, so that the next flush succeeds though the data never reach the
     /// device.
-    fn completed(&mut self, host: &mut Host<Self::Work>, work: Self::Work, done: &Completion<'_>);
+    fn completed(&mut self, host: &mut Host<Self::Work>, work: Self::Work, done: &Completion);
 
     /// Does one thing that goes before pages that wait for room; false if there is nothing to do.
     fn pump_first(&mut self, _host: &mut Host<Self::Work>) -> bool {

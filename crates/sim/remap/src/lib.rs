@@ -71,7 +71,7 @@ mod table;
 
 pub use blocking::Blocking;
 pub use driver::{
-    Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, Progress, ReadSectors, Site, Source, Terms, WriteCache,
+    Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, ReadSectors, Site, Source, Terms, WriteCache,
 };
 pub use errors::{FormatError, LayoutError, OpenError};
 pub use hard::{Hard, Layout, Options, OtherCheckpoint, Partial, Recovered, Report, Start};

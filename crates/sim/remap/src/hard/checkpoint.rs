@@ -108,10 +108,10 @@ impl Checkpoints {
             Stage::Pieces if checkpoint.under_way == 0 => {
                 gather.issue_host(host, space);
                 gather.issue_copies(host, space);
-                checkpoint.stage = Stage::Settle { target: gather.issued(), cycle: journal.next_cycle() };
+                checkpoint.stage = Stage::Settle { target: host.issued(), cycle: journal.next_cycle() };
                 true
             }
-            Stage::Settle { target, cycle } if journal.durable_entries() >= target && journal.finished() >= cycle => {
+            Stage::Settle { target, cycle } if host.durable() >= target && journal.finished() >= cycle => {
                 self.write_head(host);
                 true
             }

@@ -26,19 +26,14 @@ impl Gather {
             }
             return;
         }
-        let entry = &mut self.entries[(number - self.committed) as usize];
-        entry.complete = true;
-        for owner in std::mem::take(&mut entry.owners) {
-            host.part_done(owner, false);
-        }
+        host.wrote(number);
         self.commit(host, space, journal);
     }
 
-    /// Takes completed entries in their turn: their records may go to the journal.
+    /// Takes entries that are written with all before them: their records may go to the journal.
     pub fn commit(&mut self, host: &mut Host<Work>, space: &mut Space, journal: &mut Journal) {
-        while self.entries.front().is_some_and(|entry| entry.complete) {
+        while self.entries.len() as u64 > host.issued() - host.written() {
             let entry = self.entries.pop_front().expect("there is one");
-            self.committed += 1;
             journal.take(entry.records);
             if entry.slots > 0 {
                 self.release(host, space, entry.superpage);
@@ -61,7 +56,7 @@ impl Gather {
 
     /// Tries an entry that failed at another virtual superpage, or again where it was if there is none.
     fn move_entry(&mut self, host: &mut Host<Work>, space: &mut Space, number: u64) {
-        let index = (number - self.committed) as usize;
+        let index = (number - host.written() - 1) as usize;
         let entry = &mut self.entries[index];
         entry.failures += 1;
         let from = entry.superpage;

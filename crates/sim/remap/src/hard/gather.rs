@@ -69,10 +69,8 @@ pub(super) struct Entry {
     /// Slots written; 0 for a trim.
     pub slots: u32,
     pub records: Vec<Record>,
-    pub owners: Vec<RequestId>,
     /// It overwrites the pages that are there.
     pub in_place: bool,
-    pub complete: bool,
     /// How often it failed.
     pub failures: u32,
 }
@@ -80,16 +78,7 @@ pub(super) struct Entry {
 impl Entry {
     /// One without pages.
     fn new(superpage: u32) -> Self {
-        Self {
-            superpage,
-            first_slot: 0,
-            slots: 0,
-            records: Vec::new(),
-            owners: Vec::new(),
-            in_place: false,
-            complete: false,
-            failures: 0,
-        }
+        Self { superpage, first_slot: 0, slots: 0, records: Vec::new(), in_place: false, failures: 0 }
     }
 }
 
@@ -116,8 +105,6 @@ pub(super) struct Gather {
     pub(super) host_buffers: u32,
     /// What was issued and is not committed, in the order of issue.
     pub(super) entries: VecDeque<Entry>,
-    /// Entries that were completed in their turn: the number of the first one in `entries`.
-    pub(super) committed: u64,
     /// Records made so far.
     pub(super) made: u64,
     pub(super) written: Written,
@@ -133,21 +120,9 @@ impl Gather {
             memory: BTreeMap::new(),
             host_buffers: 0,
             entries: VecDeque::new(),
-            // One entry before the first: so that the first flush reaches the device.
-            committed: 1,
             made: 0,
             written: Written::default(),
         }
-    }
-
-    /// Entries issued so far: the number of the next one.
-    pub fn issued(&self) -> u64 {
-        self.committed + self.entries.len() as u64
-    }
-
-    /// Entries that were completed in their turn.
-    pub fn committed(&self) -> u64 {
-        self.committed
     }
 
     /// Records made so far.
@@ -302,12 +277,12 @@ impl Gather {
             first_slot: open.issued,
             slots: end - open.issued,
             records: std::mem::take(&mut open.records),
-            owners: std::mem::take(&mut open.owners),
             ..Entry::new(open.superpage)
         };
+        let owners = std::mem::take(&mut open.owners);
         open.issued = open.filled;
         self.memory.get_mut(&open.superpage).expect("an open one is in memory").open = !closes;
-        self.push(host, entry);
+        self.push(host, entry, owners);
         (!closes).then_some(open)
     }
 
@@ -333,21 +308,19 @@ impl Gather {
         space.rewrite(superpage);
         self.written.in_place_pages += u64::from(slots);
         let owners = owner.into_iter().collect();
-        self.push(host, Entry { slots, owners, in_place: true, ..Entry::new(superpage) });
+        self.push(host, Entry { slots, in_place: true, ..Entry::new(superpage) }, owners);
         true
     }
 
-    /// Issues an entry, whose data are in memory.
-    fn push(&mut self, host: &mut Host<Work>, entry: Entry) {
-        let number = self.issued();
-        for owner in &entry.owners {
-            host.set_target(*owner, number + 1);
-        }
+    /// Issues an entry, whose data are in memory; its number.
+    fn push(&mut self, host: &mut Host<Work>, entry: Entry, owners: Vec<RequestId>) -> u64 {
+        let number = host.issue(owners);
         if entry.slots > 0 {
             self.memory.get_mut(&entry.superpage).expect("data to write are in memory").parts += 1;
             self.send_data(host, number, &entry);
         }
         self.entries.push_back(entry);
+        number
     }
 
     pub(super) fn send_data(&self, host: &mut Host<Work>, number: u64, entry: &Entry) {
@@ -370,7 +343,8 @@ impl Gather {
             // Behind the pages that were placed before.
             Some(open) if open.has_unissued() => open.records.push(record),
             _ => {
-                self.push(host, Entry { records: vec![record], complete: true, ..Entry::new(0) });
+                let number = self.push(host, Entry { records: vec![record], ..Entry::new(0) }, Vec::new());
+                host.wrote(number);
                 self.commit(host, space, journal);
             }
         }

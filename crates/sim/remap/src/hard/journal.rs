@@ -63,8 +63,6 @@ pub(super) struct Journal {
     /// Records committed and durable so far.
     committed: u64,
     durable: u64,
-    /// Entries that are durable.
-    durable_entries: u64,
     /// Superpages written.
     pub superpages: u64,
 }
@@ -100,7 +98,6 @@ impl Journal {
             finished: 0,
             committed: 0,
             durable: 0,
-            durable_entries: 0,
             superpages: 0,
         }
     }
@@ -164,11 +161,6 @@ impl Journal {
         self.backlog.extend(records);
     }
 
-    /// Entries up to this one are durable.
-    pub fn durable_entries(&self) -> u64 {
-        self.durable_entries
-    }
-
     /// The number of a cycle that begins later than now.
     pub fn next_cycle(&self) -> u64 {
         self.cycle + 1
@@ -189,13 +181,13 @@ impl Journal {
         self.committed - self.durable + self.sent as u64 >= self.layout.records() as u64
     }
 
-    /// Begins a cycle that makes durable what is committed, these entries; false if one is under way.
-    pub fn begin_cycle(&mut self, host: &mut Host<Work>, entries: u64) -> bool {
+    /// Begins a cycle that makes durable what is written; false if one is under way.
+    pub fn begin_cycle(&mut self, host: &mut Host<Work>) -> bool {
         if self.stage != Stage::Idle {
             return false;
         }
         self.stage = Stage::Before;
-        self.mark = Mark { entries, records: self.committed };
+        self.mark = Mark { entries: host.written(), records: self.committed };
         self.cycle += 1;
         host.send(Work::Flush, HostOp::Flush, 0, 0);
         true
@@ -284,7 +276,7 @@ impl Journal {
     fn cycle_done(&mut self, host: &mut Host<Work>) {
         self.stage = Stage::Idle;
         self.finished = self.cycle;
-        self.durable_entries = self.mark.entries;
+        host.set_durable(self.mark.entries);
         host.succeeded();
     }
 }

@@ -18,7 +18,7 @@ pub use recover::{OtherCheckpoint, Recovered};
 pub use report::Report;
 
 use crate::shell::host::{Completion, Host};
-use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
+use crate::{Driver, DriverOptions, OpenError, PageWrite, ReadSectors, Source};
 use checkpoint::Checkpoints;
 use gather::Gather;
 use journal::Journal;
@@ -32,13 +32,8 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     /// Pages of a victim.
-    Copy {
-        /// The victim.
-        superpage: u32,
-        /// First slot of it.
-        slot: u32,
-    },
-    /// Data, by the number of the entry.
+    Copy(u32),
+    /// Data, by the number of the change.
     Data(u64),
     /// A free virtual superpage is trimmed.
     Trim(u32),
@@ -74,6 +69,11 @@ impl Hard {
         self.recovered.as_ref()
     }
 
+    /// Where things are on the device.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// The options in force.
     pub fn options(&self) -> &Options {
         &self.options
@@ -100,15 +100,15 @@ impl Hard {
 
     /// Begins a cycle of the journal if one is wanted.
     fn pump_journal(&mut self, host: &mut Host<Work>) -> bool {
-        self.journal.is_idle() && self.wants_cycle(host) && self.journal.begin_cycle(host, self.gather.committed())
+        self.journal.is_idle() && self.wants_cycle(host) && self.journal.begin_cycle(host)
     }
 
     fn wants_cycle(&self, host: &Host<Work>) -> bool {
-        if host.has_waiter(self.gather.committed()) {
+        if host.has_waiter() {
             return true;
         }
         if let Some(target) = self.checkpoints.target() {
-            return target <= self.gather.committed();
+            return target <= host.written();
         }
         let is_low = self.space.free() <= self.options.var_free || host.is_background();
         let frees = self.space.empty > 0 && is_low;
@@ -121,9 +121,8 @@ impl Hard {
         if host.is_busy() || !host.has_waiting() {
             return false;
         }
-        let entries = self.gather.committed();
         if self.gather.issue_host(host, &mut self.space)
-            || (self.journal.has_pending() && self.journal.begin_cycle(host, entries))
+            || (self.journal.has_pending() && self.journal.begin_cycle(host))
         {
             return true;
         }
@@ -162,16 +161,14 @@ impl Driver for Hard {
         }
     }
 
-    fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        Self::opened(options, device_sectors, read)
+    fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<(Self, Host<Work>), OpenError> {
+        let hard = Self::opened(options, device_sectors, read)?;
+        let host = Host::found(hard.layout.into(), options.terms());
+        Ok((hard, host))
     }
 
     fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
         recover::fresh_id(layout, read)
-    }
-
-    fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -216,14 +213,10 @@ impl Driver for Hard {
         self.gather.issue_host(host, &mut self.space)
     }
 
-    fn progress(&self) -> Progress {
-        Progress { issued: self.gather.issued(), durable: self.journal.durable_entries() }
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion) {
         let failed = done.failed;
         match work {
-            Work::Copy { superpage, slot } => self.reclaim.copy_completed(host, (superpage, slot), done),
+            Work::Copy(superpage) => self.reclaim.copy_completed(superpage, failed),
             Work::Data(number) => {
                 self.gather.completed(host, &mut self.space, &mut self.journal, number, failed);
             }

@@ -3,8 +3,7 @@
 use super::gather::Gather;
 use super::space::Space;
 use super::{Layout, Options, Work};
-use crate::shell::host::{Completion, Host};
-use units::HostOp;
+use crate::shell::host::Host;
 
 /// Victims copied at a time.
 const VICTIMS: usize = 8;
@@ -93,7 +92,7 @@ impl Reclaim {
                 victim.reads += 1;
                 let sector = self.layout.sector_of_page(superpage * slots + first);
                 let sectors = (slot - first) * self.layout.page_sectors;
-                host.send(Work::Copy { superpage, slot: first }, HostOp::Read, sector, sectors);
+                host.read(Work::Copy(superpage), (buffer, first as usize * host.page_bytes()), sector, sectors);
             }
             slot += 1;
         }
@@ -102,16 +101,11 @@ impl Reclaim {
     }
 
     /// Pages of a victim are read.
-    pub fn copy_completed(&mut self, host: &mut Host<Work>, (superpage, slot): (u32, u32), done: &Completion<'_>) {
-        let at = slot as usize * host.page_bytes();
-        let index = self.victims.iter().position(|victim| victim.superpage == superpage).expect("it is being copied");
-        let victim = &mut self.victims[index];
+    pub fn copy_completed(&mut self, superpage: u32, failed: bool) {
+        let mut victims = self.victims.iter_mut();
+        let victim = victims.find(|victim| victim.superpage == superpage).expect("it is being copied");
         victim.reads -= 1;
-        victim.failed |= done.failed;
-        if !done.failed {
-            let length = host.bytes(done.command.sectors);
-            host.buffers.get_mut(victim.buffer)[at..at + length].copy_from_slice(&done.data[..length]);
-        }
+        victim.failed |= failed;
     }
 
     /// Places the pages of a victim that has been read.

@@ -11,7 +11,6 @@ use super::ring::Ring;
 use super::{HOME, LogCache, Work};
 use crate::shell::host::{Completion, Host, Life};
 use std::collections::{BTreeMap, VecDeque};
-use units::HostOp;
 
 /// Reads, and then writes, under way at a time.
 const AT_A_TIME: u32 = 16;
@@ -55,7 +54,7 @@ impl LogCache {
         if self.batch.is_some() {
             return self.load(host) || self.write_home(host);
         }
-        let begins = self.line.durable > self.line.home && self.wants_write_back(host);
+        let begins = host.durable() > self.line.home && self.wants_write_back(host);
         if begins {
             self.begin_batch(host);
         }
@@ -65,9 +64,9 @@ impl LogCache {
     fn begin_batch(&mut self, host: &mut Host<Work>) {
         let (ring, line) = (&self.ring, &self.line);
         let most = u64::from(self.options.batch.min(self.layout.segments() / 4).max(1));
-        let last = line.durable.min(line.home + most);
+        let (last, durable) = (host.durable().min(line.home + most), host.durable());
         // Whether a page at this place could be lost by a power cut.
-        let is_durable = |place: u32| place == HOME || ring.at(ring.entry(place).0).number <= line.durable;
+        let is_durable = |place: u32| place == HOME || ring.at(ring.entry(place).0).number <= durable;
         let mut pages = Vec::new();
         for number in line.home + 1..=last {
             let index = self.layout.place_of(number);
@@ -100,22 +99,19 @@ impl LogCache {
         let Some(batch) = self.batch.as_mut().filter(|batch| batch.under_way < AT_A_TIME) else { return false };
         let Some((segment, slot, slots)) = batch.to_load.pop_front() else { return false };
         batch.under_way += 1;
-        batch.buffers.entry(segment).or_insert_with(|| host.buffers.take_any());
+        let buffer = *batch.buffers.entry(segment).or_insert_with(|| host.buffers.take_any());
         self.counts.write_back_reads += 1;
         let (sector, sectors) = (self.layout.slot_sector(segment, slot), slots * self.layout.page_sectors);
-        host.send(Work::Load { segment, slot }, HostOp::Read, sector, sectors);
+        host.read(Work::Load, (buffer, self.ring.offset(slot)), sector, sectors);
         true
     }
 
-    pub(super) fn load_completed(&mut self, host: &mut Host<Work>, segment: u32, slot: u32, done: &Completion<'_>) {
+    pub(super) fn load_completed(&mut self, host: &mut Host<Work>, done: &Completion) {
         if done.failed {
-            host.retry(Work::Load { segment, slot }, done);
-            return;
+            host.retry(Work::Load, done);
+        } else {
+            self.batch.as_mut().expect("it is being written back").under_way -= 1;
         }
-        let (at, length) = (self.ring.offset(slot), host.bytes(done.command.sectors));
-        let batch = self.batch.as_mut().expect("it is being written back");
-        batch.under_way -= 1;
-        host.buffers.get_mut(batch.buffers[&segment])[at..at + length].copy_from_slice(&done.data[..length]);
     }
 
     /// Writes a run of pages home.
@@ -153,7 +149,7 @@ impl LogCache {
         true
     }
 
-    pub(super) fn home_completed(&mut self, host: &mut Host<Work>, done: &Completion<'_>) {
+    pub(super) fn home_completed(&mut self, host: &mut Host<Work>, done: &Completion) {
         if done.failed && !host.is_broken() && host.retry(Work::Home, done) {
             return;
         }
@@ -175,7 +171,7 @@ impl LogCache {
             host.buffers.release(buffer);
         }
         (self.line.home + 1..=last).for_each(|number| self.ring.empty(host, number));
-        self.line.set_home(last);
+        self.line.set_home(host, last);
     }
 }
 

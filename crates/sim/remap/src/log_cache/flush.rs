@@ -1,8 +1,6 @@
 //! What becomes durable, and the header that begins a life.
 
 use super::back::Batch;
-use super::layout::Header;
-use super::ring::State;
 use super::{LogCache, Work};
 use crate::shell::host::{Completion, Host, Life};
 use units::{HostOp, SECTOR_BYTES};
@@ -11,7 +9,7 @@ use units::{HostOp, SECTOR_BYTES};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     /// All segments up to this one.
-    completed: u64,
+    written: u64,
     /// The batch that is written back.
     batch: bool,
     /// What begins a life.
@@ -23,21 +21,21 @@ impl LogCache {
         if self.flush.is_some() || !self.wants_flush(host) {
             return false;
         }
-        let (completed, batch, begins) = (self.line.completed, self.is_batch_written(), self.is_begun);
-        self.flush = Some(Mark { completed, batch, begins });
+        let (written, batch, begins) = (host.written(), self.is_batch_written(), self.is_begun);
+        self.flush = Some(Mark { written, batch, begins });
         host.send(Work::Flush, HostOp::Flush, 0, 0);
         true
     }
 
     fn wants_flush(&self, host: &Host<Work>) -> bool {
         let line = &self.line;
-        let is_written = line.completed > line.durable;
-        let is_all_home = line.durable == line.home;
+        let is_written = host.written() > host.durable();
+        let is_all_home = host.durable() == line.home;
         self.is_begun
             || self.is_batch_written()
-            || (is_written && host.has_waiter(line.completed))
+            || (is_written && host.has_waiter())
             || (is_written && self.batch.is_none() && is_all_home && self.wants_write_back(host))
-            || (is_written && !line.is_in_window() && line.could_move_tail())
+            || (is_written && !line.is_in_window() && line.could_move_tail(host))
     }
 
     fn is_batch_written(&self) -> bool {
@@ -45,9 +43,10 @@ impl LogCache {
     }
 
     pub(super) fn flush_completed(&mut self, host: &mut Host<Work>) {
-        let Mark { completed, batch, begins } = self.flush.take().expect("a flush is under way");
+        let Mark { written, batch, begins } = self.flush.take().expect("a flush is under way");
         host.succeeded();
-        self.line.set_durable(completed);
+        host.set_durable(written);
+        self.line.move_tail(host);
         if batch {
             self.finish(host);
         }
@@ -74,21 +73,22 @@ impl LogCache {
             return false;
         }
         let number = self.line.begin_life();
+        host.issue(Vec::new());
         let buffer = host.buffers.take();
         let bytes = host.buffers.get_mut(buffer);
         if !bytes.is_empty() {
-            Header { durable: 0, ..self.header(number, &[], Vec::new()) }.put(bytes);
+            self.header(number, 0, &[], Vec::new()).put(bytes);
         }
         self.line.tell_home(number);
         let segment = self.ring.of_mut(number);
-        (segment.number, segment.state, segment.filled) = (number, State::Writing, 0);
+        (segment.number, segment.filled) = (number, 0);
         host.begin_life();
         let sector = self.layout.segment_sector(self.layout.place_of(number));
         host.write(Work::Begin, (buffer, 0), sector, 1);
         true
     }
 
-    pub(super) fn begin_completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+    pub(super) fn begin_completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion) {
         if done.failed && !host.is_broken() {
             host.failed();
             host.send_again(work, done);
@@ -99,8 +99,7 @@ impl LogCache {
             return;
         }
         if matches!(work, Work::Begin) {
-            self.ring.of_mut(self.line.next - 1).state = State::Written;
-            self.line.advance(&self.ring);
+            host.wrote(self.line.base);
         }
         self.is_begun = true;
     }

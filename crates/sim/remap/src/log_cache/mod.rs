@@ -60,12 +60,12 @@ pub use layout::LogLayout;
 pub use options::LogOptions;
 pub use report::LogReport;
 
-use crate::shell::host::{Completion, Host};
-use crate::{Driver, OpenError, PageWrite, Progress, ReadSectors, Source};
+use crate::shell::host::{Completion, Host, RequestId};
+use crate::{Driver, OpenError, PageWrite, ReadSectors, Source};
 use back::Batch;
 use flush::Mark;
 use layout::{Entry, Header};
-use ring::{Line, Ring, State};
+use ring::{Line, Ring};
 use std::io;
 use std::ops::Range;
 use units::Nanos;
@@ -77,12 +77,7 @@ const HOME: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     /// Pages of a segment that is written back.
-    Load {
-        /// The segment.
-        segment: u32,
-        /// First slot of it.
-        slot: u32,
-    },
+    Load,
     /// Pages on their way home.
     Home,
     /// A segment, by its number.
@@ -95,6 +90,16 @@ pub enum Work {
     Flush,
 }
 
+/// The segment that is being filled.
+#[derive(Debug)]
+struct Open {
+    segment: u32,
+    /// When its first entry came.
+    since: Nanos,
+    /// Who waits for it.
+    owners: Vec<RequestId>,
+}
+
 /// A log cache over one device. See the description of this module.
 #[derive(Debug)]
 pub struct LogCache {
@@ -104,8 +109,7 @@ pub struct LogCache {
     id: u64,
     ring: Ring,
     line: Line,
-    /// The segment that is being filled.
-    open: Option<u32>,
+    open: Option<Open>,
     /// What is written back.
     batch: Option<Batch>,
     /// The flush under way.
@@ -117,6 +121,11 @@ pub struct LogCache {
 }
 
 impl LogCache {
+    /// Where things are on the device.
+    pub fn layout(&self) -> &LogLayout {
+        &self.layout
+    }
+
     /// One that knows nothing yet.
     fn bare(layout: &LogLayout, options: &LogOptions, id: u64) -> Self {
         Self {
@@ -153,21 +162,21 @@ impl LogCache {
     fn gathered(&self, page: u32) -> Option<u32> {
         let place = self.ring.map[page as usize];
         let (segment, entry) = (place != HOME).then(|| self.ring.entry(place))?;
-        entry.slot.filter(|_| self.open == Some(segment))
+        entry.slot.filter(|_| self.open.as_ref().is_some_and(|open| open.segment == segment))
     }
 
     /// The segment that is being filled, or another one.
     fn open(&mut self, host: &mut Host<Work>) -> u32 {
-        if let Some(open) = self.open {
-            return open;
+        if let Some(open) = &self.open {
+            return open.segment;
         }
         if self.memory_is_full() {
             let segment = self.oldest_kept().expect("there is memory");
             self.ring.forget(host, segment);
         }
-        let open = self.ring.begin(host, self.line.begin());
-        self.open = Some(open);
-        open
+        let segment = self.ring.begin(host, self.line.begin());
+        self.open = Some(Open { segment, since: host.now(), owners: Vec::new() });
+        segment
     }
 
     fn close_full(&mut self, host: &mut Host<Work>, open: u32) {
@@ -178,21 +187,21 @@ impl LogCache {
     }
 
     /// The header of a segment that is written now.
-    fn header(&self, number: u64, data: &[u8], entries: Vec<Entry>) -> Header {
-        let Line { home: tail, base, durable, .. } = self.line;
+    fn header(&self, number: u64, durable: u64, data: &[u8], entries: Vec<Entry>) -> Header {
+        let Line { home: tail, base, .. } = self.line;
         Header { id: self.id, number, tail, base, durable, data_checksum: crc32fast::hash(data), entries }
     }
 
     /// The write of a segment is done.
-    fn segment_completed(&mut self, host: &mut Host<Work>, number: u64, done: &Completion<'_>) {
+    fn segment_completed(&mut self, host: &mut Host<Work>, number: u64, done: &Completion) {
         if done.failed {
             if !host.is_broken() {
                 host.retry(Work::Segment(number), done);
             }
             return;
         }
-        self.ring.keep(number).into_iter().for_each(|owner| host.part_done(owner, false));
-        self.line.advance(&self.ring);
+        self.ring.keep(number);
+        host.wrote(number);
     }
 }
 
@@ -206,20 +215,21 @@ impl Driver for LogCache {
     /// All pages read what the device holds.
     fn format(layout: LogLayout, options: &LogOptions, id: u64, host: &mut Host<Work>) -> Self {
         let mut cache = Self::bare(&layout, options, id);
+        host.resume(0, 0);
         cache.write_superblock(host);
         cache
     }
 
-    fn open(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+    fn open(
+        options: &LogOptions,
+        device_sectors: u64,
+        read: &mut ReadSectors,
+    ) -> Result<(Self, Host<Work>), OpenError> {
         Self::opened(options, device_sectors, read)
     }
 
     fn fresh_id(layout: &LogLayout, read: &mut ReadSectors) -> io::Result<u64> {
         recover::fresh_id(layout, read)
-    }
-
-    fn layout(&self) -> &LogLayout {
-        &self.layout
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -241,7 +251,7 @@ impl Driver for LogCache {
         let slot = found.unwrap_or_else(|| self.ring.enter(open, page..page + 1, true));
         let (buffer, at) = (self.ring.at(open).held(), self.ring.offset(slot));
         host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
-        self.ring.at_mut(open).owners.extend(owner);
+        self.open.as_mut().expect("it is open").owners.extend(owner);
         self.close_full(host, open);
     }
 
@@ -254,21 +264,21 @@ impl Driver for LogCache {
     }
 
     fn gathering_since(&self) -> Option<Nanos> {
-        self.open.map(|open| self.ring.at(open).since)
+        self.open.as_ref().map(|open| open.since)
     }
 
     /// Writes the open segment.
     fn close(&mut self, host: &mut Host<Work>) -> bool {
-        let Some(open) = self.open.take() else { return false };
+        let Some(Open { segment: open, owners, .. }) = self.open.take() else { return false };
         let (layout, data) = (self.layout, self.ring.offset(0));
-        self.ring.at_mut(open).state = State::Writing;
         let segment = self.ring.at(open);
         let (number, filled, buffer) = (segment.number, segment.filled, segment.held());
-        segment.owners.iter().for_each(|owner| host.set_target(*owner, number));
-        let end = data + host.bytes(filled * layout.page_sectors);
+        let issued = host.issue(owners);
+        debug_assert!(number == issued, "segments are written in the order of their numbers");
+        let (end, durable) = (data + host.bytes(filled * layout.page_sectors), host.durable());
         let bytes = host.buffers.get_mut(buffer);
         if !bytes.is_empty() {
-            self.header(number, &bytes[data..end], segment.entries.clone()).put(bytes);
+            self.header(number, durable, &bytes[data..end], segment.entries.clone()).put(bytes);
         }
         self.line.tell_home(number);
         let sectors = layout.written_sectors(filled);
@@ -281,13 +291,9 @@ impl Driver for LogCache {
         true
     }
 
-    fn progress(&self) -> Progress {
-        Progress { issued: self.line.next - 1, durable: self.line.durable }
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion) {
         match work {
-            Work::Load { segment, slot } => self.load_completed(host, segment, slot, done),
+            Work::Load => self.load_completed(host, done),
             Work::Home => self.home_completed(host, done),
             Work::Segment(number) => self.segment_completed(host, number, done),
             Work::Superblock | Work::Begin => self.begin_completed(host, work, done),
@@ -299,8 +305,8 @@ impl Driver for LogCache {
         self.pump_begin(host) || self.pump_back(host) || self.pump_flush(host)
     }
 
-    fn has_idle_work(&self, _host: &Host<Work>) -> bool {
-        self.line.completed > self.line.home
+    fn has_idle_work(&self, host: &Host<Work>) -> bool {
+        host.written() > self.line.home
     }
 
     /// Writes the log back.
@@ -331,10 +337,10 @@ impl Driver for LogCache {
             }
             cached += 1;
         }
-        let filling = self.open.map_or(0, |open| u64::from(self.ring.at(open).filled));
+        let filling = self.open.as_ref().map_or(0, |open| u64::from(self.ring.at(open.segment).filled));
         let report = self.report(host);
         let pages = report.data_pages + report.overwritten_pages + filling;
-        if !self.line.is_sound() || cached != report.cached_pages || pages != report.host_pages {
+        if !self.line.is_sound(host) || cached != report.cached_pages || pages != report.host_pages {
             let line = &self.line;
             return Err(format!("{line:?}, {cached} pages cached, {filling} being gathered: {report:?}"));
         }

@@ -2,9 +2,10 @@
 
 use super::layout::{Header, LogLayout, SUPERBLOCK};
 use super::ring::Line;
-use super::{LogCache, LogOptions};
+use super::{LogCache, LogOptions, Work};
 use crate::disk;
-use crate::{OpenError, ReadSectors};
+use crate::shell::host::Host;
+use crate::{DriverOptions, OpenError, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
 
@@ -18,12 +19,20 @@ impl LogCache {
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a log cache whose log can be trusted.
-    pub(super) fn opened(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+    pub(super) fn opened(
+        options: &LogOptions,
+        device_sectors: u64,
+        read: &mut ReadSectors,
+    ) -> Result<(Self, Host<Work>), OpenError> {
         let (id, layout) = disk::open(SUPERBLOCK, options.cell_bytes, device_sectors, read, LogLayout::of)?;
         let mut cache = Self::bare(&layout, options, id);
         let (headers, unreadable) = cache.find(read);
-        cache.replay(headers, &unreadable)?;
-        Ok(cache)
+        let (tail, last) = cache.replay(headers, &unreadable)?;
+        cache.line = Line::resumed(&layout, tail, last);
+        let mut host = Host::found(layout.into(), options.terms());
+        // Before the next flush nothing behind the tail is known to be durable, only written.
+        host.resume(last, tail);
+        Ok((cache, host))
     }
 
     /// The headers of segments that are whole, and the places of those that cannot be read.
@@ -52,8 +61,8 @@ impl LogCache {
         (found, unreadable)
     }
 
-    /// Makes the map from the headers.
-    fn replay(&mut self, mut headers: Vec<Header>, unreadable: &[u32]) -> Result<(), OpenError> {
+    /// Makes the map from the headers: the tail, and the last segment.
+    fn replay(&mut self, mut headers: Vec<Header>, unreadable: &[u32]) -> Result<(u64, u64), OpenError> {
         headers.sort_by_key(|header| header.number);
         // A life ends where the next one begins: what has a number behind that was never whole while it lasted.
         let base = headers.iter().map(|header| header.base).max().unwrap_or(0);
@@ -66,7 +75,7 @@ impl LogCache {
         if !unreadable.is_empty() && last.is_none_or(|last| (tail + 1..=last + 1).any(unknown)) {
             return Err(OpenError::Map("a segment of the log cannot be read"));
         }
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last else { return Ok((0, 0)) };
         if last > tail + u64::from(self.layout.segments()) {
             return Err(OpenError::Map("segments of the log do not follow each other"));
         }
@@ -79,8 +88,7 @@ impl LogCache {
             let filled = header.filled();
             self.ring.found(header.number, header.entries, filled);
         }
-        self.line = Line::resumed(&self.layout, tail, last);
-        Ok(())
+        Ok((tail, last))
     }
 }
 

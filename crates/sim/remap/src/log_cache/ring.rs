@@ -3,37 +3,23 @@
 use super::layout::{Entry, LogLayout};
 use super::{HOME, Work};
 use crate::Source;
-use crate::shell::host::{Host, RequestId};
+use crate::shell::host::Host;
 use std::collections::VecDeque;
 use std::ops::Range;
-use units::Nanos;
 
 /// Bytes that a segment of the ring counts in memory, beside its entries and its data.
 const SEGMENT_BYTES: usize = 88;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
-    Filling,
-    Writing,
-    #[default]
-    Written,
-}
 
 /// A segment of the ring.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     /// 0: none.
     pub number: u64,
-    pub state: State,
     pub entries: Vec<Entry>,
     /// Slots that hold data.
     pub filled: u32,
     /// All of it, if it is in memory.
     pub buffer: Option<u32>,
-    /// Who waits for it.
-    pub owners: Vec<RequestId>,
-    /// When its first entry came.
-    pub since: Nanos,
 }
 
 impl Segment {
@@ -107,12 +93,6 @@ impl Ring {
         *self.at_mut(index) = Segment { number, entries, filled, ..Segment::default() };
     }
 
-    /// Whether the segment of this number is written.
-    fn is_written(&self, number: u64) -> bool {
-        let segment = self.at(self.layout.place_of(number));
-        segment.number == number && segment.state == State::Written
-    }
-
     /// The pages of the segment of this number are at home.
     pub fn empty(&mut self, host: &mut Host<Work>, number: u64) {
         let index = self.layout.place_of(number);
@@ -164,18 +144,14 @@ impl Ring {
         self.in_memory += 1;
         let segment = &mut self.segments[index as usize];
         debug_assert!(segment.buffer.is_none() && segment.entries.is_empty(), "it is not needed");
-        (segment.number, segment.state, segment.filled, segment.since) = (number, State::Filling, 0, host.now());
-        segment.buffer = Some(buffer);
+        (segment.number, segment.filled, segment.buffer) = (number, 0, Some(buffer));
         index
     }
 
-    /// A segment is written, and kept in memory for now; who waited for it.
-    pub fn keep(&mut self, number: u64) -> Vec<RequestId> {
+    /// A segment is written, and kept in memory for now.
+    pub fn keep(&mut self, number: u64) {
+        debug_assert!(self.of_mut(number).number == number, "it was being written");
         self.kept.push_back(self.layout.place_of(number));
-        let segment = self.of_mut(number);
-        debug_assert!(segment.number == number && segment.state == State::Writing, "it was being written");
-        segment.state = State::Written;
-        std::mem::take(&mut segment.owners)
     }
 
     /// The oldest segment that is kept, of those behind a number.
@@ -199,7 +175,8 @@ impl Ring {
     }
 }
 
-/// Numbers of segments, in order: see the picture of the module. Only its own methods change them.
+/// Numbers of segments, in order: see the picture of the module. Which ones are written and durable the host knows.
+/// Only its own methods change them.
 #[derive(Debug)]
 pub(super) struct Line {
     segments: u64,
@@ -207,10 +184,6 @@ pub(super) struct Line {
     pub next: u64,
     /// First number of this life.
     pub base: u64,
-    /// All up to this one are written.
-    pub completed: u64,
-    /// All up to this one are durable.
-    pub durable: u64,
     /// All up to this one are home, and that is durable.
     pub home: u64,
     /// All up to this one may be written over: a durable header says that they are home.
@@ -220,11 +193,10 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// All up to `tail` are home, and `last` is the last one there is. Before the next flush nothing behind the tail is
-    /// known to be durable, only written.
+    /// All up to `tail` are home, and `last` is the last one there is.
     pub fn resumed(layout: &LogLayout, tail: u64, last: u64) -> Self {
         let (segments, tails) = (u64::from(layout.segments()), VecDeque::new());
-        Self { segments, next: last + 1, base: 1, completed: last, durable: tail, home: tail, tail, tails }
+        Self { segments, next: last + 1, base: 1, home: tail, tail, tails }
     }
 
     /// Segments that are free, or are as soon as a header says so.
@@ -257,37 +229,28 @@ impl Line {
         self.tails.push_back((number, self.home));
     }
 
-    /// Takes written segments in their turn.
-    pub fn advance(&mut self, ring: &Ring) {
-        while ring.is_written(self.completed + 1) {
-            self.completed += 1;
-        }
-        debug_assert!(self.is_sound(), "{self:?}");
-    }
-
     /// A flush of what is written would move the tail.
-    pub fn could_move_tail(&self) -> bool {
-        self.tails.iter().any(|(number, tail)| *number <= self.completed && *tail > self.tail)
+    pub fn could_move_tail(&self, host: &Host<Work>) -> bool {
+        self.tails.iter().any(|(number, tail)| *number <= host.written() && *tail > self.tail)
     }
 
-    /// All up to this one are durable.
-    pub fn set_durable(&mut self, number: u64) {
-        self.durable = self.durable.max(number);
-        while self.tails.front().is_some_and(|(number, _)| *number <= self.durable) {
+    /// Headers became durable.
+    pub fn move_tail(&mut self, host: &Host<Work>) {
+        while self.tails.front().is_some_and(|(number, _)| *number <= host.durable()) {
             // Tails never fall.
             self.tail = self.tails.pop_front().map_or(self.tail, |(_, tail)| tail);
         }
-        debug_assert!(self.is_sound(), "{self:?}");
+        debug_assert!(self.is_sound(host), "{self:?}");
     }
 
     /// All up to this one are home.
-    pub fn set_home(&mut self, number: u64) {
+    pub fn set_home(&mut self, host: &Host<Work>, number: u64) {
         self.home = number;
-        debug_assert!(self.is_sound(), "{self:?}");
+        debug_assert!(self.is_sound(host), "{self:?}");
     }
 
     /// Whether the numbers are in order.
-    pub fn is_sound(&self) -> bool {
-        [self.tail, self.home, self.durable, self.completed, self.next].is_sorted()
+    pub fn is_sound(&self, host: &Host<Work>) -> bool {
+        [self.tail, self.home, host.durable(), host.written(), self.next].is_sorted()
     }
 }

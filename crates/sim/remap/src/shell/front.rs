@@ -15,7 +15,7 @@ const MOST_SPARE: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub command: Command,
-    /// The data of a write: a buffer, and their first byte in it.
+    /// Where its data are, or go: a buffer, and their first byte in it.
     pub data: Option<(u32, usize)>,
     /// How often it failed before.
     pub tries: u32,

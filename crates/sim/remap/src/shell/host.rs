@@ -2,6 +2,7 @@
 
 use crate::report::HostCounts;
 use crate::shell::buffers::Buffers;
+use crate::shell::changes::Changes;
 use crate::shell::front::{Front, Sent};
 use crate::shell::waits::Waits;
 use crate::{Command, Shape, Terms, WriteCache};
@@ -30,14 +31,12 @@ pub enum Life {
 
 /// A command of the driver's own that the device completed.
 #[derive(Clone, Copy, Debug)]
-pub struct Completion<'a> {
+pub struct Completion {
     /// The command.
     pub command: Command,
     /// It was not done, or in part.
     pub failed: bool,
-    /// The sectors of a read that did not fail.
-    pub data: &'a [u8],
-    /// Where the data of a write are, and how often it failed before.
+    /// Where its data are, and how often it failed before.
     pub(super) sent: Sent,
 }
 
@@ -62,6 +61,7 @@ pub struct Host<W> {
     works: Vec<Work<W>>,
     pub(super) life: Life,
     pub(super) waits: Waits,
+    changes: Changes,
     /// Requests that wait to be durable.
     waiters: Vec<RequestId>,
     /// What is gathered is to be written now.
@@ -77,6 +77,11 @@ pub struct Host<W> {
 }
 
 impl<W: Copy> Host<W> {
+    /// That of a driver that was found on its device: nothing is written until the host changes something.
+    pub fn found(shape: Shape, terms: Terms) -> Self {
+        Self::new(shape, terms, Life::Lazy)
+    }
+
     pub(super) fn new(shape: Shape, terms: Terms, life: Life) -> Self {
         assert!([0, 512].contains(&terms.cell_bytes), "a sector has 512 bytes of data or none");
         Self {
@@ -85,6 +90,8 @@ impl<W: Copy> Host<W> {
             front: Front::new(shape, terms.cell_bytes),
             works: Vec::new(),
             life,
+            // One before the first: so that the first flush reaches the device.
+            changes: Changes::resumed(1, 0),
             waits: Waits::default(),
             waiters: Vec::new(),
             close_wanted: false,
@@ -141,26 +148,42 @@ impl<W: Copy> Host<W> {
         self.buffers.ram_bytes() + self.waits.held_bytes() as u64
     }
 
-    /// A command for the device that writes nothing; [`crate::Driver::completed`] says when it is done.
+    /// A command for the device that moves no data; [`crate::Driver::completed`] says when it is done.
     pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
         self.send_any(Work::Own(work), op, first_sector, sectors);
     }
 
     /// Asks the device to write what a buffer holds from a byte on, which stays as it is until that is done.
     pub fn write(&mut self, work: W, from: (u32, usize), first_sector: u64, sectors: u32) {
-        let end = from.1 + self.bytes(sectors);
-        debug_assert!(end <= self.buffers.get(from.0).len(), "a buffer holds what is written of it");
-        let command = Command { id: 0, op: HostOp::Write, first_sector, sectors, fua: false };
-        self.issue(Work::Own(work), Sent { command, data: Some(from), tries: 0 });
+        self.transfer(work, HostOp::Write, from, first_sector, sectors);
+    }
+
+    /// Asks the device to read into a buffer from a byte on.
+    pub fn read(&mut self, work: W, to: (u32, usize), first_sector: u64, sectors: u32) {
+        self.transfer(work, HostOp::Read, to, first_sector, sectors);
+    }
+
+    fn transfer(&mut self, work: W, op: HostOp, place: (u32, usize), first_sector: u64, sectors: u32) {
+        let end = place.1 + self.bytes(sectors);
+        debug_assert!(end <= self.buffers.get(place.0).len(), "a buffer has room for what is moved");
+        let command = Command { id: 0, op, first_sector, sectors, fua: false };
+        self.issue_command(Work::Own(work), Sent { command, data: Some(place), tries: 0 });
+    }
+
+    /// The data of a read of the driver's own are there.
+    pub(super) fn keep_read(&mut self, sent: &Sent, data: &[u8]) {
+        let Some((buffer, at)) = sent.data else { return };
+        let bytes = self.bytes(sent.command.sectors);
+        self.buffers.get_mut(buffer)[at..at + bytes].copy_from_slice(&data[..bytes]);
     }
 
     /// Sends a command again that failed.
-    pub fn send_again(&mut self, work: W, done: &Completion<'_>) {
-        self.issue(Work::Own(work), Sent { tries: done.sent.tries + 1, ..done.sent });
+    pub fn send_again(&mut self, work: W, done: &Completion) {
+        self.issue_command(Work::Own(work), Sent { tries: done.sent.tries + 1, ..done.sent });
     }
 
     /// The same, unless it failed too often: then the driver breaks down. Whether it was sent.
-    pub fn retry(&mut self, work: W, done: &Completion<'_>) -> bool {
+    pub fn retry(&mut self, work: W, done: &Completion) -> bool {
         let again = done.sent.tries + 1 < MOST_FAILURES;
         if again {
             self.send_again(work, done);
@@ -171,17 +194,17 @@ impl<W: Copy> Host<W> {
     }
 
     /// The buffer that a write was sent from is needed no more.
-    pub fn release(&mut self, done: &Completion<'_>) {
-        let (buffer, _) = done.sent.data.expect("a write was sent from a buffer");
+    pub fn release(&mut self, done: &Completion) {
+        let (buffer, _) = done.sent.data.expect("its data are in a buffer");
         self.buffers.release(buffer);
     }
 
     pub(super) fn send_any(&mut self, work: Work<W>, op: HostOp, first_sector: u64, sectors: u32) {
         let command = Command { id: 0, op, first_sector, sectors, fua: false };
-        self.issue(work, Sent { command, data: None, tries: 0 });
+        self.issue_command(work, Sent { command, data: None, tries: 0 });
     }
 
-    fn issue(&mut self, work: Work<W>, sent: Sent) {
+    fn issue_command(&mut self, work: Work<W>, sent: Sent) {
         self.counts.device_flushes += u64::from(sent.command.op == HostOp::Flush);
         self.reads += u32::from(matches!(work, Work::Read { .. }));
         let id = self.front.send(sent) as usize;
@@ -201,8 +224,12 @@ impl<W: Copy> Host<W> {
 
     /// The data of a command that writes.
     pub(super) fn command_data(&self, id: u32) -> &[u8] {
-        let Some(Sent { command, data: Some((buffer, at)), .. }) = self.front.commands.get(id) else { return &[] };
-        &self.buffers.get(*buffer)[*at..at + self.bytes(command.sectors)]
+        match self.front.commands.get(id) {
+            Some(Sent { command, data: Some((buffer, at)), .. }) if command.op == HostOp::Write => {
+                &self.buffers.get(*buffer)[*at..at + self.bytes(command.sectors)]
+            }
+            _ => &[],
+        }
     }
 
     /// Whether a page of the host, whole or a part of it, is being read from these sectors of the device: nothing may
@@ -271,12 +298,51 @@ impl<W: Copy> Host<W> {
         self.waits.pages_in(pages).next().is_some()
     }
 
-    /// A page that was placed for this owner is on the device, or failed. Once the driver broke down nobody waits: the
-    /// owner was answered, and its number may be another's.
-    pub fn part_done(&mut self, owner: RequestId, failed: bool) {
-        if !self.is_broken() {
-            self.end_part(owner, failed);
+    /// Changes go on behind one that all were written up to, and durable up to another one: see [`Host::issue`].
+    pub fn resume(&mut self, written: u64, durable: u64) {
+        self.changes = Changes::resumed(written, durable);
+    }
+
+    /// Pages that were placed for these requests are on their way to the device: they hear when that is done, and those
+    /// that have to last wait until all up to this change are durable. Its number: changes are numbered in this order.
+    pub fn issue(&mut self, owners: Vec<RequestId>) -> u64 {
+        let number = self.changes.issued() + 1;
+        for owner in &owners {
+            if !self.is_broken() {
+                self.set_target(*owner, number);
+            }
         }
+        self.changes.issue(owners)
+    }
+
+    /// A change is written. Once the driver broke down nobody waits: the owners were answered, and their numbers may be
+    /// others'.
+    pub fn wrote(&mut self, number: u64) {
+        for owner in self.changes.wrote(number) {
+            if !self.is_broken() {
+                self.end_part(owner, false);
+            }
+        }
+    }
+
+    /// All changes up to this one are durable.
+    pub fn set_durable(&mut self, number: u64) {
+        self.changes.set_durable(number);
+    }
+
+    /// The last change that was issued.
+    pub fn issued(&self) -> u64 {
+        self.changes.issued()
+    }
+
+    /// The last change of those that are written with all before them.
+    pub fn written(&self) -> u64 {
+        self.changes.written()
+    }
+
+    /// The last change of those that are durable.
+    pub fn durable(&self) -> u64 {
+        self.changes.durable()
     }
 
     /// A part of a request is done.
@@ -293,21 +359,33 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// What has to be durable for a request that wants to last: see [`crate::Driver::progress`].
-    pub fn set_target(&mut self, request: RequestId, target: u64) {
-        if !self.is_broken() {
-            self.front.requests.at_mut(request.0).target = target;
+    fn set_target(&mut self, request: RequestId, target: u64) {
+        self.front.requests.at_mut(request.0).target = target;
+    }
+
+    /// Answers a request when all that was issued is durable.
+    pub(super) fn end_when_durable(&mut self, request: RequestId) {
+        let target = self.changes.issued();
+        self.set_target(request, target);
+        if self.changes.durable() >= target && self.life != Life::Beginning {
+            self.front.end(request.0, false);
+        } else {
+            self.waiters.push(request);
         }
     }
 
-    pub(super) fn wait_until_durable(&mut self, request: RequestId) {
-        self.waiters.push(request);
+    /// Answers those who wait for no more than what is durable.
+    pub(super) fn end_durable(&mut self) {
+        if self.life != Life::Beginning {
+            self.end_waiters(self.changes.durable(), false);
+        }
     }
 
-    /// Whether someone waits for no more than what was issued up to this number to be durable.
-    pub fn has_waiter(&self, up_to: u64) -> bool {
+    /// Whether someone waits for no more than what is written to be durable.
+    pub fn has_waiter(&self) -> bool {
+        let written = self.changes.written();
         let waits =
-            |request: &RequestId| self.front.requests.get(request.0).is_some_and(|request| request.target <= up_to);
+            |request: &RequestId| self.front.requests.get(request.0).is_some_and(|request| request.target <= written);
         self.waiters.iter().any(waits)
     }
 
@@ -318,7 +396,7 @@ impl<W: Copy> Host<W> {
     }
 
     /// Answers those who wait for no more than this to be durable; whether there were any.
-    pub(super) fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
+    fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
         let before = self.waiters.len();
         let front = &mut self.front;
         self.waiters.retain(|request| {

@@ -9,6 +9,7 @@
 //! passes through here, in one place: its parts, its buffers, what it waits for, and when it is answered.
 
 pub(crate) mod buffers;
+mod changes;
 pub(crate) mod front;
 pub(crate) mod host;
 mod pages;
@@ -16,9 +17,7 @@ pub(crate) mod request;
 mod waits;
 
 use crate::driver::LayoutOf;
-use crate::{
-    Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, Progress, ReadSectors, Source, Submit,
-};
+use crate::{Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Source, Submit};
 use front::Front;
 use host::{Completion, Host, Life, RequestId, Work};
 use request::HeldBack;
@@ -53,19 +52,13 @@ impl<D: Driver> Shell<D> {
     /// # Errors
     /// The device cannot be read, or holds no such driver that can be trusted.
     pub fn open(options: &D::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let driver = D::open(options, device_sectors, read)?;
-        let host = Host::new((*driver.layout()).into(), options.terms(), Life::Lazy);
+        let (driver, host) = D::open(options, device_sectors, read)?;
         Ok(Self { driver, host, last_request: 0, merged: Vec::new() })
     }
 
     /// The driver without its shell.
     pub fn driver(&self) -> &D {
         &self.driver
-    }
-
-    /// Where things are on the device.
-    pub fn layout(&self) -> &LayoutOf<D> {
-        self.driver.layout()
     }
 
     /// Counters, and how it stands.
@@ -86,20 +79,7 @@ impl<D: Driver> Shell<D> {
     /// Answers a request when all that was gathered and issued is durable.
     fn end_when_durable(&mut self, request: RequestId) {
         self.driver.close(&mut self.host);
-        let Progress { issued, durable } = self.driver.progress();
-        self.host.set_target(request, issued);
-        if durable >= issued && self.host.life != Life::Beginning {
-            self.host.front.end(request.0, false);
-        } else {
-            self.host.wait_until_durable(request);
-        }
-    }
-
-    /// Answers those who wait for no more than what is durable.
-    fn end_durable(&mut self) {
-        if self.host.life != Life::Beginning {
-            self.host.end_waiters(self.driver.progress().durable, false);
-        }
+        self.host.end_when_durable(request);
     }
 
     fn pump_close(&mut self) -> bool {
@@ -191,8 +171,11 @@ impl<D: Driver> HostDriver for Shell<D> {
             }
             Work::Own(_) if command.op == HostOp::Flush && (failed || self.host.is_broken()) => self.host.break_down(),
             Work::Own(work) => {
-                self.driver.completed(&mut self.host, work, &Completion { command, failed, data, sent });
-                self.end_durable();
+                if command.op == HostOp::Read && !failed {
+                    self.host.keep_read(&sent, data);
+                }
+                self.driver.completed(&mut self.host, work, &Completion { command, failed, sent });
+                self.host.end_durable();
             }
         }
         self.pump();

@@ -109,7 +109,7 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
                 (0..pages).for_each(|page| drive.write(page * 2, &[version; 1024], false).unwrap());
                 drive.flush().unwrap();
             }
-            let data = drive.machine().layout().data_sector() as usize * 512;
+            let data = drive.machine().driver().layout().data_sector() as usize * 512;
             let killed = drive.into_store();
             let bytes = superpage_sectors as usize * 512;
             let mut refused = 0;
@@ -157,7 +157,7 @@ fn no_metadata_in_another_place_brings_other_data() {
             (0..20).for_each(|page| drive.write(page * 2, &[version; 1024], false).unwrap());
             drive.flush().unwrap();
         }
-        let pieces = drive.machine().layout().data_sector() as usize * 512 / 4096;
+        let pieces = drive.machine().driver().layout().data_sector() as usize * 512 / 4096;
         let killed = drive.into_store();
         let mut refused = 0;
         for (to, from) in (0..pieces).flat_map(|to| (0..pieces).map(move |from| (to, from))) {
@@ -183,7 +183,7 @@ fn no_metadata_in_another_place_brings_other_data() {
 
 fn metadata_bytes() -> usize {
     let drive = Blocking::open(closed().0.clone(), &options()).unwrap();
-    drive.machine().layout().data_sector() as usize * 512
+    drive.machine().driver().layout().data_sector() as usize * 512
 }
 
 /// It is refused, or reads as it should.

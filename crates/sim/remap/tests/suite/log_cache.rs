@@ -105,7 +105,7 @@ fn three_segments() -> (Vec<u8>, LogLayout) {
     for turn in 0..3 {
         drive.write(turn * 2, &[turn as u8 + 1; 1024], true).unwrap();
     }
-    let layout = *drive.machine().layout();
+    let layout = *drive.machine().driver().layout();
     assert_eq!(drive.machine().report().segments, 3);
     (drive.into_store(), layout)
 }

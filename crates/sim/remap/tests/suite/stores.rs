@@ -111,7 +111,7 @@ fn a_store_without_room_is_told_from_one_that_fails() {
     };
     let store = Hooked { bytes: vec![0; 8 << 20], hook };
     let mut drive = Blocking::format(store, &Options::default()).unwrap();
-    let first = drive.machine().layout().data_sector();
+    let first = drive.machine().driver().layout().data_sector();
     assert!(first <= 1000, "the metadata end at sector {first}");
     assert!(drive.breakdown().is_none());
     let errors = (0..2000).filter_map(|page| drive.write(page % 1000 * 8, &[1; 4096], true).err());

@@ -6,10 +6,9 @@
 use layer::{Parameter, Value, Values};
 use remap::{
     Completion, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, Life, OpenError,
-    PageWrite, Progress, ReadSectors, RequestId, Shape, Site, Source, Terms, WriteCache,
+    PageWrite, ReadSectors, Shape, Site, Source, Terms, WriteCache,
 };
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::ops::Range;
 use units::HostOp;
 
@@ -68,12 +67,11 @@ pub enum Work {
     Flush(u64),
 }
 
-/// What a page is to be.
+/// What a page is to be: a change by its number, and its data.
 #[derive(Debug)]
 struct Version {
     number: u64,
     buffer: u32,
-    owner: Option<RequestId>,
     is_sent: bool,
 }
 
@@ -82,8 +80,6 @@ pub struct Toy {
     layout: Shape,
     /// Versions of pages that are not on the device, oldest first; only the first one is under way.
     pages: BTreeMap<u32, VecDeque<Version>>,
-    issued: u64,
-    durable: u64,
     is_flushing: bool,
 }
 
@@ -103,17 +99,11 @@ impl DriverReport for ToyReport {
 
 impl Toy {
     fn new(layout: Shape) -> Self {
-        Self { layout, pages: BTreeMap::new(), issued: 1, durable: 0, is_flushing: false }
+        Self { layout, pages: BTreeMap::new(), is_flushing: false }
     }
 
     fn sector_of(&self, page: u32) -> u64 {
         u64::from(page) * u64::from(self.layout.page_sectors)
-    }
-
-    /// The device has all changes up to this one, in its cache at least.
-    fn written(&self) -> u64 {
-        let open = self.pages.values().flatten().map(|version| version.number).min();
-        open.map_or(self.issued, |oldest| oldest - 1)
     }
 
     fn send_page(&mut self, host: &mut Host<Work>) -> bool {
@@ -130,25 +120,22 @@ impl Toy {
     }
 
     fn send_flush(&mut self, host: &mut Host<Work>) -> bool {
-        let written = self.written();
-        let wants = !self.is_flushing && written > self.durable && host.has_waiter(written);
+        let wants = !self.is_flushing && host.written() > host.durable() && host.has_waiter();
         if wants {
             self.is_flushing = true;
-            host.send(Work::Flush(written), HostOp::Flush, 0, 0);
+            host.send(Work::Flush(host.written()), HostOp::Flush, 0, 0);
         }
         wants
     }
 
     fn page_written(&mut self, host: &mut Host<Work>, page: u32) {
         let versions = self.pages.get_mut(&page).unwrap();
-        let Version { buffer, owner, .. } = versions.pop_front().unwrap();
+        let Version { number, buffer, .. } = versions.pop_front().unwrap();
         if versions.is_empty() {
             self.pages.remove(&page);
         }
         host.buffers.release(buffer);
-        if let Some(owner) = owner {
-            host.part_done(owner, false);
-        }
+        host.wrote(number);
     }
 }
 
@@ -163,16 +150,13 @@ impl Driver for Toy {
         Self::new(layout)
     }
 
-    fn open(options: &ToyOptions, device_sectors: u64, _read: &mut ReadSectors) -> Result<Self, OpenError> {
-        Ok(Self::new(options.layout(device_sectors).map_err(|_| OpenError::Foreign)?))
-    }
-
-    fn fresh_id(_layout: &Shape, _read: &mut ReadSectors) -> io::Result<u64> {
-        Ok(0)
-    }
-
-    fn layout(&self) -> &Shape {
-        &self.layout
+    fn open(
+        options: &ToyOptions,
+        device_sectors: u64,
+        _read: &mut ReadSectors,
+    ) -> Result<(Self, Host<Work>), OpenError> {
+        let layout = options.layout(device_sectors).map_err(|_| OpenError::Foreign)?;
+        Ok((Self::new(layout), Host::found(layout, options.terms())))
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -188,13 +172,9 @@ impl Driver for Toy {
 
     fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
         let PageWrite { page, data, owner, .. } = write;
-        self.issued += 1;
         let buffer = host.buffers.take();
         host.buffers.get_mut(buffer).copy_from_slice(data);
-        if let Some(owner) = owner {
-            host.set_target(owner, self.issued);
-        }
-        let version = Version { number: self.issued, buffer, owner, is_sent: false };
+        let version = Version { number: host.issue(owner.into_iter().collect()), buffer, is_sent: false };
         self.pages.entry(page).or_default().push_back(version);
     }
 
@@ -205,11 +185,7 @@ impl Driver for Toy {
         }
     }
 
-    fn progress(&self) -> Progress {
-        Progress { issued: self.issued, durable: self.durable }
-    }
-
-    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion<'_>) {
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, done: &Completion) {
         match work {
             Work::Page(page) if done.failed => {
                 self.pages.get_mut(&page).unwrap()[0].is_sent = false;
@@ -219,7 +195,10 @@ impl Driver for Toy {
                 host.succeeded();
                 self.page_written(host, page);
             }
-            Work::Flush(number) => (self.is_flushing, self.durable) = (false, number),
+            Work::Flush(number) => {
+                self.is_flushing = false;
+                host.set_durable(number);
+            }
         }
     }
 
@@ -241,8 +220,7 @@ impl Driver for Toy {
     }
 
     fn check(&self, _host: &Host<Work>) -> Result<(), String> {
-        let is_sound = self.durable <= self.written() && self.written() <= self.issued;
-        if is_sound { Ok(()) } else { Err(format!("{self:?}")) }
+        if self.pages.values().any(VecDeque::is_empty) { Err(format!("{self:?}")) } else { Ok(()) }
     }
 }
 
