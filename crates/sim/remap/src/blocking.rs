@@ -1,7 +1,7 @@
 //! A driver that does one request after the other.
 
 use crate::{
-    BlockStore, Command, Driver, DriverOptions, FormatError, Hard, HostDriver, OpenError, Report, Shell, Submit,
+    BlockStore, Command, Driver, DriverOptions, FormatError, Hard, HostDriver, HostReport, OpenError, Shell, Submit,
 };
 use std::io::{self, Error};
 use units::{HostOp, Nanos, SECTOR_BYTES};
@@ -153,6 +153,11 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
         self.machine.check()
     }
 
+    /// Counters, and how it stands.
+    pub fn report(&self) -> HostReport {
+        self.machine.report()
+    }
+
     /// The state machine.
     pub fn machine(&self) -> &M {
         &self.machine
@@ -227,11 +232,6 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
 }
 
 impl<S: BlockStore> Blocking<S> {
-    /// Counters, and how it stands.
-    pub fn report(&self) -> Report {
-        self.machine.report()
-    }
-
     /// The driver.
     pub fn hard(&self) -> &Hard {
         self.machine.driver()

@@ -2,7 +2,7 @@
 
 use crate::shell::front::Front;
 use crate::shell::host::{Completion, Host, RequestId};
-use crate::{DriverReport, HostReport, LayoutError, OpenError, Shape, Submit};
+use crate::{Counter, HostReport, LayoutError, OpenError, Shape, Submit};
 use layer::{Parameter, Values};
 use std::fmt::Debug;
 use std::io;
@@ -59,7 +59,7 @@ pub trait HostDriver: Debug + Send {
     fn tidy_up(&mut self);
 
     /// Counters, and how it stands.
-    fn host_report(&self) -> HostReport;
+    fn report(&self) -> HostReport;
 
     /// Whether all that the driver knows agrees.
     ///
@@ -185,8 +185,6 @@ pub trait Driver: Debug + Send + Sized + 'static {
     type Options: DriverOptions<Driver = Self>;
     /// What a command of its own is for.
     type Work: Copy + Debug + Send;
-    /// What it counts.
-    type Report: DriverReport;
 
     /// A trim is begun as a whole, when there is room for it and no write of its pages waits. Otherwise it is begun at
     /// once, and pages that have writes waiting are trimmed in their turn.
@@ -272,12 +270,19 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// See [`HostDriver::tidy_up`].
     fn tidy_up(&mut self, _host: &mut Host<Self::Work>) {}
 
-    /// Counters, and how it stands.
-    fn report(&self, host: &Host<Self::Work>) -> Self::Report;
+    /// What it counted, and how it stands, in display order. What the shell counts is among it where it matters.
+    fn counters(&self, host: &Host<Self::Work>) -> Vec<Counter>;
+
+    /// Bytes of memory of its tables.
+    fn ram_bytes(&self) -> u64 {
+        0
+    }
 
     /// Whether all that it knows agrees.
     ///
     /// # Errors
     /// What does not.
-    fn check(&self, host: &Host<Self::Work>) -> Result<(), String>;
+    fn check(&self, _host: &Host<Self::Work>) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -74,9 +74,9 @@ pub use driver::{
     Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, ReadSectors, Site, Source, Terms, WriteCache,
 };
 pub use errors::{FormatError, LayoutError, OpenError};
-pub use hard::{Hard, Layout, Options, OtherCheckpoint, Partial, Recovered, Report, Start};
-pub use log_cache::{LogCache, LogLayout, LogOptions, LogReport};
-pub use report::{Counter, DriverReport, HostCounts, HostReport};
+pub use hard::{Hard, Layout, Options, OtherCheckpoint, Partial, Recovered, Start};
+pub use log_cache::{LogCache, LogLayout, LogOptions};
+pub use report::{Counter, HostCounts, HostReport};
 pub use shape::Shape;
 pub use shell::Shell;
 pub use shell::buffers::Buffers;

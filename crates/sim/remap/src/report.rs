@@ -1,6 +1,7 @@
 //! What drivers counted.
 
 use crate::Source;
+use std::ops::Index;
 
 /// A number of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,56 +14,17 @@ pub struct Counter {
     pub is_sum: bool,
 }
 
-/// The counters of a driver.
-pub trait DriverReport: Copy + std::fmt::Debug {
-    /// All that is told by name, in display order.
-    fn counters(&self) -> Vec<Counter>;
+impl Counter {
+    /// What was counted since the driver was formatted or opened.
+    pub const fn sum(name: &'static str, count: u64) -> Self {
+        Self { name, count, is_sum: true }
+    }
 
-    /// Bytes of memory.
-    fn ram_bytes(&self) -> u64;
+    /// What there is now.
+    pub const fn now(name: &'static str, count: u64) -> Self {
+        Self { name, count, is_sum: false }
+    }
 }
-
-/// A struct of counters and their names: `sum` is counted by the driver, `host` by its shell, `now` is how it stands,
-/// `untold` has no name.
-macro_rules! report {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $kind:ident $field:ident: $type:ty,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name {
-            $($(#[$doc])* pub $field: $type,)*
-        }
-
-        impl $name {
-            /// With what the shell counted.
-            pub(crate) fn with(mut self, counts: &$crate::HostCounts) -> Self {
-                $($crate::report::report!(= $kind self counts $field);)*
-                self
-            }
-        }
-
-        impl $crate::DriverReport for $name {
-            fn counters(&self) -> Vec<$crate::Counter> {
-                let all = [$($crate::report::report!(@ $kind self $field)),*];
-                all.into_iter().flatten().collect()
-            }
-
-            fn ram_bytes(&self) -> u64 {
-                self.ram_bytes
-            }
-        }
-    };
-    (@ sum $report:ident $field:ident) => {
-        Some($crate::Counter { name: stringify!($field), count: u64::from($report.$field), is_sum: true })
-    };
-    (@ host $report:ident $field:ident) => { $crate::report::report!(@ sum $report $field) };
-    (@ now $report:ident $field:ident) => {
-        Some($crate::Counter { name: stringify!($field), count: u64::from($report.$field), is_sum: false })
-    };
-    (@ untold $report:ident $field:ident) => { None };
-    (= host $report:ident $counts:ident $field:ident) => { $report.$field = $counts.$field; };
-    (= $kind:ident $report:ident $counts:ident $field:ident) => {};
-}
-pub(crate) use report;
 
 /// What every driver counts, since it was formatted or opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,5 +92,15 @@ impl HostReport {
     /// The counter of this name; `None`: the driver has none.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.counters.iter().find(|counter| counter.name == name).map(|counter| counter.count)
+    }
+}
+
+impl Index<&str> for HostReport {
+    type Output = u64;
+
+    /// The counter of this name, which the driver has.
+    fn index(&self, name: &str) -> &u64 {
+        let counter = self.counters.iter().find(|counter| counter.name == name);
+        &counter.unwrap_or_else(|| panic!("{} counts no {name}", self.driver)).count
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Life<'a> {
     /// Pages written, virtual superpages reclaimed or segments written back, and restarts.
     fn counts(&self, restarts: u64) -> [u64; 3] {
         let [pages, victims, before] = self.before;
-        let report = self.stack.machine().host_report();
+        let report = self.stack.machine().report();
         let written = report.get("host_pages").unwrap();
         let reclaimed = report.get("victims").or(report.get("written_back_segments")).unwrap();
         [pages + written, victims + reclaimed, before + restarts]

@@ -163,7 +163,7 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
         lines.extend(told(&from));
         lines.push(format!(
             "{} pages of 4KiB are mapped, {} virtual superpages are free",
-            report.mapped_pages, report.free
+            report["mapped_pages"], report["free"]
         ));
         lines.push(format!("the map {} with itself", if problem.is_none() { "agrees" } else { "does not agree" }));
         output::print(&(lines.join("\n") + "\n"))?;

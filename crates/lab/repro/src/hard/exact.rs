@@ -89,9 +89,9 @@ pub fn reclamation() -> Result<Reclaimed, String> {
         }
     }
     Ok(Reclaimed {
-        victims: after.victims,
-        copies: after.var_copies,
-        written: after.superpages - before.superpages,
-        more_free: i64::from(after.free) - i64::from(before.free),
+        victims: after["victims"],
+        copies: after["var_copies"],
+        written: after["superpages"] - before["superpages"],
+        more_free: after["free"].cast_signed() - before["free"].cast_signed(),
     })
 }

@@ -85,10 +85,15 @@ impl Entry {
 /// Pages and virtual superpages written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
+    /// Pages that the host wrote in place.
     pub in_place_pages: u64,
+    /// Pages that reclamation copied.
     pub var_copies: u64,
+    /// Pages written again elsewhere because their write failed.
     pub moved_pages: u64,
+    /// Virtual superpages taken for all these.
     pub superpages: u64,
+    /// Slots of them that were written with nothing in them, or given up.
     pub pad_pages: u64,
 }
 

@@ -9,16 +9,14 @@ mod layout;
 mod options;
 mod reclaim;
 mod recover;
-mod report;
 mod space;
 
 pub use layout::Layout;
 pub use options::{Options, Partial, Start};
 pub use recover::{OtherCheckpoint, Recovered};
-pub use report::Report;
 
 use crate::shell::host::{Completion, Host};
-use crate::{Driver, DriverOptions, OpenError, PageWrite, ReadSectors, Source};
+use crate::{Counter, Driver, DriverOptions, OpenError, PageWrite, ReadSectors, Source};
 use checkpoint::Checkpoints;
 use gather::Gather;
 use journal::Journal;
@@ -143,7 +141,6 @@ impl Hard {
 impl Driver for Hard {
     type Options = Options;
     type Work = Work;
-    type Report = Report;
 
     /// All pages read zeros, or with [`Start::Identity`] what the device holds.
     fn format(layout: Layout, options: &Options, id: u64, _host: &mut Host<Work>) -> Self {
@@ -260,40 +257,48 @@ impl Driver for Hard {
         self.checkpoints.want();
     }
 
-    fn report(&self, host: &Host<Work>) -> Report {
-        let written = self.gather.written();
-        Report {
-            in_place_pages: written.in_place_pages,
-            var_copies: written.var_copies,
-            moved_pages: written.moved_pages,
-            superpages: written.superpages,
-            pad_pages: written.pad_pages,
-            open_slots: self.gather.open_slots(),
-            victims: self.reclaim.reclaimed,
-            unreadable: self.reclaim.unreadable,
-            journal_superpages: self.journal.superpages,
-            checkpoint_superpages: self.checkpoints.superpages,
-            checkpoints: self.checkpoints.completed,
-            free: self.space.free(),
-            empty: self.space.empty,
-            aside: self.space.aside,
-            mapped_pages: self.space.mapped,
-            ram_bytes: self.space.ram_bytes() + host.ram_bytes(),
-            broken: host.is_broken(),
-            ..Report::default()
-        }
-        .with(host.counts())
+    fn counters(&self, host: &Host<Work>) -> Vec<Counter> {
+        let (counts, written) = (host.counts(), self.gather.written());
+        vec![
+            Counter::sum("host_pages", counts.host_pages),
+            Counter::sum("in_place_pages", written.in_place_pages),
+            Counter::sum("var_copies", written.var_copies),
+            Counter::sum("moved_pages", written.moved_pages),
+            Counter::sum("superpages", written.superpages),
+            Counter::sum("pad_pages", written.pad_pages),
+            Counter::sum("victims", self.reclaim.reclaimed),
+            Counter::sum("unreadable", self.reclaim.unreadable),
+            Counter::sum("merge_reads", counts.merge_reads),
+            Counter::sum("reads", counts.reads),
+            Counter::sum("reads_split", counts.reads_split),
+            Counter::sum("read_commands", counts.read_commands),
+            Counter::sum("journal_superpages", self.journal.superpages),
+            Counter::sum("checkpoint_superpages", self.checkpoints.superpages),
+            Counter::sum("checkpoints", self.checkpoints.completed),
+            Counter::sum("device_flushes", counts.device_flushes),
+            Counter::sum("host_flushes", counts.host_flushes),
+            Counter::sum("failed_commands", counts.failed_commands),
+            Counter::now("free", self.space.free().into()),
+            Counter::now("empty", self.space.empty.into()),
+            Counter::now("aside", self.space.aside.into()),
+            Counter::now("mapped_pages", self.space.mapped.into()),
+            Counter::now("broken", host.is_broken().into()),
+        ]
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        self.space.ram_bytes()
     }
 
     /// Whether the map, its reverse, the counts and the states agree, and every slot is accounted for: host pages,
     /// copies, pages written again and pads fill the virtual superpages taken, but for what is still open.
     fn check(&self, host: &Host<Work>) -> Result<(), String> {
         self.space.check()?;
-        let report = self.report(host);
-        let pages = report.host_pages + report.var_copies + report.moved_pages + report.pad_pages + report.open_slots;
-        let slots = report.superpages * u64::from(self.layout.slots());
+        let (written, open) = (self.gather.written(), self.gather.open_slots());
+        let pages = host.counts().host_pages + written.var_copies + written.moved_pages + written.pad_pages + open;
+        let slots = written.superpages * u64::from(self.layout.slots());
         if pages != slots {
-            return Err(format!("{pages} pages for {slots} slots: {report:?}"));
+            return Err(format!("{pages} pages for {slots} slots: {written:?}"));
         }
         Ok(())
     }

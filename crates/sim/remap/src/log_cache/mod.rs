@@ -53,15 +53,13 @@ mod flush;
 mod layout;
 mod options;
 mod recover;
-mod report;
 mod ring;
 
 pub use layout::LogLayout;
 pub use options::LogOptions;
-pub use report::LogReport;
 
 use crate::shell::host::{Completion, Host, RequestId};
-use crate::{Driver, OpenError, PageWrite, ReadSectors, Source};
+use crate::{Counter, Driver, OpenError, PageWrite, ReadSectors, Source};
 use back::Batch;
 use flush::Mark;
 use layout::{Entry, Header};
@@ -100,6 +98,28 @@ struct Open {
     owners: Vec<RequestId>,
 }
 
+/// What it counts itself; the shell counts the rest.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Pages that replaced one of the segment in memory, and so never reach the log twice.
+    overwritten_pages: u64,
+    /// Trims that the log recorded.
+    trims: u64,
+    /// Segments written, full or not.
+    segments: u64,
+    data_pages: u64,
+    /// Pages behind their data, up to a whole superpage.
+    pad_pages: u64,
+    /// Batches of segments that were written back.
+    write_backs: u64,
+    written_back_segments: u64,
+    /// Pages written home, those that were trimmed as zeros.
+    write_back_pages: u64,
+    write_back_commands: u64,
+    /// Commands that read them from the log first.
+    write_back_reads: u64,
+}
+
 /// A log cache over one device. See the description of this module.
 #[derive(Debug)]
 pub struct LogCache {
@@ -116,8 +136,7 @@ pub struct LogCache {
     flush: Option<Mark>,
     /// What begins a life is written, and has to be flushed.
     is_begun: bool,
-    /// What it counts itself; the shell counts the rest.
-    counts: LogReport,
+    counts: Counts,
 }
 
 impl LogCache {
@@ -138,7 +157,7 @@ impl LogCache {
             batch: None,
             flush: None,
             is_begun: false,
-            counts: LogReport::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -208,7 +227,6 @@ impl LogCache {
 impl Driver for LogCache {
     type Options = LogOptions;
     type Work = Work;
-    type Report = LogReport;
 
     const TRIM_TAKES_ROOM: bool = true;
 
@@ -282,11 +300,9 @@ impl Driver for LogCache {
         }
         self.line.tell_home(number);
         let sectors = layout.written_sectors(filled);
-        let (pages, header_pages) = (sectors.div_ceil(layout.page_sectors), layout.header_pages());
         self.counts.segments += 1;
         self.counts.data_pages += u64::from(filled);
-        self.counts.header_pages += u64::from(header_pages);
-        self.counts.pad_pages += u64::from(pages - filled - header_pages);
+        self.counts.pad_pages += u64::from(sectors.div_ceil(layout.page_sectors) - filled - layout.header_pages());
         host.write(Work::Segment(number), (buffer, 0), layout.segment_sector(open), sectors);
         true
     }
@@ -314,15 +330,39 @@ impl Driver for LogCache {
         host.set_background(host.is_ready());
     }
 
-    fn report(&self, host: &Host<Work>) -> LogReport {
-        LogReport {
-            free: self.line.free(),
-            cached_pages: self.ring.cached_pages,
-            ram_bytes: host.ram_bytes() + self.ring.ram_bytes(),
-            broken: host.is_broken(),
-            ..self.counts
-        }
-        .with(host.counts())
+    fn counters(&self, host: &Host<Work>) -> Vec<Counter> {
+        let (counts, own) = (host.counts(), &self.counts);
+        vec![
+            Counter::sum("host_pages", counts.host_pages),
+            Counter::sum("overwritten_pages", own.overwritten_pages),
+            Counter::sum("trims", own.trims),
+            Counter::sum("merge_reads", counts.merge_reads),
+            Counter::sum("segments", own.segments),
+            Counter::sum("data_pages", own.data_pages),
+            Counter::sum("header_pages", own.segments * u64::from(self.layout.header_pages())),
+            Counter::sum("pad_pages", own.pad_pages),
+            Counter::sum("write_backs", own.write_backs),
+            Counter::sum("written_back_segments", own.written_back_segments),
+            Counter::sum("write_back_pages", own.write_back_pages),
+            Counter::sum("write_back_commands", own.write_back_commands),
+            Counter::sum("write_back_reads", own.write_back_reads),
+            Counter::sum("reads", counts.reads),
+            Counter::sum("reads_split", counts.reads_split),
+            Counter::sum("read_commands", counts.read_commands),
+            Counter::sum("memory_hits", counts.memory_hits),
+            Counter::sum("log_hits", counts.log_hits),
+            Counter::sum("home_hits", counts.home_hits),
+            Counter::sum("device_flushes", counts.device_flushes),
+            Counter::sum("host_flushes", counts.host_flushes),
+            Counter::sum("failed_commands", counts.failed_commands),
+            Counter::now("free", self.line.free().into()),
+            Counter::now("cached_pages", self.ring.cached_pages.into()),
+            Counter::now("broken", host.is_broken().into()),
+        ]
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        self.ring.ram_bytes()
     }
 
     /// Whether the map leads only to entries that are there and say so, numbers are in order, and every page is
@@ -338,11 +378,10 @@ impl Driver for LogCache {
             cached += 1;
         }
         let filling = self.open.as_ref().map_or(0, |open| u64::from(self.ring.at(open.segment).filled));
-        let report = self.report(host);
-        let pages = report.data_pages + report.overwritten_pages + filling;
-        if !self.line.is_sound(host) || cached != report.cached_pages || pages != report.host_pages {
-            let line = &self.line;
-            return Err(format!("{line:?}, {cached} pages cached, {filling} being gathered: {report:?}"));
+        let pages = self.counts.data_pages + self.counts.overwritten_pages + filling;
+        if !self.line.is_sound(host) || cached != self.ring.cached_pages || pages != host.counts().host_pages {
+            let (line, counters) = (&self.line, self.counters(host));
+            return Err(format!("{line:?}, {cached} pages cached, {filling} being gathered: {counters:?}"));
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(crate) mod request;
 mod waits;
 
 use crate::driver::LayoutOf;
-use crate::{Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Source, Submit};
+use crate::{Driver, DriverOptions, HostDriver, HostReport, OpenError, ReadSectors, Source, Submit};
 use front::Front;
 use host::{Completion, Host, Life, RequestId, Work};
 use request::HeldBack;
@@ -59,11 +59,6 @@ impl<D: Driver> Shell<D> {
     /// The driver without its shell.
     pub fn driver(&self) -> &D {
         &self.driver
-    }
-
-    /// Counters, and how it stands.
-    pub fn report(&self) -> D::Report {
-        self.driver.report(&self.host)
     }
 
     /// Makes durable what was answered.
@@ -207,12 +202,11 @@ impl<D: Driver> HostDriver for Shell<D> {
         self.pump();
     }
 
-    fn host_report(&self) -> HostReport {
-        let report = self.report();
+    fn report(&self) -> HostReport {
         HostReport {
             driver: D::Options::NAME,
-            counters: report.counters(),
-            ram_bytes: report.ram_bytes(),
+            counters: self.driver.counters(&self.host),
+            ram_bytes: self.driver.ram_bytes() + self.host.ram_bytes(),
             broken: self.host.is_broken(),
         }
     }

@@ -186,15 +186,10 @@ impl<P: Subject> Bench<P> {
     pub fn drain(&mut self) {
         let mut steps = 0;
         while self.outstanding() > 0 {
-            assert!(steps < 1_000_000, "something goes on for ever: {:?}", self.driver.host_report());
+            assert!(steps < 1_000_000, "something goes on for ever: {:?}", self.driver.report());
             steps += 1;
             if self.device.held.is_empty() {
-                assert!(
-                    self.wait(),
-                    "{} requests wait for nothing: {:?}",
-                    self.outstanding(),
-                    self.driver.host_report()
-                );
+                assert!(self.wait(), "{} requests wait for nothing: {:?}", self.outstanding(), self.driver.report());
             } else {
                 self.complete();
             }

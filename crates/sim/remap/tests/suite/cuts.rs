@@ -50,7 +50,7 @@ pub fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> (u64, u32) {
     assert!(faults > 0.0 || bench.failures == 0, "something failed without a fault");
     bench.driver.check().expect("all is consistent");
     bench.cut();
-    let report = bench.driver.host_report();
+    let report = bench.driver.report();
     let counts: Vec<_> = report.counters.iter().map(|counter| (counter.name, counter.count)).collect();
     bench.device.digest.update(format!("{counts:?} {} {}", report.ram_bytes, report.broken).as_bytes());
     (cuts + 1, bench.device.digest.clone().finalize())

@@ -55,7 +55,7 @@ fn a_start_with_few_free_superpages_writes_no_journal_first() {
     bench.submit(HostOp::Flush, 0, 0, false);
     bench.settle();
     let report = bench.driver.report();
-    assert_eq!((report.journal_superpages, report.var_copies), (0, 0));
+    assert_eq!((report["journal_superpages"], report["var_copies"]), (0, 0));
     bench.submit(HostOp::Write, 0, 1, true);
     while bench.outstanding() > 0 {
         bench.complete();

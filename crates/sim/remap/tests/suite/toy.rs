@@ -5,8 +5,8 @@
 
 use layer::{Parameter, Value, Values};
 use remap::{
-    Completion, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, Life, OpenError,
-    PageWrite, ReadSectors, Shape, Site, Source, Terms, WriteCache,
+    Completion, Counter, Driver, DriverOptions, Host, HostDriverEntry, LayoutError, Life, OpenError, PageWrite,
+    ReadSectors, Shape, Site, Source, Terms, WriteCache,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -83,20 +83,6 @@ pub struct Toy {
     is_flushing: bool,
 }
 
-/// What the shell counts, and no more.
-#[derive(Clone, Copy, Debug)]
-pub struct ToyReport(u64);
-
-impl DriverReport for ToyReport {
-    fn counters(&self) -> Vec<Counter> {
-        vec![Counter { name: "host_pages", count: self.0, is_sum: true }]
-    }
-
-    fn ram_bytes(&self) -> u64 {
-        0
-    }
-}
-
 impl Toy {
     fn new(layout: Shape) -> Self {
         Self { layout, pages: BTreeMap::new(), is_flushing: false }
@@ -142,7 +128,6 @@ impl Toy {
 impl Driver for Toy {
     type Options = ToyOptions;
     type Work = Work;
-    type Report = ToyReport;
 
     const TRIM_TAKES_ROOM: bool = true;
 
@@ -215,12 +200,8 @@ impl Driver for Toy {
         self.send_page(host) || self.send_flush(host)
     }
 
-    fn report(&self, host: &Host<Work>) -> ToyReport {
-        ToyReport(host.counts().host_pages)
-    }
-
-    fn check(&self, _host: &Host<Work>) -> Result<(), String> {
-        if self.pages.values().any(VecDeque::is_empty) { Err(format!("{self:?}")) } else { Ok(()) }
+    fn counters(&self, host: &Host<Work>) -> Vec<Counter> {
+        vec![Counter::sum("host_pages", host.counts().host_pages)]
     }
 }
 

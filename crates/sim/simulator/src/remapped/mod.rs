@@ -43,7 +43,7 @@ impl Driver {
             oracle.set_volatile(true);
             Box::new(oracle)
         });
-        Self { before: machine.host_report(), machine, oracle }
+        Self { before: machine.report(), machine, oracle }
     }
 
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
@@ -67,7 +67,7 @@ impl Driver {
 
     /// Counts from here on.
     pub fn reset_counters(&mut self) {
-        self.before = self.machine.host_report();
+        self.before = self.machine.report();
     }
 }
 
@@ -184,7 +184,7 @@ impl<D: BlockDevice> Remapped<D> {
 
     /// What was counted, and how it stands.
     pub fn report(&self) -> HostReport {
-        self.driver.machine.host_report().since(&self.driver.before)
+        self.driver.machine.report().since(&self.driver.before)
     }
 
     /// What reads are checked against, where contents are on.
