@@ -6,6 +6,7 @@
 //! Each driver has kinds of its own, and says what it puts into the fields and the body.
 
 use crate::{OpenError, ReadSectors, Shape};
+use std::io;
 use units::SECTOR_BYTES;
 
 /// Bytes before the body.
@@ -94,6 +95,36 @@ pub(crate) fn count(bytes: &[u8]) -> u32 {
 /// The identity that metadata of any kind and version carry, if they are sound.
 pub(crate) fn any_id(bytes: &[u8]) -> Option<u64> {
     (u32_at(bytes, 8) == checksum(bytes)).then(|| head(bytes).id)
+}
+
+/// Writes a superblock into a sector of zeros: the sectors of its device, and fields of 4 bytes.
+pub(crate) fn put_superblock(sector: &mut [u8], kind: Kind, id: u64, device_sectors: u64, fields: &[u32]) {
+    put_u64(sector, HEAD_BYTES, device_sectors);
+    for (field, value) in fields.iter().enumerate() {
+        put_u32(sector, HEAD_BYTES + 8 + 4 * field, *value);
+    }
+    seal(sector, kind, Head { id, number: 0, more: 0, count: 0 });
+}
+
+/// What a superblock says of its device and its layout.
+pub(crate) fn superblock<const FIELDS: usize>(sector: &[u8]) -> (u64, [u32; FIELDS]) {
+    (u64_at(sector, HEAD_BYTES), std::array::from_fn(|field| u32_at(sector, HEAD_BYTES + 8 + 4 * field)))
+}
+
+/// One more than the highest identity that `id_of` finds in so many bytes from any of these sectors on: an identity for
+/// a new driver.
+pub(crate) fn fresh_id(
+    sectors: impl Iterator<Item = u64>,
+    bytes: usize,
+    id_of: impl Fn(&[u8]) -> Option<u64>,
+    read: &mut ReadSectors,
+) -> io::Result<u64> {
+    let (mut bytes, mut highest) = (vec![0; bytes], 0);
+    for sector in sectors {
+        read(sector, &mut bytes)?;
+        highest = highest.max(id_of(&bytes).unwrap_or(0));
+    }
+    Ok(highest.wrapping_add(1))
 }
 
 /// The identity and the layout that the superblock of a device says, where a driver of this kind formatted it;

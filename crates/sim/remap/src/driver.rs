@@ -1,7 +1,7 @@
 //! What every driver of a host is: to the world around it, to its shell, and before there is a device.
 
 use crate::shell::front::Front;
-use crate::shell::host::{Completion, Host, RequestId};
+use crate::shell::host::{Completion, Host, Life, RequestId};
 use crate::{Counter, HostReport, LayoutError, OpenError, Shape, Submit};
 use layer::{Parameter, Values};
 use std::fmt::Debug;
@@ -78,9 +78,13 @@ pub enum WriteCache {
     Volatile,
 }
 
-/// What the options of every driver say.
+/// What the options of every driver say. The first two belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
+    /// Sectors of a page, the unit of the map: a power of two, 1 to 128.
+    pub page_sectors: u32,
+    /// Sectors of a superpage, which writes of the driver are multiples of: a power of two, at least a page, 2 to 8192.
+    pub superpage_sectors: u32,
     /// Bytes of data a sector: 512, or 0 where a simulation has no contents.
     pub cell_bytes: u32,
     /// How long a page waits for others before what it was gathered in is written all the same, nanoseconds.
@@ -89,8 +93,36 @@ pub struct Terms {
     pub idle_after_ns: Nanos,
     /// When a write is answered.
     pub write_cache: WriteCache,
-    /// A page is replaced as a whole by every write, also where power is cut.
+    /// A page is replaced as a whole by every write, also where power is cut. [`crate::Hard`] writes whole superpages
+    /// in place where this is false and one virtual superpage holds exactly them: a power cut can leave some sectors
+    /// old.
     pub replaces_pages: bool,
+    /// Virtual superpages or segments of the host that are held in memory at most, written or being filled: 2 or more.
+    pub buffers: u32,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            page_sectors: 8,
+            superpage_sectors: 32,
+            cell_bytes: 512,
+            timeout_ns: 2_000_000,
+            idle_after_ns: 100_000_000,
+            write_cache: WriteCache::Through,
+            replaces_pages: true,
+            buffers: 64,
+        }
+    }
+}
+
+impl Terms {
+    /// Those of a small shape: see [`DriverOptions::small`].
+    pub fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
+        let page_sectors = [1, 1, 2, 4][dice(4) as usize];
+        let superpage_sectors = (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2);
+        Self { page_sectors, superpage_sectors, timeout_ns: 1000, idle_after_ns: 5000, ..Self::default() }
+    }
 }
 
 /// The drive that a driver stands on.
@@ -130,7 +162,7 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     fn of(values: &Values, site: &Site) -> Result<Self, String>;
 
     /// What they say that every driver's say.
-    fn terms(&self) -> Terms;
+    fn terms(&self) -> &Terms;
 
     /// The layout on a device of `device_sectors`.
     ///
@@ -254,9 +286,14 @@ pub trait Driver: Debug + Send + Sized + 'static {
     /// device.
     fn completed(&mut self, host: &mut Host<Self::Work>, work: Self::Work, done: &Completion);
 
-    /// Does one thing that goes before pages that wait for room; false if there is nothing to do.
-    fn pump_first(&mut self, _host: &mut Host<Self::Work>) -> bool {
-        false
+    /// Does one thing that goes before pages that wait for room; false if there is nothing to do. A life that is wanted
+    /// begins here where nothing has to be written for that.
+    fn pump_first(&mut self, host: &mut Host<Self::Work>) -> bool {
+        let begins = host.life() == Life::Wanted;
+        if begins {
+            host.set_ready();
+        }
+        begins
     }
 
     /// Does one thing for which nothing else is left to do; false if there is nothing.

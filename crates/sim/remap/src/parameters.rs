@@ -1,6 +1,6 @@
 //! Keys that several drivers read.
 
-use crate::{LayoutError, Site, WriteCache};
+use crate::{LayoutError, Site, Terms, WriteCache};
 use layer::{Choices, IN_TIME, Parameter, ParameterKind as Kind, Values};
 use units::{HOUR, SECTOR_BYTES, quantity};
 
@@ -27,15 +27,23 @@ pub fn superpage() -> Parameter {
     )
 }
 
-/// Its value over a drive, in bytes.
+/// The values over a drive of [`superpage`], [`timeout`], [`write_cache`] and [`idle_after`].
 ///
 /// # Errors
-/// It is no power of two.
-pub fn superpage_bytes(values: &Values, site: &Site) -> Result<u64, String> {
+/// The superpage is no power of two.
+pub fn terms(values: &Values, site: &Site) -> Result<Terms, String> {
     let usual = if site.unit_bytes > PAGE_BYTES { site.unit_bytes } else { USUAL_SUPERPAGE };
     let superpage = values.get("remap.superpage").map_or(usual, |_| values.whole("remap.superpage"));
     power_of_two("remap.superpage", superpage)?;
-    Ok(superpage)
+    Ok(Terms {
+        page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
+        superpage_sectors: (superpage / SECTOR_BYTES) as u32,
+        cell_bytes: site.cell_bytes,
+        timeout_ns: values.whole("remap.timeout"),
+        idle_after_ns: values.whole("remap.idle_after"),
+        write_cache: write_cache_of(values),
+        ..Terms::default()
+    })
 }
 
 /// `remap.timeout`.

@@ -20,6 +20,12 @@ pub struct Shape {
     pub own_sectors: u64,
 }
 
+/// Whether the pages of a device can be numbered.
+pub(crate) fn check_count(device_sectors: u64, page_sectors: u32) -> Result<(), LayoutError> {
+    let most = u64::from(u32::MAX - 1) * u64::from(page_sectors);
+    if device_sectors > most { Err(LayoutError::Large { sectors: device_sectors, most }) } else { Ok(()) }
+}
+
 /// Whether pages and superpages may have these sizes, in sectors.
 pub(crate) fn check_sizes(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
     if !page_sectors.is_power_of_two() || page_sectors > 128 {

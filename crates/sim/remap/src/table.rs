@@ -124,7 +124,7 @@ impl DriverPlan {
 
 impl<O: DriverOptions> From<Plan<O>> for DriverPlan {
     fn from(plan: Plan<O>) -> Self {
-        let (shape, terms) = (plan.layout.into(), plan.options.terms());
+        let (shape, terms) = (plan.layout.into(), *plan.options.terms());
         Self { shape, terms, keeps: O::KEEPS, begins: Box::new(plan) }
     }
 }

@@ -7,7 +7,7 @@ use crate::failure::{Failure, INTEGRITY, USAGE};
 use crate::output;
 use ::serve::{RemappedStore, remap_report};
 use layer::{ParameterKind, Value};
-use remap::{BlockStore, Blocking, Layout, LayoutError, OpenError, Options, Recovered, WriteCache};
+use remap::{BlockStore, Blocking, Layout, LayoutError, OpenError, Options, Recovered, Terms, WriteCache};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -29,11 +29,9 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
         Ok(Value::Real(share)) if share >= 0.01 => share,
         _ => return Err(Failure::usage(format!("--hold-back {}: write a share from 1% to 50%", arguments.hold_back))),
     };
-    let options = Options {
-        superpage_sectors: u32::try_from(superpage / SECTOR_BYTES).unwrap_or(u32::MAX),
-        hold_back,
-        ..Options::default()
-    };
+    let superpage_sectors = u32::try_from(superpage / SECTOR_BYTES).unwrap_or(u32::MAX);
+    let terms = Terms { superpage_sectors, ..Terms::default() };
+    let options = Options { terms, hold_back, ..Options::default() };
     let file = match &arguments.create {
         Some(text) => create(target, size("--create", text)?, &options)?,
         None if !arguments.yes => {
@@ -93,7 +91,7 @@ fn misfit(options: &Options, error: &LayoutError) -> Failure {
     let bytes = |sectors: u64| quantity::format_size(sectors.saturating_mul(SECTOR_BYTES));
     Failure::usage(match error {
         LayoutError::Superpage(_) => {
-            let given = bytes(u64::from(options.superpage_sectors));
+            let given = bytes(u64::from(options.terms.superpage_sectors));
             format!("--superpage {given}: a superpage is a power of two from 4KiB to 4MiB; 16KiB is usual")
         }
         LayoutError::Small { sectors, least } => {
@@ -109,7 +107,8 @@ fn misfit(options: &Options, error: &LayoutError) -> Failure {
 
 fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let write_cache = if arguments.write_through { WriteCache::Through } else { WriteCache::Volatile };
-    let options = Options { write_cache, trim: arguments.trim, ..Options::default() };
+    let terms = Terms { write_cache, ..Terms::default() };
+    let options = Options { terms, trim: arguments.trim, ..Options::default() };
     let read_only = arguments.server.read_only;
     let drive = open(&arguments.target, &options, if read_only { Access::Read } else { Access::Write })?;
     if let Some(from) =

@@ -5,7 +5,7 @@ use super::runs::race;
 use crate::error::StudyError;
 use crate::study::{Monitor, Options};
 use remap::probe::{Point, SIZES};
-use remap::{Blocking, WriteCache};
+use remap::{Blocking, Terms, WriteCache};
 use trace::synthetic::{WorkloadParameters, build};
 
 /// Bytes that each size of the probe writes at least.
@@ -60,7 +60,7 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
 pub fn reclamation() -> Result<Reclaimed, String> {
     let said = |error: &dyn std::fmt::Display| format!("reclamation on a small drive: {error}");
     let options = remap::Options {
-        write_cache: WriteCache::Volatile,
+        terms: Terms { write_cache: WriteCache::Volatile, ..Terms::default() },
         var_background: 1.0,
         var_ahead: Some(0),
         ..remap::Options::default()

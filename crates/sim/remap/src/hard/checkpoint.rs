@@ -142,10 +142,8 @@ impl Checkpoints {
             let buffer = host.buffers.take();
             let bytes = host.buffers.get_mut(buffer);
             if !bytes.is_empty() {
-                disk::put_layout(bytes, &self.layout);
-                let head = Head { id: self.id, number: 0, more: 0, count: 0 };
                 // Whoever opens it does not know yet how long a superpage is.
-                disk::seal(&mut bytes[..SECTOR_BYTES as usize], disk::SUPERBLOCK, head);
+                disk::put_layout(&mut bytes[..SECTOR_BYTES as usize], &self.layout, self.id);
             }
             self.send_piece(host, 0, buffer);
         }

@@ -152,35 +152,20 @@ fn seals(bytes: &[u8], id: u64, superpage: u64) -> Seals {
     seals
 }
 
-pub(crate) fn put_layout(bytes: &mut [u8], layout: &Layout) {
-    let body = &mut bytes[HEAD_BYTES..];
-    put_u64(body, 0, layout.device_sectors);
-    let fields = [
-        layout.page_sectors,
-        layout.superpage_sectors,
-        layout.superpages,
-        layout.pages,
-        layout.pieces,
-        layout.ring,
-        u32::from(layout.start == Start::Identity),
-    ];
-    fields.iter().enumerate().for_each(|(field, value)| put_u32(body, 8 + 4 * field, *value));
+/// Writes the superblock into a sector.
+pub(crate) fn put_layout(sector: &mut [u8], layout: &Layout, id: u64) {
+    let &Layout { page_sectors, superpage_sectors, device_sectors, superpages, pages, pieces, ring, start } = layout;
+    let is_identity = u32::from(start == Start::Identity);
+    let fields = [page_sectors, superpage_sectors, superpages, pages, pieces, ring, is_identity];
+    put_superblock(sector, SUPERBLOCK, id, device_sectors, &fields);
 }
 
 /// What a sound superblock says; `None` if that cannot be.
-pub(crate) fn layout(bytes: &[u8]) -> Option<Layout> {
-    let body = &bytes[HEAD_BYTES..];
-    let field = |field: usize| u32_at(body, 8 + 4 * field);
-    let layout = Layout {
-        page_sectors: field(0),
-        superpage_sectors: field(1),
-        device_sectors: u64_at(body, 0),
-        superpages: field(2),
-        pages: field(3),
-        pieces: field(4),
-        ring: field(5),
-        start: if field(6) == 0 { Start::Empty } else { Start::Identity },
-    };
+pub(crate) fn layout(sector: &[u8]) -> Option<Layout> {
+    let (device_sectors, fields) = superblock(sector);
+    let [page_sectors, superpage_sectors, superpages, pages, pieces, ring, is_identity] = fields;
+    let start = if is_identity == 0 { Start::Empty } else { Start::Identity };
+    let layout = Layout { page_sectors, superpage_sectors, device_sectors, superpages, pages, pieces, ring, start };
     Some(layout).filter(Layout::is_sound)
 }
 

@@ -147,7 +147,7 @@ impl Gather {
 
     /// One more virtual superpage of the host may be held in memory.
     pub fn has_memory(&self) -> bool {
-        self.host_buffers < self.options.buffers.max(2)
+        self.host_buffers < self.options.terms.buffers.max(2)
     }
 
     /// Since when the oldest page of the host that is not issued waits.
@@ -169,7 +169,7 @@ impl Gather {
     /// Where the contents at a virtual page are.
     pub fn locate(&self, place: u32) -> Source {
         let slots = self.layout.slots();
-        let page_bytes = (self.layout.page_sectors * self.options.cell_bytes) as usize;
+        let page_bytes = (self.layout.page_sectors * self.options.terms.cell_bytes) as usize;
         match self.memory.get(&(place / slots)) {
             _ if place == NOWHERE => Source::Zeros,
             Some(memory) => Source::Memory { buffer: memory.buffer, at: (place % slots) as usize * page_bytes },

@@ -2,8 +2,8 @@
 
 use super::disk::{ENTRY_BYTES, HEAD_BYTES, RECORD_BYTES};
 use super::options::{Options, Start};
-use crate::shape::check_sizes;
-use crate::{LayoutError, Shape};
+use crate::shape::{check_count, check_sizes};
+use crate::{LayoutError, Shape, Terms};
 use units::SECTOR_BYTES;
 
 /// Superpages before the first checkpoint: the superblock.
@@ -38,7 +38,7 @@ impl Layout {
     /// # Errors
     /// An option is out of range, or the device has too few or too many sectors.
     pub fn new(options: &Options, device_sectors: u64) -> Result<Self, LayoutError> {
-        let Options { page_sectors, superpage_sectors, hold_back, start, .. } = *options;
+        let Options { terms: Terms { page_sectors, superpage_sectors, .. }, hold_back, start, .. } = *options;
         check_sizes(page_sectors, superpage_sectors)?;
         if !(0.01..=0.9).contains(&hold_back) {
             return Err(LayoutError::HoldBack(hold_back));
@@ -46,10 +46,7 @@ impl Layout {
         if !(1..=1000).contains(&options.var_free) {
             return Err(LayoutError::VarFree(options.var_free));
         }
-        let most = u64::from(u32::MAX - 1) * u64::from(page_sectors);
-        if device_sectors > most {
-            return Err(LayoutError::Large { sectors: device_sectors, most });
-        }
+        check_count(device_sectors, page_sectors)?;
         let slots = superpage_sectors / page_sectors;
         let mut layout = Self {
             page_sectors,
@@ -145,14 +142,14 @@ impl Layout {
 
     /// Whether a superblock's numbers can be.
     pub(crate) fn is_sound(&self) -> bool {
-        if check_sizes(self.page_sectors, self.superpage_sectors).is_err() {
+        let fits = check_sizes(self.page_sectors, self.superpage_sectors);
+        if fits.and_then(|()| check_count(self.device_sectors, self.page_sectors)).is_err() {
             return false;
         }
         let whole = self.device_sectors / u64::from(self.superpage_sectors);
         let held = u64::from(self.pages) + LEAST_BACK * u64::from(self.slots());
         let space = u64::from(self.superpages) * u64::from(self.slots());
-        self.device_sectors <= u64::from(u32::MAX - 1) * u64::from(self.page_sectors)
-            && (1..=u32::MAX / 8).contains(&self.pieces)
+        (1..=u32::MAX / 8).contains(&self.pieces)
             && u64::from(self.pieces) * u64::from(self.entries_a_piece()) >= u64::from(self.pages)
             && self.ring >= 8
             && self.first_data() + u64::from(self.superpages) == whole

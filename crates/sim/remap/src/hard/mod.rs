@@ -24,7 +24,7 @@ use reclaim::Reclaim;
 use space::Space;
 use std::io;
 use std::ops::Range;
-use units::Nanos;
+use units::{Nanos, SECTOR_BYTES};
 
 /// What a command of the driver is for.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +165,9 @@ impl Driver for Hard {
     }
 
     fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
-        recover::fresh_id(layout, read)
+        let superpages = (0..layout.first_data()).map(|superpage| layout.sector_of(superpage));
+        let id_of = |bytes: &[u8]| disk::any_id(bytes).or_else(|| disk::any_id(&bytes[..SECTOR_BYTES as usize]));
+        disk::fresh_id(superpages, layout.superpage_bytes(), id_of, read)
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -194,7 +196,7 @@ impl Driver for Hard {
 
     fn place_in_place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) -> u32 {
         let slots = self.layout.slots();
-        let can_be = self.options.bypass && write.pages >= slots;
+        let can_be = !self.options.terms.replaces_pages && write.pages >= slots;
         if can_be && self.gather.place_in_place(host, &mut self.space, write) { slots } else { 0 }
     }
 

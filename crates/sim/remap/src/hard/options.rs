@@ -1,10 +1,9 @@
 //! What can be chosen for a remapping driver.
 
 use super::layout::Layout;
-use crate::parameters::{self, PAGE_BYTES};
+use crate::parameters;
 use crate::{DriverOptions, Hard, LayoutError, Site, Terms, WriteCache};
 use layer::{Choices, Parameter, ParameterKind as Kind, Values};
-use units::{Nanos, SECTOR_BYTES};
 
 /// What becomes of a virtual superpage that is not full when its pages have to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,28 +26,17 @@ pub enum Start {
     Identity,
 }
 
-/// The options. The first four and `start` belong to the layout and count only where a drive is formatted.
+/// The options. `hold_back` and `start` belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Sectors of a page, the unit of the map: a power of two, 1 to 128.
-    pub page_sectors: u32,
-    /// Sectors of a virtual superpage: a power of two, at least a page, 2 to 8192.
-    pub superpage_sectors: u32,
+    /// What every driver's options say.
+    pub terms: Terms,
     /// Share of the virtual space that is held back from the host, 0.01 to 0.9. A small device gives more.
     pub hold_back: f64,
     /// What a fresh drive maps.
     pub start: Start,
-    /// Bytes of data a sector: 512, or 0 where a simulation has no contents.
-    pub cell_bytes: u32,
-    /// How long a page waits for others before its virtual superpage is written all the same, nanoseconds.
-    pub timeout_ns: Nanos,
-    /// What becomes of a virtual superpage that is not full then.
+    /// What becomes of a virtual superpage that is not full after the timeout.
     pub partial: Partial,
-    /// When a write is answered.
-    pub write_cache: WriteCache,
-    /// Write whole superpages in place where one virtual superpage holds exactly them. They are not replaced in
-    /// one piece then: a power cut can leave some sectors old.
-    pub bypass: bool,
     /// Free virtual superpages that only reclamation may take: 1 or more.
     pub var_free: u32,
     /// Virtual superpages that reclamation keeps free beyond those, or about to be, so that many are freed by one write
@@ -57,39 +45,30 @@ pub struct Options {
     pub var_ahead: Option<u32>,
     /// Share of virtual superpages that reclamation keeps free while the host is idle, 0 to 1.
     pub var_background: f64,
-    /// How long no request came, and none is under way, before that, nanoseconds.
-    pub idle_after_ns: Nanos,
     /// Tell the device which virtual superpages are free. That costs it records of its own, see `remap.trim`.
     pub trim: bool,
-    /// Virtual superpages of the host that are held in memory at most, written or being filled: 2 or more.
-    pub buffers: u32,
 }
 
 impl Options {
     /// As they count over a layout.
     pub(super) fn limited(self, layout: &Layout) -> Self {
-        Self { var_free: self.var_free.clamp(1, layout.most_var_free()), ..self }
+        let &Layout { page_sectors, superpage_sectors, start, .. } = layout;
+        let terms = Terms { page_sectors, superpage_sectors, ..self.terms };
+        Self { terms, start, var_free: self.var_free.clamp(1, layout.most_var_free()), ..self }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            page_sectors: 8,
-            superpage_sectors: 32,
+            terms: Terms::default(),
             hold_back: 0.1,
             start: Start::Empty,
-            cell_bytes: 512,
-            timeout_ns: 2_000_000,
             partial: Partial::Pad,
-            write_cache: WriteCache::Through,
-            bypass: false,
             var_free: 2,
             var_ahead: None,
             var_background: 0.05,
-            idle_after_ns: 100_000_000,
             trim: false,
-            buffers: 64,
         }
     }
 }
@@ -176,32 +155,25 @@ impl DriverOptions for Options {
     }
 
     fn of(values: &Values, site: &Site) -> Result<Self, String> {
-        let superpage = parameters::superpage_bytes(values, site)?;
+        let terms = parameters::terms(values, site)?;
         if values.real("remap.hold_back") < 0.01 {
             return Err(
                 "remap.hold_back is below 1 %, which leaves reclamation nothing to work with; 10% is usual".to_owned()
             );
         }
         Ok(Self {
-            page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
-            superpage_sectors: (superpage / SECTOR_BYTES) as u32,
+            terms: Terms { replaces_pages: !values.on("remap.bypass"), ..terms },
             hold_back: values.real("remap.hold_back"),
-            cell_bytes: site.cell_bytes,
-            timeout_ns: values.whole("remap.timeout"),
             partial: PARTIALS.read(values),
-            write_cache: parameters::write_cache_of(values),
-            bypass: values.on("remap.bypass"),
             var_free: values.whole("remap.var_free") as u32,
             var_background: values.real("remap.var_background"),
-            idle_after_ns: values.whole("remap.idle_after"),
             trim: values.on("remap.trim"),
             ..Self::default()
         })
     }
 
-    fn terms(&self) -> Terms {
-        let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
-        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache, replaces_pages: !self.bypass }
+    fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     fn layout(&self, device_sectors: u64) -> Result<Layout, LayoutError> {
@@ -209,22 +181,19 @@ impl DriverOptions for Options {
     }
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
-        let page_sectors = [1, 1, 2, 4][dice(4) as usize];
-        Self {
-            page_sectors,
-            superpage_sectors: (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2),
+        let mut options = Self {
+            terms: Terms::small(dice),
             hold_back: [0.05, 0.1, 0.2, 0.3][dice(4) as usize],
-            timeout_ns: 1000,
             partial: [Partial::Pad, Partial::Hold][dice(2) as usize],
-            write_cache: [WriteCache::Through, WriteCache::Volatile][dice(2) as usize],
-            bypass: dice(3) == 0,
-            var_free: 1 + dice(3),
-            var_ahead: [None, Some(0), Some(3)][dice(3) as usize],
-            var_background: [0.0, 0.05, 0.5][dice(3) as usize],
-            idle_after_ns: 5000,
-            trim: dice(2) == 0,
-            buffers: [2, 4, 64][dice(3) as usize],
             ..Self::default()
-        }
+        };
+        options.terms.write_cache = [WriteCache::Through, WriteCache::Volatile][dice(2) as usize];
+        options.terms.replaces_pages = dice(3) != 0;
+        options.var_free = 1 + dice(3);
+        options.var_ahead = [None, Some(0), Some(3)][dice(3) as usize];
+        options.var_background = [0.0, 0.05, 0.5][dice(3) as usize];
+        options.trim = dice(2) == 0;
+        options.terms.buffers = [2, 4, 64][dice(3) as usize];
+        options
     }
 }

@@ -8,8 +8,6 @@ use super::reclaim::Reclaim;
 use super::space::Space;
 use super::{Hard, Layout, Options};
 use crate::{OpenError, ReadSectors};
-use std::io;
-use units::SECTOR_BYTES;
 
 /// What the map of an opened drive was made from, and what was passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,10 +143,8 @@ impl Hard {
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
     pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let (id, layout) = disk::open(disk::SUPERBLOCK, options.cell_bytes, device_sectors, read, disk::layout)?;
-        let start = layout.start;
-        let (page_sectors, superpage_sectors) = (layout.page_sectors, layout.superpage_sectors);
-        let options = Options { page_sectors, superpage_sectors, start, ..*options }.limited(&layout);
+        let (id, layout) = disk::open(disk::SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, disk::layout)?;
+        let options = options.limited(&layout);
         let space = Space::new(&layout, &options);
         Recovery { layout, options, id, space }.run(read)
     }
@@ -373,21 +369,4 @@ impl Recovery {
         }
         true
     }
-}
-
-/// One more than the highest identity in the metadata that a drive of this layout would look at: an identity for a new
-/// one.
-///
-/// # Errors
-/// The device cannot be read.
-pub(super) fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
-    let mut bytes = vec![0; layout.superpage_bytes()];
-    let mut highest = 0;
-    for superpage in 0..layout.first_data() {
-        read(layout.sector_of(superpage), &mut bytes)?;
-        let superblock = &bytes[..SECTOR_BYTES as usize];
-        let id = disk::any_id(&bytes).or_else(|| disk::any_id(superblock));
-        highest = highest.max(id.unwrap_or(0));
-    }
-    Ok(highest.wrapping_add(1))
 }

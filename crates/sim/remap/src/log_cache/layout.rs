@@ -11,8 +11,8 @@
 
 use super::LogOptions;
 use crate::disk::{self, HEAD_BYTES, Head, Kind};
-use crate::shape::check_sizes;
-use crate::{LayoutError, Shape};
+use crate::shape::{check_count, check_sizes};
+use crate::{LayoutError, Shape, Terms};
 use std::ops::Range;
 use units::SECTOR_BYTES;
 
@@ -43,15 +43,12 @@ impl LogLayout {
     /// # Errors
     /// An option is out of range, or the device has too few or too many sectors.
     pub fn new(options: &LogOptions, device_sectors: u64) -> Result<Self, LayoutError> {
-        let LogOptions { page_sectors, superpage_sectors, segment_sectors, log, .. } = *options;
+        let LogOptions { terms: Terms { page_sectors, superpage_sectors, .. }, segment_sectors, log, .. } = *options;
         Self::check_shape(page_sectors, superpage_sectors, segment_sectors)?;
         if !(0.001..=0.5).contains(&log) {
             return Err(LayoutError::Log(log));
         }
-        let most = u64::from(u32::MAX - 1) * u64::from(page_sectors);
-        if device_sectors > most {
-            return Err(LayoutError::Large { sectors: device_sectors, most });
-        }
+        check_count(device_sectors, page_sectors)?;
         let mut layout =
             Self { page_sectors, superpage_sectors, segment_sectors, device_sectors, segments: 0, pages: 0 };
         let size = u64::from(segment_sectors);
@@ -146,25 +143,15 @@ impl LogLayout {
 
     /// Writes the superblock into a sector.
     pub(crate) fn put(&self, sector: &mut [u8], id: u64) {
-        let body = &mut sector[HEAD_BYTES..];
-        disk::put_u64(body, 0, self.device_sectors);
         let fields = [self.page_sectors, self.superpage_sectors, self.segment_sectors, self.segments, self.pages];
-        fields.iter().enumerate().for_each(|(field, value)| disk::put_u32(body, 8 + 4 * field, *value));
-        disk::seal(sector, SUPERBLOCK, Head { id, number: 0, more: 0, count: 0 });
+        disk::put_superblock(sector, SUPERBLOCK, id, self.device_sectors, &fields);
     }
 
     /// What a sound superblock says; `None` if that cannot be.
     pub(crate) fn of(sector: &[u8]) -> Option<Self> {
-        let body = &sector[HEAD_BYTES..];
-        let field = |field: usize| disk::u32_at(body, 8 + 4 * field);
-        let layout = Self {
-            page_sectors: field(0),
-            superpage_sectors: field(1),
-            segment_sectors: field(2),
-            device_sectors: disk::u64_at(body, 0),
-            segments: field(3),
-            pages: field(4),
-        };
+        let (device_sectors, fields) = disk::superblock(sector);
+        let [page_sectors, superpage_sectors, segment_sectors, segments, pages] = fields;
+        let layout = Self { page_sectors, superpage_sectors, segment_sectors, device_sectors, segments, pages };
         Self::check_shape(layout.page_sectors, layout.superpage_sectors, layout.segment_sectors).ok()?;
         let pages = layout.device_sectors.checked_sub(layout.home_sector())? / u64::from(layout.page_sectors);
         let numbered = u64::from(layout.segments) * u64::from(layout.entries()) < u64::from(u32::MAX);

@@ -58,6 +58,7 @@ mod ring;
 pub use layout::LogLayout;
 pub use options::LogOptions;
 
+use crate::disk;
 use crate::shell::host::{Completion, Host, RequestId};
 use crate::{Counter, Driver, OpenError, PageWrite, ReadSectors, Source};
 use back::Batch;
@@ -66,7 +67,7 @@ use layout::{Entry, Header};
 use ring::{Line, Ring};
 use std::io;
 use std::ops::Range;
-use units::Nanos;
+use units::{Nanos, SECTOR_BYTES};
 
 /// The page is at home.
 const HOME: u32 = u32::MAX;
@@ -151,7 +152,7 @@ impl LogCache {
             layout: *layout,
             options: *options,
             id,
-            ring: Ring::new(layout, options.cell_bytes),
+            ring: Ring::new(layout, options.terms.cell_bytes),
             line: Line::resumed(layout, 0, 0),
             open: None,
             batch: None,
@@ -169,7 +170,7 @@ impl LogCache {
 
     /// As many segments are in memory as may be.
     fn memory_is_full(&self) -> bool {
-        self.ring.in_memory >= self.options.buffers.max(2)
+        self.ring.in_memory >= self.options.terms.buffers.max(2)
     }
 
     /// The segment in memory that can be forgotten: those that are written back are needed.
@@ -247,7 +248,12 @@ impl Driver for LogCache {
     }
 
     fn fresh_id(layout: &LogLayout, read: &mut ReadSectors) -> io::Result<u64> {
-        recover::fresh_id(layout, read)
+        let segments = (0..layout.segments()).map(|segment| layout.segment_sector(segment));
+        let id_of = |bytes: &[u8]| {
+            let superblock = disk::any_id(&bytes[..SECTOR_BYTES as usize]);
+            superblock.or_else(|| Header::of(bytes, layout).map(|header| header.id))
+        };
+        disk::fresh_id(std::iter::once(0).chain(segments), layout.header_bytes(), id_of, read)
     }
 
     fn locate(&self, page: u32) -> Source {
@@ -317,8 +323,12 @@ impl Driver for LogCache {
         }
     }
 
+    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
+        self.pump_begin(host)
+    }
+
     fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
-        self.pump_begin(host) || self.pump_back(host) || self.pump_flush(host)
+        self.pump_back(host) || self.pump_flush(host)
     }
 
     fn has_idle_work(&self, host: &Host<Work>) -> bool {

@@ -1,34 +1,20 @@
 //! What can be chosen for a log cache.
 
 use super::layout::LogLayout;
-use crate::parameters::{self, PAGE_BYTES};
+use crate::parameters;
 use crate::{DriverOptions, LayoutError, LogCache, Site, Terms, WriteCache};
 use layer::{Parameter, ParameterKind as Kind, Values};
-use units::{Nanos, SECTOR_BYTES, quantity};
+use units::{SECTOR_BYTES, quantity};
 
-/// The options. The first four belong to the layout and count only where a drive is formatted.
+/// The options. `segment_sectors` and `log` belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogOptions {
-    /// Sectors of a page, the unit of the map: a power of two, 1 to 128.
-    pub page_sectors: u32,
-    /// Segments are written in multiples of so many sectors, and everything begins at one: a power of two, at least a
-    /// page, 2 to 8192.
-    pub superpage_sectors: u32,
+    /// What every driver's options say.
+    pub terms: Terms,
     /// Sectors of a segment, its header included: a power of two, at least two pages and a superpage, up to 32768.
     pub segment_sectors: u32,
     /// Share of the device that the log takes, 0.001 to 0.5. A small device gives more: four segments at least.
     pub log: f64,
-    /// Bytes of data a sector: 512, or 0 where a simulation has no contents.
-    pub cell_bytes: u32,
-    /// How long a page waits for others before its segment is written all the same, nanoseconds.
-    pub timeout_ns: Nanos,
-    /// When a write is answered.
-    pub write_cache: WriteCache,
-    /// How long no request came, and none is under way, before the log is written back, nanoseconds.
-    pub idle_after_ns: Nanos,
-    /// Segments that are held in memory at most, being filled, being written, or kept: 2 or more. Writing back needs
-    /// more.
-    pub buffers: u32,
     /// Segments that are written back together at most, 1 or more; never more than a quarter of the log. More of them
     /// bring more neighbours together, and need more memory.
     pub batch: u32,
@@ -36,18 +22,8 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self {
-            page_sectors: 8,
-            superpage_sectors: 32,
-            segment_sectors: 1024,
-            log: 0.1,
-            cell_bytes: 512,
-            timeout_ns: 2_000_000,
-            write_cache: WriteCache::Volatile,
-            idle_after_ns: 100_000_000,
-            buffers: 8,
-            batch: 16,
-        }
+        let terms = Terms { write_cache: WriteCache::Volatile, buffers: 8, ..Terms::default() };
+        Self { terms, segment_sectors: 1024, log: 0.1, batch: 16 }
     }
 }
 
@@ -85,8 +61,8 @@ impl DriverOptions for LogOptions {
     }
 
     fn of(values: &Values, site: &Site) -> Result<Self, String> {
-        let superpage = parameters::superpage_bytes(values, site)?;
-        let segment = values.whole("remap.segment");
+        let terms = Terms { buffers: Self::default().terms.buffers, ..parameters::terms(values, site)? };
+        let (superpage, segment) = (u64::from(terms.superpage_sectors) * SECTOR_BYTES, values.whole("remap.segment"));
         parameters::power_of_two("remap.segment", segment)?;
         if segment < superpage {
             let [size, least] = [segment, superpage].map(quantity::format_size);
@@ -98,22 +74,12 @@ impl DriverOptions for LogOptions {
         if values.real("remap.log") < 0.001 {
             return Err("remap.log is below 0.1 %, too little for a log; 10% is usual".to_owned());
         }
-        Ok(Self {
-            page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
-            superpage_sectors: (superpage / SECTOR_BYTES) as u32,
-            segment_sectors: (segment / SECTOR_BYTES) as u32,
-            log: values.real("remap.log"),
-            cell_bytes: site.cell_bytes,
-            timeout_ns: values.whole("remap.timeout"),
-            write_cache: parameters::write_cache_of(values),
-            idle_after_ns: values.whole("remap.idle_after"),
-            ..Self::default()
-        })
+        let segment_sectors = (segment / SECTOR_BYTES) as u32;
+        Ok(Self { terms, segment_sectors, log: values.real("remap.log"), ..Self::default() })
     }
 
-    fn terms(&self) -> Terms {
-        let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
-        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache, replaces_pages: true }
+    fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     fn layout(&self, device_sectors: u64) -> Result<LogLayout, LayoutError> {
@@ -121,19 +87,13 @@ impl DriverOptions for LogOptions {
     }
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
-        let page_sectors = [1, 1, 2, 4][dice(4) as usize];
-        let superpage_sectors = (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2);
-        Self {
-            page_sectors,
-            superpage_sectors,
-            segment_sectors: (superpage_sectors * [1, 2, 4][dice(3) as usize]).max(2 * page_sectors),
-            log: [0.02, 0.2, 0.5][dice(3) as usize],
-            timeout_ns: 1000,
-            write_cache: [WriteCache::Through, WriteCache::Volatile][dice(2) as usize],
-            idle_after_ns: [500, 5000][dice(2) as usize],
-            buffers: [2, 3, 8][dice(3) as usize],
-            batch: [1, 3, 16][dice(3) as usize],
-            ..Self::default()
-        }
+        let mut terms = Terms::small(dice);
+        let Terms { page_sectors, superpage_sectors, .. } = terms;
+        let segment_sectors = (superpage_sectors * [1, 2, 4][dice(3) as usize]).max(2 * page_sectors);
+        let log = [0.02, 0.2, 0.5][dice(3) as usize];
+        terms.write_cache = [WriteCache::Through, WriteCache::Volatile][dice(2) as usize];
+        terms.idle_after_ns = [500, 5000][dice(2) as usize];
+        terms.buffers = [2, 3, 8][dice(3) as usize];
+        Self { terms, segment_sectors, log, batch: [1, 3, 16][dice(3) as usize] }
     }
 }

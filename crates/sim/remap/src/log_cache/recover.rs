@@ -6,7 +6,6 @@ use super::{LogCache, LogOptions, Work};
 use crate::disk;
 use crate::shell::host::Host;
 use crate::{DriverOptions, OpenError, ReadSectors};
-use std::io;
 use units::SECTOR_BYTES;
 
 impl LogCache {
@@ -24,7 +23,7 @@ impl LogCache {
         device_sectors: u64,
         read: &mut ReadSectors,
     ) -> Result<(Self, Host<Work>), OpenError> {
-        let (id, layout) = disk::open(SUPERBLOCK, options.cell_bytes, device_sectors, read, LogLayout::of)?;
+        let (id, layout) = disk::open(SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, LogLayout::of)?;
         let mut cache = Self::bare(&layout, options, id);
         let (headers, unreadable) = cache.find(read);
         let (tail, last) = cache.replay(headers, &unreadable)?;
@@ -90,21 +89,4 @@ impl LogCache {
         }
         Ok((tail, last))
     }
-}
-
-/// One more than the highest identity in the metadata that a log cache of this layout would look at: an identity for a
-/// new one.
-///
-/// # Errors
-/// The device cannot be read.
-pub(super) fn fresh_id(layout: &LogLayout, read: &mut ReadSectors) -> io::Result<u64> {
-    let mut sector = [0; SECTOR_BYTES as usize];
-    read(0, &mut sector)?;
-    let mut highest = disk::any_id(&sector).unwrap_or(0);
-    let mut header = vec![0; layout.header_bytes()];
-    for place in 0..layout.segments() {
-        read(layout.segment_sector(place), &mut header)?;
-        highest = highest.max(Header::of(&header, layout).map_or(0, |header| header.id));
-    }
-    Ok(highest.wrapping_add(1))
 }

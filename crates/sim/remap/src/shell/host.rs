@@ -78,8 +78,8 @@ pub struct Host<W> {
 
 impl<W: Copy> Host<W> {
     /// That of a driver that was found on its device: nothing is written until the host changes something.
-    pub fn found(shape: Shape, terms: Terms) -> Self {
-        Self::new(shape, terms, Life::Lazy)
+    pub fn found(shape: Shape, terms: &Terms) -> Self {
+        Self::new(shape, *terms, Life::Lazy)
     }
 
     pub(super) fn new(shape: Shape, terms: Terms, life: Life) -> Self {

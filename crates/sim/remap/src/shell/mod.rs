@@ -40,7 +40,7 @@ impl<D: Driver> Shell<D> {
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
     pub fn format(layout: LayoutOf<D>, options: &D::Options, id: u64) -> Self {
-        let mut host = Host::new(layout.into(), options.terms(), Life::Wanted);
+        let mut host = Host::new(layout.into(), *options.terms(), Life::Wanted);
         let driver = D::format(layout, options, id, &mut host);
         let mut shell = Self { driver, host, last_request: 0, merged: Vec::new() };
         shell.pump();

@@ -2,11 +2,13 @@
 
 use crate::hooked::{Access, Hooked};
 use proptest::prelude::*;
-use remap::{Blocking, OpenError, Options, OtherCheckpoint, WriteCache};
+use remap::{Blocking, OpenError, Options, OtherCheckpoint, Terms, WriteCache};
 use std::sync::OnceLock;
 
 fn options() -> Options {
-    Options { page_sectors: 2, superpage_sectors: 8, write_cache: WriteCache::Volatile, ..Options::default() }
+    let write_cache = WriteCache::Volatile;
+    let terms = Terms { page_sectors: 2, superpage_sectors: 8, write_cache, ..Terms::default() };
+    Options { terms, ..Options::default() }
 }
 
 /// A drive after some use, all of it flushed, and what it holds.
@@ -98,7 +100,8 @@ fn a_damaged_end_of_the_journal_is_told() {
 fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
     for superpage_sectors in [8, 32] {
         for (pages, checkpoint) in [(1, false), (40, false), (1, true)] {
-            let options = Options { superpage_sectors, ..options() };
+            let mut options = options();
+            options.terms.superpage_sectors = superpage_sectors;
             let mut drive = Blocking::format(vec![0; 96 * 512 * superpage_sectors as usize], &options).unwrap();
             if checkpoint {
                 // Its journal begins anew.
@@ -151,7 +154,8 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
 #[test]
 fn no_metadata_in_another_place_brings_other_data() {
     for superpage_sectors in [8, 32] {
-        let options = Options { superpage_sectors, ..options() };
+        let mut options = options();
+        options.terms.superpage_sectors = superpage_sectors;
         let mut drive = Blocking::format(vec![0; 96 * 512 * superpage_sectors as usize], &options).unwrap();
         for version in 1..=9_u8 {
             (0..20).for_each(|page| drive.write(page * 2, &[version; 1024], false).unwrap());
@@ -261,6 +265,7 @@ fn a_foreign_a_short_and_an_empty_device_are_refused_with_a_remedy() {
     let error = Blocking::open(short, &options()).unwrap_err();
     assert!(matches!(error, OpenError::Shrunk { .. }) && error.to_string().contains("whole device"), "{error}");
     assert!(matches!(Blocking::open(Vec::new(), &options()), Err(OpenError::Read(_))));
-    let none = Options { cell_bytes: 0, ..options() };
+    let mut none = options();
+    none.terms.cell_bytes = 0;
     assert!(matches!(Blocking::open(closed().0.clone(), &none), Err(OpenError::NoContents)));
 }

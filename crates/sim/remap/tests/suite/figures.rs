@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use engine::random::Stream;
-use remap::{Hard, HostDriver, Options, Plan, Shell, Start, Submit, WriteCache};
+use remap::{Hard, HostDriver, Options, Plan, Shell, Start, Submit, Terms, WriteCache};
 use units::HostOp;
 
 /// Without contents, over a device that does everything at once.
@@ -13,7 +13,7 @@ struct Plain {
 
 impl Plain {
     fn new(options: &Options, superpages: u32) -> Self {
-        let options = Options { cell_bytes: 0, ..*options };
+        let options = Options { terms: Terms { cell_bytes: 0, ..options.terms }, ..*options };
         let mut plain = Self { hard: Plan::with_superpages(options, superpages).format(1), tag: 0 };
         plain.run();
         plain
@@ -43,7 +43,8 @@ impl Plain {
 }
 
 fn volatile() -> Options {
-    Options { write_cache: WriteCache::Volatile, ..Options::default() }
+    let terms = Terms { write_cache: WriteCache::Volatile, ..Terms::default() };
+    Options { terms, ..Options::default() }
 }
 
 #[test]
@@ -129,15 +130,9 @@ fn a_full_drive_takes_every_write_whatever_is_held_back() {
     for hold_back in [0.05, 0.1, 0.2, 0.3] {
         for (through, depth) in [(false, 1), (true, 32)] {
             let write_cache = if through { WriteCache::Through } else { WriteCache::Volatile };
-            let options = Options {
-                page_sectors: 1,
-                superpage_sectors: 4,
-                hold_back,
-                write_cache,
-                timeout_ns: 1000,
-                var_ahead: Some(0),
-                ..Options::default()
-            };
+            let sizes = Terms { page_sectors: 1, superpage_sectors: 4, ..Terms::default() };
+            let terms = Terms { write_cache, timeout_ns: 1000, ..sizes };
+            let options = Options { terms, hold_back, var_ahead: Some(0), ..Options::default() };
             let mut bench = Bench::new(options, 60, 7);
             for turn in 0..6 * bench.hot {
                 let sector = if turn < bench.hot { turn } else { bench.random.below(bench.hot) };

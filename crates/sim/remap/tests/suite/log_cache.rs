@@ -9,7 +9,9 @@ use std::fs::File;
 use units::HostOp;
 
 fn options() -> LogOptions {
-    LogOptions { page_sectors: 2, superpage_sectors: 8, segment_sectors: 32, ..LogOptions::default() }
+    let mut options = LogOptions { segment_sectors: 32, ..LogOptions::default() };
+    (options.terms.page_sectors, options.terms.superpage_sectors) = (2, 8);
+    options
 }
 
 /// A segment has a header of one page and 15 pages of data.
@@ -159,7 +161,7 @@ fn what_does_not_fit_says_what_would() {
     };
     assert_eq!(with(|options| options.segment_sectors = 16), LayoutError::Segment(16));
     assert_eq!(with(|options| options.log = 0.9), LayoutError::Log(0.9));
-    assert_eq!(with(|options| options.page_sectors = 3), LayoutError::Page(3));
+    assert_eq!(with(|options| options.terms.page_sectors = 3), LayoutError::Page(3));
     let error = LogLayout::new(&LogOptions::default(), 5000).unwrap_err();
     let LayoutError::NoLog { least, .. } = error else { panic!("{error}") };
     assert_eq!(LogLayout::new(&LogOptions::default(), least).unwrap().segments(), 4);
@@ -173,7 +175,8 @@ fn what_does_not_fit_says_what_would() {
 /// Each flush closes a segment, and the ring is small: it is written back and written over again and again.
 #[test]
 fn many_flushes_turn_the_ring() {
-    let options = LogOptions { write_cache: WriteCache::Through, log: 0.001, ..options() };
+    let mut options = LogOptions { log: 0.001, ..options() };
+    options.terms.write_cache = WriteCache::Through;
     let mut bench = Bench::new(options, 40, 4);
     for turn in 0..500 {
         bench.submit(HostOp::Write, turn % 37 * 2, 2, false);

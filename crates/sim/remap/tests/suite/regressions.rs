@@ -1,18 +1,13 @@
 //! Bugs that were found once.
 
 use crate::bench::Bench;
-use remap::{Command, Driver, HostDriver, LogOptions, Options, Plan, Shell, Submit, WriteCache};
+use remap::{Command, Driver, HostDriver, LogOptions, Options, Plan, Shell, Submit, Terms, WriteCache};
 use units::HostOp;
 
 fn tiny() -> Options {
-    Options {
-        page_sectors: 1,
-        superpage_sectors: 2,
-        write_cache: WriteCache::Volatile,
-        timeout_ns: 1000,
-        var_ahead: Some(0),
-        ..Options::default()
-    }
+    let sizes = Terms { page_sectors: 1, superpage_sectors: 2, ..Terms::default() };
+    let terms = Terms { write_cache: WriteCache::Volatile, timeout_ns: 1000, ..sizes };
+    Options { terms, var_ahead: Some(0), ..Options::default() }
 }
 
 /// A number was used again after a restart; where the old superpage was torn, a torn new one could complete it.
@@ -41,7 +36,8 @@ fn a_torn_journal_superpage_is_not_completed_by_the_next_start() {
 /// Reclamation wrote to the journal before the first checkpoint after a start.
 #[test]
 fn a_start_with_few_free_superpages_writes_no_journal_first() {
-    let mut bench = Bench::new(Options { superpage_sectors: 4, var_ahead: Some(1000), ..tiny() }, 24, 1);
+    let terms = Terms { superpage_sectors: 4, ..tiny().terms };
+    let mut bench = Bench::new(Options { terms, var_ahead: Some(1000), ..tiny() }, 24, 1);
     for turn in 0..6 * bench.hot {
         let sector = if turn < bench.hot { turn } else { bench.random.below(bench.hot) };
         bench.submit(HostOp::Write, sector, 1, false);
@@ -67,7 +63,8 @@ fn a_start_with_few_free_superpages_writes_no_journal_first() {
 #[test]
 fn reclamation_with_one_free_superpage_does_not_turn_in_circles() {
     for seed in 0..40 {
-        let options = Options { superpage_sectors: 8, hold_back: 0.05, var_free: 1, buffers: 2, ..tiny() };
+        let terms = Terms { superpage_sectors: 8, buffers: 2, ..tiny().terms };
+        let options = Options { terms, hold_back: 0.05, var_free: 1, ..tiny() };
         let mut bench = Bench::new(options, 24, seed);
         for turn in 0..8 * bench.hot {
             let sector = if turn < bench.hot { turn } else { bench.random.below(bench.hot) };
@@ -99,7 +96,8 @@ fn command<D: Driver>(shell: &mut Shell<D>, op: HostOp) -> Command {
 /// may have the number of that write.
 #[test]
 fn a_page_written_after_the_driver_broke_down_answers_no_read() {
-    let mut hard = Plan::with_superpages(Options { cell_bytes: 0, ..Options::default() }, 40).format(1);
+    let terms = Terms { cell_bytes: 0, ..Terms::default() };
+    let mut hard = Plan::with_superpages(Options { terms, ..Options::default() }, 40).format(1);
     submit(&mut hard, HostOp::Write, 0, 32);
     while let Some(command) = hard.front_mut().next_command() {
         hard.completed(0, command.id, false, &[]);
@@ -123,7 +121,9 @@ fn a_page_written_after_the_driver_broke_down_answers_no_read() {
 /// Nothing was changed, but the superblock may be lost until the device is flushed.
 #[test]
 fn a_flush_while_a_log_cache_is_formatted_waits_for_the_superblock() {
-    let mut log = Plan::with_superpages(LogOptions { cell_bytes: 0, ..LogOptions::default() }, 400).format(1);
+    let mut options = LogOptions::default();
+    options.terms.cell_bytes = 0;
+    let mut log = Plan::with_superpages(options, 400).format(1);
     submit(&mut log, HostOp::Flush, 0, 0);
     let superblock = command(&mut log, HostOp::Write);
     log.completed(0, superblock.id, false, &[]);

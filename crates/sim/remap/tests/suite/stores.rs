@@ -2,16 +2,20 @@
 
 use crate::hooked::{Access, Hooked};
 use remap::{
-    BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, Shape, WriteCache,
+    BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, Shape, Terms, WriteCache,
 };
 use std::cell::Cell;
 use std::fs::File;
+
+fn volatile() -> Options {
+    Options { terms: Terms { write_cache: WriteCache::Volatile, ..Terms::default() }, ..Options::default() }
+}
 
 #[test]
 fn a_file_keeps_what_was_written() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(4 << 20).unwrap();
-    let options = Options { write_cache: WriteCache::Volatile, ..Options::default() };
+    let options = volatile();
     let mut drive = Blocking::format(file.try_clone().unwrap(), &options).unwrap();
     drive.write(10, &[1; 1024], false).unwrap();
     drive.write(11, &[2; 512], true).unwrap();
@@ -31,7 +35,7 @@ fn a_file_keeps_what_was_written() {
 
 #[test]
 fn a_device_that_was_formatted_before_is_empty_after() {
-    let options = Options { write_cache: WriteCache::Volatile, ..Options::default() };
+    let options = volatile();
     let mut store = vec![0; 2 << 20];
     for life in 1..4 {
         let mut drive = Blocking::format(store, &options).unwrap();
@@ -54,15 +58,15 @@ fn options_out_of_range_say_what_is_right() {
         change(&mut options);
         Layout::new(&options, sectors).unwrap_err()
     };
-    assert_eq!(with(|options| options.page_sectors = 3), LayoutError::Page(3));
-    assert_eq!(with(|options| options.superpage_sectors = 4), LayoutError::Superpage(4));
+    assert_eq!(with(|options| options.terms.page_sectors = 3), LayoutError::Page(3));
+    assert_eq!(with(|options| options.terms.superpage_sectors = 4), LayoutError::Superpage(4));
     assert_eq!(with(|options| options.hold_back = 1.0), LayoutError::HoldBack(1.0));
     assert_eq!(with(|options| options.var_free = 0), LayoutError::VarFree(0));
     let error = Layout::new(&Options::default(), 100).unwrap_err();
     let LayoutError::Small { least, .. } = error else { panic!("{error}") };
     assert!(Layout::new(&Options::default(), least).is_ok() && Layout::new(&Options::default(), least - 1).is_err());
     assert!(matches!(Layout::new(&Options::default(), u64::MAX), Err(LayoutError::Large { .. })));
-    let none = Options { cell_bytes: 0, ..Options::default() };
+    let none = Options { terms: Terms { cell_bytes: 0, ..Terms::default() }, ..Options::default() };
     assert!(matches!(Blocking::format(vec![0; 1 << 20], &none), Err(FormatError::NoContents(0))));
 }
 

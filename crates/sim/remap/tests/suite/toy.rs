@@ -5,17 +5,21 @@
 
 use layer::{Parameter, Value, Values};
 use remap::{
-    Completion, Counter, Driver, DriverOptions, Host, HostDriverEntry, LayoutError, Life, OpenError, PageWrite,
-    ReadSectors, Shape, Site, Source, Terms, WriteCache,
+    Completion, Counter, Driver, DriverOptions, Host, HostDriverEntry, LayoutError, OpenError, PageWrite, ReadSectors,
+    Shape, Site, Source, Terms, WriteCache,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use units::HostOp;
 
 #[derive(Clone, Copy, Debug)]
-pub struct ToyOptions {
-    page_sectors: u32,
-    write_cache: WriteCache,
+pub struct ToyOptions(Terms);
+
+impl ToyOptions {
+    fn new(page_sectors: u32, write_cache: WriteCache) -> Self {
+        // A cut may tear a page: there is no other place for it.
+        Self(Terms { page_sectors, write_cache, replaces_pages: false, ..Terms::default() })
+    }
 }
 
 impl DriverOptions for ToyOptions {
@@ -32,18 +36,16 @@ impl DriverOptions for ToyOptions {
     }
 
     fn of(values: &Values, _site: &Site) -> Result<Self, String> {
-        Ok(Self { page_sectors: 8, write_cache: remap::parameters::write_cache_of(values) })
+        Ok(Self::new(8, remap::parameters::write_cache_of(values)))
     }
 
-    fn terms(&self) -> Terms {
-        // A cut may tear a page: there is no other place for it.
-        let (write_cache, replaces_pages) = (self.write_cache, false);
-        Terms { cell_bytes: 512, timeout_ns: 0, idle_after_ns: 0, write_cache, replaces_pages }
+    fn terms(&self) -> &Terms {
+        &self.0
     }
 
     /// All of the device, and nothing beside it.
     fn layout(&self, device_sectors: u64) -> Result<Shape, LayoutError> {
-        let page_sectors = self.page_sectors;
+        let page_sectors = self.0.page_sectors;
         let sectors = device_sectors / u64::from(page_sectors) * u64::from(page_sectors);
         Ok(Shape {
             sectors,
@@ -57,7 +59,7 @@ impl DriverOptions for ToyOptions {
 
     fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
         let write_cache = [WriteCache::Through, WriteCache::Volatile][dice(2) as usize];
-        Self { page_sectors: 1 << dice(3), write_cache }
+        Self::new(1 << dice(3), write_cache)
     }
 }
 
@@ -185,15 +187,6 @@ impl Driver for Toy {
                 host.set_durable(number);
             }
         }
-    }
-
-    /// Nothing has to be written before the first page.
-    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
-        let begins = host.life() == Life::Wanted;
-        if begins {
-            host.set_ready();
-        }
-        begins
     }
 
     fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
