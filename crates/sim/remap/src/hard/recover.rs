@@ -8,6 +8,7 @@ use super::reclaim::Reclaim;
 use super::space::Space;
 use super::{Hard, Layout, Options};
 use crate::{OpenError, ReadSectors};
+use std::io;
 
 /// What the map of an opened drive was made from, and what was passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,6 +107,14 @@ impl Found {
         self.ring[(number % self.ring.len() as u64) as usize]
     }
 
+    /// The superpage of this number that has most of its records, and where it is.
+    fn newest(&self, number: u64, layout: &Layout) -> Option<(Head, u64)> {
+        let tails = [0, 1].map(|place| (self.tails[place as usize], layout.tail_at(place)));
+        let places = std::iter::once((self.in_ring(number), layout.ring_at(number))).chain(tails);
+        let heads = places.filter_map(|(place, at)| Some((place.sound()?, at)));
+        heads.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count)
+    }
+
     /// Whether the write behind the last sound one, whose stamp this is, was torn. A power cut leaves each
     /// sector whole, as it was or as it was to be, in a place where that write can have gone; what else is
     /// not whole is damaged.
@@ -146,152 +155,170 @@ impl Hard {
         let (id, layout) = disk::open(disk::SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, disk::layout)?;
         let options = options.limited(&layout);
         let space = Space::new(&layout, &options);
-        Recovery { layout, options, id, space }.run(read)
+        let bytes = vec![0; layout.superpage_bytes()];
+        let (recovered, slots, heads) = (Recovered::default(), [OtherCheckpoint::None; 2], Vec::new());
+        Recovery { layout, options, id, space, read, bytes, recovered, slots, heads }.run()
     }
 }
 
+/// The head of a checkpoint.
+#[derive(Clone, Copy)]
+struct CheckpointHead {
+    head: Head,
+    /// Records of the journal that it has already.
+    skip: u64,
+    /// The journal when it was begun.
+    stamp: Stamp,
+}
+
 /// A drive that is being opened: the map that is made, and from what.
-struct Recovery {
+struct Recovery<'a> {
     layout: Layout,
     options: Options,
     id: u64,
     space: Space,
+    read: &'a mut ReadSectors<'a>,
+    /// The superpage that was read last.
+    bytes: Vec<u8>,
+    recovered: Recovered,
+    /// What the two places of checkpoints hold.
+    slots: [OtherCheckpoint; 2],
+    /// Those whose heads are sound, the newest first.
+    heads: Vec<CheckpointHead>,
 }
 
-impl Recovery {
+impl Recovery<'_> {
     /// 1. Read the heads of both checkpoints, the newer one first.
     /// 2. Look at every place of the journal: what is whole, and what a power cut or damage left.
     /// 3. Make the map from the first checkpoint whose pieces are sound, and read the journal over it.
     /// 4. Go on behind all numbers and versions that anything there has, whether it was taken or not.
     /// 5. Where no checkpoint will do, or the end of the journal is damaged, the map is lost.
-    fn run(mut self, read: &mut ReadSectors) -> Result<Hard, OpenError> {
-        let layout = self.layout;
-        let mut bytes = vec![0; layout.superpage_bytes()];
-        let mut recovered = Recovered::default();
-        let mut heads = Vec::new();
-        let mut slots = [OtherCheckpoint::None; 2];
-        for (number, slot) in (0..).zip(&mut slots) {
-            if !self.metadata(layout.checkpoint_at(number), read, &mut bytes, &mut recovered) {
-                *slot = OtherCheckpoint::Unreadable;
-                continue;
-            }
-            let is_own = |head: &Head| head.id == self.id && head.number % 2 == number && head.count == layout.pieces;
-            match disk::unseal(&bytes, disk::CHECKPOINT).filter(is_own) {
-                Some(head) => {
-                    *slot = OtherCheckpoint::Sound;
-                    heads.push((head, disk::u64_at(&bytes, disk::HEAD_BYTES), Stamp::get(&bytes)));
-                }
-                None if disk::looks_like(&bytes, disk::CHECKPOINT) => *slot = OtherCheckpoint::Torn,
-                None => {}
-            }
-        }
-        heads.sort_by_key(|(head, ..)| std::cmp::Reverse(head.number));
-        let found = self.find_journal(read, &mut bytes, &mut recovered);
-        for (head, skip, stamp) in &heads {
-            match self.try_checkpoint(*head, (*skip, *stamp), &found, read, &mut bytes) {
-                Ok((journal_superpages, journal_records, torn_tail)) => {
-                    let other = slots[(head.number + 1) as usize % 2];
-                    recovered = Recovered {
-                        checkpoint: head.number,
-                        other,
-                        journal_superpages,
-                        journal_records,
-                        torn_tail,
-                        ..recovered
-                    };
-                    let froms = heads.iter().map(|(head, ..)| head.more);
-                    // The next number may be in a superpage that the power cut tore: the same number must not be torn
-                    // there again, or both parts together could be the old one.
-                    let number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
-                    let places = || found.tails.iter().chain(&found.ring);
-                    let written = places().map(|place| place.is_written()).collect();
-                    let versions = heads.iter().map(|(.., stamp)| stamp.version);
-                    let version = versions.chain(places().map(|place| place.version())).max().unwrap_or(0);
-                    // The next one takes the slot of the other.
-                    let next = heads[0].0.number + 1;
-                    let next = next + u64::from(next % 2 == head.number % 2);
-                    let Self { layout, options, id, space } = self;
-                    return Ok(Hard {
-                        layout,
-                        options,
-                        space,
-                        gather: Gather::new(&layout, &options),
-                        reclaim: Reclaim::new(&layout, &options),
-                        journal: Journal::resumed(&layout, id, number, version, written),
-                        checkpoints: Checkpoints::new(&layout, id, false, next),
-                        recovered: Some(recovered),
-                    });
-                }
+    fn run(mut self) -> Result<Hard, OpenError> {
+        self.find_heads();
+        let found = self.find_journal();
+        for checkpoint in self.heads.clone() {
+            let number = checkpoint.head.number;
+            match self.try_checkpoint(checkpoint, &found) {
+                Ok(()) => return Ok(self.resumed(number, &found)),
                 Err(DAMAGED_END) => return Err(OpenError::Map(DAMAGED_END)),
-                Err(why) => recovered.rejected = recovered.rejected.or(Some((head.number, why))),
+                Err(why) => self.recovered.rejected = self.recovered.rejected.or(Some((number, why))),
             }
         }
-        let why = if slots.contains(&OtherCheckpoint::Unreadable) {
-            "no checkpoint can be read"
-        } else {
-            "no checkpoint is sound"
-        };
-        Err(OpenError::Map(recovered.rejected.map_or(why, |(_, why)| why)))
+        let is_unreadable = self.slots.contains(&OtherCheckpoint::Unreadable);
+        let why = if is_unreadable { "no checkpoint can be read" } else { "no checkpoint is sound" };
+        Err(OpenError::Map(self.recovered.rejected.map_or(why, |(_, why)| why)))
+    }
+
+    fn find_heads(&mut self) {
+        for number in 0..2 {
+            self.slots[number as usize] = if self.metadata(self.layout.checkpoint_at(number)) {
+                self.head_of(number)
+            } else {
+                OtherCheckpoint::Unreadable
+            };
+        }
+        self.heads.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.head.number));
+    }
+
+    /// What the place of a checkpoint holds that was read.
+    fn head_of(&mut self, number: u64) -> OtherCheckpoint {
+        let (id, pieces) = (self.id, self.layout.pieces);
+        let is_own = |head: &Head| head.id == id && head.number % 2 == number && head.count == pieces;
+        match disk::unseal(&self.bytes, disk::CHECKPOINT).filter(is_own) {
+            Some(head) => {
+                let (skip, stamp) = (disk::u64_at(&self.bytes, disk::HEAD_BYTES), Stamp::get(&self.bytes));
+                self.heads.push(CheckpointHead { head, skip, stamp });
+                OtherCheckpoint::Sound
+            }
+            None if disk::looks_like(&self.bytes, disk::CHECKPOINT) => OtherCheckpoint::Torn,
+            None => OtherCheckpoint::None,
+        }
+    }
+
+    /// The driver whose map was made from the checkpoint of this number.
+    fn resumed(mut self, taken: u64, found: &Found) -> Hard {
+        self.recovered.checkpoint = taken;
+        self.recovered.other = self.slots[(taken + 1) as usize % 2];
+        let froms = self.heads.iter().map(|checkpoint| checkpoint.head.more);
+        // The next number may be in a superpage that the power cut tore: the same number must not be torn there again,
+        // or both parts together could be the old one.
+        let number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
+        let places = || found.tails.iter().chain(&found.ring);
+        let written = places().map(|place| place.is_written()).collect();
+        let versions = self.heads.iter().map(|checkpoint| checkpoint.stamp.version);
+        let version = versions.chain(places().map(|place| place.version())).max().unwrap_or(0);
+        // The next one takes the slot of the other.
+        let next = self.heads[0].head.number + 1;
+        let next = next + u64::from(next % 2 == taken % 2);
+        let Self { layout, options, id, space, recovered, .. } = self;
+        Hard {
+            layout,
+            options,
+            space,
+            gather: Gather::new(&layout, &options),
+            reclaim: Reclaim::new(&layout, &options),
+            journal: Journal::resumed(&layout, id, number, version, written),
+            checkpoints: Checkpoints::new(&layout, id, false, next),
+            recovered: Some(recovered),
+        }
+    }
+
+    /// Reads a superpage.
+    fn fetch(&mut self, superpage: u64) -> io::Result<()> {
+        (self.read)(self.layout.sector_of(superpage), &mut self.bytes)
     }
 
     /// Reads a metadata superpage. What cannot be read is as good as damaged: there may be another one to go on from.
-    fn metadata(&self, superpage: u64, read: &mut ReadSectors, bytes: &mut [u8], recovered: &mut Recovered) -> bool {
-        let is_read = read(self.layout.sector_of(superpage), bytes).is_ok();
-        recovered.unreadable += u32::from(!is_read);
+    fn metadata(&mut self, superpage: u64) -> bool {
+        let is_read = self.fetch(superpage).is_ok();
+        self.recovered.unreadable += u32::from(!is_read);
         is_read
     }
 
-    fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8], recovered: &mut Recovered) -> Found {
-        let layout = self.layout;
-        let sound = |head: &Head| head.count as usize <= layout.records();
-        let mut look = |superpage: u64, belongs: &dyn Fn(&Head) -> bool| {
-            if !self.metadata(superpage, read, bytes, recovered) {
-                return Place::Unreadable;
-            }
-            match disk::unseal_journal(bytes, self.id, superpage) {
-                Ok((head, stamp)) if sound(&head) && belongs(&head) => Place::Sound(head, stamp),
-                Ok(_) => Place::Broken(Seals::default()),
-                Err(seals) => Place::Broken(seals),
-            }
-        };
-        let ring = (0..u64::from(layout.ring)).map(|place| {
-            let belongs =
-                |head: &Head| head.number % u64::from(layout.ring) == place && head.count as usize == layout.records();
-            look(layout.ring_at(place), &belongs)
+    fn find_journal(&mut self) -> Found {
+        let (size, full) = (u64::from(self.layout.ring), self.layout.records());
+        let ring = (0..size).map(|place| {
+            let belongs = |head: &Head| head.number % size == place && head.count as usize == full;
+            self.look(self.layout.ring_at(place), belongs)
         });
         let ring: Vec<Place> = ring.collect();
-        let tails = [0, 1].map(|place| look(layout.tail_at(place), &|_| true));
+        let tails = [0, 1].map(|place| self.look(self.layout.tail_at(place), |head| head.count as usize <= full));
         let highest = ring.iter().chain(&tails).filter_map(|place| Some(place.sound()?.number)).max();
         Found { ring, tails, highest }
     }
 
-    /// Makes the map from a checkpoint: superpages and records of the journal that were read over it, and whether its
-    /// last write is torn. The error says why it cannot be trusted.
-    fn try_checkpoint(
-        &mut self,
-        head: Head,
-        known: (u64, Stamp),
-        found: &Found,
-        read: &mut ReadSectors,
-        bytes: &mut [u8],
-    ) -> Result<(u64, u64, bool), &'static str> {
+    /// Looks at a place of the journal.
+    fn look(&mut self, superpage: u64, belongs: impl Fn(&Head) -> bool) -> Place {
+        if !self.metadata(superpage) {
+            return Place::Unreadable;
+        }
+        match disk::unseal_journal(&self.bytes, self.id, superpage) {
+            Ok((head, stamp)) if belongs(&head) => Place::Sound(head, stamp),
+            Ok(_) => Place::Broken(Seals::default()),
+            Err(seals) => Place::Broken(seals),
+        }
+    }
+
+    /// Makes the map from a checkpoint. The error says why it cannot be trusted.
+    fn try_checkpoint(&mut self, checkpoint: CheckpointHead, found: &Found) -> Result<(), &'static str> {
         self.space = Space::new(&self.layout, &self.options);
+        let number = checkpoint.head.number;
         let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
-            let superpage = self.layout.checkpoint_at(head.number) + 1 + u64::from(piece);
-            read(self.layout.sector_of(superpage), bytes).map_err(|_| "a piece of the checkpoint cannot be read")?;
+            let superpage = self.layout.checkpoint_at(number) + 1 + u64::from(piece);
+            self.fetch(superpage).map_err(|_| "a piece of the checkpoint cannot be read")?;
             let first = (piece as usize * entries).min(self.space.map.len());
             let count = entries.min(self.space.map.len() - first);
-            let wanted = Head { id: self.id, number: head.number, more: u64::from(piece), count: count as u32 };
-            if disk::unseal(bytes, disk::PIECE) != Some(wanted) {
+            let wanted = Head { id: self.id, number, more: u64::from(piece), count: count as u32 };
+            if disk::unseal(&self.bytes, disk::PIECE) != Some(wanted) {
                 return Err("a piece of the checkpoint is damaged");
             }
             for (index, place) in self.space.map[first..first + count].iter_mut().enumerate() {
-                *place = disk::u32_at(bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
+                *place = disk::u32_at(&self.bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }
-        let read_over = self.replay(head.more, known, found, read, bytes)?;
-        if self.space.rebuild() { Ok(read_over) } else { Err("two pages share a place") }
+        self.replay(checkpoint, found)?;
+        if self.space.rebuild() { Ok(()) } else { Err("two pages share a place") }
     }
 
     /// Reads the journal over the map of a checkpoint.
@@ -301,48 +328,31 @@ impl Recovery {
     /// 3. Apply its records, but for those that the checkpoint has already.
     /// 4. End with the first that is missing or not full; nothing newer may be behind it, and what is torn there must
     ///    be what a power cut can tear.
-    fn replay(
-        &mut self,
-        from: u64,
-        (skip, mut stamp): (u64, Stamp),
-        found: &Found,
-        read: &mut ReadSectors,
-        bytes: &mut [u8],
-    ) -> Result<(u64, u64, bool), &'static str> {
-        let layout = self.layout;
-        let mut before = None;
-        let mut records = 0;
-        let mut number = from;
+    fn replay(&mut self, checkpoint: CheckpointHead, found: &Found) -> Result<(), &'static str> {
+        let CheckpointHead { head: Head { more: from, .. }, skip, mut stamp } = checkpoint;
+        let (mut before, mut records, mut number) = (None, 0, from);
         // The last one there can be: the one that is missing, or the one that is not full.
         let last = loop {
-            let places = [
-                (found.in_ring(number), layout.ring_at(number)),
-                (found.tails[0], layout.tail_at(0)),
-                (found.tails[1], layout.tail_at(1)),
-            ];
-            let heads = places.into_iter().filter_map(|(place, at)| Some((place.sound()?, at)));
-            let newest = heads.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
-            let Some((head, at)) = newest else { break number };
+            let Some((head, at)) = found.newest(number, &self.layout) else { break number };
             if before.is_some_and(|before| before != head.more) {
                 return Err("the journal has a gap");
             }
-            read(layout.sector_of(at), bytes).map_err(|_| "a superpage of the journal cannot be read")?;
-            let Some((_, found)) = disk::unseal_journal(bytes, self.id, at).ok().filter(|(now, _)| *now == head) else {
-                return Err("the journal changes while it is read");
-            };
-            if found.version > stamp.version {
-                stamp = found;
+            self.fetch(at).map_err(|_| "a superpage of the journal cannot be read")?;
+            let now = disk::unseal_journal(&self.bytes, self.id, at).ok().filter(|(now, _)| *now == head);
+            let (_, version) = now.ok_or("the journal changes while it is read")?;
+            if version.version > stamp.version {
+                stamp = version;
             }
             // The map has the first ones already. Had the last version of this superpage been damaged, reading them
             // again from the version before would undo what came after them.
             let known = if number == from { skip.saturating_sub(head.more).min(u64::from(head.count)) } else { 0 };
-            if !self.apply(bytes, known as usize..head.count as usize) {
+            if !self.apply(known as usize..head.count as usize) {
                 return Err("a record of the journal leads nowhere");
             }
             records += u64::from(head.count) - known;
             before = Some(head.more + u64::from(head.count));
             number += 1;
-            if (head.count as usize) < layout.records() {
+            if (head.count as usize) < self.layout.records() {
                 break number - 1;
             }
         };
@@ -350,17 +360,19 @@ impl Recovery {
         if found.highest.is_some_and(|highest| highest >= number) {
             return Err("a superpage of the journal is damaged");
         }
-        let places = [found.in_ring(last), found.tails[0], found.tails[1]];
-        if places.contains(&Place::Unreadable) {
+        if [found.in_ring(last), found.tails[0], found.tails[1]].contains(&Place::Unreadable) {
             return Err("a superpage of the journal cannot be read");
         }
-        Ok((number - from, records, found.end_is_torn(last, stamp)?))
+        let torn_tail = found.end_is_torn(last, stamp)?;
+        (self.recovered.journal_superpages, self.recovered.journal_records) = (number - from, records);
+        self.recovered.torn_tail = torn_tail;
+        Ok(())
     }
 
-    fn apply(&mut self, bytes: &[u8], records: std::ops::Range<usize>) -> bool {
+    fn apply(&mut self, records: std::ops::Range<usize>) -> bool {
         let places = self.space.back.len() as u32;
         for index in records {
-            let entry = disk::entry(bytes, index);
+            let entry = disk::entry(&self.bytes, index);
             let end = entry.page.checked_add(entry.pages).filter(|end| *end as usize <= self.space.map.len());
             let (Some(end), true) = (end, entry.place == NOWHERE || (entry.place < places && entry.pages == 1)) else {
                 return false;
