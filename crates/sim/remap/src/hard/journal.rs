@@ -241,7 +241,7 @@ impl Journal {
         if failed {
             // Whoever waited for it fails, and it is tried again when it is wanted again.
             self.stage = Stage::Idle;
-            if !host.fail_waiters(self.mark.entries) {
+            if !host.end_waiters(self.mark.entries, true) {
                 host.failed();
             }
             return;

@@ -116,7 +116,7 @@ impl Hard {
     /// Last resort where something waits and nothing is under way: write what is open, make it durable, reclaim. If
     /// none of these can be done there is no space, because too many virtual superpages were set aside.
     fn pump_stuck(&mut self, host: &mut Host<Work>) -> bool {
-        if host.is_busy() || !host.has_waiting() {
+        if !host.is_stuck() {
             return false;
         }
         if self.gather.issue_host(host, &mut self.space)

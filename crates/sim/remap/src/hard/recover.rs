@@ -141,16 +141,9 @@ impl Found {
 }
 
 impl Hard {
-    /// A drive that was formatted before, on a device of so many sectors. `read` fills sectors from the device,
-    /// beginning with the given one. Nothing is written until the host changes something. Of `options` those count that
-    /// are not the layout's.
-    ///
-    /// A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
+    /// See [`crate::Driver::open`]. A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
     /// journal as well. Damage looks like a write that the power cut only where the very last superpage is
     /// the first one in its place; there it looks like none at all if no sector of it is whole.
-    ///
-    /// # Errors
-    /// The device cannot be read, or does not hold a drive whose map can be trusted.
     pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let (id, layout) = disk::open(disk::SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, disk::layout)?;
         let options = options.limited(&layout);

@@ -9,15 +9,8 @@ use crate::{DriverOptions, OpenError, ReadSectors};
 use units::SECTOR_BYTES;
 
 impl LogCache {
-    /// A log cache that was formatted before, on a device of so many sectors. `read` fills sectors from the device,
-    /// beginning with the given one. Nothing is written until the host changes something. Of `options` those count that
-    /// are not the layout's.
-    ///
-    /// A segment that was damaged in a way no power cut can cause is noticed where a later one says that it was
-    /// durable.
-    ///
-    /// # Errors
-    /// The device cannot be read, or does not hold a log cache whose log can be trusted.
+    /// See [`crate::Driver::open`]. A segment that was damaged in a way no power cut can cause is noticed where a later
+    /// one says that it was durable.
     pub(super) fn opened(
         options: &LogOptions,
         device_sectors: u64,

@@ -278,14 +278,9 @@ impl<W: Copy> Host<W> {
         !self.front.commands.is_empty()
     }
 
-    /// Commands are under way that are no reads of the host.
-    pub fn is_busy(&self) -> bool {
-        self.front.commands.len() > self.reads as usize
-    }
-
-    /// Something waits for room, or to be begun.
-    pub fn has_waiting(&self) -> bool {
-        !self.waits.is_empty()
+    /// Something waits for room, or to be begun, and nothing is under way but reads of the host.
+    pub fn is_stuck(&self) -> bool {
+        !self.waits.is_empty() && self.front.commands.len() == self.reads as usize
     }
 
     /// Pages that have writes waiting.
@@ -307,10 +302,8 @@ impl<W: Copy> Host<W> {
     /// that have to last wait until all up to this change are durable. Its number: changes are numbered in this order.
     pub fn issue(&mut self, owners: Vec<RequestId>) -> u64 {
         let number = self.changes.issued() + 1;
-        for owner in &owners {
-            if !self.is_broken() {
-                self.set_target(*owner, number);
-            }
+        if !self.is_broken() {
+            owners.iter().for_each(|owner| self.front.requests.at_mut(owner.0).target = number);
         }
         self.changes.issue(owners)
     }
@@ -359,14 +352,10 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    fn set_target(&mut self, request: RequestId, target: u64) {
-        self.front.requests.at_mut(request.0).target = target;
-    }
-
     /// Answers a request when all that was issued is durable.
     pub(super) fn end_when_durable(&mut self, request: RequestId) {
         let target = self.changes.issued();
-        self.set_target(request, target);
+        self.front.requests.at_mut(request.0).target = target;
         if self.changes.durable() >= target && self.life != Life::Beginning {
             self.front.end(request.0, false);
         } else {
@@ -389,14 +378,9 @@ impl<W: Copy> Host<W> {
         self.waiters.iter().any(waits)
     }
 
-    /// What was to make all up to this number durable failed, and those who wait for no more fail; whether there were
-    /// any.
-    pub fn fail_waiters(&mut self, up_to: u64) -> bool {
-        self.end_waiters(up_to, true)
-    }
-
-    /// Answers those who wait for no more than this to be durable; whether there were any.
-    fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
+    /// Answers those who wait for no more than this to be durable; whether there were any. They failed where what was
+    /// to make it durable did.
+    pub fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
         let before = self.waiters.len();
         let front = &mut self.front;
         self.waiters.retain(|request| {
