@@ -7,7 +7,7 @@
 
 mod ageing;
 mod cut;
-mod kept;
+mod export;
 mod skips;
 mod slc;
 
