@@ -2,7 +2,7 @@
 
 use crate::progress::Board;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use repro::{Kept, Monitor};
+use repro::{Monitor, RunCache};
 use simulator::run::HostMeasurements;
 use simulator::session::{Phase, Watcher};
 use std::collections::HashSet;
@@ -89,14 +89,14 @@ pub struct Simulations {
     study: &'static str,
     bar: ProgressBar,
     lines: Lines,
-    kept: Option<Kept>,
+    kept: Option<RunCache>,
     /// The user was told that nothing can be kept.
     told: AtomicBool,
 }
 
 impl Simulations {
     /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it.
-    pub fn new(study: &'static str, quiet: bool, kept: Option<Kept>) -> Self {
+    pub fn new(study: &'static str, quiet: bool, kept: Option<RunCache>) -> Self {
         let bar =
             bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study);
         Self { study, bar, lines: Lines::new(quiet), kept, told: AtomicBool::new(false) }
@@ -108,7 +108,7 @@ impl Simulations {
     }
 
     /// Where they are kept.
-    pub fn kept(&self) -> Option<&Kept> {
+    pub fn kept(&self) -> Option<&RunCache> {
         self.kept.as_ref()
     }
 

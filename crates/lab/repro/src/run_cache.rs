@@ -24,12 +24,12 @@ const FORGOTTEN: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A folder of finished simulations of one study.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct RunCache {
     folder: PathBuf,
     identity: String,
 }
 
-impl Kept {
+impl RunCache {
     /// Simulations of a study below `folder`. `identity` is the text of everything that decides what they give: the
     /// program, the study, its options, the contents of files.
     pub fn new(folder: &Path, study: &str, identity: String) -> Self {
@@ -86,7 +86,7 @@ impl Kept {
         let _ = beside::remove(&self.folder);
     }
 
-    /// Removes from the folder that was given to [`Kept::new`] what nobody went on with for a month.
+    /// Removes from the folder that was given to [`RunCache::new`] what nobody went on with for a month.
     pub fn forget_old(folder: &Path) {
         let now = SystemTime::now();
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -260,12 +260,12 @@ mod tests {
     #[test]
     fn what_is_kept_comes_back_and_nothing_else_does() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(folder.path(), "tpm", "program 1".to_owned());
+        let kept = RunCache::new(folder.path(), "tpm", "program 1".to_owned());
         assert_eq!(kept.recall("a"), None);
         kept.keep("a", &[1, 2, 3]).unwrap();
         assert_eq!(kept.recall("a").as_deref(), Some(&[1, 2, 3][..]));
         assert_eq!(kept.recall("b"), None);
-        let other = Kept { identity: "program 2".to_owned(), folder: kept.folder.clone() };
+        let other = RunCache { identity: "program 2".to_owned(), folder: kept.folder.clone() };
         assert_eq!(other.recall("a"), None, "another program's");
         let path = kept.path("a");
         let sound = std::fs::read(&path).unwrap();

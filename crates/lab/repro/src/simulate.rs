@@ -4,7 +4,7 @@
 //! else runs; one simulation is one thread and repeats exactly.
 
 use crate::error::StudyError;
-use crate::kept::{self, Keep, put_real, put_whole};
+use crate::run_cache::{self, Keep, put_real, put_whole};
 use crate::study::Monitor;
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use metrics::{Histogram, OpTotals};
@@ -130,8 +130,8 @@ impl Keep for Response {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [mean] = kept::real(from, "mean")?;
-        Ok(Self { mean, tail: kept::whole(from, "tail")? })
+        let [mean] = run_cache::real(from, "mean")?;
+        Ok(Self { mean, tail: run_cache::whole(from, "tail")? })
     }
 }
 
@@ -155,8 +155,9 @@ impl Keep for Counters {
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
         let [reads, programs, erases] =
-            [kept::whole(from, "reads")?, kept::whole(from, "programs")?, kept::whole(from, "erases")?];
-        let [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads] = kept::whole(from, "flash")?;
+            [run_cache::whole(from, "reads")?, run_cache::whole(from, "programs")?, run_cache::whole(from, "erases")?];
+        let [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads] =
+            run_cache::whole(from, "flash")?;
         Ok(Self {
             reads,
             programs,
@@ -194,9 +195,9 @@ impl Keep for Measurement {
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
         let [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash] =
-            kept::whole(from, "counts")?;
-        let [response_ns, flash_ns] = kept::real(from, "times")?;
-        let merges = kept::whole(from, "merges")?;
+            run_cache::whole(from, "counts")?;
+        let [response_ns, flash_ns] = run_cache::real(from, "times")?;
+        let merges = run_cache::whole(from, "merges")?;
         let (reads, writes, flash) = (Response::get(from)?, Response::get(from)?, Counters::get(from)?);
         let mut counters = || <BTreeMap<String, u64> as Keep>::get(from);
         let (counters, buffer, stripe, zones) = (counters()?, counters()?, counters()?, counters()?);

@@ -4,7 +4,7 @@ use super::results::{make, pretty, tell_page};
 use crate::arguments::{ALL_STUDIES, ReproArguments};
 use crate::failure::{Failure, INTERRUPTED, MISSED};
 use crate::{output, settings, table, watch};
-use repro::{Findings, Kept, Options, Row, STUDIES, Scale, Study, Verdict};
+use repro::{Findings, Options, Row, RunCache, STUDIES, Scale, Study, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
         return Err(failure);
     }
     // Whoever runs it once more wants it measured once more.
-    done.iter().for_each(Kept::forget);
+    done.iter().for_each(RunCache::forget);
     if let Some(folder) = arguments.out.as_ref().and(keeping) {
         // Unless something else is in it.
         let _ = std::fs::remove_dir(folder);
@@ -84,13 +84,13 @@ fn keeping(out: Option<&Path>) -> Option<PathBuf> {
     let folder = out
         .map(|folder| folder.join("simulations"))
         .or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
-    Kept::forget_old(&folder);
+    RunCache::forget_old(&folder);
     Some(folder)
 }
 
 /// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a
 /// file cannot be read, as the study will say.
-fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Kept> {
+fn kept(folder: &Path, study: &Study, options: &Options) -> Option<RunCache> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
     for setting in study.settings {
@@ -101,7 +101,7 @@ fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Kept> {
         // The name tells its format.
         let _ = writeln!(identity, "{name}: {} {}", path.file_name()?.display(), sweep::file_digest(path).ok()?);
     }
-    Some(Kept::new(folder, study.name, identity))
+    Some(RunCache::new(folder, study.name, identity))
 }
 
 fn options(arguments: &ReproArguments) -> Result<Options, Failure> {

@@ -1,6 +1,6 @@
 //! Measured figures beside modelled ones, drawn.
 
-use super::Drive;
+use super::ComparedDrive;
 use ::figures::{Figure, Panel, Series, Shape};
 use fit::{Experiment, Modelled, Work};
 use units::HostOp;
@@ -101,12 +101,12 @@ fn depth_of(experiment: &Experiment, wanted: HostOp) -> Option<String> {
 }
 
 /// Every figure of which some drive has an experiment.
-pub fn all(drives: &[&Drive]) -> Vec<Figure> {
+pub fn all(drives: &[&ComparedDrive]) -> Vec<Figure> {
     DRAWINGS.iter().map(|drawing| draw(drawing, drives)).filter(|figure| !figure.panels.is_empty()).collect()
 }
 
-fn draw(drawing: &Drawing, drives: &[&Drive]) -> Figure {
-    let panel = |drive: &&Drive| {
+fn draw(drawing: &Drawing, drives: &[&ComparedDrive]) -> Figure {
+    let panel = |drive: &&ComparedDrive| {
         let experiments = drive.measured.experiments.iter().zip(drive.found.iter().flatten());
         let done: Vec<(String, Done<'_>)> =
             experiments.filter_map(|done| Some(((drawing.category)(done.0)?, done))).collect();

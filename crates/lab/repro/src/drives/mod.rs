@@ -7,8 +7,8 @@
 mod figures;
 
 use crate::error::StudyError;
-use crate::kept::{Keep, simulate_all};
 use crate::row::{Class, Row, Verdict};
+use crate::run_cache::{Keep, simulate_all};
 use crate::study::{Findings, Monitor, Options, Scale, Study};
 use fit::{Experiment, KNOWN, KnownDrive, MeasuredDrive, Modelled, Subject, find_figure};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -33,7 +33,7 @@ pub(crate) static STUDY: Study = Study {
 };
 
 /// A drive, with what was found of each experiment.
-pub(crate) struct Drive {
+pub(crate) struct ComparedDrive {
     pub known: KnownDrive,
     pub measured: MeasuredDrive,
     /// In the order of the experiments; nothing: it could not be done.
@@ -55,14 +55,14 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
         |(known, measured)| simulate(known, measured, (options.scale, &seed), monitor),
     )?;
     let missing = found.iter().filter(|found| found.is_none()).count();
-    let drives = all.into_iter().zip(found).map(|((known, measured), found)| Drive { known, measured, found });
-    let drives: Vec<Drive> = drives.collect();
+    let drives = all.into_iter().zip(found).map(|((known, measured), found)| ComparedDrive { known, measured, found });
+    let drives: Vec<ComparedDrive> = drives.collect();
     let rows = drives.iter().flat_map(rows_of).collect();
     let mut notes = vec![format!("Drives of {} of their size, with all their dies.", options.scale)];
     for drive in &drives {
         notes.extend(drive.measured.beyond.iter().map(|beyond| format!("{}: {beyond}", drive.measured.name)));
     }
-    let complete: Vec<&Drive> = drives.iter().filter(|drive| drive.found.is_some()).collect();
+    let complete: Vec<&ComparedDrive> = drives.iter().filter(|drive| drive.found.is_some()).collect();
     Ok(Findings::new(rows, figures::all(&complete), notes, missing))
 }
 
@@ -83,7 +83,7 @@ fn simulate(
 }
 
 /// The rows of a drive: its experiments, and the figures of each, in the order of its file.
-fn rows_of(drive: &Drive) -> Vec<Row> {
+fn rows_of(drive: &ComparedDrive) -> Vec<Row> {
     let mut rows = Vec::new();
     for (number, experiment) in drive.measured.experiments.iter().enumerate() {
         let found = drive.found.as_ref().map(|found| &found[number]);
@@ -95,7 +95,7 @@ fn rows_of(drive: &Drive) -> Vec<Row> {
 }
 
 fn row(
-    drive: &Drive,
+    drive: &ComparedDrive,
     (number, experiment): (usize, &Experiment),
     name: &str,
     value: f64,

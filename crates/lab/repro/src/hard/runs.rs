@@ -6,7 +6,7 @@ use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::{self, Keep, put_real, put_whole, simulate_all};
+use crate::run_cache::{self, Keep, put_real, put_whole, simulate_all};
 use crate::simulate::{Bench, Watch};
 use crate::study::{Monitor, Options};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -58,8 +58,8 @@ impl Keep for Fresh {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let times = kept::whole(from, "times")?;
-        kept::whole(from, "victims").map(|[victims]| Self { times, victims })
+        let times = run_cache::whole(from, "times")?;
+        run_cache::whole(from, "victims").map(|[victims]| Self { times, victims })
     }
 }
 
@@ -71,8 +71,8 @@ impl Keep for Steady {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [many, one, amplification] = kept::real(from, "steady")?;
-        kept::whole(from, "ram").map(|[ram_bytes]| Self { rates: [many, one], amplification, ram_bytes })
+        let [many, one, amplification] = run_cache::real(from, "steady")?;
+        run_cache::whole(from, "ram").map(|[ram_bytes]| Self { rates: [many, one], amplification, ram_bytes })
     }
 }
 
@@ -84,8 +84,8 @@ impl Keep for Point {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [bytes, writes] = kept::whole(from, "writes")?;
-        kept::real(from, "seconds").map(|[seconds]| Self { bytes, writes, seconds })
+        let [bytes, writes] = run_cache::whole(from, "writes")?;
+        run_cache::real(from, "seconds").map(|[seconds]| Self { bytes, writes, seconds })
     }
 }
 

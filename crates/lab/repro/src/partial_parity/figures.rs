@@ -2,7 +2,7 @@
 
 use super::drives::{BUFFERS, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS};
 use super::loads::{NAMES, TITLES};
-use super::results::{Drive, mean, reads, writes};
+use super::results::{DriveSetup, mean, reads, writes};
 use super::runs::Results;
 use crate::cells;
 use crate::simulate::Measurement;
@@ -86,8 +86,13 @@ fn others(results: &Results) -> Figure {
 }
 
 /// Means over the workloads of some drives over sizes of something: three panels.
-fn swept(results: &Results, variants: &[usize], sizes: &[u64], of: &dyn Fn(Drive, u64) -> Drive) -> Vec<Panel> {
-    let panel = |title: &str, value: &dyn Fn(Drive) -> f64, published: f64| {
+fn swept(
+    results: &Results,
+    variants: &[usize],
+    sizes: &[u64],
+    of: &dyn Fn(DriveSetup, u64) -> DriveSetup,
+) -> Vec<Panel> {
+    let panel = |title: &str, value: &dyn Fn(DriveSetup) -> f64, published: f64| {
         let series = |variant: &usize| Series {
             name: VARIANTS[*variant].name.to_owned(),
             values: sizes.iter().map(|size| Some(value(of(results.drive(*variant), *size)))).collect(),
@@ -114,7 +119,7 @@ fn buffers(results: &Results) -> Figure {
         axis: "mean over the workloads, over KiB of the buffer that gathers stripes",
         shape: Shape::Lines,
         most: None,
-        panels: swept(results, &[NO_PC, FPC, PPC], &kib, &|drive, kib| Drive { buffer: kib << 10, ..drive }),
+        panels: swept(results, &[NO_PC, FPC, PPC], &kib, &|drive, kib| DriveSetup { buffer: kib << 10, ..drive }),
         published: Vec::new(),
         caption: "RAID-0 has the same buffer. The size of the published one is not known; published of no-PC: 1.5 to \
             1.8 reads."
@@ -129,7 +134,7 @@ fn sizes(results: &Results) -> Figure {
         axis: "mean over the workloads, over entries",
         shape: Shape::Lines,
         most: None,
-        panels: swept(results, &[PPC, FPC], &SIZES, &|drive, entries| Drive { entries, ..drive }),
+        panels: swept(results, &[PPC, FPC], &SIZES, &|drive, entries| DriveSetup { entries, ..drive }),
         published: Vec::new(),
         caption: "The size of the published cache is not known.".to_owned(),
     }

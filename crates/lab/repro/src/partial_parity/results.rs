@@ -8,7 +8,7 @@ use units::Cause;
 
 /// A drive: a variant, the entries of its cache and the bytes of its buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Drive {
+pub struct DriveSetup {
     /// Index into [`VARIANTS`].
     pub variant: usize,
     /// Entries of its parity cache.
@@ -19,48 +19,48 @@ pub struct Drive {
 
 impl Results {
     /// A drive with the cache and the buffer of record.
-    pub fn drive(&self, variant: usize) -> Drive {
-        Drive { variant, entries: self.entries, buffer: self.buffer }
+    pub fn drive(&self, variant: usize) -> DriveSetup {
+        DriveSetup { variant, entries: self.entries, buffer: self.buffer }
     }
 
     /// A measurement at the depth of record.
     ///
     /// # Panics
     /// If the study did not run it.
-    pub fn of(&self, drive: Drive, load: usize) -> &Measurement {
+    pub fn of(&self, drive: DriveSetup, load: usize) -> &Measurement {
         self.at_depth(drive, load, self.depth)
     }
 
-    fn at_depth(&self, drive: Drive, load: usize, depth: u32) -> &Measurement {
+    fn at_depth(&self, drive: DriveSetup, load: usize, depth: u32) -> &Measurement {
         let place = Place { variant: drive.variant, entries: drive.entries, buffer: drive.buffer, load, depth };
         let found = self.raced.get(&place);
         found.unwrap_or_else(|| panic!("{} is run under {}", VARIANTS[drive.variant].name, TITLES[load]))
     }
 
     /// IOPS as a share of those of another drive with the same buffer under the same workload.
-    pub fn normalised(&self, drive: Drive, load: usize, base: usize) -> f64 {
-        let base = Drive { buffer: drive.buffer, ..self.drive(base) };
+    pub fn normalised(&self, drive: DriveSetup, load: usize, base: usize) -> f64 {
+        let base = DriveSetup { buffer: drive.buffer, ..self.drive(base) };
         iops(self.of(drive, load)) / iops(self.of(base, load))
     }
 
     /// IOPS as a share of those of RAID-0: mean over the workloads.
-    pub fn mean_iops(&self, drive: Drive) -> f64 {
+    pub fn mean_iops(&self, drive: DriveSetup) -> f64 {
         mean(|load| self.normalised(drive, load, RAID0))
     }
 
     /// The same at another queue depth.
-    pub fn mean_iops_at(&self, drive: Drive, depth: u32) -> f64 {
+    pub fn mean_iops_at(&self, drive: DriveSetup, depth: u32) -> f64 {
         let iops_of = |drive, load| iops(self.at_depth(drive, load, depth));
         mean(|load| iops_of(drive, load) / iops_of(self.drive(RAID0), load))
     }
 
     /// Extra reads of a page write: mean over the workloads.
-    pub fn mean_reads(&self, drive: Drive) -> f64 {
+    pub fn mean_reads(&self, drive: DriveSetup) -> f64 {
         mean(|load| reads(self.of(drive, load)))
     }
 
     /// Extra programs of a page write: mean over the workloads.
-    pub fn mean_writes(&self, drive: Drive) -> f64 {
+    pub fn mean_writes(&self, drive: DriveSetup) -> f64 {
         mean(|load| writes(self.of(drive, load)))
     }
 }

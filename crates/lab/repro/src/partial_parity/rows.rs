@@ -6,7 +6,7 @@ use super::drives::{
 };
 use super::exact::{CacheSize, Cost};
 use super::loads::{FINANCIAL, LOCAL, NAMES, POSTMARK, TITLES};
-use super::results::{Drive, copies, mean, programs, reads, whole_stripes, writes};
+use super::results::{DriveSetup, copies, mean, programs, reads, whole_stripes, writes};
 use super::runs::{ONE, Results};
 use super::share::SPARE;
 use super::targets::TARGETS;
@@ -80,7 +80,7 @@ impl Table<'_> {
         TARGETS.row(id, measured, "single pages", note)
     }
 
-    fn of(&self, variant: usize) -> Drive {
+    fn of(&self, variant: usize) -> DriveSetup {
         self.results.drive(variant)
     }
 
@@ -256,7 +256,7 @@ impl Table<'_> {
     fn beyond(&self) -> Vec<Row> {
         let results = self.results;
         let swept = by_variant(&[PPC, FPC], |variant| {
-            list(SIZES.map(|entries| results.mean_iops(Drive { entries, ..self.of(variant) })))
+            list(SIZES.map(|entries| results.mean_iops(DriveSetup { entries, ..self.of(variant) })))
         });
         let all = |drive| {
             format!(
@@ -266,8 +266,9 @@ impl Table<'_> {
                 results.mean_writes(drive)
             )
         };
-        let buffers =
-            by_variant(&SCHEMES, |variant| BUFFERS.map(|buffer| all(Drive { buffer, ..self.of(variant) })).join(", "));
+        let buffers = by_variant(&SCHEMES, |variant| {
+            BUFFERS.map(|buffer| all(DriveSetup { buffer, ..self.of(variant) })).join(", ")
+        });
         let others =
             by_variant(&[PPC_COPY, FRA, RAID6, PPC6, ELASTIC], |variant| format!("{:.2}", self.mean_iops(variant)));
         let local = by_variant(&[NO_PC, FPC, FPC_CACHED, PPC], |variant| {

@@ -9,7 +9,7 @@ use super::loads::{LOCAL, Load, NAMES, TITLES};
 use super::share::{self, Shares};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::simulate_from;
+use crate::run_cache::simulate_from;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use rayon::prelude::*;

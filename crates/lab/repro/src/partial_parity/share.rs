@@ -3,7 +3,7 @@
 use super::drives::{PAGE_BYTES, drive};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::{self, Keep, put_real, simulate_all};
+use crate::run_cache::{self, Keep, put_real, simulate_all};
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -40,7 +40,7 @@ impl Keep for Share {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        kept::real(from, "shares").map(|[start, end]| Self { start, end })
+        run_cache::real(from, "shares").map(|[start, end]| Self { start, end })
     }
 }
 

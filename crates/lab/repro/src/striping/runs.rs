@@ -6,7 +6,7 @@ use super::loads::{Length, Shape, Trace};
 use super::tail::{self, Tails};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::simulate_all;
+use crate::run_cache::simulate_all;
 use crate::simulate::Measurement;
 use crate::study::{Monitor, Options};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 use super::drives::zones;
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::simulate_all;
+use crate::run_cache::simulate_all;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use trace::synthetic::{WorkloadParameters, build};

@@ -5,7 +5,7 @@ use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::simulate_from;
+use crate::run_cache::simulate_from;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use rayon::prelude::*;

@@ -7,7 +7,7 @@ use super::drives::{
 use super::workload::{Trace, WriteShape};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::kept::simulate_all;
+use crate::run_cache::simulate_all;
 use crate::simulate::Measurement;
 use crate::study::{Monitor, Options};
 use std::collections::BTreeSet;
