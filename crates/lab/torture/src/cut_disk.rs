@@ -1,6 +1,6 @@
 //! A disk as a cut left it, which may be read and written.
 
-use crate::held::Held;
+use crate::drive_image::DriveImage;
 use nbd::ErrorNumber;
 use serve::{Answer, Answers, Control, Order, OrderKind, Target};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub struct CutDisk<'a> {
 enum Contents<'a> {
     Bytes(&'a [u8]),
     Shared(Arc<Vec<u8>>),
-    Held(&'a Held<'a>),
+    Image(&'a DriveImage<'a>),
 }
 
 impl Contents<'_> {
@@ -33,13 +33,13 @@ impl Contents<'_> {
         match self {
             Contents::Bytes(bytes) => bytes,
             Contents::Shared(bytes) => bytes,
-            Contents::Held(held) => held.before(),
+            Contents::Image(image) => image.before(),
         }
     }
 
     fn sector(&self, sector: u64) -> Option<&[u8]> {
         match self {
-            Contents::Held(held) => held.sector(sector),
+            Contents::Image(image) => image.sector(sector),
             _ => Some(&self.all()[sector as usize * SECTOR..][..SECTOR]),
         }
     }
@@ -57,9 +57,9 @@ impl<'a> CutDisk<'a> {
     }
 
     /// A disk as a cut left it.
-    pub fn of(held: &'a Held<'a>) -> Self {
-        let stale = held.stale.map(|sector| (sector, held.older(sector).into()));
-        Self { stale, ..Self::with(Contents::Held(held)) }
+    pub fn of(image: &'a DriveImage<'a>) -> Self {
+        let stale = image.stale.map(|sector| (sector, image.older(sector).into()));
+        Self { stale, ..Self::with(Contents::Image(image)) }
     }
 
     fn with(held: Contents<'a>) -> Self {
@@ -144,8 +144,8 @@ impl<'a> CutDisk<'a> {
 
     /// Sectors that may hold something else than when the recording began, in order.
     pub fn changed(&self) -> Vec<u64> {
-        let held = if let Contents::Held(held) = &self.held { Some(held.changed()) } else { None };
-        let mut changed: Vec<u64> = held.into_iter().flatten().chain(self.over.keys().copied()).collect();
+        let changed = if let Contents::Image(image) = &self.held { Some(image.changed()) } else { None };
+        let mut changed: Vec<u64> = changed.into_iter().flatten().chain(self.over.keys().copied()).collect();
         changed.sort_unstable();
         changed.dedup();
         changed

@@ -8,9 +8,9 @@ use units::SECTOR_BYTES;
 /// Identifies contents: 128 bits, a sum over sectors, so that a change costs as much as what it changes. Two states of
 /// a run with the same are taken for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Print(u128);
+pub(crate) struct Digest(u128);
 
-impl Print {
+impl Digest {
     pub fn with(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
@@ -21,14 +21,14 @@ impl Print {
 }
 
 /// What identifies a sector with some contents.
-pub(crate) fn print_of(sector: u64, bytes: &[u8]) -> Print {
+pub(crate) fn digest_of(sector: u64, bytes: &[u8]) -> Digest {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
         (salt, sector).hash(&mut hasher);
         hasher.write(bytes);
         u128::from(hasher.finish())
     };
-    Print(half(0) << 64 | half(1))
+    Digest(half(0) << 64 | half(1))
 }
 
 /// What a sector holds.
@@ -57,39 +57,39 @@ impl Version {
 }
 
 /// What a drive holds.
-pub struct Held<'a> {
+pub struct DriveImage<'a> {
     states: &'a States<'a>,
     /// All requests before this one are there, but for `over`.
     floor: usize,
     over: HashMap<u64, Version>,
-    print: Print,
+    digest: Digest,
     /// A sector whose first read brings something older.
     pub(crate) stale: Option<u64>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> DriveImage<'a> {
     pub(crate) fn new(
         states: &'a States<'a>,
         floor: usize,
         over: HashMap<u64, Version>,
-        print: Print,
+        digest: Digest,
         stale: Option<u64>,
     ) -> Self {
-        Self { states, floor, over, print, stale }
+        Self { states, floor, over, digest, stale }
     }
 
     /// Some sectors as they are given, and all others as they were when the recording began.
     pub(crate) fn given(states: &'a States<'a>, sectors: impl IntoIterator<Item = (u64, Version)>) -> Self {
         let over: HashMap<u64, Version> = sectors.into_iter().collect();
-        let print = over.iter().fold(Print::default(), |all, (sector, version)| {
-            let all = all.with(print_of(*sector, version.bytes(states, *sector)));
-            if *version == Version::Unreadable { all.with(print_of(*sector, b"unreadable")) } else { all }
+        let digest = over.iter().fold(Digest::default(), |all, (sector, version)| {
+            let all = all.with(digest_of(*sector, version.bytes(states, *sector)));
+            if *version == Version::Unreadable { all.with(digest_of(*sector, b"unreadable")) } else { all }
         });
-        Self { states, floor: 0, over, print, stale: None }
+        Self { states, floor: 0, over, digest, stale: None }
     }
 
-    pub(crate) fn print(&self) -> (Print, Option<u64>) {
-        (self.print, self.stale)
+    pub(crate) fn digest(&self) -> (Digest, Option<u64>) {
+        (self.digest, self.stale)
     }
 
     /// What a sector holds, if it can be read.

@@ -1,9 +1,9 @@
 //! Drawing states, checking each that is new, and making what fails small.
 
 use crate::cut_disk::CutDisk;
-use crate::held::{Held, Print};
+use crate::drive_image::{Digest, DriveImage};
 use crate::recording::Recording;
-use crate::states::{CrashState, Fate, Guarantee, States};
+use crate::states::{CrashState, Guarantee, Outcome, States};
 use serve::OrderKind;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -76,11 +76,11 @@ pub fn explore(
     let mut search = Search::new(recording, look, check);
     for number in limits.first..limits.first.saturating_add(limits.states) {
         let state = states.draw(limits.seed, number);
-        if search.judge(number, state.clone(), &states.held(&state)).is_break() {
+        if search.judge(number, state.clone(), &states.image(&state)).is_break() {
             break;
         }
     }
-    search.shrink(limits.smaller, states.guarantee(), &|state| states.held(state));
+    search.shrink(limits.smaller, states.guarantee(), &|state| states.image(state));
     search.exploration
 }
 
@@ -88,7 +88,7 @@ pub fn explore(
 pub(crate) struct Search<'a, 'b> {
     pub exploration: Exploration,
     recording: &'a Recording,
-    known: HashSet<(Print, Option<u64>, usize)>,
+    known: HashSet<(Digest, Option<u64>, usize)>,
     look: &'a mut Look<'b>,
     check: &'a mut Check<'b>,
 }
@@ -99,14 +99,14 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     /// Checks a state if its bytes are new. To be ended: it fails, or there is no verdict.
-    pub fn judge(&mut self, number: u64, state: CrashState, held: &Held<'_>) -> ControlFlow<()> {
-        let (print, stale) = held.print();
-        if self.known.insert((print, stale, self.recording.said_by(state.step).count())) {
-            let Some(verdict) = (self.check)(&mut CutDisk::of(held), &state) else { return ControlFlow::Break(()) };
+    pub fn judge(&mut self, number: u64, state: CrashState, drive: &DriveImage<'_>) -> ControlFlow<()> {
+        let (digest, stale) = drive.digest();
+        if self.known.insert((digest, stale, self.recording.said_by(state.step).count())) {
+            let Some(verdict) = (self.check)(&mut CutDisk::of(drive), &state) else { return ControlFlow::Break(()) };
             self.exploration.checked += 1;
             if let Verdict::Fails(why) = verdict {
                 self.exploration.states += 1;
-                let image = CutDisk::of(held).to_bytes();
+                let image = CutDisk::of(drive).to_bytes();
                 self.exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why, image });
                 return ControlFlow::Break(());
             }
@@ -116,12 +116,12 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     /// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order
-    /// holds, from the first on. `most`: checks it may take. `held`: what a smaller state holds.
-    pub fn shrink<'h>(&mut self, most: u64, guarantee: Guarantee, held: &dyn Fn(&CrashState) -> Held<'h>) {
+    /// holds, from the first on. `most`: checks it may take. `image`: what a smaller state holds.
+    pub fn shrink<'h>(&mut self, most: u64, guarantee: Guarantee, image: &dyn Fn(&CrashState) -> DriveImage<'h>) {
         let Some(found) = &mut self.exploration.found else { return };
         let missing = |state: &CrashState| -> Vec<usize> {
-            let places = 0..state.fates.len();
-            places.filter(|at| state.fates[*at].1 != Fate::Kept).collect()
+            let places = 0..state.outcomes.len();
+            places.filter(|at| state.outcomes[*at].1 != Outcome::Kept).collect()
         };
         let mut parts = 2;
         loop {
@@ -135,10 +135,10 @@ impl<'a, 'b> Search<'a, 'b> {
                 }
                 let mut smaller = found.smallest.clone();
                 for at in part {
-                    smaller.fates[*at].1 = Fate::Kept;
+                    smaller.outcomes[*at].1 = Outcome::Kept;
                 }
                 self.exploration.smaller += 1;
-                let holds = held(&smaller);
+                let holds = image(&smaller);
                 match (self.check)(&mut CutDisk::of(&holds), &smaller) {
                     None => return,
                     Some(Verdict::Holds) => {}
@@ -163,10 +163,10 @@ impl<'a, 'b> Search<'a, 'b> {
 impl Found {
     /// What failed and what was missing, in lines.
     pub fn to_text(&self, recording: &Recording) -> String {
-        let missing = self.smallest.missing().map(|(request, fate)| {
+        let missing = self.smallest.missing().map(|(request, outcome)| {
             let order = recording.requests[*request].order;
             let (kind, bytes, offset) = (kind_in_words(order.kind), order.length, order.offset);
-            let what = fate_in_words(*fate, u64::from(order.length) / SECTOR_BYTES);
+            let what = outcome_in_words(*outcome, u64::from(order.length) / SECTOR_BYTES);
             format!("missing   request {request}, a {kind} of {bytes} bytes at byte {offset}: {what}\n")
         });
         let nothing = self.smallest.missing().next().is_none() && self.smallest.stale.is_none();
@@ -195,15 +195,17 @@ pub fn kind_in_words(kind: OrderKind) -> &'static str {
 }
 
 /// What became of a request of so many sectors.
-pub fn fate_in_words(fate: Fate, all: u64) -> String {
-    match fate {
-        Fate::Kept => "there".to_owned(),
-        Fate::Lost => "lost".to_owned(),
-        Fate::Torn { first: 0, sectors, bytes: 0 } => format!("torn, the first {sectors} of {all} sectors are there"),
-        Fate::Torn { first, sectors, bytes: 0 } => {
+pub fn outcome_in_words(outcome: Outcome, all: u64) -> String {
+    match outcome {
+        Outcome::Kept => "there".to_owned(),
+        Outcome::Lost => "lost".to_owned(),
+        Outcome::Torn { first: 0, sectors, bytes: 0 } => {
+            format!("torn, the first {sectors} of {all} sectors are there")
+        }
+        Outcome::Torn { first, sectors, bytes: 0 } => {
             format!("torn, {sectors} of {all} sectors from number {first} on are there")
         }
-        Fate::Torn { sectors, bytes, .. } => {
+        Outcome::Torn { sectors, bytes, .. } => {
             format!("torn, {sectors} of {all} sectors and {bytes} bytes of the next are there")
         }
     }

@@ -229,7 +229,7 @@ impl Torture {
         };
         let began = Instant::now();
         let uncut = states.uncut();
-        match judge(&mut CutDisk::of(&states.held(&uncut)), &uncut) {
+        match judge(&mut CutDisk::of(&states.image(&uncut)), &uncut) {
             Some(Verdict::Fails(why)) => return Err(TortureError::Uncut(why)),
             Some(Verdict::Holds) => {}
             None => {

@@ -13,22 +13,22 @@
 //! Protects: a state holds all that was promised to last, and of the rest only what was asked for before the cut.
 
 mod cut_disk;
+mod drive_image;
 mod explore;
 mod harness;
-mod held;
-mod kept;
 mod lies;
 mod recording;
+mod recording_file;
 mod report;
 mod simulated;
 mod states;
 
 pub use cut_disk::CutDisk;
-pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, fate_in_words, kind_in_words};
+pub use drive_image::DriveImage;
+pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, kind_in_words, outcome_in_words};
 pub use harness::{MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
-pub use held::Held;
 pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use report::{Asked, Report};
 pub use simulated::explore_drive;
-pub use states::{CrashState, Fate, Guarantee, NEVER, Span, States};
+pub use states::{CrashState, Guarantee, NEVER, Outcome, Span, States};

@@ -4,10 +4,10 @@
 //! a second drive comes back from the copy. Simplified: what was under way at once in the recording comes one after
 //! the other, so that a flush covers more than it had to; promises are those of the recording.
 
+use crate::drive_image::{DriveImage, Version};
 use crate::explore::{Check, Exploration, Limits, Look, Search};
-use crate::held::{Held, Version};
 use crate::recording::{Recorded, Recording};
-use crate::states::{CrashState, Fate, Guarantee, States, sectors};
+use crate::states::{CrashState, Guarantee, Outcome, States, sectors};
 use drive::{Completions, Drive, DriveError, Fault};
 use engine::random::Stream;
 use serve::OrderKind;
@@ -61,7 +61,7 @@ pub fn explore_drive(
         faults.iter().filter(|fault| !is_chance(fault)).try_for_each(|fault| left.inject(*fault))?;
         let contents = contents(&mut left, &watched)?;
         let state = what_became(states, request, &contents);
-        let goes = search.judge(number, state, &Held::given(states, contents.clone()));
+        let goes = search.judge(number, state, &DriveImage::given(states, contents.clone()));
         drawn = Some(contents).filter(|_| search.exploration.found.is_some());
         Ok(goes)
     };
@@ -111,20 +111,20 @@ fn missing(states: &States<'_>, limit: usize, contents: &[(u64, Version)]) -> BT
 /// What the contents after a cut within `request` say of each request before it: it is lost if none of it is there,
 /// and torn if something is.
 fn what_became(states: &States<'_>, request: usize, contents: &[(u64, Version)]) -> CrashState {
-    let fate = |(number, missing): (usize, Vec<u64>)| {
+    let outcome = |(number, missing): (usize, Vec<u64>)| {
         let there = |sector: &u64| !missing.contains(sector);
         let is_last = |sector: &u64| states.last_change(*sector, request + 1) == Some(number);
         let first = sectors(states.recording, number).take_while(there).count() as u32;
         let any = sectors(states.recording, number).any(|sector| is_last(&sector) && there(&sector));
-        (number, if any { Fate::Torn { first: 0, sectors: first, bytes: 0 } } else { Fate::Lost })
+        (number, if any { Outcome::Torn { first: 0, sectors: first, bytes: 0 } } else { Outcome::Lost })
     };
-    let fates = missing(states, request + 1, contents).into_iter().map(fate).collect();
-    CrashState { step: states.span(request).asked, fates, stale: None }
+    let outcomes = missing(states, request + 1, contents).into_iter().map(outcome).collect();
+    CrashState { step: states.span(request).asked, outcomes, stale: None }
 }
 
 /// What a smaller failure holds: what was drawn, and all of the requests that are said to be there.
-fn smaller<'a>(states: &'a States<'a>, limit: usize, drawn: &[(u64, Version)], state: &CrashState) -> Held<'a> {
-    let kept = |number: &usize| state.fates.iter().any(|(of, fate)| of == number && *fate == Fate::Kept);
+fn smaller<'a>(states: &'a States<'a>, limit: usize, drawn: &[(u64, Version)], state: &CrashState) -> DriveImage<'a> {
+    let kept = |number: &usize| state.outcomes.iter().any(|(of, outcome)| of == number && *outcome == Outcome::Kept);
     let restored: BTreeMap<u64, usize> = missing(states, limit, drawn)
         .into_iter()
         .filter(|(request, _)| kept(request))
@@ -133,7 +133,7 @@ fn smaller<'a>(states: &'a States<'a>, limit: usize, drawn: &[(u64, Version)], s
     let version = |(sector, version): &(u64, Version)| {
         (*sector, restored.get(sector).map_or_else(|| version.clone(), |request| Version::Of(*request)))
     };
-    Held::given(states, drawn.iter().map(version))
+    DriveImage::given(states, drawn.iter().map(version))
 }
 
 /// Gives a new drive what the recorded one held.

@@ -1,6 +1,6 @@
 //! What a drive may hold after a cut, by what it promises.
 
-use crate::held::{Held, Print, Version, print_of};
+use crate::drive_image::{Digest, DriveImage, Version, digest_of};
 use crate::lies::{Lie, Lies};
 use crate::recording::{Recorded, Recording, Step};
 use engine::random::Stream;
@@ -34,7 +34,7 @@ impl Guarantee {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// It is there.
     Kept,
     /// It is not.
@@ -55,16 +55,16 @@ pub enum Fate {
 pub struct CrashState {
     /// Steps of the recording that have happened.
     pub step: usize,
-    /// Numbers of requests and their fates, in the order in which they were asked for.
-    pub fates: Vec<(usize, Fate)>,
+    /// Numbers of requests and their outcomes, in the order in which they were asked for.
+    pub outcomes: Vec<(usize, Outcome)>,
     /// A sector of which the first read brings what it held before it was last written.
     pub stale: Option<u64>,
 }
 
 impl CrashState {
     /// Requests that are lost, or torn.
-    pub fn missing(&self) -> impl Iterator<Item = &(usize, Fate)> {
-        self.fates.iter().filter(|(_, fate)| *fate != Fate::Kept)
+    pub fn missing(&self) -> impl Iterator<Item = &(usize, Outcome)> {
+        self.outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Kept)
     }
 }
 
@@ -101,7 +101,7 @@ pub struct States<'a> {
     changes: Vec<u32>,
     first_change: Vec<u32>,
     /// By request: what identifies the contents after it and all before it.
-    prints: Vec<Print>,
+    digests: Vec<Digest>,
 }
 
 impl<'a> States<'a> {
@@ -138,7 +138,7 @@ impl<'a> States<'a> {
             touched,
             changes: Vec::new(),
             first_change: Vec::new(),
-            prints: Vec::new(),
+            digests: Vec::new(),
         };
         states.index();
         states
@@ -154,19 +154,19 @@ impl<'a> States<'a> {
     fn index(&mut self) {
         let place = |sector: u64| self.touched.binary_search(&sector).expect("the sectors of all requests are there");
         let mut by_place: Vec<Vec<u32>> = vec![Vec::new(); self.touched.len()];
-        let mut held: Vec<Print> =
-            self.touched.iter().map(|sector| print_of(*sector, self.bytes_before(*sector))).collect();
-        let mut print = held.iter().fold(Print::default(), |all, one| all.with(*one));
-        self.prints.push(print);
+        let mut held: Vec<Digest> =
+            self.touched.iter().map(|sector| digest_of(*sector, self.bytes_before(*sector))).collect();
+        let mut digest = held.iter().fold(Digest::default(), |all, one| all.with(*one));
+        self.digests.push(digest);
         for number in 0..self.recording.requests.len() {
             for sector in sectors(self.recording, number) {
                 let at = place(sector);
-                print = print.without(held[at]);
-                held[at] = print_of(sector, self.bytes_of(number, sector));
-                print = print.with(held[at]);
+                digest = digest.without(held[at]);
+                held[at] = digest_of(sector, self.bytes_of(number, sector));
+                digest = digest.with(held[at]);
                 by_place[at].push(number as u32);
             }
-            self.prints.push(print);
+            self.digests.push(digest);
         }
         self.first_change = Vec::with_capacity(by_place.len() + 1);
         for changes in &by_place {
@@ -235,9 +235,9 @@ impl<'a> States<'a> {
         let step = self.edges[(number / 2 * stride % count) as usize];
         let open = self.open(step);
         let first = if self.guarantee == Guarantee::InOrder { self.before_lasting(&open, step) } else { 0 };
-        let fate = |at: usize| if number.is_multiple_of(2) && at >= first { Fate::Lost } else { Fate::Kept };
-        let fates = open.iter().enumerate().map(|(at, number)| (*number, fate(at))).collect();
-        CrashState { step, fates, stale: None }
+        let outcome = |at: usize| if number.is_multiple_of(2) && at >= first { Outcome::Lost } else { Outcome::Kept };
+        let outcomes = open.iter().enumerate().map(|(at, number)| (*number, outcome(at))).collect();
+        CrashState { step, outcomes, stale: None }
     }
 
     /// The state with this number: the [corners](Self::corners) first, then those that `seed` draws.
@@ -265,29 +265,29 @@ impl<'a> States<'a> {
             _ if self.guarantee == Guarantee::InOrder => at < first_lost,
             _ => stream.chance(share),
         };
-        let fate = |kept: bool| if kept { Fate::Kept } else { Fate::Lost };
+        let outcome = |kept: bool| if kept { Outcome::Kept } else { Outcome::Lost };
         let all = open.iter().enumerate();
-        let mut fates: Vec<(usize, Fate)> = all.map(|(at, number)| (*number, fate(is_kept(at)))).collect();
-        if fates.len() > first && stream.chance(0.25) {
-            let lost = fates.iter().position(|(_, fate)| *fate == Fate::Lost);
+        let mut outcomes: Vec<(usize, Outcome)> = all.map(|(at, number)| (*number, outcome(is_kept(at)))).collect();
+        if outcomes.len() > first && stream.chance(0.25) {
+            let lost = outcomes.iter().position(|(_, outcome)| *outcome == Outcome::Lost);
             let at = match self.guarantee {
-                Guarantee::InOrder => lost.unwrap_or(fates.len() - 1),
-                Guarantee::AnyOrder => stream.below(fates.len() as u64) as usize,
+                Guarantee::InOrder => lost.unwrap_or(outcomes.len() - 1),
+                Guarantee::AnyOrder => stream.below(outcomes.len() as u64) as usize,
             };
-            let number = fates[at].0;
-            if let Some(fate) = self.tear(number, &mut stream) {
-                fates[at].1 = fate;
+            let number = outcomes[at].0;
+            if let Some(outcome) = self.tear(number, &mut stream) {
+                outcomes[at].1 = outcome;
             }
             let sectors = sectors(self.recording, number).count() as u64;
             if self.lies.tears_sectors() && sectors > 0 {
                 let whole = stream.below(sectors) as u32;
                 let bytes = 1 + stream.below(SECTOR_BYTES - 1) as u16;
-                fates[at].1 = Fate::Torn { first: 0, sectors: whole, bytes };
+                outcomes[at].1 = Outcome::Torn { first: 0, sectors: whole, bytes };
             }
         }
         let stale = self.lies.reads_stale() && stream.chance(0.5);
         let stale = stale.then(|| self.drawn_sector(step, &mut stream)).flatten();
-        CrashState { step, fates, stale }
+        CrashState { step, outcomes, stale }
     }
 
     /// The state without a cut: everything was asked for, and is there.
@@ -295,14 +295,14 @@ impl<'a> States<'a> {
         let step = self.recording.steps.len();
         CrashState {
             step,
-            fates: self.open(step).into_iter().map(|number| (number, Fate::Kept)).collect(),
+            outcomes: self.open(step).into_iter().map(|number| (number, Outcome::Kept)).collect(),
             stale: None,
         }
     }
 
     /// A part of a request, if it can be torn: where nothing is promised of order, its end may be there without its
     /// beginning.
-    fn tear(&self, number: usize, stream: &mut Stream) -> Option<Fate> {
+    fn tear(&self, number: usize, stream: &mut Stream) -> Option<Outcome> {
         let all = sectors(self.recording, number);
         let count = (all.end - all.start) as u32;
         // Beginnings of units within it.
@@ -314,7 +314,7 @@ impl<'a> States<'a> {
         let place = (first + stream.below(places) * self.atomic - all.start) as u32;
         let at_end = self.guarantee == Guarantee::AnyOrder && stream.chance(0.25);
         let (first, sectors) = if at_end { (place, count - place) } else { (0, place) };
-        Some(Fate::Torn { first, sectors, bytes: 0 })
+        Some(Outcome::Torn { first, sectors, bytes: 0 })
     }
 
     /// A sector that some request changed by a step.
@@ -343,15 +343,16 @@ impl<'a> States<'a> {
 
     /// What the drive holds in a state. All that lasts, and all before it, is looked up: only the requests from the
     /// first on that need not last are laid over it.
-    pub fn held(&self, state: &CrashState) -> Held<'_> {
+    pub fn image(&self, state: &CrashState) -> DriveImage<'_> {
         let floor = self.floor(state.step);
         let mut over = HashMap::new();
-        let mut fates = state.fates.iter().peekable();
+        let mut outcomes = state.outcomes.iter().peekable();
         for number in floor..self.asked_by(state.step) {
-            let (first, kept, bytes) = match fates.next_if(|(open, _)| *open == number).map(|(_, fate)| *fate) {
-                Some(Fate::Torn { first, sectors, bytes }) => (first as usize, sectors as usize, bytes),
-                Some(Fate::Lost) => continue,
-                Some(Fate::Kept) | None => (0, usize::MAX, 0),
+            let (first, kept, bytes) = match outcomes.next_if(|(open, _)| *open == number).map(|(_, outcome)| *outcome)
+            {
+                Some(Outcome::Torn { first, sectors, bytes }) => (first as usize, sectors as usize, bytes),
+                Some(Outcome::Lost) => continue,
+                Some(Outcome::Kept) | None => (0, usize::MAX, 0),
             };
             let mut there = sectors(self.recording, number).skip(first);
             for sector in there.by_ref().take(kept) {
@@ -364,13 +365,13 @@ impl<'a> States<'a> {
                 over.insert(sector, Version::Mixed(mixed));
             }
         }
-        let mut print = self.prints[floor];
+        let mut digest = self.digests[floor];
         for (sector, version) in &over {
             let below = self.version_below(*sector, floor);
-            print = print.without(print_of(*sector, below.bytes(self, *sector)));
-            print = print.with(print_of(*sector, version.bytes(self, *sector)));
+            digest = digest.without(digest_of(*sector, below.bytes(self, *sector)));
+            digest = digest.with(digest_of(*sector, version.bytes(self, *sector)));
         }
-        Held::new(self, floor, over, print, state.stale)
+        DriveImage::new(self, floor, over, digest, state.stale)
     }
 
     pub(crate) fn version_below(&self, sector: u64, limit: usize) -> Version {

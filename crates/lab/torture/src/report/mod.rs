@@ -2,9 +2,9 @@
 
 mod page;
 
-use crate::explore::{Exploration, fate_in_words, kind_in_words};
+use crate::explore::{Exploration, kind_in_words, outcome_in_words};
 use crate::recording::Recording;
-use crate::states::{CrashState, Fate, States};
+use crate::states::{CrashState, Outcome, States};
 use serde_json::{Value, json};
 use serve::OrderKind;
 use units::SECTOR_BYTES;
@@ -115,11 +115,11 @@ impl Report<'_> {
     }
 
     fn lost(&self, state: &CrashState) -> Vec<Value> {
-        let one = |(number, fate): &(usize, Fate)| {
+        let one = |(number, outcome): &(usize, Outcome)| {
             let order = self.recording.requests[*number].order;
             let all = u64::from(order.length) / SECTOR_BYTES;
             json!({"request": number, "op": kind_in_words(order.kind), "offset": order.offset,
-                "bytes": order.length, "what": fate_in_words(*fate, all),
+                "bytes": order.length, "what": outcome_in_words(*outcome, all),
                 "had_to_last": self.states.span(*number).lasts <= state.step})
         };
         state.missing().map(one).collect()

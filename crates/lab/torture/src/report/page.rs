@@ -1,8 +1,8 @@
 //! A page about a failure: what was asked of the drive before the cut, and what of it survived.
 
 use super::Report;
-use crate::explore::{Found, fate_in_words, kind_in_words};
-use crate::states::{Fate, NEVER};
+use crate::explore::{Found, kind_in_words, outcome_in_words};
+use crate::states::{NEVER, Outcome};
 use figures::{Page, each, escape, frame};
 use std::fmt::Write as _;
 use units::SECTOR_BYTES;
@@ -81,15 +81,15 @@ fn shown(report: &Report<'_>, found: &Found) -> Vec<usize> {
 }
 
 /// What became of a request, in words, and whether it is missing.
-fn fate(report: &Report<'_>, found: &Found, number: usize) -> (String, bool) {
+fn outcome(report: &Report<'_>, found: &Found, number: usize) -> (String, bool) {
     let order = report.recording.requests[number].order;
     let (span, step) = (report.states.span(number), found.smallest.step);
-    let own = found.smallest.fates.iter().find(|(open, _)| *open == number).map(|(_, fate)| *fate);
+    let own = found.smallest.outcomes.iter().find(|(open, _)| *open == number).map(|(_, outcome)| *outcome);
     match own {
         _ if span.asked > step => ("not asked for yet".to_owned(), false),
         _ if order.length == 0 => (if span.answered <= step { "answered" } else { "under way" }.to_owned(), false),
-        Some(Fate::Kept) => ("there, and need not be".to_owned(), false),
-        Some(fate) => (fate_in_words(fate, u64::from(order.length) / SECTOR_BYTES), true),
+        Some(Outcome::Kept) => ("there, and need not be".to_owned(), false),
+        Some(outcome) => (outcome_in_words(outcome, u64::from(order.length) / SECTOR_BYTES), true),
         None if span.lasts <= step => ("there: it had to last".to_owned(), false),
         None => ("there".to_owned(), false),
     }
@@ -108,7 +108,7 @@ fn timeline(report: &Report<'_>, found: &Found) -> String {
     let mut marks = String::new();
     for (row, (number, span)) in rows.iter().zip(&spans).enumerate() {
         let order = report.recording.requests[*number].order;
-        let (words, is_missing) = fate(report, found, *number);
+        let (words, is_missing) = outcome(report, found, *number);
         let (y, middle) = (ROW * (row as f64 + 1.0), ROW * (row as f64 + 1.5));
         let (from, until) = (x(span.asked), x(span.answered));
         let colour = if is_missing { "var(--bad)" } else { "var(--s0)" };
@@ -150,7 +150,7 @@ fn table(report: &Report<'_>, found: &Found) -> String {
     let step = |at: usize| if at == NEVER { "-".to_owned() } else { at.to_string() };
     let rows = each(&numbers, |number| {
         let (order, span) = (report.recording.requests[*number].order, report.states.span(*number));
-        let (words, is_missing) = fate(report, found, *number);
+        let (words, is_missing) = outcome(report, found, *number);
         format!(
             "<tr><td>{number}</td><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td><span class=\"chip{}\">{}</span></td></tr>",

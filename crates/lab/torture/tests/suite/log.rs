@@ -5,7 +5,7 @@ use engine::random::Stream;
 use serve::Target;
 use std::ops::ControlFlow;
 use torture::{
-    CrashState, CutDisk, Exploration, Fate, Guarantee, Limits, Recorder, Recording, States, Verdict, explore,
+    CrashState, CutDisk, Exploration, Guarantee, Limits, Outcome, Recorder, Recording, States, Verdict, explore,
     explore_drive,
 };
 
@@ -126,7 +126,7 @@ fn a_correct_log_survives_ten_thousand_states() {
 fn each_bug_is_found_and_made_as_small_as_it_is() {
     for bug in [Bug::NoFlush, Bug::AcknowledgedEarly, Bug::TornRecord] {
         let found = torture(bug, Guarantee::AnyOrder, 0, 1000).found.unwrap_or_else(|| panic!("{bug:?} was not found"));
-        let missing = found.smallest.fates.iter().filter(|(_, fate)| *fate != Fate::Kept).count();
+        let missing = found.smallest.outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Kept).count();
         assert_eq!(missing, 1, "{bug:?}: one request is enough: {found:?}");
         let again = torture(bug, Guarantee::AnyOrder, found.number, 1);
         assert_eq!(again.found, Some(found), "its number finds it again");
@@ -176,7 +176,7 @@ fn states_hold_what_was_promised_and_nothing_from_later() {
     let mut seen = [[false; 2]; 3];
     for number in 0..2000 {
         let state = states.draw(3, number);
-        let bytes = CutDisk::of(&states.held(&state)).to_bytes();
+        let bytes = CutDisk::of(&states.image(&state)).to_bytes();
         let there = [1, 2, 3].map(|at| bytes[at * 512] == at as u8);
         // Steps: each of the four is asked for and answered in turn.
         let must = [state.step >= 6, state.step >= 4, false];
@@ -200,7 +200,7 @@ fn in_order_nothing_is_lost_before_what_lasts() {
     let lost_first = |guarantee: Guarantee| {
         let states = States::new(&recording, guarantee);
         let one = |number: u64| {
-            let bytes = CutDisk::of(&states.held(&states.draw(3, number))).to_bytes();
+            let bytes = CutDisk::of(&states.image(&states.draw(3, number))).to_bytes();
             [1, 2, 3, 4].map(|at| bytes[at * 512] == at as u8)
         };
         (0..2000)
@@ -215,9 +215,12 @@ fn in_order_nothing_is_lost_before_what_lasts() {
 #[test]
 fn in_order_the_smallest_failure_has_no_gap_either() {
     let found = torture(Bug::NoFlush, Guarantee::InOrder, 0, 1000).found.expect("what is not flushed is lost");
-    let fates: Vec<Fate> = found.smallest.fates.iter().map(|(_, fate)| *fate).collect();
-    assert!(fates.is_sorted_by_key(|fate| *fate != Fate::Kept), "{fates:?}");
-    assert!(fates.iter().filter(|fate| **fate != Fate::Kept).count() <= 2, "one that was acknowledged: {fates:?}");
+    let outcomes: Vec<Outcome> = found.smallest.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+    assert!(outcomes.is_sorted_by_key(|outcome| *outcome != Outcome::Kept), "{outcomes:?}");
+    assert!(
+        outcomes.iter().filter(|outcome| **outcome != Outcome::Kept).count() <= 2,
+        "one that was acknowledged: {outcomes:?}"
+    );
 }
 
 /// Minutes: `make torture`. `TORTURE_STATES`: states of each stack.

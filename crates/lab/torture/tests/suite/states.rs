@@ -2,7 +2,7 @@
 
 use engine::random::Stream;
 use serve::{Order, OrderKind};
-use torture::{CrashState, Fate, Guarantee, Lie, Recorded, Recording, States, Step};
+use torture::{CrashState, Guarantee, Lie, Outcome, Recorded, Recording, States, Step};
 
 const SECTORS: u64 = 48;
 
@@ -45,12 +45,12 @@ fn done_again(recording: &Recording, states: &States<'_>, state: &CrashState) ->
         }
         let mut new = payload.to_vec();
         new.resize(order.length as usize, 0);
-        let own = state.fates.iter().find(|(open, _)| *open == number);
-        assert_eq!(own.is_some(), span.lasts > state.step, "what lasts has no fate of its own, and all else has");
-        let part = match own.map_or(Fate::Kept, |(_, fate)| *fate) {
-            Fate::Kept => 0..new.len(),
-            Fate::Lost => 0..0,
-            Fate::Torn { first, sectors, bytes } => {
+        let own = state.outcomes.iter().find(|(open, _)| *open == number);
+        assert_eq!(own.is_some(), span.lasts > state.step, "what lasts has no outcome of its own, and all else has");
+        let part = match own.map_or(Outcome::Kept, |(_, outcome)| *outcome) {
+            Outcome::Kept => 0..new.len(),
+            Outcome::Lost => 0..0,
+            Outcome::Torn { first, sectors, bytes } => {
                 let first = first as usize * 512;
                 first..first + sectors as usize * 512 + bytes as usize
             }
@@ -71,17 +71,17 @@ fn a_state_holds_what_its_requests_leave_one_after_the_other() {
                 let states = States::with_lies(&recording, guarantee, lies);
                 for number in 0..400 {
                     let state = states.draw(seed, number);
-                    for (_, fate) in &state.fates {
-                        if let Fate::Torn { first, bytes, .. } = fate {
+                    for (_, outcome) in &state.outcomes {
+                        if let Outcome::Torn { first, bytes, .. } = outcome {
                             torn[if *bytes > 0 { 2 } else { usize::from(*first > 0) }] += 1;
                         }
                     }
                     let wanted = done_again(&recording, &states, &state);
-                    let held = states.held(&state);
+                    let image = states.image(&state);
                     for sector in 0..SECTORS {
                         let wanted = &wanted[sector as usize * 512..][..512];
                         assert!(
-                            held.sector(sector) == Some(wanted),
+                            image.sector(sector) == Some(wanted),
                             "seed {seed}, {number}, sector {sector}: {state:?}"
                         );
                     }
@@ -130,11 +130,12 @@ fn every_edge_of_a_promise_is_cut_with_all_lost_and_with_all_kept() {
                     let here: Vec<&CrashState> = corners.iter().filter(|state| state.step == step).collect();
                     let is_edge = step < recording.steps.len() + 1;
                     assert_eq!(here.len(), if is_edge { 2 } else { 0 }, "seed {seed}, request {number}, step {step}");
-                    if guarantee == Guarantee::AnyOrder && is_edge && !here[0].fates.is_empty() {
-                        let all =
-                            |state: &CrashState, wanted: Fate| state.fates.iter().all(|(_, fate)| *fate == wanted);
-                        assert!(here.iter().any(|state| all(state, Fate::Lost)));
-                        assert!(here.iter().any(|state| all(state, Fate::Kept)));
+                    if guarantee == Guarantee::AnyOrder && is_edge && !here[0].outcomes.is_empty() {
+                        let all = |state: &CrashState, wanted: Outcome| {
+                            state.outcomes.iter().all(|(_, outcome)| *outcome == wanted)
+                        };
+                        assert!(here.iter().any(|state| all(state, Outcome::Lost)));
+                        assert!(here.iter().any(|state| all(state, Outcome::Kept)));
                     }
                 }
             }

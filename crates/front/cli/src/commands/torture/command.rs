@@ -1,8 +1,8 @@
 //! Commands of the user, with the drive behind a socket.
 
-use super::ears::Ears;
-use super::guard::Guard;
 use super::mount::Mount;
+use super::output_reader::OutputReader;
+use super::scratch::ScratchFolder;
 use crate::failure::Failure;
 use crate::watch;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Runs a command in a group of its own, whose number is known to the guard before anything else happens.
+/// Runs a command in a group of its own, whose number is known to the scratch folder before anything else happens.
 const GUARDED: &str = "echo $$ > \"$NANDARIUM_FOLDER/group\"; eval \"$1\"";
 
 /// Variables that commands find, and none that this program was given by chance.
@@ -59,7 +59,7 @@ pub struct Job<'a> {
     /// What `sh` is given.
     pub text: &'a str,
     /// Folder of sockets and files, and who keeps it tidy.
-    pub guard: &'a Guard,
+    pub scratch: &'a ScratchFolder,
     /// Further variables.
     pub variables: Vec<(&'static str, PathBuf)>,
     /// The file system that it finds; `true`: a new one.
@@ -68,12 +68,12 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Runs the command while `target` is served, and prints into `voice`, which `ears` hear.
+    /// Runs the command while `target` is served, and prints into `writer`, which `reader` reads.
     ///
     /// # Errors
     /// The drive cannot be served, or the command not be started.
-    pub fn run(&self, target: &mut dyn Target, ears: &Ears, voice: PipeWriter) -> Result<Ending, Failure> {
-        let socket = self.guard.folder().join("drive.sock");
+    pub fn run(&self, target: &mut dyn Target, reader: &OutputReader, writer: PipeWriter) -> Result<Ending, Failure> {
+        let socket = self.scratch.folder().join("drive.sock");
         let options = ServerOptions {
             address: Address::Unix(socket.clone()),
             control: None,
@@ -82,13 +82,13 @@ impl Job<'_> {
             read_only: false,
         };
         let mut server = Server::new(target, &options, None).map_err(Failure::failed)?;
-        let child = self.command(&server.uri(), &socket, voice).spawn();
+        let child = self.command(&server.uri(), &socket, writer).spawn();
         let child =
             child.map_err(|error| Failure::failed(format!("--{}: sh could not be started: {error}", self.option)))?;
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let ended = self.attend(child, ears);
+                let ended = self.attend(child, reader);
                 stop.store(true, Ordering::Release);
                 let _ = UnixStream::connect(&socket); // the server looks up
                 ended
@@ -103,17 +103,20 @@ impl Job<'_> {
         })
     }
 
-    fn command(&self, uri: &str, socket: &Path, voice: PipeWriter) -> Command {
+    fn command(&self, uri: &str, socket: &Path, writer: PipeWriter) -> Command {
         // What a check complains of is what it says: thousands of them would fill a terminal.
         let first = if self.option == "check" { "exec 2>&1" } else { "" };
         let mounted = if self.mount.is_some() { MOUNTED } else { "" };
         let text = format!("{first}\n{mounted}\n{}", self.text);
         let mut command = Command::new("sh");
-        command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::null()).stdout(voice);
+        command.args(["-c", GUARDED, "sh", &text]).process_group(0).stdin(Stdio::null()).stdout(writer);
         for name in VARIABLES {
             command.env_remove(name);
         }
-        command.env("NANDARIUM_FOLDER", self.guard.folder()).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);
+        command
+            .env("NANDARIUM_FOLDER", self.scratch.folder())
+            .env("NANDARIUM_URI", uri)
+            .env("NANDARIUM_SOCKET", socket);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some((mount, is_new)) = self.mount {
             command.env("NANDARIUM_FILE_SYSTEM", &mount.kind).env("NANDARIUM_MOUNT_OPTIONS", &mount.options);
@@ -123,12 +126,12 @@ impl Job<'_> {
     }
 
     /// Waits for a command, and ends all it has started.
-    fn attend(&self, mut child: Child, ears: &Ears) -> Ending {
+    fn attend(&self, mut child: Child, reader: &OutputReader) -> Ending {
         let group = Pid::from_child(&child);
         let began = Instant::now();
         let has_ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| ears.attend(&has_ended));
+            scope.spawn(|| reader.attend(&has_ended));
             let ended = loop {
                 match child.try_wait() {
                     Ok(Some(status)) => break ending(status),
@@ -146,7 +149,7 @@ impl Job<'_> {
             // What it left in the background.
             let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait();
-            self.guard.tidy();
+            self.scratch.tidy();
             has_ended.store(true, Ordering::Release);
             ended
         })
@@ -154,7 +157,7 @@ impl Job<'_> {
 
     /// Why the file system could not be mounted, where that says nothing of the drive.
     fn not_mounted(&self) -> Option<String> {
-        let note = self.guard.folder().join("not-mounted");
+        let note = self.scratch.folder().join("not-mounted");
         let why = std::fs::read_to_string(&note).ok()?;
         let _ = std::fs::remove_file(&note);
         Some(why.trim().to_owned())

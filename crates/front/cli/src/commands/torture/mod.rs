@@ -1,10 +1,10 @@
 //! `nandarium torture`: a program's requests are recorded once, and what power cuts may leave of them is checked.
 
 mod command;
-mod ears;
-mod guard;
 mod image;
 mod mount;
+mod output_reader;
+mod scratch;
 
 use super::results;
 use crate::arguments::TortureArguments;
@@ -12,10 +12,10 @@ use crate::failure::{FAILED, Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
 use command::{Ending, Job};
 use drive::{Drive, Fault};
-use ears::Ears;
-use guard::Guard;
 use image::Images;
 use mount::Mount;
+use output_reader::OutputReader;
+use scratch::ScratchFolder;
 use serve::{Order, OrderKind, Pace, SimulatedDrive, Target};
 use simulator::Config;
 use std::fs;
@@ -42,7 +42,7 @@ struct Torture<'a> {
     lies: Vec<Lie>,
     faults: Vec<Fault>,
     mount: Option<Mount>,
-    guard: &'a Guard,
+    scratch: &'a ScratchFolder,
 }
 
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
@@ -74,14 +74,14 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     let kept = kept.transpose()?;
     results::prepare(arguments.out.as_deref(), arguments.quiet)?;
     watch::catch_interrupts();
-    let guard = Guard::new()?;
+    let scratch = ScratchFolder::new()?;
     let torture = Torture {
         arguments,
         guarantee: Guarantee::named(&arguments.guarantee).expect("its name was checked"),
         lies: arguments.lie.iter().filter_map(|name| Lie::named(name)).collect(),
         faults,
         mount,
-        guard: &guard,
+        scratch: &scratch,
     };
     torture.run(kept)
 }
@@ -172,21 +172,21 @@ impl Torture<'_> {
         let mut drive = SimulatedDrive::new(Drive::from_config(config.clone())?, Pace::Off);
         let prepare = self.arguments.prepare.as_deref().or(self.mount.as_ref().map(|_| ":"));
         if let Some(prepare) = prepare {
-            let (ears, voice) = Ears::new(Arc::default(), true).map_err(Failure::failed)?;
-            let ending = self.job("prepare", prepare, true).run(&mut drive, &ears, voice)?;
+            let (reader, writer) = OutputReader::new(Arc::default(), true).map_err(Failure::failed)?;
+            let ending = self.job("prepare", prepare, true).run(&mut drive, &reader, writer)?;
             self.ended_well("prepare", ending)?;
         }
         let before = contents(&mut drive)?;
         let recorder = Recorder::new(drive, before);
-        let (ears, voice) = Ears::new(recorder.count(), false).map_err(Failure::failed)?;
-        let ear = ears.clone();
+        let (reader, writer) = OutputReader::new(recorder.count(), false).map_err(Failure::failed)?;
+        let follower = reader.clone();
         let mut recorder = recorder.with_ear(move || {
-            ear.listen();
+            follower.read_now();
         });
-        let ending = self.job("workload", &self.arguments.workload, false).run(&mut recorder, &ears, voice)?;
+        let ending = self.job("workload", &self.arguments.workload, false).run(&mut recorder, &reader, writer)?;
         self.ended_well("workload", ending)?;
         let (mut recording, _) = recorder.finish();
-        recording.said = ears.into_lines().map_err(|problem| {
+        recording.said = reader.into_lines().map_err(|problem| {
             Failure::failed(format!(
                 "--workload has printed {problem}: what it prints are promises, each a line of text"
             ))
@@ -206,7 +206,7 @@ impl Torture<'_> {
     fn job<'a>(&'a self, option: &'static str, text: &'a str, is_new: bool) -> Job<'a> {
         let mount = self.mount.as_ref().map(|mount| (mount, is_new));
         let limit = Duration::from_secs(self.arguments.time_limit);
-        Job { option, text, guard: self.guard, variables: Vec::new(), mount, limit }
+        Job { option, text, scratch: self.scratch, variables: Vec::new(), mount, limit }
     }
 
     fn ended_well(&self, option: &str, ending: Ending) -> Result<(), Failure> {
@@ -224,8 +224,8 @@ impl Torture<'_> {
     /// A check that fails of the drive as the workload left it finds no fault of any cut.
     fn check_uncut(&self, recording: &Recording, images: &Images<'_>, states: &States<'_>) -> Result<(), Failure> {
         let uncut = states.uncut();
-        let held = states.held(&uncut);
-        match self.check(recording, images, &mut CutDisk::of(&held), &uncut)? {
+        let image = states.image(&uncut);
+        match self.check(recording, images, &mut CutDisk::of(&image), &uncut)? {
             None => Err(Failure { code: INTERRUPTED, message: String::new() }),
             Some(Verdict::Holds) => Ok(()),
             Some(Verdict::Fails(why)) => {
@@ -274,7 +274,7 @@ impl Torture<'_> {
         disk: &mut CutDisk<'_>,
         state: &CrashState,
     ) -> Result<Option<Verdict>, Failure> {
-        let [said, image] = ["said", "image"].map(|name| self.guard.folder().join(name));
+        let [said, image] = ["said", "image"].map(|name| self.scratch.folder().join(name));
         let lines: String = recording.said_by(state.step).flat_map(|line| [line, "\n"]).collect();
         fs::write(&said, lines).map_err(|error| Failure::file(&said, "written", &error))?;
         let mut variables = vec![("NANDARIUM_SAID", said)];
@@ -282,9 +282,9 @@ impl Torture<'_> {
             images.write(&image, disk)?;
             variables.push(("NANDARIUM_IMAGE", image));
         }
-        let (ears, voice) = Ears::new(Arc::default(), true).map_err(Failure::failed)?;
-        let ending = Job { variables, ..self.job("check", &self.arguments.check, false) }.run(disk, &ears, voice)?;
-        let last = ears.last_line();
+        let (reader, writer) = OutputReader::new(Arc::default(), true).map_err(Failure::failed)?;
+        let ending = Job { variables, ..self.job("check", &self.arguments.check, false) }.run(disk, &reader, writer)?;
+        let last = reader.last_line();
         let last = last.as_deref().map(str::trim);
         Ok(match (ending, last) {
             (Ending::Interrupted, _) => None,

@@ -11,15 +11,15 @@ use std::time::Duration;
 /// Longest time between two looks at whether a command has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The read end of a command's output. Two threads may listen: each line is heard once, with the number of steps that
+/// The read end of a command's output. Two threads may read: each line is taken once, with the number of steps that
 /// had happened when it was read. It may have been printed earlier, and never later.
 #[derive(Clone)]
-pub struct Ears {
-    heard: Arc<Mutex<Heard>>,
+pub struct OutputReader {
+    state: Arc<Mutex<Lines>>,
     steps: Arc<AtomicUsize>,
 }
 
-struct Heard {
+struct Lines {
     pipe: File,
     begun: Vec<u8>,
     /// The line that has begun is longer than a line may be.
@@ -40,9 +40,9 @@ struct Heard {
 const MOST: usize = 64 << 20;
 const LINE: usize = 64 << 10;
 
-impl Ears {
-    /// Ears, and what a command is to print into. `steps`: how many steps there are. `keeps_last`: only the last line
-    /// with something in it is wanted.
+impl OutputReader {
+    /// A reader, and what a command is to print into. `steps`: how many steps there are. `keeps_last`: only the last
+    /// line with something in it is wanted.
     ///
     /// # Errors
     /// The system gives no pipe.
@@ -50,7 +50,7 @@ impl Ears {
         let (reader, writer): (PipeReader, PipeWriter) = io::pipe()?;
         rustix::io::ioctl_fionbio(reader.as_fd(), true)?;
         let pipe = File::from(OwnedFd::from(reader));
-        let heard = Heard {
+        let state = Lines {
             pipe,
             begun: Vec::new(),
             is_too_long: false,
@@ -61,35 +61,35 @@ impl Ears {
             problem: None,
             is_over: false,
         };
-        Ok((Self { heard: Arc::new(Mutex::new(heard)), steps }, writer))
+        Ok((Self { state: Arc::new(Mutex::new(state)), steps }, writer))
     }
 
-    /// Hears what was printed by now. `false`: nothing more will come.
-    pub fn listen(&self) -> bool {
-        let mut heard = self.heard.lock().expect("nobody panics with it");
+    /// Reads what was printed by now. `false`: nothing more will come.
+    pub fn read_now(&self) -> bool {
+        let mut state = self.state.lock().expect("nobody panics with it");
         let mut bytes = [0; 4096];
-        while !heard.is_over {
-            match heard.pipe.read(&mut bytes) {
-                Ok(0) => heard.is_over = true,
-                Ok(count) => heard.take(&bytes[..count], self.steps.load(Ordering::Acquire)),
+        while !state.is_over {
+            match state.pipe.read(&mut bytes) {
+                Ok(0) => state.is_over = true,
+                Ok(count) => state.take(&bytes[..count], self.steps.load(Ordering::Acquire)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => heard.is_over = true,
+                Err(_) => state.is_over = true,
             }
         }
-        !heard.is_over
+        !state.is_over
     }
 
-    /// Listens until nothing more will come, or the command has ended: what it left behind may hold the other end.
+    /// Reads until nothing more will come, or the command has ended: what it left behind may hold the other end.
     pub fn attend(&self, has_ended: &AtomicBool) {
-        while !has_ended.load(Ordering::Acquire) && self.listen() {
-            let heard = self.heard.lock().expect("nobody panics with it").pipe.try_clone();
-            let Ok(pipe) = heard else { return };
+        while !has_ended.load(Ordering::Acquire) && self.read_now() {
+            let pipe = self.state.lock().expect("nobody panics with it").pipe.try_clone();
+            let Ok(pipe) = pipe else { return };
             let mut polled = [rustix::event::PollFd::new(&pipe, rustix::event::PollFlags::IN)];
             let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
             let _ = rustix::event::poll(&mut polled, Some(&look));
         }
-        self.listen();
+        self.read_now();
     }
 
     /// All lines that are kept, each with its step.
@@ -97,24 +97,24 @@ impl Ears {
     /// # Errors
     /// What was printed and cannot be kept as it is.
     pub fn into_lines(self) -> Result<Vec<(usize, String)>, String> {
-        let mut heard = self.heard.lock().expect("nobody panics with it");
-        if !heard.begun.is_empty() {
-            heard.take(b"\n", self.steps.load(Ordering::Acquire));
+        let mut state = self.state.lock().expect("nobody panics with it");
+        if !state.begun.is_empty() {
+            state.take(b"\n", self.steps.load(Ordering::Acquire));
         }
-        heard.problem.take().map_or_else(|| Ok(std::mem::take(&mut heard.lines)), Err)
+        state.problem.take().map_or_else(|| Ok(std::mem::take(&mut state.lines)), Err)
     }
 
     /// The last line with something in it.
     pub fn last_line(self) -> Option<String> {
-        let mut heard = self.heard.lock().expect("nobody panics with it");
-        if !heard.begun.is_empty() {
-            heard.take(b"\n", self.steps.load(Ordering::Acquire));
+        let mut state = self.state.lock().expect("nobody panics with it");
+        if !state.begun.is_empty() {
+            state.take(b"\n", self.steps.load(Ordering::Acquire));
         }
-        heard.lines.pop().map(|(_, line)| line)
+        state.lines.pop().map(|(_, line)| line)
     }
 }
 
-impl Heard {
+impl Lines {
     fn take(&mut self, bytes: &[u8], step: usize) {
         for byte in bytes {
             if *byte == b'\n' {

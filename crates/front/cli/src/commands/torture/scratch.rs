@@ -19,13 +19,13 @@ const GUARD: &str = "exec 9<&0; (cat <&9; cd /; for turn in 1 2 3 4 5; do [ -e \
     [ ! -e \"$1/undo\" ] || sh \"$1/undo\"; rm -rf --one-file-system \"$1\"; sleep 0.2; done) > /dev/null 2>&1 &";
 
 /// A folder for sockets and files, and who removes it should this program be killed.
-pub struct Guard {
+pub struct ScratchFolder {
     folder: TempDir,
     /// Ends with this program.
     _input: Option<ChildStdin>,
 }
 
-impl Guard {
+impl ScratchFolder {
     /// A new folder, guarded.
     ///
     /// # Errors
