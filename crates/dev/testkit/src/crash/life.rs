@@ -47,11 +47,11 @@ pub struct Life {
     last_completion: u64,
     prepare: fn(&mut FlashState),
     /// The file that the flash is kept in, where the campaign kills programs and this stack can have one.
-    file: Option<Kept>,
+    file: Option<BackingFile>,
 }
 
 /// Flash in a file of a folder of its own.
-struct Kept {
+struct BackingFile {
     folder: TempDir,
     file: FlashFile,
     /// Whether the program is killed at the next restart, or power is cut.
@@ -94,7 +94,7 @@ impl Life {
         let file = if campaign.kills && !plan.has_nonvolatile_memory() {
             let folder = TempDir::new().map_err(|error| format!("no folder for the file of the flash: {error}"))?;
             let file = FlashFile::open(&path_in(&folder), &mut state).map_err(|error| error.to_string())?;
-            Some(Kept { folder, file, choices: life_stream(seed, "testkit.kills") })
+            Some(BackingFile { folder, file, choices: life_stream(seed, "testkit.kills") })
         } else {
             None
         };
@@ -263,7 +263,7 @@ impl Life {
     /// The program is killed now, and its file is opened again: the flash in there, which must hold all that a power
     /// cut must leave.
     fn reloaded(&mut self) -> Result<FlashState, String> {
-        let Some(Kept { folder, file, choices }) = self.file.take() else { return Err("there is no file".to_owned()) };
+        let Some(BackingFile { folder, file, choices }) = self.file.take() else { return Err("there is no file".to_owned()) };
         drop(file);
         if let Some(contents) = self.drive.flash_mut().state_mut().contents_mut() {
             contents.drop_mirror(); // the file is not open any more
@@ -271,7 +271,7 @@ impl Life {
         let mut state = self.plan.fresh_state();
         (self.prepare)(&mut state);
         let file = FlashFile::open(&path_in(&folder), &mut state).map_err(|error| error.to_string())?;
-        self.file = Some(Kept { folder, file, choices });
+        self.file = Some(BackingFile { folder, file, choices });
         self.check(state.clone(), "a killed program")?;
         Ok(state)
     }

@@ -21,7 +21,7 @@ struct Cached {
 }
 
 /// A command the device has.
-pub struct Held {
+pub struct Pending {
     command: Command,
     /// What it writes.
     data: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct Held {
 pub struct Device {
     durable: Vec<u8>,
     cache: BTreeMap<u64, Vec<Cached>>,
-    pub held: Vec<Held>,
+    pub held: Vec<Pending>,
     serial: u64,
     /// Share of commands that fail.
     pub faults: f64,
@@ -72,13 +72,13 @@ impl Device {
                 let in_place = self.overlaps && (command.op == HostOp::Read || other.op == HostOp::Read);
                 assert!(apart || reads || flush || in_place, "{command:?} while there is {other:?}");
             }
-            self.held.push(Held { command, data, serial: self.serial });
+            self.held.push(Pending { command, data, serial: self.serial });
         }
     }
 
     /// Does one of its commands and says so.
     pub fn complete(&mut self, driver: &mut (impl HostDriver + ?Sized), now: u64, random: &mut Stream) {
-        let Held { command, data, serial } = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
+        let Pending { command, data, serial } = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
         // One flush that fails ends a run: so they are rarer.
         let faults = if command.op == HostOp::Flush { self.faults / 16.0 } else { self.faults };
         let failed = random.chance(faults);
