@@ -139,41 +139,31 @@ impl Checkpoints {
         let (number, beginning, stage) = (self.number, journal.beginning(), Stage::Pieces);
         self.current = Some(Checkpoint { number, beginning, next: 0, under_way: 0, failed: false, stage });
         if self.is_fresh {
-            let buffer = host.buffers.take();
-            let bytes = host.buffers.get_mut(buffer);
-            if !bytes.is_empty() {
-                // Whoever opens it does not know yet how long a superpage is.
-                disk::put_layout(&mut bytes[..SECTOR_BYTES as usize], &self.layout, self.id);
-            }
-            self.send_piece(host, 0, buffer);
+            let (layout, id) = (self.layout, self.id);
+            // Whoever opens it does not know yet how long a superpage is.
+            let fill = |bytes: &mut [u8]| disk::put_layout(&mut bytes[..SECTOR_BYTES as usize], &layout, id);
+            self.send_piece(host, 0, fill);
         }
         true
     }
 
-    fn send_piece(&mut self, host: &mut Host<Work>, superpage: u64, buffer: u32) {
+    fn send_piece(&mut self, host: &mut Host<Work>, superpage: u64, fill: impl FnOnce(&mut [u8])) {
         self.current.as_mut().expect("it is under way").under_way += 1;
-        let sector = self.layout.sector_of(superpage);
-        host.write(Work::Piece, (buffer, 0), sector, self.layout.superpage_sectors);
+        host.write_new(Work::Piece, self.layout.sector_of(superpage), self.layout.superpage_sectors, fill);
     }
 
     fn write_piece(&mut self, host: &mut Host<Work>, space: &Space) -> bool {
         let checkpoint = self.current.as_mut().expect("it is under way");
         let (number, piece) = (checkpoint.number, checkpoint.next);
         checkpoint.next += 1;
-        let buffer = host.buffers.take();
-        let bytes = host.buffers.get_mut(buffer);
-        if !bytes.is_empty() {
-            let entries = self.layout.entries_a_piece() as usize;
-            let first = (piece as usize * entries).min(space.map.len());
-            let end = (first + entries).min(space.map.len());
-            let map = &space.map[first..end];
+        let map = &space.map[self.layout.pages_of_piece(piece)];
+        let head = Head { id: self.id, number, more: u64::from(piece), count: map.len() as u32 };
+        self.send_piece(host, self.layout.checkpoint_at(number) + 1 + u64::from(piece), |bytes| {
             for (index, place) in map.iter().enumerate() {
                 disk::put_u32(bytes, HEAD_BYTES + index * ENTRY_BYTES, *place);
             }
-            let head = Head { id: self.id, number, more: u64::from(piece), count: map.len() as u32 };
             disk::seal(bytes, disk::PIECE, head);
-        }
-        self.send_piece(host, self.layout.checkpoint_at(number) + 1 + u64::from(piece), buffer);
+        });
         true
     }
 
@@ -181,15 +171,13 @@ impl Checkpoints {
         let checkpoint = self.current.as_mut().expect("it is under way");
         checkpoint.stage = Stage::Head;
         let Checkpoint { number, beginning: Beginning { number: more, skip, stamp }, .. } = *checkpoint;
-        let buffer = host.buffers.take();
-        let bytes = host.buffers.get_mut(buffer);
-        if !bytes.is_empty() {
+        let head = Head { id: self.id, number, more, count: self.layout.pieces };
+        let sector = self.layout.sector_of(self.layout.checkpoint_at(number));
+        host.write_new(Work::Head, sector, self.layout.superpage_sectors, |bytes| {
             disk::put_u64(bytes, HEAD_BYTES, skip);
             stamp.put(bytes);
-            disk::seal(bytes, disk::CHECKPOINT, Head { id: self.id, number, more, count: self.layout.pieces });
-        }
-        let sector = self.layout.sector_of(self.layout.checkpoint_at(number));
-        host.write(Work::Head, (buffer, 0), sector, self.layout.superpage_sectors);
+            disk::seal(bytes, disk::CHECKPOINT, head);
+        });
     }
 
     pub fn piece_completed(&mut self, failed: bool) {

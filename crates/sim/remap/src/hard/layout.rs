@@ -4,6 +4,7 @@ use super::disk::{ENTRY_BYTES, HEAD_BYTES, RECORD_BYTES};
 use super::options::{Options, Start};
 use crate::shape::{check_count, check_sizes};
 use crate::{LayoutError, Shape, Terms};
+use std::ops::Range;
 use units::SECTOR_BYTES;
 
 /// Superpages before the first checkpoint: the superblock.
@@ -103,6 +104,13 @@ impl Layout {
     /// Entries of the map in a piece of a checkpoint.
     pub(crate) fn entries_a_piece(&self) -> u32 {
         ((self.superpage_bytes() - HEAD_BYTES) / ENTRY_BYTES) as u32
+    }
+
+    /// Pages whose entries a piece of a checkpoint has.
+    pub(crate) fn pages_of_piece(&self, piece: u32) -> Range<usize> {
+        let (entries, pages) = (self.entries_a_piece() as usize, self.pages as usize);
+        let first = (piece as usize * entries).min(pages);
+        first..(first + entries).min(pages)
     }
 
     /// Records in a journal superpage.

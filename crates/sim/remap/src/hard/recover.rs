@@ -296,17 +296,15 @@ impl Recovery<'_> {
     fn try_checkpoint(&mut self, checkpoint: CheckpointHead, found: &Found) -> Result<(), &'static str> {
         self.space = Space::new(&self.layout, &self.options);
         let number = checkpoint.head.number;
-        let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
             let superpage = self.layout.checkpoint_at(number) + 1 + u64::from(piece);
             self.fetch(superpage).map_err(|_| "a piece of the checkpoint cannot be read")?;
-            let first = (piece as usize * entries).min(self.space.map.len());
-            let count = entries.min(self.space.map.len() - first);
-            let wanted = Head { id: self.id, number, more: u64::from(piece), count: count as u32 };
+            let pages = self.layout.pages_of_piece(piece);
+            let wanted = Head { id: self.id, number, more: u64::from(piece), count: pages.len() as u32 };
             if disk::unseal(&self.bytes, disk::PIECE) != Some(wanted) {
                 return Err("a piece of the checkpoint is damaged");
             }
-            for (index, place) in self.space.map[first..first + count].iter_mut().enumerate() {
+            for (index, place) in self.space.map[pages].iter_mut().enumerate() {
                 *place = disk::u32_at(&self.bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }

@@ -57,13 +57,9 @@ impl LogCache {
     }
 
     pub(super) fn write_superblock(&mut self, host: &mut Host<Work>) {
-        let buffer = host.buffers.take();
-        let bytes = host.buffers.get_mut(buffer);
-        if !bytes.is_empty() {
-            self.layout.put(&mut bytes[..SECTOR_BYTES as usize], self.id);
-        }
         host.begin_life();
-        host.write(Work::Superblock, (buffer, 0), 0, self.layout.superpage_sectors);
+        let fill = |bytes: &mut [u8]| self.layout.put(&mut bytes[..SECTOR_BYTES as usize], self.id);
+        host.write_new(Work::Superblock, 0, self.layout.superpage_sectors, fill);
     }
 
     /// Begins a life: a header without pages, alone in its sector. It is torn by no power cut, and touches nothing else
@@ -74,17 +70,13 @@ impl LogCache {
         }
         let number = self.line.begin_life();
         host.issue(Vec::new());
-        let buffer = host.buffers.take();
-        let bytes = host.buffers.get_mut(buffer);
-        if !bytes.is_empty() {
-            self.header(number, 0, &[], Vec::new()).put(bytes);
-        }
+        let header = self.header(number, 0, &[], Vec::new());
         self.line.tell_home(number);
         let segment = self.ring.of_mut(number);
         (segment.number, segment.filled) = (number, 0);
         host.begin_life();
         let sector = self.layout.segment_sector(self.layout.place_of(number));
-        host.write(Work::Begin, (buffer, 0), sector, 1);
+        host.write_new(Work::Begin, sector, 1, |bytes| header.put(bytes));
         true
     }
 

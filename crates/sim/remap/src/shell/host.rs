@@ -158,6 +158,16 @@ impl<W: Copy> Host<W> {
         self.transfer(work, HostOp::Write, from, first_sector, sectors);
     }
 
+    /// Asks the device to write a buffer that `fill` makes of zeros, where there are contents.
+    pub fn write_new(&mut self, work: W, first_sector: u64, sectors: u32, fill: impl FnOnce(&mut [u8])) {
+        let buffer = self.buffers.take();
+        let bytes = self.buffers.get_mut(buffer);
+        if !bytes.is_empty() {
+            fill(bytes);
+        }
+        self.write(work, (buffer, 0), first_sector, sectors);
+    }
+
     /// Asks the device to read into a buffer from a byte on.
     pub fn read(&mut self, work: W, to: (u32, usize), first_sector: u64, sectors: u32) {
         self.transfer(work, HostOp::Read, to, first_sector, sectors);
