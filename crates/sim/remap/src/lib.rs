@@ -5,10 +5,11 @@
 //! with few valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them
 //! home later, sorted; its module tells how. What follows is about [`Hard`].
 //!
-//! A driver ([`Driver`]) stands in a [`Shell`], which takes requests apart, lets them wait and answers them. Together
-//! they are a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
-//! completions go in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive
-//! as over a real one, with contents or without. [`Blocking`] runs it over a file, a block device or memory.
+//! A driver ([`Driver`]) stands in a [`Shell`], which takes requests apart, completes parts of pages, numbers changes,
+//! lets requests wait and answers them. Together they are a state machine ([`HostDriver`]): requests of the host go in,
+//! commands for the device come out, completions go in, answers come out. It has no clock, no threads and does no I/O,
+//! so it runs over a simulated drive as over a real one, with contents or without. [`Blocking`] runs it over a file, a
+//! block device or memory.
 //!
 //! ```text
 //! submit -> next_command, command_data -> device -> completed -> next_done, done_data      wake_at -> woken

@@ -156,7 +156,7 @@ impl Checkpoints {
         let checkpoint = self.current.as_mut().expect("it is under way");
         let (number, piece) = (checkpoint.number, checkpoint.next);
         checkpoint.next += 1;
-        let map = &space.map[self.layout.pages_of_piece(piece)];
+        let map = &space.map()[self.layout.pages_of_piece(piece)];
         let head = Head { id: self.id, number, more: u64::from(piece), count: map.len() as u32 };
         self.send_piece(host, self.layout.checkpoint_at(number) + 1 + u64::from(piece), |bytes| {
             for (index, place) in map.iter().enumerate() {

@@ -94,8 +94,8 @@ impl Gather {
         let mut records = Vec::new();
         for slot in 0..slots {
             let (old, place) = (from * slots + slot, to * slots + slot);
-            let page = space.back[old as usize];
-            if page != NOWHERE && space.map[page as usize] == old {
+            let page = space.page_of(old);
+            if space.is_valid(old) {
                 let old = space.place(page, place);
                 records.push(Record { page, place, pages: 1, old, olds: Vec::new() });
             }

@@ -200,7 +200,7 @@ impl Gather {
         let open = self.copies.take().or_else(|| self.open_another(host, space, false));
         let Some(mut open) = open else { return false };
         let (bytes, slots) = (host.page_bytes(), self.layout.slots());
-        let page = space.back[place as usize];
+        let page = space.page_of(place);
         let from = (buffer, (place % slots) as usize * bytes);
         host.buffers.copy(from, (open.buffer, open.filled as usize * bytes), bytes);
         self.fill(host, space, &mut open, page, None);
@@ -298,8 +298,8 @@ impl Gather {
         if !page.is_multiple_of(slots) || !self.has_memory() {
             return false;
         }
-        let place = space.map[page as usize];
-        let owned = |slot: u32| space.map[(page + slot) as usize] == place + slot;
+        let place = space.map()[page as usize];
+        let owned = |slot: u32| space.map()[(page + slot) as usize] == place + slot;
         let whole = place != NOWHERE && place.is_multiple_of(slots) && (0..slots).all(owned);
         let superpage = place / slots;
         if !whole || space.state(superpage) != State::Used || host.is_waited_for(page..page + slots) {

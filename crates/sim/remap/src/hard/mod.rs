@@ -171,7 +171,7 @@ impl Driver for Hard {
     }
 
     fn locate(&self, page: u32) -> Source {
-        self.gather.locate(self.space.map[page as usize])
+        self.gather.locate(self.space.map()[page as usize])
     }
 
     fn read_ended(&mut self, host: &mut Host<Work>, first_sector: u64, sectors: u32) {

@@ -147,10 +147,10 @@ impl Hard {
     pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let (id, layout) = disk::open(disk::SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, disk::layout)?;
         let options = options.limited(&layout);
-        let space = Space::new(&layout, &options);
+        let map = vec![NOWHERE; layout.pages as usize];
         let bytes = vec![0; layout.superpage_bytes()];
         let (recovered, slots, heads) = (Recovered::default(), [OtherCheckpoint::None; 2], Vec::new());
-        Recovery { layout, options, id, space, read, bytes, recovered, slots, heads }.run()
+        Recovery { layout, options, id, map, read, bytes, recovered, slots, heads }.run()
     }
 }
 
@@ -169,7 +169,8 @@ struct Recovery<'a> {
     layout: Layout,
     options: Options,
     id: u64,
-    space: Space,
+    /// The virtual page of each page.
+    map: Vec<u32>,
     read: &'a mut ReadSectors<'a>,
     /// The superpage that was read last.
     bytes: Vec<u8>,
@@ -192,7 +193,7 @@ impl Recovery<'_> {
         for checkpoint in self.heads.clone() {
             let number = checkpoint.head.number;
             match self.try_checkpoint(checkpoint, &found) {
-                Ok(()) => return Ok(self.resumed(number, &found)),
+                Ok(space) => return Ok(self.resumed(space, number, &found)),
                 Err(DAMAGED_END) => return Err(OpenError::Map(DAMAGED_END)),
                 Err(why) => self.recovered.rejected = self.recovered.rejected.or(Some((number, why))),
             }
@@ -229,7 +230,7 @@ impl Recovery<'_> {
     }
 
     /// The driver whose map was made from the checkpoint of this number.
-    fn resumed(mut self, taken: u64, found: &Found) -> Hard {
+    fn resumed(mut self, space: Space, taken: u64, found: &Found) -> Hard {
         self.recovered.checkpoint = taken;
         self.recovered.other = self.slots[(taken + 1) as usize % 2];
         let froms = self.heads.iter().map(|checkpoint| checkpoint.head.more);
@@ -243,7 +244,7 @@ impl Recovery<'_> {
         // The next one takes the slot of the other.
         let next = self.heads[0].head.number + 1;
         let next = next + u64::from(next % 2 == taken % 2);
-        let Self { layout, options, id, space, recovered, .. } = self;
+        let Self { layout, options, id, recovered, .. } = self;
         Hard {
             layout,
             options,
@@ -293,8 +294,8 @@ impl Recovery<'_> {
     }
 
     /// Makes the map from a checkpoint. The error says why it cannot be trusted.
-    fn try_checkpoint(&mut self, checkpoint: CheckpointHead, found: &Found) -> Result<(), &'static str> {
-        self.space = Space::new(&self.layout, &self.options);
+    fn try_checkpoint(&mut self, checkpoint: CheckpointHead, found: &Found) -> Result<Space, &'static str> {
+        self.map.fill(NOWHERE);
         let number = checkpoint.head.number;
         for piece in 0..self.layout.pieces {
             let superpage = self.layout.checkpoint_at(number) + 1 + u64::from(piece);
@@ -304,12 +305,12 @@ impl Recovery<'_> {
             if disk::unseal(&self.bytes, disk::PIECE) != Some(wanted) {
                 return Err("a piece of the checkpoint is damaged");
             }
-            for (index, place) in self.space.map[pages].iter_mut().enumerate() {
+            for (index, place) in self.map[pages].iter_mut().enumerate() {
                 *place = disk::u32_at(&self.bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }
         self.replay(checkpoint, found)?;
-        if self.space.rebuild() { Ok(()) } else { Err("two pages share a place") }
+        Space::of(self.map.clone(), &self.layout, &self.options).ok_or("two pages share a place")
     }
 
     /// Reads the journal over the map of a checkpoint.
@@ -361,14 +362,14 @@ impl Recovery<'_> {
     }
 
     fn apply(&mut self, records: std::ops::Range<usize>) -> bool {
-        let places = self.space.back.len() as u32;
+        let places = self.layout.superpages * self.layout.slots();
         for index in records {
             let entry = disk::entry(&self.bytes, index);
-            let end = entry.page.checked_add(entry.pages).filter(|end| *end as usize <= self.space.map.len());
+            let end = entry.page.checked_add(entry.pages).filter(|end| *end <= self.layout.pages);
             let (Some(end), true) = (end, entry.place == NOWHERE || (entry.place < places && entry.pages == 1)) else {
                 return false;
             };
-            self.space.map[entry.page as usize..end as usize].fill(entry.place);
+            self.map[entry.page as usize..end as usize].fill(entry.place);
         }
         true
     }

@@ -52,9 +52,9 @@ struct Ends {
 #[derive(Debug)]
 pub(super) struct Space {
     /// Virtual page of each page.
-    pub map: Vec<u32>,
+    map: Vec<u32>,
     /// Page that each virtual page was written for.
-    pub back: Vec<u32>,
+    back: Vec<u32>,
     superpages: Vec<Superpage>,
     /// Full of how many valid pages, and its list.
     lists: Vec<Ends>,
@@ -72,7 +72,17 @@ pub(super) struct Space {
 }
 
 impl Space {
-    pub fn new(layout: &Layout, options: &Options) -> Self {
+    /// What a fresh drive maps.
+    pub fn fresh(layout: &Layout, options: &Options) -> Self {
+        let map = match layout.start {
+            Start::Empty => vec![NOWHERE; layout.pages as usize],
+            Start::Identity => (0..layout.pages).collect(),
+        };
+        Self::of(map, layout, options).expect("the first map is sound")
+    }
+
+    /// Counts, states and lists that a map alone makes; `None` if two pages share a virtual page, or one is out of range.
+    pub fn of(map: Vec<u32>, layout: &Layout, options: &Options) -> Option<Self> {
         let superpage = Superpage {
             state: State::Free,
             listed: false,
@@ -82,8 +92,8 @@ impl Space {
             previous: NOWHERE,
             next: NOWHERE,
         };
-        Self {
-            map: vec![NOWHERE; layout.pages as usize],
+        let mut space = Self {
+            map,
             back: vec![NOWHERE; (layout.superpages * layout.slots()) as usize],
             superpages: vec![superpage; layout.superpages as usize],
             lists: vec![Ends { first: NOWHERE, last: NOWHERE }; layout.slots() as usize + 1],
@@ -94,42 +104,33 @@ impl Space {
             slots: layout.slots(),
             layout: *layout,
             trims: options.trim,
-        }
-    }
-
-    /// What a fresh drive maps.
-    pub fn fresh(layout: &Layout, options: &Options) -> Self {
-        let mut space = Self::new(layout, options);
-        if layout.start == Start::Identity {
-            space.map.iter_mut().zip(0..).for_each(|(place, page)| *place = page);
-        }
-        assert!(space.rebuild(), "the first map is sound");
-        space
-    }
-
-    /// Makes counts, states and lists from the map alone. False if two pages share a virtual page, or one is out of
-    /// range.
-    pub fn rebuild(&mut self) -> bool {
-        for page in 0..self.map.len() as u32 {
-            let place = self.map[page as usize];
-            if place == NOWHERE {
-                continue;
-            }
-            match self.back.get_mut(place as usize) {
+        };
+        for (page, place) in (0..).zip(&space.map).filter(|(_, place)| **place != NOWHERE) {
+            match space.back.get_mut(*place as usize) {
                 Some(back) if *back == NOWHERE => *back = page,
-                _ => return false,
+                _ => return None,
             }
-            self.mapped += 1;
-            self.superpages[(place / self.slots) as usize].valid += 1;
+            space.mapped += 1;
+            space.superpages[(place / space.slots) as usize].valid += 1;
         }
-        for number in 0..self.superpages.len() as u32 {
-            if self.superpages[number as usize].valid > 0 {
-                self.free.remove(number);
-                self.superpages[number as usize].state = State::Used;
-                self.list(number);
+        for number in 0..layout.superpages {
+            if space.superpages[number as usize].valid > 0 {
+                space.free.remove(number);
+                space.superpages[number as usize].state = State::Used;
+                space.list(number);
             }
         }
-        true
+        Some(space)
+    }
+
+    /// The virtual page of each page.
+    pub fn map(&self) -> &[u32] {
+        &self.map
+    }
+
+    /// The page that a virtual page was written for.
+    pub fn page_of(&self, place: u32) -> u32 {
+        self.back[place as usize]
     }
 
     /// Whether this is the newest version of a page.

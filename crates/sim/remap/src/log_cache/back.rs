@@ -77,7 +77,7 @@ impl LogCache {
             for (place, entry) in (index * self.layout.entries()..).zip(&segment.entries) {
                 // What is newer and may yet be lost does not count.
                 let counts = |now: u32| now == place || !is_durable(now);
-                pages.extend(entry.pages().filter(|page| counts(ring.map[*page as usize])).map(|page| (page, place)));
+                pages.extend(entry.pages().filter(|page| counts(ring.map()[*page as usize])).map(|page| (page, place)));
             }
         }
         // Of the versions of a page the last one of the batch.
@@ -163,7 +163,7 @@ impl LogCache {
     pub(super) fn finish(&mut self, host: &mut Host<Work>) {
         let Batch { last, pages, buffers, .. } = self.batch.take().expect("there is one");
         for (page, place) in pages {
-            if self.ring.map[page as usize] == place {
+            if self.ring.map()[page as usize] == place {
                 self.ring.map_to(page, HOME);
             }
         }

@@ -180,7 +180,7 @@ impl LogCache {
 
     /// The slot of the open segment that holds a page: it can be replaced there, as nobody has seen it yet.
     fn gathered(&self, page: u32) -> Option<u32> {
-        let place = self.ring.map[page as usize];
+        let place = self.ring.map()[page as usize];
         let (segment, entry) = (place != HOME).then(|| self.ring.entry(place))?;
         entry.slot.filter(|_| self.open.as_ref().is_some_and(|open| open.segment == segment))
     }
@@ -379,7 +379,7 @@ impl Driver for LogCache {
     /// accounted for: those of the host are in segments or replaced others in memory.
     fn check(&self, host: &Host<Work>) -> Result<(), String> {
         let mut cached = 0;
-        for (page, place) in (0..).zip(&self.ring.map).filter(|(_, place)| **place != HOME) {
+        for (page, place) in (0..).zip(self.ring.map()).filter(|(_, place)| **place != HOME) {
             let (segment, entry) = self.ring.entry(*place);
             let number = self.ring.at(segment).number;
             if !entry.pages().contains(&page) || number <= self.line.home || number >= self.line.next {

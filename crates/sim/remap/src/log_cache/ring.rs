@@ -35,7 +35,7 @@ pub(super) struct Ring {
     layout: LogLayout,
     page_bytes: usize,
     /// Where each page is: [`HOME`], or segment x entries of one + entry.
-    pub map: Vec<u32>,
+    map: Vec<u32>,
     segments: Vec<Segment>,
     /// Pages whose newest contents are not at home.
     pub cached_pages: u32,
@@ -56,6 +56,11 @@ impl Ring {
             in_memory: 0,
             kept: VecDeque::new(),
         }
+    }
+
+    /// Where each page is.
+    pub fn map(&self) -> &[u32] {
+        &self.map
     }
 
     /// Where in a segment's buffer a slot is.
