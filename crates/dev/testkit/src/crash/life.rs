@@ -263,7 +263,9 @@ impl Life {
     /// The program is killed now, and its file is opened again: the flash in there, which must hold all that a power
     /// cut must leave.
     fn reloaded(&mut self) -> Result<FlashState, String> {
-        let Some(BackingFile { folder, file, choices }) = self.file.take() else { return Err("there is no file".to_owned()) };
+        let Some(BackingFile { folder, file, choices }) = self.file.take() else {
+            return Err("there is no file".to_owned());
+        };
         drop(file);
         if let Some(contents) = self.drive.flash_mut().state_mut().contents_mut() {
             contents.drop_mirror(); // the file is not open any more

@@ -141,9 +141,9 @@ impl Found {
 }
 
 impl Hard {
-    /// See [`crate::Driver::open`]. A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
-    /// journal as well. Damage looks like a write that the power cut only where the very last superpage is
-    /// the first one in its place; there it looks like none at all if no sector of it is whole.
+    /// See [`crate::Driver::open`]. A metadata superpage that was damaged in a way no power cut can cause is noticed,
+    /// the last one of the journal as well. Damage looks like a write that the power cut only where the very last
+    /// superpage is the first one in its place; there it looks like none at all if no sector of it is whole.
     pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         let (id, layout) = disk::open(disk::SUPERBLOCK, options.terms.cell_bytes, device_sectors, read, disk::layout)?;
         let options = options.limited(&layout);

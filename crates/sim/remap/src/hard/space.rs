@@ -81,7 +81,8 @@ impl Space {
         Self::of(map, layout, options).expect("the first map is sound")
     }
 
-    /// Counts, states and lists that a map alone makes; `None` if two pages share a virtual page, or one is out of range.
+    /// Counts, states and lists that a map alone makes; `None` if two pages share a virtual page, or one is out of
+    /// range.
     pub fn of(map: Vec<u32>, layout: &Layout, options: &Options) -> Option<Self> {
         let superpage = Superpage {
             state: State::Free,
