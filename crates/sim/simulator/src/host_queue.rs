@@ -4,8 +4,8 @@
 //! places wait for. While the drive is full, the time that each served request spent inside of it is added up by root
 //! cause; older times count for less, by half after as long as the last request took from its arrival on, which is
 //! about how long those behind it have been standing. A request that stood in the queue gets that time in the same
-//! proportions. The time that requests ahead spent on their own commands stays with the queue: there, the drive was given
-//! more than it can serve. Requests that a driver of the host holds back wait in the same way.
+//! proportions. The time that requests ahead spent on their own commands stays with the queue: there, the drive was
+//! given more than it can serve. Requests that a driver of the host holds back wait in the same way.
 
 use crate::block_device::Completion;
 use nand::WaitVector;

@@ -598,8 +598,8 @@ impl Chips {
     }
 
     /// The array reads a gang of pages again until their errors can be corrected, as often as the worst of them needs.
-    /// `false`: it need not. Its die works for that cause meanwhile, and the reads waited for it. Each of them disturbs its
-    /// block.
+    /// `false`: it need not. Its die works for that cause meanwhile, and the reads waited for it. Each of them disturbs
+    /// its block.
     #[cold]
     #[inline(never)]
     fn reads_again(&mut self, index: usize, gang: u32) -> bool {

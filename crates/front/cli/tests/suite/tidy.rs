@@ -41,6 +41,16 @@ fn all_sources() -> Vec<(String, String)> {
     found.into_iter().map(read).collect()
 }
 
+/// Whether a text may stand before `fn` where a function is declared.
+fn is_before_fn(text: &str) -> bool {
+    let public = text.strip_prefix("pub").map(|rest| match rest.strip_prefix('(') {
+        Some(scope) => scope.split_once(')').map_or(scope, |(_, rest)| rest),
+        None => rest,
+    });
+    let mut words = public.unwrap_or(text).split_whitespace();
+    words.all(|word| ["const", "async", "unsafe", "extern", "\"C\""].contains(&word))
+}
+
 /// Name and lines of each function: from its line to the closing brace of the same indentation.
 fn functions(text: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
@@ -48,15 +58,14 @@ fn functions(text: &str) -> Vec<(String, usize)> {
     for (at, line) in lines.iter().enumerate() {
         let code = line.trim_start();
         let before = code.split("fn ").next().unwrap_or_default();
-        let plain = ["", "pub ", "pub(crate) ", "pub(super) ", "const ", "pub const ", "pub(crate) const "];
-        if !code.contains("fn ") || !plain.contains(&before) {
+        if !code.contains("fn ") || !is_before_fn(before) {
             continue;
         }
         let indent = &line[..line.len() - code.len()];
         let end = lines[at..].iter().position(|other| {
-            other
-                .strip_prefix(indent)
-                .is_some_and(|rest| rest == "}" || (rest.starts_with(['p', 'f', 'c']) && rest.ends_with(['}', ';'])))
+            other.strip_prefix(indent).is_some_and(|rest| {
+                rest == "}" || (rest.starts_with(['p', 'f', 'c', 'a', 'u', 'e']) && rest.ends_with(['}', ';']))
+            })
         });
         let name = code[before.len() + 3..].split(['(', '<']).next().unwrap_or_default();
         found.push((name.to_owned(), end.map_or(0, |end| end + 1)));
@@ -184,5 +193,24 @@ fn the_readme_of_each_crate_names_files_that_are_there() {
         let missing = files.iter().filter(|file| !path.join(file).exists());
         problems.extend(missing.map(|file| format!("{name}: {file} is not there")));
     }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn the_page_on_unsafe_code_names_each_file_that_has_some() {
+    let page = include_str!("../../../../../docs/unsafe.md");
+    let named: Vec<&str> = spans(page).filter_map(|span| span.strip_prefix("crates/")).collect();
+    let has_some = |text: &str| {
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+        code.flat_map(|code| code.split("unsafe").skip(1)).any(|rest| rest.starts_with([' ', '(']))
+    };
+    let sources = all_sources();
+    let mut problems: Vec<String> = named
+        .iter()
+        .filter(|file| !sources.iter().any(|(name, text)| name == *file && has_some(text)))
+        .map(|file| format!("docs/unsafe.md names {file}, which has none"))
+        .collect();
+    let unnamed = sources.iter().filter(|(name, text)| has_some(text) && !named.contains(&name.as_str()));
+    problems.extend(unnamed.map(|(name, _)| format!("docs/unsafe.md does not name {name}")));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }

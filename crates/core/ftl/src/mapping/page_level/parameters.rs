@@ -213,7 +213,7 @@ pub(super) fn cache_budget<S: Scheme>(values: &Values, shape: TranslationShape) 
 
 /// Parameters of every page-level mapping.
 pub(in crate::mapping) fn common() -> Vec<Parameter> {
-    let mut parameters = vec![
+    let placing = [
         Parameter::new(
             ORDERS.key,
             ParameterKind::Choice(|| ORDERS.named()),
@@ -227,6 +227,24 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             "dynamic",
             "Which plane a page goes to.",
         ),
+    ];
+    let wear = [
+        Parameter::new(
+            "ftl.wear.dynamic",
+            ParameterKind::Switch,
+            "true",
+            "Open the least worn free block first; otherwise the one that was erased first.",
+        )
+        .only(Condition::off(SUPERBLOCKS).otherwise("superblocks are opened in the order in which they were erased")),
+        STATIC_GAP,
+    ];
+    let all = placing.into_iter().chain(collection()).chain(wear);
+    all.chain(gc::parameters()).chain(super::refresh::parameters()).collect()
+}
+
+/// Parameters of garbage collection.
+fn collection() -> [Parameter; 8] {
+    [
         Parameter::new(
             "ftl.gc.victim",
             ParameterKind::Choice(victims),
@@ -280,18 +298,7 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             "Collect the blocks of one number in all planes as one: the victim is chosen by the valid pages of all of \
                 them, and free blocks are opened in the order in which they were erased.",
         ),
-        Parameter::new(
-            "ftl.wear.dynamic",
-            ParameterKind::Switch,
-            "true",
-            "Open the least worn free block first; otherwise the one that was erased first.",
-        )
-        .only(Condition::off(SUPERBLOCKS).otherwise("superblocks are opened in the order in which they were erased")),
-        STATIC_GAP,
-    ];
-    parameters.extend(gc::parameters());
-    parameters.extend(super::refresh::parameters());
-    parameters
+    ]
 }
 
 /// Parameters of every mapping with translation pages.
