@@ -9,13 +9,13 @@
 //! compiled, because counting is the fastest thing the simulator does.
 
 use crate::flash::{
-    Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
-    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, oob_of,
+    Awaits, Cancel, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy, PageProgram,
+    Program, ProgramFailure, Read, Token, oob_of,
 };
 use crate::memory::Memory;
 use crate::meter::Meter;
 use crate::payloads::PayloadId;
-use crate::state::{Base, FlashState, PageContent};
+use crate::state::{Base, BlockUse, FlashState, PageContent};
 use units::{BlockId, Cause, Ppn};
 
 /// A program that failed and was not placed again yet.
@@ -290,61 +290,7 @@ impl<M: Meter> CountedFlash<M> {
     }
 }
 
-impl<M: Meter> FailedPrograms for CountedFlash<M> {
-    fn failure(&self, failed: CommandId) -> ProgramFailure {
-        let of = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
-        let PageProgram { page, supersedes, what, logical, sequence, cause, .. } = of.command;
-        ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
-    }
-
-    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
-        let Failed { owner, command, base_lost } = self.take_failed(failed);
-        let again = PageProgram { page, ..command };
-        let base_lost = base_lost || self.base_is_lost(&again);
-        let outcome = self.execute_carefully(owner, again, base_lost, M::program);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.state.memory.payloads.release(kept, 1);
-        }
-        outcome
-    }
-
-    fn abandon(&mut self, failed: CommandId, _: Ppn) {
-        let Failed { command, .. } = self.take_failed(failed);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.state.memory.payloads.release(kept, 1);
-        }
-    }
-
-    fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.failed.iter().flatten().any(|failed| failed.command.supersedes == Some(page))
-    }
-
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.failed.iter_mut().flatten().find(|failed| failed.command.supersedes == Some(from));
-        let Some(failed) = found else { return false };
-        failed.command.supersedes = Some(to);
-        let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
-        self.state.row(to).pins += 1;
-        self.unpin(from);
-        true
-    }
-}
-
-impl<M: Meter> Time for CountedFlash<M> {}
-
 impl<M: Meter> Flash for CountedFlash<M> {
-    #[inline]
-    fn state(&self) -> &FlashState {
-        &self.state
-    }
-
-    #[inline]
-    fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.state.memory
-    }
-
     #[inline]
     fn open(&mut self, _: Owner, _: Token, _: Cancel) -> JoinId {
         self.join_failed = false;
@@ -352,15 +298,8 @@ impl<M: Meter> Flash for CountedFlash<M> {
     }
 
     #[inline]
-    fn close(&mut self, _: JoinId) -> (Outcome, bool) {
+    fn close(&mut self, _: JoinId, _: Awaits) -> (Outcome, bool) {
         (Outcome::Done, self.join_failed)
-    }
-
-    #[inline]
-    fn barrier(&mut self, _: JoinId) {}
-
-    fn cancel(&mut self, _: JoinId) -> Cancelled {
-        Cancelled::default()
     }
 
     #[inline(always)]
@@ -370,18 +309,6 @@ impl<M: Meter> Flash for CountedFlash<M> {
         } else {
             self.read_among_failed(owner, Read { after: None, ..read });
         }
-        Outcome::Done
-    }
-
-    fn holds_back(&self, _: BlockId, _: Option<BlockId>) -> bool {
-        false
-    }
-
-    fn skip_to(&mut self, page: Ppn) {
-        self.state.pass_over(page);
-    }
-
-    fn await_program(&mut self, _: Owner, _: Ppn, _: Token) -> Outcome {
         Outcome::Done
     }
 
@@ -426,10 +353,6 @@ impl<M: Meter> Flash for CountedFlash<M> {
         Outcome::Pending(CommandId { slot: block.0, generation: 0 })
     }
 
-    fn use_slc(&mut self, block: BlockId) {
-        self.state.use_slc(block);
-    }
-
     fn take_back_erase(&mut self, block: BlockId) -> bool {
         let Some(at) = self.waiting_erases.iter().position(|waiting| waiting.1 == block) else { return false };
         self.waiting_erases.swap_remove(at);
@@ -437,16 +360,59 @@ impl<M: Meter> Flash for CountedFlash<M> {
         true
     }
 
-    fn hold(&mut self, block: BlockId) {
-        self.state.row(block).pins += 1;
-    }
-
     fn release(&mut self, block: BlockId) {
         self.unpin(block);
     }
 
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
+        let Failed { owner, command, base_lost } = self.take_failed(failed);
+        let again = PageProgram { page, ..command };
+        let base_lost = base_lost || self.base_is_lost(&again);
+        let outcome = self.execute_carefully(owner, again, base_lost, M::program);
+        self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.state.memory.payloads.release(kept, 1);
+        }
+        outcome
+    }
+
+    fn abandon(&mut self, failed: CommandId, _: Ppn) {
+        let Failed { command, .. } = self.take_failed(failed);
+        self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.state.memory.payloads.release(kept, 1);
+        }
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.failed.iter_mut().flatten().find(|failed| failed.command.supersedes == Some(from));
+        let Some(failed) = found else { return false };
+        failed.command.supersedes = Some(to);
+        let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
+        self.state.row(to).pins += 1;
+        self.unpin(from);
+        true
+    }
+
     #[inline]
-    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
-        FailedProgram { flash: self, id }
+    fn state(&self) -> &FlashState {
+        &self.state
+    }
+
+    #[inline]
+    fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.state.memory
+    }
+
+    #[inline]
+    fn blocks_mut(&mut self) -> BlockUse<'_> {
+        BlockUse(&mut self.state)
+    }
+
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        let of = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
+        let PageProgram { page, supersedes, what, logical, sequence, cause, .. } = of.command;
+        let is_superseded = self.failed.iter().flatten().any(|other| other.command.supersedes == Some(page));
+        ProgramFailure { page, supersedes, what, logical, sequence, cause, is_superseded, id: failed }
     }
 }

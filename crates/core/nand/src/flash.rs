@@ -3,7 +3,7 @@
 use crate::contents::Oob;
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, RecordId};
-use crate::state::FlashState;
+use crate::state::{BlockUse, FlashState};
 use units::{BlockId, Cause, DieId, Nanos, Ppn, WAIT_KINDS, Wait};
 
 /// The unit above flash that issued something and hears of its end; 0 when there is only one.
@@ -240,9 +240,8 @@ impl Outcome {
 }
 
 /// A program that failed, handed back to its owner with everything needed to place it again.
-/// The pins it holds (on its own and on the superseded block) stay until
-/// [`FailedProgram::place_again`] or [`FailedProgram::abandon`]. User data it was to program is still in the
-/// controller, which answers reads of the page from there.
+/// The pins it holds (on its own and on the superseded block) stay until [`Flash::place_again`] or [`Flash::abandon`].
+/// User data it was to program is still in the controller, which answers reads of the page from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramFailure {
     /// Page that took no data.
@@ -257,52 +256,10 @@ pub struct ProgramFailure {
     pub sequence: u64,
     /// Why.
     pub cause: Cause,
+    /// A program under way supersedes its page, at the moment of asking.
+    pub is_superseded: bool,
     /// The failed command, which still holds its pins.
     pub id: CommandId,
-}
-
-/// A failed program in the hands of its owner (see [`Flash::failed`]).
-pub struct FailedProgram<'a> {
-    pub(crate) flash: &'a mut dyn FailedPrograms,
-    pub(crate) id: CommandId,
-}
-
-impl FailedProgram<'_> {
-    /// What it was to do.
-    pub fn details(&self) -> ProgramFailure {
-        self.flash.failure(self.id)
-    }
-
-    /// Issues it again at another page, with the pins it kept.
-    pub fn place_again(self, page: Ppn) -> Outcome {
-        self.flash.place_again(self.id, page)
-    }
-
-    /// Gives it up because its data has been replaced for good: its pins are released, its join counts it as
-    /// completed, and reads that wait for it (where there is time to wait) go to `readers_to`.
-    pub fn abandon(self, readers_to: Ppn) {
-        self.flash.abandon(self.id, readers_to);
-    }
-
-    /// Whether a program under way supersedes its page.
-    pub fn is_superseded(&self) -> bool {
-        self.flash.is_being_superseded(self.details().page)
-    }
-
-    /// A program under way that supersedes its page supersedes `to` instead. `false`: there is none, or no other.
-    pub fn retarget(&mut self, to: Ppn) -> bool {
-        let page = self.details().page;
-        self.flash.retarget(page, to)
-    }
-}
-
-/// What a [`FailedProgram`] asks of its flash. Failures are rare, so these calls are dynamic.
-pub(crate) trait FailedPrograms {
-    fn failure(&self, failed: CommandId) -> ProgramFailure;
-    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome;
-    fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
-    fn is_being_superseded(&self, page: Ppn) -> bool;
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
 }
 
 /// What flash tells the layers.
@@ -334,7 +291,7 @@ pub enum Event {
         /// The block.
         block: BlockId,
     },
-    /// A program failed, or was queued behind one that did; [`FailedProgram::details`] tells what it was.
+    /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
     ProgramFailed(CommandId),
     /// What a block holds is to be written anew: it was read too often, or is too old.
     RefreshDue {
@@ -362,8 +319,66 @@ pub struct Backlog {
     pub cleaning: u32,
 }
 
-/// Time, as far as a layer sees it. What only counts has none.
-pub trait Time {
+/// The narrow waist between the layers of a drive and its flash.
+///
+/// - *Commands*: read, program, copy and erase pages and blocks; open and close joins, which end together; hold and
+///   release blocks; place a failed program again or give it up.
+/// - *State*: shape, blocks, contents and counters, to be looked at; the memory of the controller and the uses of
+///   blocks, which layers write; what a failed program was.
+/// - *Time*: the clock, what stands before a die, and waiting. The defaults are those of flash without time, where each
+///   command ends where it is issued.
+///
+/// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
+/// page in flight waits for it; an erase waits for every unfinished command in its block, every
+/// unfinished program that supersedes one of its pages, and every hold.
+pub trait Flash: 'static {
+    // Commands.
+
+    /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
+    /// [`Flash::close`] says that there will be no more.
+    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
+    /// Ends the issue phase of a join. `Done`: everything had completed already, no event follows.
+    /// The second value tells whether a read of it was uncorrectable.
+    fn close(&mut self, join: JoinId, awaits: Awaits) -> (Outcome, bool);
+    /// Reads a page.
+    fn read(&mut self, owner: Owner, read: Read) -> Outcome;
+    /// Programs a page.
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
+    /// Copies a page. It is under way until its program is.
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
+    /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
+    /// the outcome is `Done`.
+    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
+    /// Takes back an erase that still waits for pins. `false`: none does.
+    fn take_back_erase(&mut self, block: BlockId) -> bool;
+    /// Lets go of a block that was held ([`BlockUse::hold`]).
+    fn release(&mut self, block: BlockId);
+    /// Issues a failed program again at another page, with the pins it kept.
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome;
+    /// Gives a failed program up because its data has been replaced for good: its pins are released, its join counts it
+    /// as completed, and reads that wait for it (where there is time to wait) go to `readers_to`.
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
+    /// A program under way that supersedes the page of a failed one supersedes `to` instead. `false`: there is none, or
+    /// no other.
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
+
+    // State.
+
+    /// Shape, blocks, contents, counters: what a layer may look at.
+    fn state(&self) -> &FlashState;
+    /// Memory of the controller: what a layer may write besides giving commands.
+    fn memory_mut(&mut self) -> &mut Memory;
+    /// Uses of blocks: what a layer may say of them without a command.
+    fn blocks_mut(&mut self) -> BlockUse<'_>;
+    /// What a failed program was to do.
+    fn failure(&self, failed: CommandId) -> ProgramFailure;
+    /// Whether a page that a layer has placed may read as anything but zeros.
+    fn may_hold_bytes(&self, page: Ppn) -> bool {
+        self.state().may_hold_bytes(page)
+    }
+
+    // Time.
+
     /// Simulated time, ns.
     #[inline]
     fn now(&self) -> Nanos {
@@ -382,75 +397,31 @@ pub trait Time {
     /// From now on commands start, move and end without taking time, or take theirs again. A layer sets it around work
     /// whose cost is left out of account; that is counted all the same.
     fn set_instant(&mut self, _instant: bool) {}
-}
-
-/// Commands flash understands, what a layer may look at, and what it may write.
-///
-/// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
-/// page in flight waits for it; an erase waits for every unfinished command in its block, every
-/// unfinished program that supersedes one of its pages, and every hold.
-pub trait Flash: Time + 'static {
-    // What is there.
-
-    /// Shape, blocks, contents, counters: what a layer may look at.
-    fn state(&self) -> &FlashState;
-    /// Memory of the controller: what a layer may write besides giving commands.
-    fn memory_mut(&mut self) -> &mut Memory;
-
-    /// Whether a page that a layer has placed may read as anything but zeros.
-    fn may_hold_bytes(&self, page: Ppn) -> bool {
-        self.state().may_hold_bytes(page)
-    }
-
-    // Commands that end together.
-
-    /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
-    /// [`Flash::close`] says that there will be no more.
-    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
-    /// Ends the issue phase of a join. `Done`: everything had completed already, no event follows.
-    /// The second value tells whether a read of it was uncorrectable.
-    fn close(&mut self, join: JoinId) -> (Outcome, bool);
-    /// Makes an open join wait for every data or record program issued so far.
-    fn barrier(&mut self, join: JoinId);
     /// Takes back an operation made of reads. If none of its commands has started, none will; otherwise all of them run
     /// on and are counted as wasted. No event follows.
-    fn cancel(&mut self, join: JoinId) -> Cancelled;
-
-    // Pages.
-
-    /// Reads a page.
-    fn read(&mut self, owner: Owner, read: Read) -> Outcome;
-    /// Programs a page.
-    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
-    /// Copies a page. It is under way until its program is.
-    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
-    /// Passes over the erased pages of a block below `page`, which is programmed next: an owner whose
-    /// pages have places of their own within a block leaves gaps. Nobody else may.
-    fn skip_to(&mut self, page: Ppn);
-    /// Whether memory that is not protected holds pages of `block`, for a program that is not full, which keep `erase`
-    /// from being erased; without `erase`, which flushes wait for. Their owner fills the program up.
-    fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool;
+    fn cancel(&mut self, _join: JoinId) -> Cancelled {
+        Cancelled::default()
+    }
     /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed, or has failed
     /// with its data in the controller; a copy that failed must find its place first. `Done`: that was so already.
     /// Takes no time and moves nothing.
-    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome;
-    /// A failed program, which is placed again or given up.
-    fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
+    fn await_program(&mut self, _owner: Owner, _page: Ppn, _token: Token) -> Outcome {
+        Outcome::Done
+    }
+    /// Whether memory that is not protected holds pages of `block`, for a program that is not full, which keep `erase`
+    /// from being erased; without `erase`, which flushes wait for. Their owner fills the program up.
+    fn holds_back(&self, _block: BlockId, _erase: Option<BlockId>) -> bool {
+        false
+    }
+}
 
-    // Blocks.
-
-    /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
-    /// the outcome is `Done`.
-    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
-    /// The erased block is programmed with one bit a cell until it is erased again: it has fewer pages, at their own
-    /// times ([`FlashState::pages_of`]).
-    fn use_slc(&mut self, block: BlockId);
-    /// Takes back an erase that still waits for pins. `false`: none does.
-    fn take_back_erase(&mut self, block: BlockId) -> bool;
-    /// Keeps a block from being erased until [`Flash::release`].
-    fn hold(&mut self, block: BlockId);
-    /// Lets go of a block.
-    fn release(&mut self, block: BlockId);
+/// What a join waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// The commands issued with it.
+    Commands,
+    /// Every data or record program issued so far as well: a flush.
+    AllPrograms,
 }
 
 /// Whether an operation may be taken back (its commands are then remembered).

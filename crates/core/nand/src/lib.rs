@@ -23,8 +23,8 @@ pub use contents::{Contents, ContentsKind, KeptBlock, Mirror, Oob, PageKind};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
-    Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, Flash, JoinId, Outcome, Owner,
-    PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, WaitList, WaitVector,
+    Awaits, Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy,
+    PageProgram, Program, ProgramFailure, Read, Token, WaitList, WaitVector,
 };
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
@@ -32,8 +32,8 @@ pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
 pub use state::{
-    AgeingOptions, Ages, BlockRow, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits, Running,
-    lost_share,
+    AgeingOptions, Ages, BlockRow, BlockUse, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits,
+    Running, lost_share,
 };
 pub use timed::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, TimedFlash, Work};
 

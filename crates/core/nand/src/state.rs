@@ -8,12 +8,13 @@
 mod ageing;
 mod cut;
 mod export;
-mod skips;
 mod slc;
+mod uses;
 
 pub use ageing::{AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
 pub use cut::Running;
 pub(crate) use cut::UnsettledPages;
+pub use uses::BlockUse;
 
 use crate::NIL;
 use crate::contents::{Contents, ContentsKind, Oob, PageKind};

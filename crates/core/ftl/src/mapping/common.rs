@@ -3,7 +3,7 @@
 
 use crate::blocks::BlockTable;
 use layer::{Answer, OpHandle, Parameter, ParameterKind};
-use nand::{CommandId, Completion, Flash, FlashState, JoinId, Outcome, Owner, PayloadId, Read};
+use nand::{Awaits, CommandId, Completion, Flash, FlashState, JoinId, Outcome, Owner, PayloadId, Read};
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
 /// Logical page of a program or copy that is of none.
@@ -37,14 +37,14 @@ pub(super) fn written_pages(image: &FlashState, block: BlockId) -> impl Iterator
 pub(super) fn reach<F: Flash>(flash: &mut F, page: Ppn) {
     let geometry = flash.state().geometry;
     if geometry.page_in_block(page) != u32::from(flash.state().block(geometry.block_of(page)).issued) {
-        flash.skip_to(page);
+        flash.blocks_mut().skip_to(page);
     }
 }
 
 /// Closes an operation's join and says what became of it so far.
 #[inline]
-pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
-    match flash.close(join) {
+pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId, awaits: Awaits) -> Answer {
+    match flash.close(join, awaits) {
         (Outcome::Done, failed) => Answer::Done { failed },
         (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
     }

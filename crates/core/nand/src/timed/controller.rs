@@ -22,8 +22,8 @@ use super::gather::Gather;
 use crate::NIL;
 use crate::contents::{Oob, PageKind};
 use crate::flash::{
-    Cancelled, CommandId, Completion, CopyWay, Event, FailedPrograms, JoinId, Outcome, Owner, PageCopy, PageProgram,
-    Program, ProgramFailure, Read, oob_of,
+    Cancelled, CommandId, Completion, CopyWay, Event, JoinId, Outcome, Owner, PageCopy, PageProgram, Program,
+    ProgramFailure, Read, oob_of,
 };
 use crate::payloads::PayloadId;
 use crate::state::{Base, LawBroken, PageContent};
@@ -191,6 +191,13 @@ impl Controller {
         self.chips.state.memory.payloads.read_from(source, read.payload);
         self.chips.state.counters.in_flight_reads += 1;
         true
+    }
+
+    /// A join waits for every data or record program issued so far.
+    pub fn await_all_programs(&mut self, join: JoinId) {
+        if !self.chips.state.breaks(LawBroken::FlushBarrierOff) && self.chips.commands.barriers.add(join.0) {
+            self.chips.commands.joins.at(join.0).remaining += 1;
+        }
     }
 
     /// Takes back an operation made of reads.
@@ -856,10 +863,9 @@ impl Controller {
         }
         self.gather.see_to_room(&mut self.chips);
     }
-}
 
-impl FailedPrograms for Controller {
-    fn failure(&self, id: CommandId) -> ProgramFailure {
+    /// What a failed program was to do.
+    pub fn failure(&self, id: CommandId) -> ProgramFailure {
         let slot = self.chips.commands.get(id.slot);
         assert!(slot.state == State::Failed, "only a failed program can be asked after");
         ProgramFailure {
@@ -869,11 +875,13 @@ impl FailedPrograms for Controller {
             logical: slot.logical,
             sequence: slot.sequence,
             cause: CAUSES[slot.cause as usize],
+            is_superseded: self.is_being_superseded(Ppn(slot.page)),
             id,
         }
     }
 
-    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
+    /// Issues a failed program again.
+    pub fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
         let id = failed.slot;
         let slot = *self.chips.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is placed again");
@@ -887,7 +895,8 @@ impl FailedPrograms for Controller {
         Outcome::Pending(failed)
     }
 
-    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
+    /// Gives a failed program up.
+    pub fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
         let id = failed.slot;
         let slot = *self.chips.commands.get(id);
         assert!(slot.state == State::Failed, "only a failed program is given up");
@@ -897,12 +906,14 @@ impl FailedPrograms for Controller {
         self.conclude(id, &slot, false);
     }
 
+    /// Whether a program under way supersedes a page.
     fn is_being_superseded(&self, page: Ppn) -> bool {
         self.chips.commands.live_ids().any(|id| self.chips.commands.get(id).supersedes == page.0)
             || self.gather.is_owed_for(page)
     }
 
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+    /// What supersedes `from` supersedes `to` instead. `false`: nothing does.
+    pub fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
         let found = self.chips.commands.live_ids().find(|&id| self.chips.commands.get(id).supersedes == from.0);
         match found {
             Some(id) => self.chips.commands.at(id).supersedes = to.0,

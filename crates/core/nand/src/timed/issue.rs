@@ -4,50 +4,24 @@ use super::TimedFlash;
 use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
-    Backlog, Cancel, Cancelled, CommandId, Completion, FailedProgram, Flash, JoinId, Outcome, Owner, PageCopy,
-    PageProgram, Read, Time, Token,
+    Awaits, Backlog, Cancel, Cancelled, CommandId, Completion, Flash, JoinId, Outcome, Owner, PageCopy, PageProgram,
+    ProgramFailure, Read, Token,
 };
 use crate::memory::Memory;
-use crate::state::{FlashState, LawBroken};
+use crate::state::{BlockUse, FlashState, LawBroken};
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
-impl Time for TimedFlash {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.controller.chips.schedule.now
-    }
-
-    fn backlog(&self, die: DieId) -> Backlog {
-        self.controller.chips.backlog(die.index())
-    }
-
-    fn backlog_ns(&self, die: DieId) -> Nanos {
-        self.controller.chips.queued_ns(die.index())
-    }
-
-    fn set_instant(&mut self, instant: bool) {
-        self.controller.chips.times.set_instant(instant);
-    }
-}
-
 impl Flash for TimedFlash {
-    #[inline]
-    fn state(&self) -> &FlashState {
-        &self.controller.chips.state
-    }
-
-    #[inline]
-    fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.controller.chips.state.memory
-    }
-
     #[inline(always)]
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
         JoinId(self.controller.chips.commands.joins.open(owner, token, cancel))
     }
 
     #[inline(always)]
-    fn close(&mut self, join: JoinId) -> (Outcome, bool) {
+    fn close(&mut self, join: JoinId, awaits: Awaits) -> (Outcome, bool) {
+        if awaits == Awaits::AllPrograms {
+            self.controller.await_all_programs(join);
+        }
         let entry = self.controller.chips.commands.joins.at(join.0);
         entry.remaining -= 1;
         let failed = entry.failed;
@@ -58,56 +32,9 @@ impl Flash for TimedFlash {
         (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
     }
 
-    fn barrier(&mut self, join: JoinId) {
-        if !self.controller.chips.state.breaks(LawBroken::FlushBarrierOff)
-            && self.controller.chips.commands.barriers.add(join.0)
-        {
-            self.controller.chips.commands.joins.at(join.0).remaining += 1;
-        }
-    }
-
-    fn cancel(&mut self, join: JoinId) -> Cancelled {
-        self.controller.cancel(join)
-    }
-
     #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         self.controller.read(owner, read)
-    }
-
-    /// A copy under way will hold what its source holds.
-    fn may_hold_bytes(&self, page: Ppn) -> bool {
-        let mut page = page;
-        while !self.controller.chips.state.is_programmed(page) {
-            let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
-            let Some(copy) = self
-                .controller
-                .chips
-                .commands
-                .live_ids()
-                .map(|id| self.controller.chips.commands.get(id))
-                .find(is_copy)
-            else {
-                return true;
-            };
-            page = Ppn(copy.supersedes);
-        }
-        self.controller.chips.state.may_hold_bytes(page)
-    }
-
-    fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
-        self.controller.gather.is_held_back_by(&self.controller.chips, block, erase)
-    }
-
-    fn skip_to(&mut self, page: Ppn) {
-        self.controller.chips.state.pass_over_in_turn(page);
-    }
-
-    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
-        if self.controller.chips.state.is_programmed(page) || self.controller.failed_data_at(page.0).is_some() {
-            return Outcome::Done;
-        }
-        Outcome::Pending(self.controller.wait_for_page(owner, page, Some(Completion::Notify(token))))
     }
 
     #[inline(always)]
@@ -143,10 +70,6 @@ impl Flash for TimedFlash {
         Outcome::Pending(id)
     }
 
-    fn use_slc(&mut self, block: BlockId) {
-        self.controller.chips.state.use_slc(block);
-    }
-
     fn take_back_erase(&mut self, block: BlockId) -> bool {
         let erase = self.controller.chips.state.block(block).waiting_erase;
         if erase == NIL {
@@ -159,16 +82,90 @@ impl Flash for TimedFlash {
         true
     }
 
-    fn hold(&mut self, block: BlockId) {
-        self.controller.chips.state.row(block).pins += 1;
-    }
-
     fn release(&mut self, block: BlockId) {
         self.controller.chips.unpin(block);
     }
 
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
+        self.controller.place_again(failed, page)
+    }
+
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
+        self.controller.abandon(failed, readers_to);
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        self.controller.retarget(from, to)
+    }
+
     #[inline]
-    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
-        FailedProgram { flash: &mut self.controller, id }
+    fn state(&self) -> &FlashState {
+        &self.controller.chips.state
+    }
+
+    #[inline]
+    fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.controller.chips.state.memory
+    }
+
+    #[inline]
+    fn blocks_mut(&mut self) -> BlockUse<'_> {
+        BlockUse(&mut self.controller.chips.state)
+    }
+
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        self.controller.failure(failed)
+    }
+
+    /// A copy under way will hold what its source holds.
+    fn may_hold_bytes(&self, page: Ppn) -> bool {
+        let mut page = page;
+        while !self.controller.chips.state.is_programmed(page) {
+            let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
+            let Some(copy) = self
+                .controller
+                .chips
+                .commands
+                .live_ids()
+                .map(|id| self.controller.chips.commands.get(id))
+                .find(is_copy)
+            else {
+                return true;
+            };
+            page = Ppn(copy.supersedes);
+        }
+        self.controller.chips.state.may_hold_bytes(page)
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.controller.chips.schedule.now
+    }
+
+    fn backlog(&self, die: DieId) -> Backlog {
+        self.controller.chips.backlog(die.index())
+    }
+
+    fn backlog_ns(&self, die: DieId) -> Nanos {
+        self.controller.chips.queued_ns(die.index())
+    }
+
+    fn set_instant(&mut self, instant: bool) {
+        self.controller.chips.times.set_instant(instant);
+    }
+
+    fn cancel(&mut self, join: JoinId) -> Cancelled {
+        self.controller.cancel(join)
+    }
+
+    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
+        if self.controller.chips.state.is_programmed(page) || self.controller.failed_data_at(page.0).is_some() {
+            return Outcome::Done;
+        }
+        Outcome::Pending(self.controller.wait_for_page(owner, page, Some(Completion::Notify(token))))
+    }
+
+    fn holds_back(&self, block: BlockId, erase: Option<BlockId>) -> bool {
+        self.controller.gather.is_held_back_by(&self.controller.chips, block, erase)
     }
 }

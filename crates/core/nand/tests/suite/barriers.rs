@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, barrier, copy, counted, fail_programs_of, failed, fill, issue, joined, plain, program,
     program_after, programmed, run, time_of,
 };
-use nand::{Cancel, CopyWay, Event, Flash, Outcome};
+use nand::{Awaits, Cancel, CopyWay, Event, Flash, Outcome};
 use units::BlockId;
 
 #[test]
@@ -53,7 +53,7 @@ fn a_barrier_waits_for_a_program_that_failed_until_its_data_is_on_flash() {
     barrier(&mut flash, 9);
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| joined(9)(event)), "the data is not on flash");
-    flash.failed(failed(&seen)[0]).place_again(at(0, 1, 0));
+    flash.place_again(failed(&seen)[0], at(0, 1, 0));
     assert_eq!(time_of(&run(&mut flash), joined(9)), 210 * US);
 }
 
@@ -62,10 +62,9 @@ fn an_operation_with_a_barrier_waits_for_its_own_commands_as_well() {
     let mut flash = plain();
     program(&mut flash, at(0, 0, 0));
     let join = flash.open(0, 9, Cancel::Never);
-    flash.barrier(join);
     let completion = nand::Completion::Join(join);
     issue(&mut flash, nand::PageProgram { completion, ..crate::rig::command(at(0, 0, 1)) });
-    flash.close(join);
+    flash.close(join, Awaits::AllPrograms);
     assert_eq!(time_of(&run(&mut flash), joined(9)), 210 * US);
 }
 

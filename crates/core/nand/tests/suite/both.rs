@@ -4,7 +4,7 @@ use crate::rig::{
     BLOCKS, DIES, Owned, PAGES, at, command, contents, copy, counted_stamps, part_of, run, silent_read, stamped,
     stamps, stamps_at, stamps_of,
 };
-use nand::{Cancel, CopyWay, CountedFlash, Oob, PageCopy, PageProgram, PayloadId, Program, Read, TimedFlash};
+use nand::{Awaits, Cancel, CopyWay, CountedFlash, Oob, PageCopy, PageProgram, PayloadId, Program, Read, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
@@ -108,7 +108,7 @@ impl<F: Owned> Layer<F> {
                 let payload = stamps(&mut self.flash, 0, 0b11);
                 let join = self.flash.open(0, 7, Cancel::Never);
                 self.flash.read(0, Read { payload, ..part_of(join, page, Cause::Host) });
-                self.flash.close(join);
+                self.flash.close(join, Awaits::Commands);
                 (self.settle)(&mut self.flash);
                 let read = stamps_of(&self.flash, payload);
                 self.read.push(read);

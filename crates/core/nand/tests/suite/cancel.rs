@@ -3,7 +3,7 @@
 use crate::rig::{
     US, at, fill, flash, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
 };
-use nand::{Cancel, Cancelled, CommandOptions, Completion, Counters, Flash, JoinId, Read, Time, TimedFlash};
+use nand::{Awaits, Cancel, Cancelled, CommandOptions, Completion, Counters, Flash, JoinId, Read, TimedFlash};
 use units::{BlockId, Cause};
 
 /// Reads the first pages of a block, as one operation.
@@ -12,7 +12,7 @@ fn read_three_pages(flash: &mut TimedFlash) -> JoinId {
     for page in 0..3 {
         flash.read(0, part_of(join, at(0, 0, page), Cause::Host));
     }
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     join
 }
 
@@ -91,7 +91,7 @@ fn a_read_that_waits_for_another_command_or_for_its_page_can_be_taken_back() {
     let waits_for_page = read(&mut flash, at(0, 0, 0), 7);
     let waits_for_command = flash.open(0, 8, Cancel::Possible);
     flash.read(0, Read { after: Some(slow), ..part_of(waits_for_command, at(0, 0, 0), Cause::Host) });
-    flash.close(waits_for_command);
+    flash.close(waits_for_command, Awaits::Commands);
     for join in [waits_for_page, waits_for_command] {
         assert_eq!(flash.cancel(join), Cancelled { unstarted: 1, wasted: 0 });
     }
@@ -119,7 +119,7 @@ fn the_payload_of_a_cancelled_read_may_be_used_at_once() {
     let payload = stamps(&mut flash, 5, 0b11);
     let join = flash.open(0, 7, Cancel::Possible);
     flash.read(0, Read { payload, ..part_of(join, at(0, 0, 0), Cause::Host) });
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     program(&mut flash, at(1, 0, 0));
     assert!(flash.step(), "the read is in the array");
     assert_eq!(flash.cancel(join).wasted, 1);
@@ -136,7 +136,7 @@ fn programs_cannot_be_taken_back() {
     let mut flash = plain();
     let join = flash.open(0, 7, Cancel::Possible);
     flash.program(0, nand::PageProgram { completion: Completion::Join(join), ..crate::rig::command(at(0, 0, 0)) });
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     flash.cancel(join);
 }
 
@@ -169,7 +169,7 @@ fn reads_of_others_are_answered_when_an_operation_that_begins_now_is_taken_back(
     for page in 0..2 {
         flash.read(0, part_of(join, at(0, 0, page), Cause::Host));
     }
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     read(&mut flash, at(0, 2, 0), 8);
     assert_eq!(flash.cancel(join), Cancelled { unstarted: 2, wasted: 0 });
     assert!(run(&mut flash).iter().any(|(_, event)| joined(8)(event)));

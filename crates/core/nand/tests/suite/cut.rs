@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, command, counted_stamps, fail_programs_of, fill, plain, program, program_over, run, stamped, stamps,
 };
 use engine::random::Stream;
-use nand::{Flash, FlashState, PageKind, PageProgram, Program, Running, Time, TimedFlash};
+use nand::{Flash, FlashState, PageKind, PageProgram, Program, Running, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
@@ -94,7 +94,7 @@ fn the_page_at_which_a_program_failed_is_not_taken_for_erased_after_a_power_cut(
 fn pins_holds_and_erases_that_waited_are_gone_and_the_drive_goes_on() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 2);
-    flash.hold(BlockId(0));
+    flash.blocks_mut().hold(BlockId(0));
     flash.erase(0, BlockId(0), Cause::Gc);
     let image = cut(&flash, 1);
     let row = image.block(BlockId(0));

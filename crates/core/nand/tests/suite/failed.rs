@@ -5,7 +5,7 @@ use crate::rig::{
     part_of, pins, plain, program, program_over, programmed, read, run, silent_read, stamped, stamps, stamps_at,
     stamps_of, time_of,
 };
-use nand::{Cancel, CopyWay, Counters, Event, Flash, Outcome, PageKind, PageProgram, Program, Read, Time};
+use nand::{Awaits, Cancel, CopyWay, Counters, Event, Flash, Outcome, PageKind, PageProgram, Program, Read};
 use units::{BlockId, Cause, DieId};
 
 /// Blocks whose programs all fail here.
@@ -26,7 +26,7 @@ fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (3, 1));
     assert_eq!(flash.state().counters.failed_programs, 1, "the block has failed once");
     for (page, id) in failed.into_iter().enumerate() {
-        flash.failed(id).place_again(at(0, 1, page as u32));
+        flash.place_again(id, at(0, 1, page as u32));
     }
     run(&mut flash);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
@@ -47,7 +47,7 @@ fn a_failed_program_is_handed_back_with_everything_it_was_to_do() {
     };
     let id = issue(&mut flash, wanted);
     assert_eq!(failed(&run(&mut flash)), [id]);
-    let failure = flash.failed(id).details();
+    let failure = flash.failure(id);
     assert_eq!((failure.page, failure.supersedes, failure.id), (wanted.page, wanted.supersedes, id));
     assert_eq!((failure.logical, failure.sequence, failure.cause), (77, 88, Cause::Wear));
     assert_eq!(failure.what, wanted.what);
@@ -72,7 +72,7 @@ fn a_block_that_has_failed_becomes_bad_when_it_is_erased() {
     fail_programs_of(&mut flash, &BAD);
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
-    flash.failed(failed(&seen)[0]).place_again(at(1, 0, 0));
+    flash.place_again(failed(&seen)[0], at(1, 0, 0));
     flash.erase(0, BAD[0], Cause::Gc);
     assert!(run(&mut flash).iter().any(|(_, event)| *event == Event::EraseFailed { block: BAD[0] }));
     assert!(flash.state().block(BAD[0]).is_bad());
@@ -85,7 +85,7 @@ fn who_waits_for_a_failed_program_hears_of_it_when_it_has_found_its_place() {
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| programmed(at(0, 0, 0))(event)));
-    flash.failed(failed(&seen)[0]).place_again(at(1, 0, 0));
+    flash.place_again(failed(&seen)[0], at(1, 0, 0));
     let told = Event::Notified { token: at(0, 0, 0).0, page: at(1, 0, 0) };
     assert_eq!(run(&mut flash), [(210 * US, told)], "with the page where it is now");
 }
@@ -99,7 +99,7 @@ fn a_read_behind_a_program_that_failed_is_answered_before_that_finds_another_pla
     assert_eq!(time_of(&run(&mut flash), joined(7)), 105 * US);
     let join = flash.open(0, 8, Cancel::Never);
     flash.read(0, part_of(join, at(0, 0, 0), Cause::Host));
-    assert_eq!(flash.close(join), (Outcome::Done, false), "and so is one that comes later");
+    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false), "and so is one that comes later");
     assert_eq!(pins(&flash, 0), 1, "the program keeps its pin");
 }
 
@@ -114,7 +114,7 @@ fn a_copy_that_failed_and_is_given_up_leaves_its_readers_its_source_whose_erase_
     read(&mut flash, page, 7);
     let failed = failed(&run(&mut flash));
     assert!(flash.take_back_erase(BlockId(4)), "it still waits for the copy");
-    flash.failed(failed[0]).abandon(source);
+    flash.abandon(failed[0], source);
     let seen = run(&mut flash);
     assert!(seen.iter().any(|(_, event)| joined(7)(event)) && !seen.iter().any(|(_, event)| erased(event)));
     assert!(!flash.take_back_erase(BlockId(4)), "there is none any more");
@@ -130,15 +130,15 @@ fn a_program_that_supersedes_a_failed_one_is_pointed_at_another_page() {
     program_over(&mut flash, at(0, 0, 0), at(1, 0, 0));
     let first = failed(&run(&mut flash))[0];
     program_over(&mut flash, at(2, 0, 0), at(0, 0, 0));
-    assert!(flash.failed(first).is_superseded());
+    assert!(flash.failure(first).is_superseded);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (2, 1));
-    assert!(flash.failed(first).retarget(at(1, 0, 0)));
+    assert!(flash.retarget(flash.failure(first).page, at(1, 0, 0)));
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 2));
     assert!(
-        !flash.failed(first).retarget(at(1, 0, 0)) && !flash.failed(first).is_superseded(),
+        !flash.retarget(flash.failure(first).page, at(1, 0, 0)) && !flash.failure(first).is_superseded,
         "no program supersedes it now"
     );
-    flash.failed(first).abandon(at(1, 0, 0));
+    flash.abandon(first, at(1, 0, 0));
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 1));
     run(&mut flash);
     assert_eq!(pins(&flash, 4), 0);
@@ -161,10 +161,10 @@ fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
     let into = stamps(&mut flash, 0, 0b11);
     let join = flash.open(0, 7, Cancel::Never);
     flash.read(0, Read { payload: into, ..part_of(join, at(0, 0, 0), Cause::Host) });
-    assert_eq!(flash.close(join), (Outcome::Done, false));
+    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
     assert_eq!(stamps_of(&flash, into), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 1));
-    flash.failed(failed).place_again(at(2, 0, 0));
+    flash.place_again(failed, at(2, 0, 0));
     settle(&mut flash);
     assert_eq!(stamps_at(&flash, at(2, 0, 0)), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
@@ -207,9 +207,13 @@ fn loses_what_it_is_built_on<F: Owned>(mut flash: F, settle: fn(&mut F), fails: 
         });
         let join = flash.open(0, 7, Cancel::Never);
         flash.read(0, part_of(join, page, Cause::Host));
-        assert_eq!(flash.close(join), (Outcome::Done, true), "a read finds no data in the controller either");
+        assert_eq!(
+            flash.close(join, Awaits::Commands),
+            (Outcome::Done, true),
+            "a read finds no data in the controller either"
+        );
         page = at(2, 0, 0);
-        flash.failed(failed.expect("it failed")).place_again(page);
+        flash.place_again(failed.expect("it failed"), page);
         settle(&mut flash);
     }
     assert_eq!(contents(&flash).oob(page.0).kind, PageKind::Lost);

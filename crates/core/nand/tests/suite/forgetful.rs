@@ -152,7 +152,7 @@ fn pages_in_memory_are_programmed_although_the_next_program_of_their_block_fails
     assert_eq!(kinds(&cut(&flash, 1), 0)[..4], [PageKind::Data, PageKind::Data, PageKind::Data, PageKind::Torn]);
     assert!(flash.die_busy_ns().next() >= Some(100 * US), "its die has worked for them");
     flash.state_mut().set_faults(nand::FaultPlan::default(), 1);
-    flash.failed(ids[0]).place_again(at(1, 0));
+    flash.place_again(ids[0], at(1, 0));
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| joined(7)(event)), "the flush waits for the page that was placed again");
     assert!(flash.holds_back(BlockId(1), None));

@@ -4,7 +4,7 @@ use crate::rig::{
     DIES, PAGES, US, at, command, contents, counted, erased, flash, issue, joined, part_of, plain, program,
     program_after, programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
-use nand::{Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read, Time};
+use nand::{Awaits, Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -24,8 +24,8 @@ fn programs_keep_their_order_over_pages_that_are_passed_over() {
     let mut flash = plain();
     let slow = program(&mut flash, at(1, 0, 0));
     program_after(&mut flash, at(0, 0, 0), slow);
-    flash.skip_to(at(0, 0, 1));
-    flash.skip_to(at(0, 0, 2)); // nothing lies between, so this says the same
+    flash.blocks_mut().skip_to(at(0, 0, 1));
+    flash.blocks_mut().skip_to(at(0, 0, 2)); // nothing lies between, so this says the same
     program(&mut flash, at(0, 0, 2));
     let awaited = flash.await_program(0, at(0, 0, 2), 99).pending().is_some();
     let seen = run(&mut flash);
@@ -51,7 +51,7 @@ fn pages_are_passed_over_only_where_their_owner_says_so() {
 fn pages_are_passed_over_forwards_only() {
     let mut flash = plain();
     program(&mut flash, at(0, 0, 0));
-    flash.skip_to(at(0, 0, 0));
+    flash.blocks_mut().skip_to(at(0, 0, 0));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_controller_answers_a_read_of_a_page_in_flight_where_the_part_has_the_opti
     program(&mut flash, at(0, 0, 0));
     let join = flash.open(0, 7, Cancel::Never);
     assert_eq!(flash.read(0, part_of(join, at(0, 0, 0), Cause::Host)), Outcome::Done);
-    assert_eq!(flash.close(join), (Outcome::Done, false));
+    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
     assert_eq!(flash.state().counters.in_flight_reads, 1);
     read(&mut flash, at(0, 0, 0), 8);
     run(&mut flash);
@@ -140,7 +140,7 @@ fn contents_change_when_a_program_completes_and_not_when_it_is_issued() {
     let into = stamps(&mut flash, 0, 0b11);
     let join = flash.open(0, 7, Cancel::Never);
     flash.read(0, Read { payload: into, ..part_of(join, at(1, 0, 0), Cause::Host) });
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     run(&mut flash);
     assert_eq!(stamps_of(&flash, into), [2, 1], "the sector that was not written is that of the page before");
 }

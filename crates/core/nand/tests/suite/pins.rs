@@ -55,7 +55,7 @@ fn an_erase_waits_for_the_copy_of_a_page_of_its_block() {
 fn an_erase_waits_for_a_hold() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
-    flash.hold(BLOCK);
+    flash.blocks_mut().hold(BLOCK);
     flash.erase(0, BLOCK, Cause::Gc);
     assert_eq!(run(&mut flash), []);
     flash.release(BLOCK);
@@ -68,8 +68,8 @@ fn an_erase_waits_for_the_last_of_several_holds_where_commands_only_count() {
     for page in 0..PAGES {
         flash.program(0, command(at(0, 0, page)));
     }
-    flash.hold(BLOCK);
-    flash.hold(BLOCK);
+    flash.blocks_mut().hold(BLOCK);
+    flash.blocks_mut().hold(BLOCK);
     assert!(flash.erase(0, BLOCK, Cause::Gc).pending().is_some());
     flash.release(BLOCK);
     assert!(flash.state().events.is_empty() && flash.state().block(BLOCK).done == PAGES as u16);
@@ -81,7 +81,7 @@ fn an_erase_waits_for_the_last_of_several_holds_where_commands_only_count() {
 #[test]
 fn an_erase_that_waits_can_be_taken_back_and_the_block_goes_on_as_if_there_had_been_none() {
     fn check(flash: &mut impl Flash) {
-        flash.hold(BLOCK);
+        flash.blocks_mut().hold(BLOCK);
         flash.erase(0, BLOCK, Cause::Gc);
         assert!(flash.state().block(BLOCK).erase_pending());
         assert!(flash.take_back_erase(BLOCK));
@@ -130,7 +130,7 @@ fn a_block_takes_no_program_before_its_erase_completes() {
 #[should_panic(expected = "marked bad with 1 unfinished")]
 fn a_block_in_use_is_not_marked_bad() {
     let mut flash = plain();
-    flash.hold(BLOCK);
+    flash.blocks_mut().hold(BLOCK);
     flash.state_mut().mark_bad(BLOCK);
 }
 
@@ -202,7 +202,7 @@ proptest! {
                     known.unfinished += 1;
                 }
                 Deed::Hold if !known.erasing => {
-                    flash.hold(BLOCK);
+                    flash.blocks_mut().hold(BLOCK);
                     known.holds += 1;
                 }
                 Deed::Release if known.holds > 0 => {

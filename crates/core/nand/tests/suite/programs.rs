@@ -8,7 +8,7 @@ use crate::rig::{
 use engine::random::Stream;
 use nand::{
     CommandOptions, ContentsKind, CopyWay, Counters, Flash, FlashState, Outcome, PageProgram, Part, Program, Read,
-    Time, TimedFlash,
+    TimedFlash,
 };
 use units::{BlockId, Cause, Geometry, Ppn, Shape};
 

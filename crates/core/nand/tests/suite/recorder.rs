@@ -1,9 +1,7 @@
 //! What a timeline shows, slice by slice, against times worked out by hand.
 
 use crate::rig::{US, at, fill, flash, plain, program, read, run};
-use nand::{
-    Choice, CommandOptions, Flash as _, RecorderPlan, Served, Slice, SuspendOption, Time as _, TimedFlash, Work,
-};
+use nand::{Choice, CommandOptions, Flash as _, RecorderPlan, Served, Slice, SuspendOption, TimedFlash, Work};
 use units::{BlockId, Cause, HostOp, Nanos, Request};
 
 /// All that happens from a moment on, as far as so many pieces are enough.

@@ -3,8 +3,8 @@
 //! Times of the part: read 10, program 100, erase 1,000, a page over the channel 5 (all in us).
 
 use nand::{
-    Cancel, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash, Event, FaultPlan,
-    Flash, FlashState, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, Time, TimedFlash,
+    Awaits, Cancel, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash, Event,
+    FaultPlan, Flash, FlashState, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, TimedFlash,
     WaitVector,
 };
 use units::{BlockId, Cause, Geometry, Nanos, Ppn, Shape};
@@ -135,15 +135,14 @@ pub fn read(flash: &mut impl Flash, page: Ppn, token: u32) -> JoinId {
 pub fn read_for(flash: &mut impl Flash, page: Ppn, cause: Cause, token: u32) -> JoinId {
     let join = flash.open(0, token, Cancel::Possible);
     flash.read(0, part_of(join, page, cause));
-    flash.close(join);
+    flash.close(join, Awaits::Commands);
     join
 }
 
 /// An operation that waits for the programs issued so far and nothing else.
 pub fn barrier(flash: &mut impl Flash, token: u32) -> Outcome {
     let join = flash.open(0, token, Cancel::Never);
-    flash.barrier(join);
-    flash.close(join).0
+    flash.close(join, Awaits::AllPrograms).0
 }
 
 /// Flash of either kind in the hands of a test.

@@ -5,8 +5,8 @@ use crate::rig::{
     time_of,
 };
 use nand::{
-    Cancel, CommandCycles, CommandOptions, ContentsKind, CopyWay, Counters, Event, Flash, FlashState, Part, Read, Time,
-    TimedFlash,
+    Awaits, Cancel, CommandCycles, CommandOptions, ContentsKind, CopyWay, Counters, Event, Flash, FlashState, Part,
+    Read, TimedFlash,
 };
 use proptest::prelude::*;
 use units::{BlockId, Cause, DieId, Geometry, Nanos, Ppn, Shape};
@@ -71,7 +71,7 @@ fn a_read_moves_the_sectors_asked_for_and_no_others() {
         let start = flash.now();
         let join = flash.open(0, 7, Cancel::Never);
         flash.read(0, Read { sectors, ..part_of(join, at(0, 0, 0), Cause::Host) });
-        flash.close(join);
+        flash.close(join, Awaits::Commands);
         assert_eq!(time_of(&run(&mut flash), joined(7)) - start, (10 + 5 * u64::from(sectors)) * US);
     }
 }

@@ -1,7 +1,7 @@
 //! Commands in progress: slots are used again, and a handle tells an old command from a new one.
 
 use crate::rig::{PAGES, US, at, barrier, fill, part_of, plain, program, program_after, programmed, run, time_of};
-use nand::{Cancel, CommandId, Event, Flash, Outcome, Read, Time};
+use nand::{Awaits, Cancel, CommandId, Event, Flash, Outcome, Read};
 use std::collections::HashSet;
 use units::{BlockId, Cause};
 
@@ -41,7 +41,7 @@ fn all_who_wait_for_a_command_go_on_when_it_ends_and_not_before() {
         for token in 0..20 {
             let join = flash.open(0, token, Cancel::Never);
             flash.read(0, Read { after: Some(slow), ..part_of(join, at(1, 0, 0), Cause::Host) });
-            flash.close(join);
+            flash.close(join, Awaits::Commands);
         }
         let seen = run(&mut flash);
         let ends: Vec<_> = seen.iter().filter(|(_, event)| matches!(event, Event::Joined { .. })).collect();
@@ -60,7 +60,7 @@ fn an_operation_ends_once_with_its_last_command() {
     for die in [0, 1, 0] {
         flash.read(3, part_of(join, at(die, 0, 0), Cause::Host));
     }
-    assert!(matches!(flash.close(join), (Outcome::Pending(_), false)));
+    assert!(matches!(flash.close(join, Awaits::Commands), (Outcome::Pending(_), false)));
     assert!(flash.advance());
     let told: Vec<_> = flash.state_mut().events.drain(..).collect();
     assert!(matches!(told[..], [(3, Event::Joined { token: 7, failed: false, .. })]), "{told:?}");
@@ -73,7 +73,7 @@ fn an_operation_without_commands_has_ended_when_it_is_closed() {
     let mut flash = plain();
     for _ in 0..1000 {
         let join = flash.open(0, 7, Cancel::Never);
-        assert_eq!(flash.close(join), (Outcome::Done, false));
+        assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
     }
     assert_eq!(barrier(&mut flash, 7), Outcome::Done);
     assert_eq!(run(&mut flash), []);

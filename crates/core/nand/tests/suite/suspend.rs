@@ -1,7 +1,7 @@
 //! A read interrupts a program or an erase of its die, within limits, and the interrupted one takes longer.
 
 use crate::rig::{PART, US, at, copy, erased, fill, flash, joined, program, programmed, read, run, state, time_of};
-use nand::{CommandOptions, ContentsKind, CopyWay, Flash, SuspendOption, Time, TimedFlash};
+use nand::{CommandOptions, ContentsKind, CopyWay, Flash, SuspendOption, TimedFlash};
 use units::{BlockId, Cause, Nanos};
 
 const SUSPEND_NS: Nanos = 3 * US;

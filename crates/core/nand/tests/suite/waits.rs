@@ -1,7 +1,7 @@
 //! Who was in the way: waiting by direct blocker and by root cause, and that both sum to the time waited.
 
 use crate::rig::{PAGES, US, at, fill, flash, plain, program, program_after, read, read_for, run, waits};
-use nand::{CommandOptions, Event, Flash, SuspendOption, Time, TimedFlash};
+use nand::{CommandOptions, Event, Flash, SuspendOption, TimedFlash};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use units::{BlockId, Cause, Nanos, Wait};

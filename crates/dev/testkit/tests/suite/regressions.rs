@@ -1,7 +1,7 @@
 //! Small tests of faults that were found, each named for its symptom.
 
 use crate::striped::counted;
-use nand::{CountedFlash, FaultPlan, Flash, Time, TimedFlash};
+use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
 use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};

@@ -7,8 +7,8 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{
-    Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy, PageProgram,
-    Program, Read,
+    Awaits, Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy,
+    PageProgram, Program, Read,
 };
 use simulator::{Clocked, Drive, HostOptions};
 use testkit::{Ended, Habits, Host, Stack, work};
@@ -155,7 +155,7 @@ impl<F: Flash> PageLayer<F> for Toy {
         match op.op {
             HostOp::Read => self.read(flash, op, join),
             HostOp::Write => refused = self.write(flash, op, join),
-            HostOp::Flush => flash.barrier(join),
+            HostOp::Flush => {}
             HostOp::Trim => {
                 let full = self.geometry.full_mask();
                 let whole = (0..op.pages).filter(|index| op.mask_at(*index, full) == full);
@@ -163,7 +163,8 @@ impl<F: Flash> PageLayer<F> for Toy {
             }
         }
         self.is_refused |= refused.is_some();
-        match (flash.close(join), refused) {
+        let awaits = if op.op == HostOp::Flush { Awaits::AllPrograms } else { Awaits::Commands };
+        match (flash.close(join, awaits), refused) {
             ((outcome, _), Some(taken)) => Answer::Full { taken, pending: outcome != Outcome::Done },
             ((Outcome::Done, failed), None) => Answer::Done { failed },
             ((Outcome::Pending(_), _), None) => Answer::Pending(OpHandle(Some(join))),

@@ -2,7 +2,7 @@
 
 use crate::striped::{NOTHING, counted, counters, responses, serve, timed, unreadable};
 use engine::random::Stream;
-use nand::{CountedFlash, Counters, Flash, Time, TimedFlash};
+use nand::{CountedFlash, Counters, Flash, TimedFlash};
 use simulator::{BlockDevice, Drive, DrivePlan};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{DieId, HostOp, Ppn, Request};

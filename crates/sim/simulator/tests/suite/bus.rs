@@ -3,7 +3,7 @@
 
 use crate::support::{go, timed};
 use engine::random::Stream;
-use nand::{Flash as _, Time as _};
+use nand::Flash as _;
 use simulator::run::Loop;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

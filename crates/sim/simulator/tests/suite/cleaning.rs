@@ -3,7 +3,7 @@
 
 use crate::support::{go, go_from, plan, timed};
 use engine::random::Stream;
-use nand::{CountedFlash, Time as _};
+use nand::{CountedFlash, Flash as _};
 use simulator::run::Loop;
 use simulator::{BlockDevice, Drive};
 use trace::{Workload, WorkloadError};

@@ -218,11 +218,11 @@ impl Log {
 
     /// A program failed: its stripe is written once more when the rest of it has ended.
     pub fn program_failed<F: Flash>(&mut self, flash: &mut F, failed: CommandId) {
-        let page = flash.failed(failed).details().page;
+        let page = flash.failure(failed).page;
         let place = self.grid.place(page);
         let (stripe, is_member) = self.stripes.fail(place, failed);
         if !is_member {
-            flash.failed(failed).abandon(page);
+            flash.abandon(failed, page);
         }
         self.space.note_failure(self.grid.of(place));
         for stream in STREAMS {
@@ -310,7 +310,7 @@ impl Log {
                 self.wait_for(to, member.content.waits, operations, outbox);
             }
             if let Some(failed) = member.failure {
-                flash.failed(failed).abandon(self.grid.page(to));
+                flash.abandon(failed, self.grid.page(to));
             }
             for waits in others {
                 self.wait_for(to, waits, operations, outbox);

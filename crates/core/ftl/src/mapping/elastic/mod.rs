@@ -55,7 +55,7 @@ use layer::{
     SnapshotReader, SnapshotWriter,
 };
 use log::{Counters, Log};
-use nand::{Cancel, Event, Flash, FlashState, Outcome, Owner};
+use nand::{Awaits, Cancel, Event, Flash, FlashState, Outcome, Owner};
 use operations::Operations;
 use pages::Pages;
 use repairs::Repairs;
@@ -164,7 +164,7 @@ impl<F: Flash> Elastic<F> {
         if op.cancellable {
             let join = flash.open(op.owner, op.token, Cancel::Possible);
             self.log.read(flash, op, join);
-            let (outcome, failed) = flash.close(join);
+            let (outcome, failed) = flash.close(join, Awaits::Commands);
             self.settle_repairs(flash, outbox);
             return if outcome == Outcome::Done {
                 Answer::Done { failed }
@@ -197,7 +197,7 @@ impl<F: Flash> Elastic<F> {
         }
         let join = flash.open(self.log.owner, slot, Cancel::Never);
         self.log.read(flash, &op, join);
-        let (outcome, failed) = flash.close(join);
+        let (outcome, failed) = flash.close(join, Awaits::Commands);
         (outcome == Outcome::Done).then_some(failed)
     }
 

@@ -22,7 +22,7 @@ impl Ground {
             } else {
                 self.pages.relocate(Lpn(failure.logical), failure.page, source);
             }
-            flash.failed(failure.id).abandon(source);
+            flash.abandon(failure.id, source);
             return;
         }
         self.jobs.failed(self.lbns.of(self.trims.range_of(failure).first), *failure);
@@ -39,9 +39,9 @@ impl Ground {
     pub(super) fn place_failed<F: Flash>(&mut self, flash: &mut F, lbn: Lbn, from: Ppn, to: Ppn) -> Option<Outcome> {
         let failure = self.jobs.take_failure(lbn, from)?;
         // Several programs may supersede one page: their pins go where its data goes.
-        while flash.failed(failure.id).retarget(to) {}
+        while flash.retarget(failure.page, to) {}
         reach(flash, to);
-        Some(flash.failed(failure.id).place_again(to))
+        Some(flash.place_again(failure.id, to))
     }
 
     /// Begins the merges that failures (or a power cut) made necessary, as far as there is room.
@@ -71,7 +71,7 @@ impl Ground {
         } else {
             newest(&self.pages, Lpn(failure.logical)).expect("what failed was written or trimmed since")
         };
-        flash.failed(failure.id).abandon(readers_to);
+        flash.abandon(failure.id, readers_to);
     }
 
     /// A full merge has ended: everything newest is on flash.

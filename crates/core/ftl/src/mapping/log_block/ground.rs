@@ -128,7 +128,7 @@ impl Ground {
             Event::Erased { block } => self.blocks.erased(block),
             Event::EraseFailed { block } => self.blocks.retire(block),
             Event::ProgramFailed(id) => {
-                let failure = flash.failed(id).details();
+                let failure = flash.failure(id);
                 self.program_failed(flash, &failure);
             }
         }

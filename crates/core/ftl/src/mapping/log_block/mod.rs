@@ -38,7 +38,7 @@ use layer::{
 };
 pub(super) use lbn::Lbn;
 use merge::Kind;
-use nand::{Cancel, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, Read};
+use nand::{Awaits, Cancel, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, Read};
 pub(super) use parameters::common;
 use trims::Range;
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
@@ -183,7 +183,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// There is no room for the rest of an operation.
     fn refuse<F: Flash>(&mut self, flash: &mut F, join: JoinId, taken: u32) -> Answer {
-        let (outcome, _) = flash.close(join);
+        let (outcome, _) = flash.close(join, Awaits::Commands);
         self.room.refuse(taken, outcome != Outcome::Done)
     }
 
@@ -195,7 +195,7 @@ impl<S: Scheme> LogMap<S> {
             let Some(page) = self.place(flash, logical, Put::Data) else { return self.refuse(flash, join, index) };
             self.ground.write_page(flash, op, index, page, join);
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
@@ -218,7 +218,7 @@ impl<S: Scheme> LogMap<S> {
             }
             next = stop;
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     #[inline]
@@ -245,13 +245,12 @@ impl<S: Scheme> LogMap<S> {
             };
             flash.read(*owner, read);
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     fn submit_flush<F: Flash>(flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
-        flash.barrier(join);
-        answer(flash, join)
+        answer(flash, join, Awaits::AllPrograms)
     }
 }
 

@@ -76,7 +76,7 @@ impl Trims {
             if let Some(old) = pages.find(logical) {
                 let block = self.geometry.block_of(old);
                 pages.drop(old);
-                flash.hold(block);
+                flash.blocks_mut().hold(block);
                 tombstone.held.push(block);
                 tombstone.live += 1;
                 pages.unmap(logical, Entry::tombstone(page.0));

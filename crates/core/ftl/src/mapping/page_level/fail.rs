@@ -68,7 +68,7 @@ impl<A: MapAccess> PageMap<A> {
         self.space.withhold(flash.state(), self.pages.logical_pages());
         // Data that completes a block has that cause as well; a page that fills up a program holds nothing.
         if failure.cause == Cause::Padding && matches!(failure.what, Program::Record(_)) {
-            flash.failed(failure.id).abandon(failure.page);
+            flash.abandon(failure.id, failure.page);
             self.space.lanes.settle(block);
         } else if failure.what == Program::Copy {
             self.return_copy(flash, failure);
@@ -101,9 +101,9 @@ impl<A: MapAccess> PageMap<A> {
             self.trims.move_hold(flash, failure.page, source);
             self.go_back_to(flash, source);
         } else {
-            flash.failed(failure.id).retarget(source);
+            flash.retarget(failure.page, source);
         }
-        flash.failed(failure.id).abandon(source);
+        flash.abandon(failure.id, source);
     }
 
     /// A page of a block that was being emptied is needed again. The copy that failed still pins the
@@ -160,10 +160,10 @@ impl<A: MapAccess> PageMap<A> {
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
-        let needed = newest || flash.failed(failure.id).is_superseded() || self.trims.is_held(failure.page);
+        let needed = newest || flash.failure(failure.id).is_superseded || self.trims.is_held(failure.page);
         if let Some(logical) = back.logical().filter(|_| !needed) {
             let readers_to = self.trims.page_that_stands_for(&self.pages, logical);
-            flash.failed(failure.id).abandon(readers_to);
+            flash.abandon(failure.id, readers_to);
             return true;
         }
         let start = self.space.lanes.of(failure.page);
@@ -177,7 +177,7 @@ impl<A: MapAccess> PageMap<A> {
             Held::Tombstone(slot) => {
                 self.trims.move_tombstone(&mut self.pages, slot, target);
                 // Several writes may supersede one tombstone: all of them must keep its new block.
-                while flash.failed(failure.id).retarget(target) {}
+                while flash.retarget(failure.page, target) {}
             }
             Held::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
@@ -185,12 +185,12 @@ impl<A: MapAccess> PageMap<A> {
                 self.access.entry_changed(&mut self.space, lane, logical, target);
             }
             Held::Version(_) => {
-                flash.failed(failure.id).retarget(target);
+                flash.retarget(failure.page, target);
                 self.trims.move_hold(flash, failure.page, target);
                 self.pages.label(target, back);
             }
         }
-        let outcome = flash.failed(failure.id).place_again(target);
+        let outcome = flash.place_again(failure.id, target);
         if let Held::Tombstone(slot) = back.held() {
             self.trims.issued(flash, outcome, slot);
         }

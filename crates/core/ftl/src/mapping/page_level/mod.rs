@@ -49,8 +49,8 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{
-    Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
-    Read,
+    Awaits, Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId,
+    Program, Read,
 };
 use old_versions::OldVersions;
 pub(super) use old_versions::{Kept, NoVersions};
@@ -200,7 +200,7 @@ impl<A: MapAccess> PageMap<A> {
                 Ok(page) => page,
                 Err(why) => {
                     self.starve(flash, why);
-                    let (outcome, _) = flash.close(join);
+                    let (outcome, _) = flash.close(join, Awaits::Commands);
                     return Answer::Full { taken: index, pending: outcome != Outcome::Done };
                 }
             };
@@ -215,9 +215,9 @@ impl<A: MapAccess> PageMap<A> {
         }
         if op.fua && flash.state().is_forgetful() {
             self.fill_up(flash);
-            flash.barrier(join);
+            return answer(flash, join, Awaits::AllPrograms);
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     #[inline]
@@ -292,7 +292,7 @@ impl<A: MapAccess> PageMap<A> {
             };
             flash.read(self.owner, read);
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     /// An operation finds no room. Erases under way will make some; if there are none, every block
@@ -310,8 +310,7 @@ impl<A: MapAccess> PageMap<A> {
         }
         self.fill_up(flash);
         let join = flash.open(self.owner, 0, Cancel::Never);
-        flash.barrier(join);
-        self.awaiting_programs = flash.close(join).0 != Outcome::Done;
+        self.awaiting_programs = flash.close(join, Awaits::AllPrograms).0 != Outcome::Done;
         if !self.awaiting_programs {
             self.trims.let_go(flash);
         }
@@ -422,7 +421,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
                 self.announce_room(flash, outbox);
             }
             Event::ProgramFailed(id) => {
-                let failure = flash.failed(id).details();
+                let failure = flash.failure(id);
                 self.program_failed(flash, &failure);
             }
             // Operations end at those who asked for them, so this is the barrier of the starved.

@@ -125,7 +125,9 @@ impl<A: MapAccess> PageMap<A> {
         };
         match cached {
             None => self.space.open_block(&mut self.pages, lane, Stream::Host),
-            Some(size) => flash.use_slc(self.space.open_smaller(&mut self.pages, lane, Stream::Host, size)),
+            Some(size) => {
+                flash.blocks_mut().use_slc(self.space.open_smaller(&mut self.pages, lane, Stream::Host, size))
+            }
         }
     }
 }

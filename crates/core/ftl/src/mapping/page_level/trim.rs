@@ -6,7 +6,7 @@ use super::old_versions::OldVersions;
 use super::place::{NoRoom, WhenFull};
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
-use nand::{Cancel, Flash, Outcome};
+use nand::{Awaits, Cancel, Flash, Outcome};
 use units::{BlockId, Lpn};
 
 impl<A: MapAccess> PageMap<A> {
@@ -22,7 +22,7 @@ impl<A: MapAccess> PageMap<A> {
             }
             if let Err(why) = self.make_trim_room(flash, logical) {
                 self.starve(flash, why);
-                let pending = flash.close(join).0 != Outcome::Done;
+                let pending = flash.close(join, Awaits::Commands).0 != Outcome::Done;
                 return Answer::Full { taken: index, pending };
             }
             self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
@@ -35,7 +35,7 @@ impl<A: MapAccess> PageMap<A> {
             self.trims.add(flash, &mut self.pages, logical, old, sequence);
             self.trims.trimmed_pages += 1;
         }
-        answer(flash, join)
+        answer(flash, join, Awaits::Commands)
     }
 
     /// Sees to it that a trim can be noted and its map entry changed.
@@ -52,16 +52,15 @@ impl<A: MapAccess> PageMap<A> {
         let logged = if self.trims.is_empty() { Ok(()) } else { self.log_trims(flash, WhenFull::ShedTombstones) };
         if let Err(why) = logged {
             self.starve(flash, why);
-            let (outcome, _) = flash.close(join);
+            let (outcome, _) = flash.close(join, Awaits::Commands);
             return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
         }
         if self.waits_for_copies(flash) {
-            let (outcome, _) = flash.close(join);
+            let (outcome, _) = flash.close(join, Awaits::Commands);
             return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
         }
         self.fill_up(flash);
-        flash.barrier(join);
-        answer(flash, join)
+        answer(flash, join, Awaits::AllPrograms)
     }
 
     /// Programs the trims gathered so far as tombstones, wherever the host may write.

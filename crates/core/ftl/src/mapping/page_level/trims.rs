@@ -107,7 +107,7 @@ impl Trims {
 
     pub(super) fn hold<F: Flash>(&self, flash: &mut F, page: Ppn) {
         if !flash.state().breaks(LawBroken::TrimHoldsOff) {
-            flash.hold(self.geometry.block_of(page));
+            flash.blocks_mut().hold(self.geometry.block_of(page));
         }
     }
 
@@ -427,7 +427,7 @@ impl Trims {
         let held = self.tombstones.iter_mut().flat_map(|tombstone| tombstone.held.iter_mut());
         if let Some(place) = pending.chain(held).find(|place| **place == from) {
             *place = to;
-            flash.hold(self.geometry.block_of(to));
+            flash.blocks_mut().hold(self.geometry.block_of(to));
             flash.release(self.geometry.block_of(from));
         }
     }

@@ -17,7 +17,7 @@ impl<A: MapAccess> PageMap<A> {
         {
             self.log_again(flash, slot);
         }
-        flash.failed(failure.id).abandon(failure.page);
+        flash.abandon(failure.id, failure.page);
     }
 }
 
