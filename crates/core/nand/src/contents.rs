@@ -222,6 +222,18 @@ impl Contents {
         self.reflect(page);
     }
 
+    /// Whether the data of a page is gone.
+    pub(crate) fn is_lost(&self, page: u32) -> bool {
+        self.oob.get(page).kind == PageKind::Lost
+    }
+
+    /// Data of a page is gone; nothing happens to a page without.
+    pub(crate) fn lose(&mut self, page: u32) {
+        if self.oob.get(page).kind == PageKind::Data {
+            self.set_oob_kind(page, PageKind::Lost);
+        }
+    }
+
     /// A page that was said to be programmed never was.
     pub(crate) fn take_back(&mut self, page: u32) {
         self.oob.set(page, ERASED);

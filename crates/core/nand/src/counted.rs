@@ -49,7 +49,7 @@ impl<M: Meter> CountedFlash<M> {
     pub fn with_meter(state: FlashState, meter: M) -> Self {
         let mut state = state;
         state.memory.held.clear();
-        state.set_forgetful(false);
+        state.forgetful = false;
         Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
     }
 
@@ -131,7 +131,7 @@ impl<M: Meter> CountedFlash<M> {
     #[inline(always)]
     fn base_is_lost(&self, command: &PageProgram) -> bool {
         let is_built = matches!(command.what, Program::Copy | Program::Data { merge: true, .. });
-        is_built && self.state.may_lose() && self.is_unreadable(command.supersedes)
+        is_built && !self.state.is_plain() && self.is_unreadable(command.supersedes)
     }
 
     #[cold]
@@ -207,7 +207,7 @@ impl<M: Meter> CountedFlash<M> {
     #[inline(always)]
     fn read_now(&mut self, owner: Owner, read: &Read) {
         self.meter.read(read.cause, read.sectors);
-        if self.state.errs() {
+        if self.state.ageing.is_on() {
             self.retry(owner, read.page);
         }
         let failed = self.state.complete_read(read.page, read.cause, read.payload);

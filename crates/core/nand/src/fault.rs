@@ -89,11 +89,6 @@ impl Faults {
             || (self.plan.erase > 0.0 && self.stream.chance(self.plan.erase))
     }
 
-    /// Erases after which an erase fails for certain; 0: never.
-    pub(crate) fn endurance(&self) -> u32 {
-        self.plan.endurance
-    }
-
     pub(crate) fn data_lost(&mut self) -> bool {
         self.plan.read > 0.0 && self.stream.chance(self.plan.read)
     }

@@ -32,8 +32,8 @@ pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
 pub use state::{
-    AgeingOptions, Ages, BlockRow, BlockUse, Correction, Counters, ErrorRate, FlashState, LawBroken, RefreshLimits,
-    Running, lost_share,
+    Ageing, AgeingOptions, Ages, BlockRow, BlockUse, Blocks, Correction, Counters, ErrorRate, FlashState, LawBroken,
+    RefreshLimits, Running, lost_share,
 };
 pub use timed::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, TimedFlash, Work};
 

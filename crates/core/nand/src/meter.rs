@@ -72,7 +72,7 @@ impl ServiceMeter {
             read_ns: (0..=geometry.sectors_per_page())
                 .map(|sectors| read_ns + command_ns + part.transfer_ns(u64::from(sectors) * SECTOR_BYTES))
                 .collect(),
-            retry_ns: read_ns + state.decode_ns(),
+            retry_ns: read_ns + state.ageing.decode_ns(),
             program_ns: program_ns + command_ns + part.transfer_ns(u64::from(geometry.page_bytes)),
             copyback_ns: read_ns + program_ns + command_ns,
             erase_ns: erase_ns + command_ns,

@@ -4,26 +4,26 @@
 //! A layer may look at all of it and write the memory. The rest is written by flash itself, and by the drive that owns
 //! it: it takes events, resets counters, restores an image and lets things fail (`state_mut`, which layers cannot call
 //! because they are generic over [`crate::Flash`]).
+//!
+//! Owners: [`Blocks`] what is programmed and erased and how blocks are used, [`Contents`] what pages hold, [`Ageing`]
+//! cells that err, `Faults` which commands fail, [`Memory`] what is not in cells. [`FlashState`] is what needs several
+//! of them: the completion of a command, and the laws it keeps.
 
 mod ageing;
+mod blocks;
 mod cut;
-mod export;
-mod slc;
-mod uses;
 
-pub use ageing::{AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
+pub use ageing::{Ageing, AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
+pub use blocks::{BlockRow, BlockUse, Blocks};
 pub use cut::Running;
 pub(crate) use cut::UnsettledPages;
-pub use uses::BlockUse;
 
-use crate::NIL;
 use crate::contents::{Contents, ContentsKind, Oob, PageKind};
 use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program};
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, Payloads};
-use ageing::Ageing;
-use slc::SlcMode;
+use blocks::{BAD, FAILED, REFRESH, SKIPS, USABLE};
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
 /// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
@@ -50,88 +50,6 @@ pub enum LawBroken {
 
 /// Bytes of a version stamp.
 const STAMP_BYTES: usize = 8;
-
-/// State of one block. 24 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockRow {
-    /// Pages programmed to completion; those below can be read.
-    pub done: u16,
-    /// Pages for which a program was issued.
-    pub issued: u16,
-    /// Pages whose program has entered the queue of its die.
-    pub(crate) entered: u16,
-    pub(crate) flags: u16,
-    /// Unfinished commands in the block, programs that supersede one of its pages, and holds.
-    pub pins: u32,
-    /// Commands of this block that cannot enter the die queue yet (intrusive list).
-    pub(crate) parked: u32,
-    /// The erase that waits for `pins` to reach zero.
-    pub(crate) waiting_erase: u32,
-    /// Erases completed since the drive was made.
-    pub erases: u32,
-}
-
-const ERASE_PENDING: u16 = 1;
-const FAILED: u16 = 2;
-const BAD: u16 = 4;
-/// Pages of the block were passed over: its programs are in order, but not without gaps.
-const SKIPS: u16 = 8;
-/// The block is programmed with one bit a cell.
-const SLC: u16 = 16;
-/// What the block holds is to be written anew.
-const REFRESH: u16 = 32;
-/// What does not keep a block from being programmed.
-const USABLE: u16 = SKIPS | SLC | REFRESH;
-
-impl BlockRow {
-    const NEW: BlockRow =
-        BlockRow { done: 0, issued: 0, entered: 0, flags: 0, pins: 0, parked: NIL, waiting_erase: NIL, erases: 0 };
-
-    /// The block must not be used again.
-    #[inline]
-    pub fn is_bad(&self) -> bool {
-        self.flags & BAD != 0
-    }
-
-    /// A program of the block failed: what it holds can be read, nothing more can be programmed.
-    #[inline]
-    pub fn has_failed(&self) -> bool {
-        self.flags & FAILED != 0
-    }
-
-    /// An erase was issued and has not completed.
-    #[inline]
-    pub fn erase_pending(&self) -> bool {
-        self.flags & ERASE_PENDING != 0
-    }
-
-    /// The block is erased, and can be programmed from its first page on.
-    #[inline]
-    pub fn is_free(&self) -> bool {
-        self.issued == 0 && !self.is_bad() && !self.has_failed() && !self.erase_pending()
-    }
-
-    /// The block is programmed with one bit a cell: it has fewer pages, which take their own times.
-    #[inline]
-    pub fn is_slc(&self) -> bool {
-        self.flags & SLC != 0
-    }
-
-    /// Pages of the block were passed over.
-    #[inline]
-    pub(crate) fn has_gaps(&self) -> bool {
-        self.flags & SKIPS != 0
-    }
-
-    #[inline]
-    pub(crate) fn set_erase_pending(&mut self, on: bool) {
-        self.flags = if on { self.flags | ERASE_PENDING } else { self.flags & !ERASE_PENDING };
-    }
-
-    pub(crate) fn set_failed(&mut self) {
-        self.flags |= FAILED;
-    }
-}
 
 /// Flash commands completed, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,14 +91,12 @@ pub struct FlashState {
     pub events: Vec<(Owner, Event)>,
     /// Memory of the controller.
     pub memory: Memory,
-    blocks: Vec<BlockRow>,
-    /// Pages passed over that programs still on their way to the die have yet to reach: the block, the
-    /// first such page and the page behind the last.
-    skips: Vec<(BlockId, u16, u16)>,
-    slc: Option<Box<SlcMode>>,
-    ageing: Option<Box<Ageing>>,
+    /// States of blocks, and how they are used.
+    pub blocks: Blocks,
+    /// Cells as they wear, age and are read.
+    pub ageing: Ageing,
     /// Pages that count as programmed may be in memory that a power cut takes.
-    forgetful: bool,
+    pub(crate) forgetful: bool,
     /// Pages hold nothing, and no command fails or errs: nothing needs a second look.
     plain: bool,
     taken_back: u64,
@@ -209,10 +125,8 @@ impl FlashState {
             counters: Counters::default(),
             events: Vec::with_capacity(256),
             memory: Memory::new(payloads),
-            blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
-            skips: Vec::new(),
-            slc: None,
-            ageing: None,
+            blocks: Blocks::new(geometry),
+            ageing: Ageing::NONE,
             forgetful: false,
             plain: contents_are_off,
             taken_back: 0,
@@ -241,13 +155,14 @@ impl FlashState {
 
     /// Sets which commands fail from now on.
     pub fn set_faults(&mut self, plan: FaultPlan, seed: u64) {
+        self.blocks.endurance = plan.endurance;
         self.faults = Faults::new(plan, seed);
         self.look_again();
     }
 
     /// Something that decides whether commands are plain has changed.
     fn look_again(&mut self) {
-        self.plain = self.contents.is_none() && !self.faults.active && self.ageing.is_none();
+        self.plain = self.contents.is_none() && !self.faults.active && !self.ageing.is_on();
     }
 
     /// Chances that a program fails, that an erase does, and that a page turns out uncorrectable, from now on.
@@ -281,10 +196,8 @@ impl FlashState {
     /// Makes a programmed page uncorrectable: its data is gone, its out-of-band area stays. Nothing
     /// happens where contents are off or the page was not programmed.
     pub fn lose_page(&mut self, page: Ppn) {
-        if let Some(contents) = self.contents.as_deref_mut()
-            && contents.oob(page.0).kind == PageKind::Data
-        {
-            contents.set_oob_kind(page.0, PageKind::Lost);
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.lose(page.0);
         }
     }
 
@@ -293,20 +206,11 @@ impl FlashState {
         (0..self.geometry.pages_per_block).for_each(|page| self.lose_page(self.geometry.page_at(block, page)));
     }
 
-    /// Whether data of some page may be gone: otherwise none needs to be asked.
-    #[inline]
-    pub(crate) fn may_lose(&self) -> bool {
-        self.faults.active || self.contents.is_some() || self.errs()
-    }
-
     /// Whether the data of a programmed page cannot be read: it is uncorrectable, or its die is dead.
     pub(crate) fn is_unreadable(&self, page: Ppn) -> bool {
-        self.block_is_dead(page) || self.is_lost(page) || self.is_beyond_correction(page)
-    }
-
-    /// Whether contents say that the data of a page is gone.
-    fn is_lost(&self, page: Ppn) -> bool {
-        self.contents().is_some_and(|contents| contents.oob(page.0).kind == PageKind::Lost)
+        self.block_is_dead(page)
+            || self.contents().is_some_and(|contents| contents.is_lost(page.0))
+            || self.is_beyond_correction(page)
     }
 
     /// Whether the page sits on a dead die.
@@ -330,7 +234,7 @@ impl FlashState {
     /// State of a block.
     #[inline]
     pub fn block(&self, block: BlockId) -> &BlockRow {
-        &self.blocks[block.index()]
+        &self.blocks.rows[block.index()]
     }
 
     /// Whether the program of a page has completed, so that it can be read.
@@ -342,12 +246,12 @@ impl FlashState {
     /// States of all blocks.
     #[inline]
     pub fn blocks(&self) -> &[BlockRow] {
-        &self.blocks
+        &self.blocks.rows
     }
 
     #[inline]
     pub(crate) fn row(&mut self, block: BlockId) -> &mut BlockRow {
-        &mut self.blocks[block.index()]
+        self.blocks.at(block)
     }
 
     /// Hash over completed commands, with their times where there is time; counted flash leaves out reads, and erases
@@ -374,7 +278,7 @@ impl FlashState {
     /// # Panics
     /// If commands of the block are unfinished.
     pub fn mark_bad(&mut self, block: BlockId) {
-        let row = &mut self.blocks[block.index()];
+        let row = self.blocks.at(block);
         assert!(row.pins == 0, "block {block} was marked bad with {} unfinished commands", row.pins);
         row.flags = BAD;
         self.reflect_block(block);
@@ -386,7 +290,7 @@ impl FlashState {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
         let breaks_reuse = self.breaks(LawBroken::EarlyReuse);
-        let row = &mut self.blocks[block.index()];
+        let row = self.blocks.at(block);
         assert!(
             u32::from(row.issued) == position && (row.flags & !(FAILED | USABLE) == 0 || breaks_reuse),
             "program of page {position} of block {block}: next page is {}, flags {:#x}",
@@ -403,7 +307,7 @@ impl FlashState {
     #[inline(always)]
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
-        let row = &mut self.blocks[block.index()];
+        let row = self.blocks.at(block);
         if !self.plain || row.flags & !USABLE != 0 {
             return false;
         }
@@ -421,13 +325,14 @@ impl FlashState {
     pub(crate) fn count_program(&mut self, page: Ppn, cause: Cause) {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
-        let row = &mut self.blocks[block.index()];
+        let row = self.blocks.at(block);
         let in_order = u32::from(row.done) == position || row.flags & SKIPS != 0 && u32::from(row.done) < position;
         assert!(in_order, "page {position} of block {block} completed out of order");
         let is_first = row.done == 0;
         row.done = position as u16 + 1;
+        debug_assert!(self.blocks.is_in_order(block) || self.broken.is_some(), "{:?}", self.block(block));
         if is_first && !self.plain {
-            self.begin_age_of(block);
+            self.ageing.begin(block);
         }
         self.counters.programs[cause.index()] += 1;
     }
@@ -444,7 +349,7 @@ impl FlashState {
     #[inline(never)]
     pub(crate) fn store(&mut self, page: Ppn, content: PageContent) {
         if content.base_lost && self.contents.is_none() {
-            self.note_lost(page);
+            self.ageing.note_lost(page);
         }
         let Some(contents) = self.contents.as_deref_mut() else { return };
         let payloads = &mut self.memory.payloads;
@@ -500,7 +405,10 @@ impl FlashState {
     #[inline(never)]
     fn complete_read_carefully(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
         debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
-        if self.block_is_dead(page) || !cause.is_own() && self.is_beyond_correction(page) || self.is_lost(page) {
+        if self.block_is_dead(page)
+            || !cause.is_own() && self.is_beyond_correction(page)
+            || self.contents().is_some_and(|contents| contents.is_lost(page.0))
+        {
             self.counters.failed_reads += 1;
             return true;
         }
@@ -515,7 +423,7 @@ impl FlashState {
     /// Reads a page that is in the controller's memory; `true` when its data cannot be read.
     pub(crate) fn read_held(&mut self, page: Ppn, payload: PayloadId) -> bool {
         self.counters.in_flight_reads += 1;
-        let lost = self.is_lost(page);
+        let lost = self.contents().is_some_and(|contents| contents.is_lost(page.0));
         self.counters.failed_reads += u64::from(lost);
         if !lost
             && payload != PayloadId::NONE
@@ -540,34 +448,111 @@ impl FlashState {
     pub(crate) fn complete_erase(&mut self, block: BlockId, cause: Cause) -> bool {
         let die = self.geometry.die_of(block);
         let pages = self.geometry.pages_per_block;
-        let was_slc = self.blocks[block.index()].is_slc();
-        let wear = self.wear(block);
-        let failed_before = self.blocks[block.index()].has_failed();
-        let fails = failed_before || (self.faults.active && self.faults.erase_fails(block, die, wear));
-        let row = &mut self.blocks[block.index()];
+        let wear = self.blocks.wear(block);
+        let row = self.blocks.at(block);
         assert!(row.pins == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins);
         row.set_erase_pending(false);
-        if fails {
+        if row.has_failed() || (self.faults.active && self.faults.erase_fails(block, die, wear)) {
             self.counters.failed_erases += 1;
             row.flags = BAD;
             self.reflect_block(block);
             return false;
         }
-        row.flags &= !USABLE;
-        row.done = 0;
-        row.issued = 0;
-        row.entered = 0;
-        row.erases += 1;
-        if let Some(slc) = self.slc.as_deref_mut().filter(|_| was_slc) {
-            slc.erases[block.index()] += 1;
-        }
+        self.blocks.erased(block);
         self.counters.erases[cause.index()] += 1;
-        self.end_age_of(block);
+        self.ageing.end(block.0 * pages..(block.0 + 1) * pages);
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.erase(block.0 * pages, pages);
             self.reflect_block(block);
         }
         true
+    }
+
+    /// Pages that a block has as it is used now.
+    #[inline]
+    pub fn pages_of(&self, block: BlockId) -> u32 {
+        self.blocks.pages_of(block)
+    }
+
+    /// Pages that one program of a block writes, as the block is used now.
+    pub fn program_pages(&self, block: BlockId) -> u32 {
+        let bits = if self.block(block).is_slc() { self.blocks.slc_bits() } else { 1 };
+        self.geometry.pages_per_program() / bits
+    }
+
+    /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
+    /// state of the fault stream.
+    pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
+        (self.blocks.export(), self.faults.state())
+    }
+
+    /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
+    /// does not fit this geometry, nothing was changed.
+    pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
+        let fits = self.blocks.import(rows);
+        if fits {
+            self.faults.set_state(faults);
+        }
+        fits
+    }
+
+    /// Tells the mirror, if there is one, what a block is now.
+    fn reflect_block(&self, block: BlockId) {
+        if let Some(contents) = self.contents() {
+            contents.reflect_block(block, self.blocks.kept(block));
+        }
+    }
+
+    /// Lets cells err from now on. `page_bytes`: bytes of a physical page; `seed` decides which pages are better than
+    /// others.
+    pub fn let_err(&mut self, options: AgeingOptions, page_bytes: u32, seed: u64) {
+        self.ageing = Ageing::new(options, &self.geometry, page_bytes, seed);
+        self.look_again();
+    }
+
+    /// Raw bit error rate of a block's pages now; 0 where cells do not err.
+    pub fn error_rate(&self, block: BlockId) -> f64 {
+        self.ageing.error_rate(block, self.blocks.wear(block))
+    }
+
+    /// Times the read of a page must be repeated now until it can be corrected; beyond the limit, never.
+    fn retries_needed(&self, page: Ppn) -> u32 {
+        let block = self.geometry.block_of(page);
+        let row = self.block(block);
+        if row.is_slc() { 0 } else { self.ageing.retries_needed(page, block, self.blocks.wear(block), row.erases) }
+    }
+
+    /// Times the read of a page is repeated now.
+    pub(crate) fn retries(&self, page: Ppn) -> u32 {
+        self.retries_needed(page).min(self.ageing.most_retries())
+    }
+
+    /// Whether the user data of a page cannot be corrected any more, however often it is read.
+    fn is_beyond_correction(&self, page: Ppn) -> bool {
+        if !self.ageing.is_on() {
+            return false;
+        }
+        let is_users = self.contents().is_none_or(|contents| contents.oob(page.0).kind == PageKind::Data);
+        is_users && (self.ageing.has_lost(page) || self.retries_needed(page) > self.ageing.most_retries())
+    }
+
+    /// A read of a page of `owner` disturbs its block, which hears of it once if the block is to be written anew.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn disturb(&mut self, owner: Owner, page: Ppn, retries: u32) {
+        let block = self.geometry.block_of(page);
+        let is_due = self.ageing.disturb(block, retries);
+        let row = self.row(block);
+        if is_due && !row.is_slc() && !row.is_refresh_due() {
+            row.flags |= REFRESH;
+            self.events.push((owner, Event::RefreshDue { block }));
+        }
+    }
+
+    /// Whether a block that holds something is to be written anew by now, whether or not somebody read it.
+    pub fn must_refresh(&self, block: BlockId) -> bool {
+        let row = self.block(block);
+        row.done > 0 && !row.is_slc() && self.ageing.is_due(block)
     }
 }
 

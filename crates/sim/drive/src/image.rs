@@ -315,7 +315,7 @@ impl Image {
     fn write_all(&self, flash: &FlashState) {
         let Some(contents) = flash.contents() else { return };
         for block in (0..self.geometry.blocks()).map(BlockId) {
-            let (row, kept) = (flash.block(block), flash.kept_block(block));
+            let (row, kept) = (flash.block(block), flash.blocks.kept(block));
             if row.done == 0 && kept.erases == 0 {
                 continue;
             }
@@ -357,11 +357,11 @@ impl Image {
     pub fn lose_power(self: &Arc<Self>, before: &FlashState, left: &mut FlashState) {
         let (Some(old), Some(new)) = (before.contents(), left.contents()) else { return };
         for block in (0..self.geometry.blocks()).map(BlockId) {
-            let kept = left.kept_block(block);
-            if kept != before.kept_block(block) {
+            let kept = left.blocks.kept(block);
+            if kept != before.blocks.kept(block) {
                 self.block(block, kept);
             }
-            if kept.erases != before.kept_block(block).erases {
+            if kept.erases != before.blocks.kept(block).erases {
                 continue;
             }
             let first = self.geometry.page_at(block, 0).0;
@@ -381,7 +381,7 @@ impl Image {
     fn begin(&self, flash: &FlashState) {
         let mut state = self.lock();
         for (block, row) in state.rows.iter_mut().enumerate().filter(|(_, row)| !row.touched) {
-            row.kept = flash.kept_block(BlockId(block as u32));
+            row.kept = flash.blocks.kept(BlockId(block as u32));
         }
     }
 

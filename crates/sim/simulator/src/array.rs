@@ -483,7 +483,7 @@ pub(crate) fn slc_times(values: &Values) -> Option<SlcTimes> {
 /// Lets blocks of fresh flash be used with one bit a cell, where some are.
 pub(crate) fn allow_slc(values: &Values, flash: &mut FlashState) {
     if let Some(bits) = slc_bits(values) {
-        flash.allow_slc(bits, values.whole(SLC_ENDURANCE) as u32);
+        flash.blocks.allow_slc(bits, values.whole(SLC_ENDURANCE) as u32);
     }
 }
 

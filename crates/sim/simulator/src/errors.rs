@@ -132,7 +132,7 @@ pub(crate) fn options(values: &Values) -> Option<AgeingOptions> {
 pub(crate) fn let_err(values: &Values, page_bytes: u32, seed: u64, flash: &mut FlashState) {
     if let Some(options) = options(values) {
         flash.let_err(options, page_bytes, seed);
-        flash.wear_all(values.whole(WORN) as u32);
+        flash.blocks.wear_all(values.whole(WORN) as u32);
     }
 }
 

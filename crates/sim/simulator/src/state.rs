@@ -22,8 +22,8 @@ impl DriveState {
         let (rows, faults) = drive.flash().state().export();
         writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
         writer.put_u64("flash.faults", faults.into_iter());
-        writer.put_u32("flash.slc_erases", drive.flash().state().slc_erases().iter().copied());
-        let Ages { ages_ns, reads, lost } = drive.flash().state().export_ages();
+        writer.put_u32("flash.slc_erases", drive.flash().state().blocks.slc_erases().iter().copied());
+        let Ages { ages_ns, reads, lost } = drive.flash().state().ageing.export();
         writer.put_u64("flash.ages", ages_ns.into_iter());
         writer.put_u32("flash.block_reads", reads.into_iter());
         writer.put_u32("flash.lost", lost.into_iter());
@@ -55,7 +55,7 @@ impl DriveState {
         let mut reader = SnapshotReader::new(&self.0);
         load_flash(&mut state, &mut reader)?;
         state.reset_counters();
-        state.begin_to_age();
+        state.ageing.begin_run();
         let mut drive = plan.assemble(flash(state));
         drive.top_mut().load(&mut reader)?;
         drive.top_mut().reset_counters();
@@ -75,7 +75,7 @@ fn load_flash(flash: &mut FlashState, reader: &mut SnapshotReader<'_>) -> Result
         reads: reader.get_u32("flash.block_reads")?,
         lost: reader.get_u32("flash.lost")?,
     };
-    if flash.import(&rows, faults) && flash.import_slc_erases(slc_erases) && flash.import_ages(ages) {
+    if flash.import(&rows, faults) && flash.blocks.import_slc_erases(slc_erases) && flash.ageing.import(ages) {
         Ok(())
     } else {
         Err(unfit("the number of blocks or a page count differs"))

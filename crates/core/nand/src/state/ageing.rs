@@ -9,11 +9,8 @@
 //! stronger code. Data of a block is as old as its first page, and a read of any page disturbs all of them alike.
 //! Protects: a run without errors pays one branch a read.
 
-use super::{FlashState, REFRESH};
-use crate::contents::PageKind;
-use crate::flash::{Event, Owner};
 use std::collections::BTreeSet;
-use units::{BlockId, Nanos, Ppn};
+use units::{BlockId, Geometry, Nanos, Ppn};
 
 /// Raw bit error rate of cells.
 ///
@@ -83,7 +80,7 @@ pub struct AgeingOptions {
     pub data_age_ns: Nanos,
 }
 
-/// Ages and reads of all blocks, and pages that were lost (see [`FlashState::export_ages`]).
+/// Ages and reads of all blocks, and pages that were lost (see [`Ageing::export`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ages {
     /// Age of each block's first page, ns.
@@ -103,9 +100,13 @@ struct Row {
     reads: u32,
 }
 
+/// Cells as they wear, age and are read, where they err at all.
+#[derive(Clone, Debug)]
+pub struct Ageing(Option<Box<Cells>>);
+
 /// Cells that err.
 #[derive(Clone, Debug)]
-pub(super) struct Ageing {
+struct Cells {
     options: AgeingOptions,
     rows: Vec<Row>,
     tolerance: Tolerance,
@@ -119,194 +120,161 @@ pub(super) struct Ageing {
     now: Nanos,
 }
 
-impl FlashState {
-    /// Lets cells err from now on. `page_bytes`: bytes of a physical page; `seed` decides which pages are better than
-    /// others.
-    pub fn let_err(&mut self, options: AgeingOptions, page_bytes: u32, seed: u64) {
+impl Ageing {
+    /// Cells that do not err.
+    pub(super) const NONE: Ageing = Ageing(None);
+
+    /// Cells that err. `page_bytes`: bytes of a physical page; `seed` decides which pages are better than others.
+    pub(super) fn new(options: AgeingOptions, geometry: &Geometry, page_bytes: u32, seed: u64) -> Self {
         let Correction { codeword_bytes, bits, .. } = options.correction;
-        let unit = self.geometry.page_bytes;
+        let unit = geometry.page_bytes;
         let codewords = (unit / codeword_bytes).max(1);
-        self.ageing = Some(Box::new(Ageing {
+        Self(Some(Box::new(Cells {
             options,
-            rows: vec![Row::default(); self.blocks.len()],
+            rows: vec![Row::default(); geometry.blocks() as usize],
             tolerance: Tolerance::new(codeword_bytes * 8, bits, codewords),
             lost: BTreeSet::new(),
             codeword_pages: (codeword_bytes / unit).max(1),
-            pages: f64::from(self.geometry.pages_per_block) / f64::from((page_bytes / unit).max(1)),
+            pages: f64::from(geometry.pages_per_block) / f64::from((page_bytes / unit).max(1)),
             seed,
             now: 0,
-        }));
-        self.look_again();
-    }
-
-    /// All blocks were erased so many times before.
-    pub fn wear_all(&mut self, erases: u32) {
-        self.blocks.iter_mut().for_each(|row| row.erases = erases);
-    }
-
-    /// A run begins with what is there, which is at least as old as [`AgeingOptions::data_age_ns`].
-    pub fn begin_to_age(&mut self) {
-        self.restart_clock();
-        if let Some(ageing) = self.ageing.as_deref_mut() {
-            let since = -(ageing.options.data_age_ns as i64);
-            ageing.rows.iter_mut().for_each(|row| row.since = row.since.min(since));
-        }
-    }
-
-    /// Ages and reads of all blocks, and pages that were lost, for a snapshot; empty where cells do not err.
-    pub fn export_ages(&self) -> Ages {
-        let Some(ageing) = self.ageing.as_deref() else { return Ages::default() };
-        let of = |block: usize| ageing.age_ns(BlockId(block as u32));
-        Ages {
-            ages_ns: (0..ageing.rows.len()).map(of).collect(),
-            reads: ageing.rows.iter().map(|row| row.reads).collect(),
-            lost: ageing.lost.iter().copied().collect(),
-        }
-    }
-
-    /// Takes back what [`FlashState::export_ages`] gave. `false`: it is of another number of blocks.
-    pub fn import_ages(&mut self, ages: Ages) -> bool {
-        let Some(ageing) = self.ageing.as_deref_mut() else { return ages == Ages::default() };
-        if ages.ages_ns.len() != ageing.rows.len() || ages.reads.len() != ageing.rows.len() {
-            return false;
-        }
-        let row = |(age, reads): (&Nanos, &u32)| Row { since: -(*age as i64), reads: *reads };
-        ageing.rows = ages.ages_ns.iter().zip(&ages.reads).map(row).collect();
-        ageing.lost = ages.lost.into_iter().collect();
-        ageing.now = 0;
-        true
+        })))
     }
 
     /// Whether cells err.
     #[inline(always)]
-    pub(crate) fn errs(&self) -> bool {
-        self.ageing.is_some()
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A run begins with what is there, which is at least as old as [`AgeingOptions::data_age_ns`].
+    pub fn begin_run(&mut self) {
+        self.restart_clock();
+        if let Some(cells) = self.0.as_deref_mut() {
+            let since = -(cells.options.data_age_ns as i64);
+            cells.rows.iter_mut().for_each(|row| row.since = row.since.min(since));
+        }
+    }
+
+    /// Ages and reads of all blocks, and pages that were lost, for a snapshot; empty where cells do not err.
+    pub fn export(&self) -> Ages {
+        let Some(cells) = self.0.as_deref() else { return Ages::default() };
+        let of = |block: usize| cells.age_ns(BlockId(block as u32));
+        Ages {
+            ages_ns: (0..cells.rows.len()).map(of).collect(),
+            reads: cells.rows.iter().map(|row| row.reads).collect(),
+            lost: cells.lost.iter().copied().collect(),
+        }
+    }
+
+    /// Takes back what [`Ageing::export`] gave. `false`: it is of another number of blocks.
+    pub fn import(&mut self, ages: Ages) -> bool {
+        let Some(cells) = self.0.as_deref_mut() else { return ages == Ages::default() };
+        if ages.ages_ns.len() != cells.rows.len() || ages.reads.len() != cells.rows.len() {
+            return false;
+        }
+        let row = |(age, reads): (&Nanos, &u32)| Row { since: -(*age as i64), reads: *reads };
+        cells.rows = ages.ages_ns.iter().zip(&ages.reads).map(row).collect();
+        cells.lost = ages.lost.into_iter().collect();
+        cells.now = 0;
+        true
+    }
+
+    /// Whether blocks are ever written anew because of their age.
+    pub fn refreshes_by_age(&self) -> bool {
+        self.0.as_deref().is_some_and(|cells| cells.options.refresh.age_ns > 0)
     }
 
     /// Time of the decoder for a repetition, ns.
     pub(crate) fn decode_ns(&self) -> Nanos {
-        self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.decode_ns)
+        self.0.as_deref().map_or(0, |cells| cells.options.correction.decode_ns)
+    }
+
+    /// Times that a read is repeated at most.
+    pub(super) fn most_retries(&self) -> u32 {
+        self.0.as_deref().map_or(0, |cells| cells.options.correction.retries)
     }
 
     /// What happens now happens at `now`.
     #[inline]
     pub(crate) fn keep_clock(&mut self, now: Nanos) {
-        if let Some(ageing) = self.ageing.as_deref_mut() {
-            ageing.now = now;
-        }
-    }
-
-    /// The first page of a block is programmed.
-    pub(super) fn begin_age_of(&mut self, block: BlockId) {
-        if let Some(ageing) = self.ageing.as_deref_mut() {
-            ageing.rows[block.index()] = Row { since: ageing.now as i64, reads: 0 };
+        if let Some(cells) = self.0.as_deref_mut() {
+            cells.now = now;
         }
     }
 
     /// The clock begins anew, as after a power cut; ages stay.
     pub(crate) fn restart_clock(&mut self) {
-        if let Some(ageing) = self.ageing.as_deref_mut() {
-            let now = std::mem::take(&mut ageing.now) as i64;
-            ageing.rows.iter_mut().for_each(|row| row.since -= now);
+        if let Some(cells) = self.0.as_deref_mut() {
+            let now = std::mem::take(&mut cells.now) as i64;
+            cells.rows.iter_mut().for_each(|row| row.since -= now);
         }
     }
 
-    /// Raw bit error rate of a block's pages now; 0 where cells do not err.
-    pub fn error_rate(&self, block: BlockId) -> f64 {
-        let Some(ageing) = self.ageing.as_deref() else { return 0.0 };
-        let row = ageing.rows[block.index()];
-        let hours = ageing.age_ns(block) as f64 / units::HOUR as f64;
-        ageing.options.rate.at(f64::from(self.wear(block)), hours, f64::from(row.reads) / ageing.pages)
-    }
-
-    /// Times the read of a page must be repeated now until it can be corrected; beyond the limit, never.
-    fn retries_needed(&self, page: Ppn) -> u32 {
-        let Some(ageing) = self.ageing.as_deref() else { return 0 };
-        let block = self.geometry.block_of(page);
-        if self.block(block).is_slc() {
-            return 0;
+    /// The first page of a block is programmed.
+    pub(super) fn begin(&mut self, block: BlockId) {
+        if let Some(cells) = self.0.as_deref_mut() {
+            cells.rows[block.index()] = Row { since: cells.now as i64, reads: 0 };
         }
-        let tolerated = ageing.tolerance.rate(ageing.luck(page, self.block(block).erases));
-        let excess = self.error_rate(block) / tolerated;
-        if excess <= 1.0 { 0 } else { (-excess.ln() / ageing.options.correction.gain.ln()).ceil() as u32 }
     }
 
-    /// Times the read of a page is repeated now.
-    pub(crate) fn retries(&self, page: Ppn) -> u32 {
-        let limit = self.ageing.as_deref().map_or(0, |ageing| ageing.options.correction.retries);
-        self.retries_needed(page).min(limit)
-    }
-
-    /// Whether the user data of a page cannot be corrected any more, however often it is read.
-    #[inline]
-    pub(crate) fn is_beyond_correction(&self, page: Ppn) -> bool {
-        self.errs() && self.cannot_be_corrected(page)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn cannot_be_corrected(&self, page: Ppn) -> bool {
-        let Some(ageing) = self.ageing.as_deref() else { return false };
-        let is_users = self.contents().is_none_or(|contents| contents.oob(page.0).kind == PageKind::Data);
-        let limit = ageing.options.correction.retries;
-        is_users && (ageing.lost.contains(&page.0) || self.retries_needed(page) > limit)
+    /// The block of these pages is erased.
+    pub(super) fn end(&mut self, pages: std::ops::Range<u32>) {
+        if let Some(cells) = self.0.as_deref_mut().filter(|cells| !cells.lost.is_empty()) {
+            let gone: Vec<u32> = cells.lost.range(pages).copied().collect();
+            for page in &gone {
+                cells.lost.remove(page);
+            }
+        }
     }
 
     /// A page was written from one that could not be corrected, and contents do not say so.
     #[cold]
     pub(super) fn note_lost(&mut self, page: Ppn) {
-        if let Some(ageing) = self.ageing.as_deref_mut() {
-            ageing.lost.insert(page.0);
+        if let Some(cells) = self.0.as_deref_mut() {
+            cells.lost.insert(page.0);
         }
     }
 
-    /// A block is erased.
-    pub(super) fn end_age_of(&mut self, block: BlockId) {
-        let first = self.geometry.page_at(block, 0).0;
-        let pages = first..first + self.geometry.pages_per_block;
-        if let Some(ageing) = self.ageing.as_deref_mut().filter(|ageing| !ageing.lost.is_empty()) {
-            let gone: Vec<u32> = ageing.lost.range(pages).copied().collect();
-            for page in &gone {
-                ageing.lost.remove(page);
-            }
-        }
+    /// Whether a page was written from one that could not be corrected.
+    pub(super) fn has_lost(&self, page: Ppn) -> bool {
+        self.0.as_deref().is_some_and(|cells| cells.lost.contains(&page.0))
     }
 
-    /// A read of a page of `owner` disturbs its block, which hears of it once if the block is to be written anew.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn disturb(&mut self, owner: Owner, page: Ppn, retries: u32) {
-        let block = self.geometry.block_of(page);
-        let Some(ageing) = self.ageing.as_deref_mut() else { return };
-        let row = &mut ageing.rows[block.index()];
+    /// A page of a block was read, so many times in addition. `true`: the block is to be written anew.
+    pub(super) fn disturb(&mut self, block: BlockId, retries: u32) -> bool {
+        let Some(cells) = self.0.as_deref_mut() else { return false };
+        let row = &mut cells.rows[block.index()];
         row.reads = row.reads.saturating_add(1);
-        let limit = ageing.options.refresh.retries;
-        let is_due = limit > 0 && retries >= limit || ageing.is_due(block);
-        if is_due && !self.block(block).is_slc() && !self.is_refresh_due(block) {
-            self.row(block).flags |= REFRESH;
-            self.events.push((owner, Event::RefreshDue { block }));
-        }
+        let limit = cells.options.refresh.retries;
+        limit > 0 && retries >= limit || cells.is_due(block)
     }
 
-    /// Whether a block was found to need writing anew since its erase.
-    #[inline]
-    pub fn is_refresh_due(&self, block: BlockId) -> bool {
-        self.block(block).flags & REFRESH != 0
+    /// Whether a block was read too often, or its data is too old.
+    pub(super) fn is_due(&self, block: BlockId) -> bool {
+        self.0.as_deref().is_some_and(|cells| cells.is_due(block))
     }
 
-    /// Whether blocks are ever written anew because of their age.
-    pub fn refreshes_by_age(&self) -> bool {
-        self.ageing.as_deref().is_some_and(|ageing| ageing.options.refresh.age_ns > 0)
+    /// Raw bit error rate of the pages of a block that is worn by so many erases; 0 where cells do not err.
+    pub(super) fn error_rate(&self, block: BlockId, wear: u32) -> f64 {
+        self.0.as_deref().map_or(0.0, |cells| cells.error_rate(block, wear))
     }
 
-    /// Whether a block that holds something is to be written anew by now, whether or not somebody read it.
-    pub fn must_refresh(&self, block: BlockId) -> bool {
-        let row = self.block(block);
-        row.done > 0 && !row.is_slc() && self.ageing.as_deref().is_some_and(|ageing| ageing.is_due(block))
+    /// Times the read of a page of that block must be repeated; `erases`: all that the block had.
+    pub(super) fn retries_needed(&self, page: Ppn, block: BlockId, wear: u32, erases: u32) -> u32 {
+        let Some(cells) = self.0.as_deref() else { return 0 };
+        let tolerated = cells.tolerance.rate(cells.luck(page, erases));
+        let excess = cells.error_rate(block, wear) / tolerated;
+        if excess <= 1.0 { 0 } else { (-excess.ln() / cells.options.correction.gain.ln()).ceil() as u32 }
     }
 }
 
-impl Ageing {
+impl Cells {
+    fn error_rate(&self, block: BlockId, wear: u32) -> f64 {
+        let hours = self.age_ns(block) as f64 / units::HOUR as f64;
+        self.options.rate.at(f64::from(wear), hours, f64::from(self.rows[block.index()].reads) / self.pages)
+    }
+
     fn age_ns(&self, block: BlockId) -> Nanos {
         (self.now as i64).saturating_sub(self.rows[block.index()].since).max(0) as Nanos
     }

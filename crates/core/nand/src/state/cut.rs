@@ -6,7 +6,8 @@
 //!
 //! [`Memory`]: crate::Memory
 
-use super::{BAD, BlockRow, FlashState, SKIPS, SLC};
+use super::FlashState;
+use super::blocks::{BAD, BlockRow, SKIPS, SLC};
 use crate::contents::PageKind;
 use engine::random::Stream;
 use units::{BlockId, Cause, Ppn};
@@ -42,10 +43,6 @@ impl FlashState {
         self.taken_back
     }
 
-    pub(crate) fn set_forgetful(&mut self, on: bool) {
-        self.forgetful = on;
-    }
-
     /// The same as [`FlashState::after_power_cut`] where pages are in memory.
     pub(crate) fn power_cut(&self, running: &[Running], pages: UnsettledPages, stream: &mut Stream) -> FlashState {
         let mut image = self.after_power_cut(running, stream);
@@ -56,7 +53,8 @@ impl FlashState {
             }
             UnsettledPages::Lost(blocks) => blocks,
         };
-        image.memory.held = vec![0; self.blocks.len()];
+        image.memory.held = vec![0; self.blocks.rows.len()];
+        let mut cut = Cut { image: &mut image, stream };
         for (block, in_cells) in blocks {
             let programmed = running.iter().find_map(|command| match *command {
                 Running::Gathered(of, pages) if of == block => Some(pages),
@@ -65,11 +63,11 @@ impl FlashState {
             // A page at which a program failed is neither programmed nor erased, nor are those before it.
             let has_failed = self.block(block).has_failed() && !self.block(block).is_bad();
             let torn = match programmed {
-                _ if has_failed => image.block(block).done.into(),
-                Some(pages) if stream.chance(0.5) => pages,
+                _ if has_failed => cut.image.block(block).done.into(),
+                Some(pages) if cut.stream.chance(0.5) => pages,
                 _ => 0,
             };
-            image.take_back(block, in_cells, torn);
+            cut.take_back(block, in_cells, torn);
         }
         image
     }
@@ -86,16 +84,36 @@ impl FlashState {
         if let Some(contents) = image.contents.as_deref_mut() {
             contents.drop_mirror();
         }
-        image.events.clear();
-        image.skips.clear();
-        for index in 0..image.blocks.len() {
-            if image.blocks[index].has_failed() {
-                image.tear_failed_page(BlockId(index as u32));
+        let mut cut = Cut { image: &mut image, stream };
+        cut.forget_volatile();
+        for command in running {
+            match *command {
+                Running::Program(page) => cut.tear_program(page),
+                Running::Erase(block) => cut.tear_erase(block),
+                Running::Gathered(..) => {} // its pages are in memory
             }
         }
-        let is_unused = |index: &usize| image.blocks[*index].is_slc() && image.blocks[*index].done == 0;
-        let unused: Vec<usize> = (0..image.blocks.len()).filter(is_unused).collect();
-        for row in &mut image.blocks {
+        image.memory.lose_power();
+        image
+    }
+}
+
+/// Makes an image what a power cut leaves of it.
+struct Cut<'a> {
+    image: &'a mut FlashState,
+    stream: &'a mut Stream,
+}
+
+impl Cut<'_> {
+    /// Only what cells hold is left of each block.
+    fn forget_volatile(&mut self) {
+        self.image.events.clear();
+        self.image.blocks.skips.clear();
+        for block in (0..self.image.geometry.blocks()).map(BlockId) {
+            if self.image.block(block).has_failed() {
+                self.tear_failed_page(block);
+            }
+            let row = self.image.row(block);
             *row = BlockRow {
                 done: row.done,
                 issued: row.done,
@@ -106,82 +124,67 @@ impl FlashState {
                 ..BlockRow::NEW
             };
         }
-        for index in unused {
-            image.reflect_block(BlockId(index as u32));
-        }
-        let pages = self.geometry.pages_per_block;
-        for command in running {
-            match *command {
-                Running::Program(page) => image.tear_program(page, stream),
-                Running::Erase(block) => image.tear_erase(block, pages, stream),
-                Running::Gathered(..) => {} // its pages are in memory
-            }
-        }
-        image.memory.lose_power();
-        image
     }
 
     /// The page at which a program failed is neither programmed nor erased.
     fn tear_failed_page(&mut self, block: BlockId) {
-        let done = u32::from(self.blocks[block.index()].done);
-        if self.blocks[block.index()].is_bad() || done == self.geometry.pages_per_block {
+        let pages = self.image.geometry.pages_per_block;
+        let row = self.image.row(block);
+        let done = u32::from(row.done);
+        if row.is_bad() || done == pages {
             return;
         }
-        self.blocks[block.index()].done += 1;
-        if let Some(contents) = self.contents.as_deref_mut() {
-            contents.set_oob_kind(self.geometry.page_at(block, done).0, PageKind::Torn);
+        row.done += 1;
+        self.tear(self.image.geometry.page_at(block, done).0);
+    }
+
+    /// Neither data nor out-of-band area of a page can be read.
+    fn tear(&mut self, page: u32) {
+        if let Some(contents) = self.image.contents.as_deref_mut() {
+            contents.set_oob_kind(page, PageKind::Torn);
         }
     }
 
     /// Pages of a block behind the first `in_cells` were in memory that lost its power; the cells of the first `torn`
     /// of them were being programmed.
     fn take_back(&mut self, block: BlockId, in_cells: u32, torn: u32) {
-        let (done, kept) = (u32::from(self.blocks[block.index()].done), in_cells + torn);
-        let first = self.geometry.page_at(block, 0).0;
-        if let Some(contents) = self.contents.as_deref_mut() {
-            (in_cells..done.min(kept)).for_each(|page| contents.set_oob_kind(first + page, PageKind::Torn));
+        let (done, kept) = (u32::from(self.image.block(block).done), in_cells + torn);
+        let first = self.image.geometry.page_at(block, 0).0;
+        (in_cells..done.min(kept)).for_each(|page| self.tear(first + page));
+        if let Some(contents) = self.image.contents.as_deref_mut() {
             (kept..done).for_each(|page| contents.take_back(first + page));
         }
-        self.taken_back += u64::from(done.saturating_sub(kept));
-        let row = &mut self.blocks[block.index()];
+        self.image.taken_back += u64::from(done.saturating_sub(kept));
+        let row = self.image.row(block);
         let kept = done.min(kept) as u16;
         (row.done, row.issued, row.entered) = (kept, kept, kept);
         if kept == 0 {
             row.flags &= !(SKIPS | SLC);
-            self.reflect_block(block);
         }
     }
 
-    fn tear_program(&mut self, page: Ppn, stream: &mut Stream) {
-        let block = self.geometry.block_of(page);
-        let position = self.geometry.page_in_block(page);
-        let row = &mut self.blocks[block.index()];
-        let passed_over = row.flags & SKIPS != 0 && u32::from(row.done) < position;
-        if u32::from(row.done) != position && !passed_over || stream.chance(0.5) {
+    fn tear_program(&mut self, page: Ppn) {
+        let (block, position) = (self.image.geometry.block_of(page), self.image.geometry.page_in_block(page));
+        let row = self.image.row(block);
+        let passed_over = row.has_gaps() && u32::from(row.done) < position;
+        if u32::from(row.done) != position && !passed_over || self.stream.chance(0.5) {
             return; // the array had not been touched yet
         }
         row.done = position as u16 + 1;
-        row.issued = row.done;
-        row.entered = row.done;
-        if let Some(contents) = self.contents.as_deref_mut() {
-            contents.set_oob_kind(page.0, PageKind::Torn);
-        }
+        (row.issued, row.entered) = (row.done, row.done);
+        self.tear(page.0);
     }
 
-    fn tear_erase(&mut self, block: BlockId, pages: u32, stream: &mut Stream) {
-        match stream.below(3) {
+    fn tear_erase(&mut self, block: BlockId) {
+        match self.stream.below(3) {
             0 => {} // not begun
             1 => {
-                self.complete_erase(block, Cause::Gc);
+                self.image.complete_erase(block, Cause::Gc);
             }
             _ => {
-                let done = u32::from(self.blocks[block.index()].done);
-                let first = block.0 * pages;
-                if let Some(contents) = self.contents.as_deref_mut() {
-                    for page in first..first + done {
-                        contents.set_oob_kind(page, PageKind::Torn);
-                    }
-                }
+                let first = self.image.geometry.page_at(block, 0).0;
+                let done = u32::from(self.image.block(block).done);
+                (first..first + done).for_each(|page| self.tear(page));
             }
         }
     }

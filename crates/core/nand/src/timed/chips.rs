@@ -563,7 +563,7 @@ impl Chips {
         }
         let gang = self.dies[index].array;
         if self.commands.get(gang).kind == Kind::Read {
-            if self.state.errs() && self.reads_again(index, gang) {
+            if self.state.ageing.is_on() && self.reads_again(index, gang) {
                 return NIL;
             }
             self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
@@ -609,7 +609,7 @@ impl Chips {
             self.occupy(index, gang, [cause, root]);
             return false;
         }
-        self.state.keep_clock(self.schedule.now);
+        self.state.ageing.keep_clock(self.schedule.now);
         let (mut most, mut all) = (0, 0);
         for id in self.commands.chain(gang) {
             let slot = self.commands.get(id);
@@ -621,7 +621,7 @@ impl Chips {
             return false;
         }
         self.state.counters.reads[Cause::Retry.index()] += all;
-        let time = Nanos::from(most) * (self.array_ns(Kind::Read, gang) + self.state.decode_ns());
+        let time = Nanos::from(most) * (self.array_ns(Kind::Read, gang) + self.state.ageing.decode_ns());
         self.commands.each_member(gang, |commands, id| {
             commands.at(id).what = What::Retried;
             commands.charge(id, [Cause::Retry as u8; 2], time);

@@ -423,6 +423,13 @@ impl Commands {
         state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
+    /// A join waits for every data or record program issued so far.
+    pub fn await_all_programs(&mut self, join: u32) {
+        if self.barriers.add(join) {
+            self.joins.at(join).remaining += 1;
+        }
+    }
+
     /// A program of an epoch is where barriers want it.
     #[inline]
     pub fn lower_barriers(&mut self, epoch: u8, state: &mut FlashState) {

@@ -193,13 +193,6 @@ impl Controller {
         true
     }
 
-    /// A join waits for every data or record program issued so far.
-    pub fn await_all_programs(&mut self, join: JoinId) {
-        if !self.chips.state.breaks(LawBroken::FlushBarrierOff) && self.chips.commands.barriers.add(join.0) {
-            self.chips.commands.joins.at(join.0).remaining += 1;
-        }
-    }
-
     /// Takes back an operation made of reads.
     pub fn cancel(&mut self, join: JoinId) -> Cancelled {
         let mut left = Cancelled::default();
@@ -293,7 +286,7 @@ impl Controller {
         if row.has_failed() {
             self.hand_back(id);
         } else if !self.reused_early(block)
-            && (row.entered == position || row.has_gaps() && self.chips.state.jumps(block, position))
+            && (row.entered == position || row.has_gaps() && self.chips.state.blocks.pass_gap(block, position))
         {
             if !self.enter(id, block) {
                 return;
@@ -365,8 +358,9 @@ impl Controller {
             let row = *self.chips.state.block(block);
             let is_read = slot.kind == Kind::Read;
             let free = if is_read { position < row.done } else { !row.has_failed() };
-            let in_turn =
-                is_read || row.entered == position || row.has_gaps() && self.chips.state.jumps(block, position);
+            let in_turn = is_read
+                || row.entered == position
+                || row.has_gaps() && self.chips.state.blocks.pass_gap(block, position);
             if !free || !in_turn || self.reused_early(block) {
                 at = slot.next;
                 continue;
@@ -537,7 +531,7 @@ impl Controller {
     fn store(&mut self, slot: &Slot) {
         let is_plain = self.chips.state.is_plain();
         if !is_plain {
-            self.chips.state.keep_clock(self.chips.schedule.now); // the age of a block begins with its first page
+            self.chips.state.ageing.keep_clock(self.chips.schedule.now); // the age of a block begins with its first page
         }
         let cause = CAUSES[slot.cause as usize];
         self.chips.state.count_program(Ppn(slot.page), cause);

@@ -74,7 +74,7 @@ impl Gather {
     pub fn new(state: &mut FlashState, room: u32, forgets: bool) -> Self {
         let program = state.geometry.pages_per_program();
         let left = std::mem::take(&mut state.memory.held);
-        let slc = program / state.slc_bits();
+        let slc = program / state.blocks.slc_bits();
         let of_row = |row: &BlockRow| if row.is_slc() { slc } else { program };
         let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % of_row(row) as u16 };
         let has_none = forgets && !state.breaks(LawBroken::GuessesMemory);
@@ -89,7 +89,7 @@ impl Gather {
         let used = blocks.iter().map(|block| u32::from(block.held)).sum();
         let of_held = |block: &Gathered| std::iter::repeat_n(Debt::NONE, usize::from(block.held)).collect();
         let debts: Vec<_> = if forgets { blocks.iter().map(of_held).collect() } else { Vec::new() };
-        state.set_forgetful(!debts.is_empty());
+        state.forgetful = !debts.is_empty();
         let (waiting, ending) = (VecDeque::new(), VecDeque::new());
         Self { program, room, used, under_way: 0, blocks, waiting, ending, debts }
     }
@@ -382,5 +382,5 @@ impl Gather {
 /// How many times fewer pages a program of a block has than others have.
 #[inline]
 fn bits_less(block: BlockId, state: &FlashState) -> u32 {
-    if state.block(block).is_slc() { state.slc_bits() } else { 1 }
+    if state.block(block).is_slc() { state.blocks.slc_bits() } else { 1 }
 }

@@ -19,8 +19,8 @@ impl Flash for TimedFlash {
 
     #[inline(always)]
     fn close(&mut self, join: JoinId, awaits: Awaits) -> (Outcome, bool) {
-        if awaits == Awaits::AllPrograms {
-            self.controller.await_all_programs(join);
+        if awaits == Awaits::AllPrograms && !self.controller.chips.state.breaks(LawBroken::FlushBarrierOff) {
+            self.controller.chips.commands.await_all_programs(join.0);
         }
         let entry = self.controller.chips.commands.joins.at(join.0);
         entry.remaining -= 1;

@@ -80,8 +80,8 @@ impl TimedFlash {
             self.controller.chips.commands.live
         );
         self.controller.chips.state.memory.held = self.controller.gather.held();
-        self.controller.chips.state.keep_clock(self.controller.chips.schedule.now);
-        self.controller.chips.state.restart_clock();
+        self.controller.chips.state.ageing.keep_clock(self.controller.chips.schedule.now);
+        self.controller.chips.state.ageing.restart_clock();
         self.controller.chips.state
     }
 
@@ -141,7 +141,7 @@ impl TimedFlash {
             }
             Due::Timer(timer) => {
                 let state = &mut self.controller.chips.state;
-                state.keep_clock(self.controller.chips.schedule.now);
+                state.ageing.keep_clock(self.controller.chips.schedule.now);
                 state.events.push((0, Event::Timer { timer }));
                 NIL
             }
@@ -166,8 +166,8 @@ impl TimedFlash {
     pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
         let Controller { chips, gather, .. } = &self.controller;
         let mut image = chips.state.power_cut(&chips.running(), gather.unsettled(), stream);
-        image.keep_clock(chips.schedule.now);
-        image.restart_clock();
+        image.ageing.keep_clock(chips.schedule.now);
+        image.ageing.restart_clock();
         image
     }
 }

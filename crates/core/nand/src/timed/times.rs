@@ -42,7 +42,7 @@ impl Times {
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_bytes: geometry.page_bytes,
             parts: part.parts(geometry),
-            slc_parts: (part.parts(geometry) / state.slc_bits() as u8).max(1),
+            slc_parts: (part.parts(geometry) / state.blocks.slc_bits() as u8).max(1),
             units_shift: (part.page_bytes / geometry.page_bytes).max(1).trailing_zeros(),
         };
         times.set_part(part);

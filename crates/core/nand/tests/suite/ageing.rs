@@ -147,10 +147,10 @@ fn a_block_read_too_often_is_told_of_once_until_it_is_erased() {
             read(&mut flash, at(0, 0, page), page);
         }
         assert_eq!(due(&run(&mut flash)), 1, "round {round}");
-        assert!(flash.state().is_refresh_due(BlockId(0)) && flash.state().must_refresh(BlockId(0)));
+        assert!(flash.state().block(BlockId(0)).is_refresh_due() && flash.state().must_refresh(BlockId(0)));
         flash.erase(0, BlockId(0), Cause::Refresh);
         time_of(&run(&mut flash), erased);
-        assert!(!flash.state().is_refresh_due(BlockId(0)) && !flash.state().must_refresh(BlockId(0)));
+        assert!(!flash.state().block(BlockId(0)).is_refresh_due() && !flash.state().must_refresh(BlockId(0)));
     }
     assert_eq!(flash.state().counters.erases[Cause::Refresh.index()], 2);
 }
@@ -160,7 +160,7 @@ fn data_grows_old_with_the_clock_and_over_a_power_cut() {
     let refresh = RefreshLimits { age_ns: HOUR, ..RefreshLimits::default() };
     let mut state = plain().into_state();
     state.let_err(AgeingOptions { refresh, ..options(TLC) }, 512, 1);
-    state.wear_all(1000);
+    state.blocks.wear_all(1000);
     let mut flash = TimedFlash::new(state, PART, nand::CommandOptions::default(), 1);
     fill(&mut flash, 0, 0, 1);
     let young = flash.state().error_rate(BlockId(0));
@@ -171,7 +171,7 @@ fn data_grows_old_with_the_clock_and_over_a_power_cut() {
     let old = flash.state().error_rate(BlockId(0));
     let expected = 6.28e-5 * 1000_f64.powf(0.14) * 2_f64.powf(0.54);
     assert!(((old - young) / expected - 1.0).abs() < 0.01, "{young} to {old}");
-    assert!(flash.state().is_refresh_due(BlockId(0)), "a read of it finds it old");
+    assert!(flash.state().block(BlockId(0)).is_refresh_due(), "a read of it finds it old");
     let image = flash.power_cut(&mut Stream::new(1, "cut"));
     assert!((image.error_rate(BlockId(0)) / old - 1.0).abs() < 1e-9);
     assert_eq!(Counters::total(&image.counters.reads), 1 + retries(&flash));

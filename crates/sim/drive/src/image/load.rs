@@ -67,7 +67,7 @@ impl Image {
                     (done, found) = (position + 1, found + 1);
                 }
             }
-            flash.restore_block(block, done, found < done, row.kept);
+            flash.blocks.restore(block, done, found < done, row.kept);
             // Power may have gone between the two rows, but then nothing was programmed behind them.
             reading.damage.mended += u64::from(found > 0 && rows[0] != rows[1]);
         }

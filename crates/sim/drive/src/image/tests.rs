@@ -73,7 +73,7 @@ fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
     contents.restore_page(5, oob(PageKind::Metadata, u32::MAX), &[], Some(b"a record"));
     contents.restore_oob(6, oob(PageKind::Lost, 8));
     let kept = KeptBlock { erases: 5, ..KeptBlock::default() };
-    flash.restore_block(BlockId(1), 3, false, kept);
+    flash.blocks.restore(BlockId(1), 3, false, kept);
     written_as_before(&path, &flash, "flash = alone");
     assert!(std::fs::read(&path).unwrap().starts_with(WITHOUT_PLACES));
     let is_of_version = |version: &[u8]| std::fs::read(&path).unwrap().starts_with(version);
@@ -88,12 +88,12 @@ fn a_file_of_the_version_before_is_written_anew_when_it_is_opened() {
             assert_eq!(old.oob(page), new.oob(page), "page {page}");
             assert!(old.page(page) == new.page(page) && old.record(page) == new.record(page), "page {page}");
         }
-        assert_eq!(found.kept_block(BlockId(1)), flash.kept_block(BlockId(1)));
+        assert_eq!(found.blocks.kept(BlockId(1)), flash.blocks.kept(BlockId(1)));
         assert_eq!(found.block(BlockId(1)).done, flash.block(BlockId(1)).done);
         // The file in place of the old one is followed, and locked.
         assert!(matches!(Image::open(&path, geometry, "flash = alone"), Err(DriveError::Foreign { .. })));
         image.page(7, oob(PageKind::Data, 9), &[1; 4096], None);
         flash.contents_mut().unwrap().restore_page(7, oob(PageKind::Data, 9), &[1; 4096], None);
-        flash.restore_block(BlockId(1), 4, false, kept);
+        flash.blocks.restore(BlockId(1), 4, false, kept);
     }
 }

@@ -210,7 +210,7 @@ fn a_block_of_the_cache_wears_as_its_endurance_says() {
     }
     let state = drive.flash().state();
     let (all, gentle): (u32, u32) =
-        (state.blocks().iter().map(|row| row.erases).sum(), state.slc_erases().iter().sum());
+        (state.blocks().iter().map(|row| row.erases).sum(), state.blocks.slc_erases().iter().sum());
     assert!(gentle > 0 && gentle < all, "{gentle} of {all} erases");
 }
 

@@ -434,7 +434,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         self.collector.idle = true;
         let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
-            if flash.state().refreshes_by_age() {
+            if flash.state().ageing.refreshes_by_age() {
                 let (collector, ground) = self.collector();
                 collector.due.look(flash.state(), &ground, lane);
             }

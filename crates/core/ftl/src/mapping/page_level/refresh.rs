@@ -51,7 +51,7 @@ pub fn limits(values: &layer::Values) -> RefreshLimits {
 pub(crate) struct Due(Vec<BlockId>);
 
 fn is_due(state: &FlashState, block: BlockId) -> bool {
-    state.is_refresh_due(block) || state.must_refresh(block)
+    state.block(block).is_refresh_due() || state.must_refresh(block)
 }
 
 impl Due {
