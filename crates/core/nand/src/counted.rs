@@ -10,7 +10,7 @@
 
 use crate::flash::{
     Awaits, Cancel, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy, PageProgram,
-    Program, ProgramFailure, Read, Token, oob_of,
+    Program, ProgramFailure, Read, Token,
 };
 use crate::memory::Memory;
 use crate::meter::Meter;
@@ -119,10 +119,8 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     fn store(&mut self, command: PageProgram, base_lost: bool) -> Outcome {
-        let content =
-            PageContent { what: command.what, supersedes: command.supersedes, oob: oob_of(&command), base_lost };
         self.state.count_program(command.page, command.cause);
-        self.state.store(command.page, content);
+        self.state.store(command.page, PageContent::of(&command, base_lost));
         self.state.mix(u64::from(command.page.0));
         Outcome::Done
     }
@@ -262,10 +260,14 @@ impl<M: Meter> CountedFlash<M> {
         taken
     }
 
-    fn unpin_both(&mut self, command: &PageProgram) {
+    /// A failed program has found its place, or needs none: its pins and its data go.
+    fn let_go(&mut self, command: &PageProgram) {
         self.unpin(self.state.geometry.block_of(command.page));
         if let Some(old) = command.supersedes {
             self.unpin(self.state.geometry.block_of(old));
+        }
+        if let Some(kept) = Self::payload_of(command) {
+            self.state.memory.payloads.release(kept, 1);
         }
     }
 
@@ -369,19 +371,13 @@ impl<M: Meter> Flash for CountedFlash<M> {
         let again = PageProgram { page, ..command };
         let base_lost = base_lost || self.base_is_lost(&again);
         let outcome = self.execute_carefully(owner, again, base_lost, M::program);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.state.memory.payloads.release(kept, 1);
-        }
+        self.let_go(&command);
         outcome
     }
 
     fn abandon(&mut self, failed: CommandId, _: Ppn) {
         let Failed { command, .. } = self.take_failed(failed);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.state.memory.payloads.release(kept, 1);
-        }
+        self.let_go(&command);
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {

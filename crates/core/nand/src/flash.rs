@@ -1,6 +1,5 @@
 //! The narrow waist: the commands a layer may give to flash, and what it hears back.
 
-use crate::contents::Oob;
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, RecordId};
 use crate::state::{BlockUse, FlashState};
@@ -440,14 +439,4 @@ pub struct Cancelled {
     pub unstarted: u32,
     /// Commands that run on in vain, because one of them had started.
     pub wasted: u32,
-}
-
-/// Out-of-band area as a command will write it.
-pub(crate) fn oob_of(command: &PageProgram) -> Oob {
-    use crate::contents::PageKind;
-    let kind = match command.what {
-        Program::Record(_) => PageKind::Metadata,
-        Program::Data { .. } | Program::Copy => PageKind::Data,
-    };
-    Oob { kind, logical: command.logical, sequence: command.sequence }
 }

@@ -20,7 +20,7 @@ pub(crate) use cut::UnsettledPages;
 
 use crate::contents::{Contents, ContentsKind, Oob, PageKind};
 use crate::fault::{FaultPlan, Faults};
-use crate::flash::{Event, Owner, Program};
+use crate::flash::{Event, Owner, PageProgram, Program};
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, Payloads};
 use blocks::{BAD, FAILED, REFRESH, SKIPS, USABLE};
@@ -389,8 +389,8 @@ impl FlashState {
     #[inline(always)]
     pub(crate) fn complete_read(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
         self.counters.reads[cause.index()] += 1;
+        debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
         if self.plain {
-            debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
             return false;
         }
         self.complete_read_carefully(page, cause, payload)
@@ -404,7 +404,6 @@ impl FlashState {
 
     #[inline(never)]
     fn complete_read_carefully(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
-        debug_assert!(self.may_be_read(page), "read of page {page}, which is not programmed");
         if self.block_is_dead(page)
             || !cause.is_own() && self.is_beyond_correction(page)
             || self.contents().is_some_and(|contents| contents.is_lost(page.0))
@@ -475,6 +474,7 @@ impl FlashState {
     }
 
     /// Pages that one program of a block writes, as the block is used now.
+    #[inline]
     pub fn program_pages(&self, block: BlockId) -> u32 {
         let bits = if self.block(block).is_slc() { self.blocks.slc_bits() } else { 1 };
         self.geometry.pages_per_program() / bits
@@ -575,4 +575,12 @@ pub(crate) struct PageContent {
     pub oob: Oob,
     /// The page it is built on could not be read.
     pub base_lost: bool,
+}
+
+impl PageContent {
+    pub fn of(command: &PageProgram, base_lost: bool) -> Self {
+        let PageProgram { supersedes, what, logical, sequence, .. } = *command;
+        let kind = if matches!(what, Program::Record(_)) { PageKind::Metadata } else { PageKind::Data };
+        Self { what, supersedes, oob: Oob { kind, logical, sequence }, base_lost }
+    }
 }

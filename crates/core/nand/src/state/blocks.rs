@@ -162,33 +162,6 @@ impl Blocks {
         self.slc.as_deref().map_or(1, |slc| slc.bits)
     }
 
-    /// The erased block is programmed with one bit a cell until it is erased again.
-    fn use_slc(&mut self, block: BlockId) {
-        let row = &mut self.rows[block.index()];
-        assert!(self.slc.is_some() && row.issued == 0 && row.flags == 0, "block {block} cannot be used so now");
-        row.flags |= SLC;
-    }
-
-    /// Passes over the erased pages of a block below `page`.
-    fn skip_to(&mut self, page: Ppn) {
-        let (block, position) = (self.geometry.block_of(page), self.geometry.page_in_block(page) as u16);
-        let row = &mut self.rows[block.index()];
-        assert!(row.issued <= position, "page {position} of block {block} is not beyond its next, {}", row.issued);
-        let from = std::mem::replace(&mut row.issued, position);
-        if from == position {
-            return;
-        }
-        row.flags |= SKIPS;
-        // Programs before the gap may still be on their way to the die.
-        if row.entered == from || row.done == from {
-            row.entered = position;
-        } else if let Some(last) = self.skips.iter_mut().find(|skip| skip.0 == block && skip.2 == from) {
-            last.2 = position;
-        } else {
-            self.skips.push((block, from, position));
-        }
-    }
-
     /// Whether nothing but pages passed over lies between the last program that entered the queue of its die
     /// and this one. The turn of its block is at this one then.
     #[cold]
@@ -308,7 +281,10 @@ impl BlockUse<'_> {
     /// # Panics
     /// If the block is not erased, or cells always hold as much.
     pub fn use_slc(self, block: BlockId) {
-        self.0.blocks.use_slc(block);
+        let is_allowed = self.0.blocks.slc.is_some();
+        let row = self.0.row(block);
+        assert!(is_allowed && row.issued == 0 && row.flags == 0, "block {block} cannot be used so now");
+        row.flags |= SLC;
         self.0.reflect_block(block);
     }
 
@@ -319,6 +295,22 @@ impl BlockUse<'_> {
     /// # Panics
     /// If a program was issued for the page, or for one behind it.
     pub fn skip_to(self, page: Ppn) {
-        self.0.blocks.skip_to(page);
+        let Blocks { geometry, rows, skips, .. } = &mut self.0.blocks;
+        let (block, position) = (geometry.block_of(page), geometry.page_in_block(page) as u16);
+        let row = &mut rows[block.index()];
+        assert!(row.issued <= position, "page {position} of block {block} is not beyond its next, {}", row.issued);
+        let from = std::mem::replace(&mut row.issued, position);
+        if from == position {
+            return;
+        }
+        row.flags |= SKIPS;
+        // Programs before the gap may still be on their way to the die.
+        if row.entered == from || row.done == from {
+            row.entered = position;
+        } else if let Some(last) = skips.iter_mut().find(|skip| skip.0 == block && skip.2 == from) {
+            last.2 = position;
+        } else {
+            skips.push((block, from, position));
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::NIL;
 use crate::contents::{Oob, PageKind};
 use crate::flash::{
     Cancelled, CommandId, Completion, CopyWay, Event, JoinId, Outcome, Owner, PageCopy, PageProgram, Program,
-    ProgramFailure, Read, oob_of,
+    ProgramFailure, Read,
 };
 use crate::payloads::PayloadId;
 use crate::state::{Base, LawBroken, PageContent};
@@ -531,7 +531,8 @@ impl Controller {
     fn store(&mut self, slot: &Slot) {
         let is_plain = self.chips.state.is_plain();
         if !is_plain {
-            self.chips.state.ageing.keep_clock(self.chips.schedule.now); // the age of a block begins with its first page
+            // The age of a block begins with its first page.
+            self.chips.state.ageing.keep_clock(self.chips.schedule.now);
         }
         let cause = CAUSES[slot.cause as usize];
         self.chips.state.count_program(Ppn(slot.page), cause);
@@ -585,11 +586,8 @@ impl Controller {
             if failed {
                 self.chips.commands.joins.at(slot.completion).failed = true;
             }
-            self.chips.commands.end_member(
-                slot.completion,
-                (flags & flag::WAITED != 0).then_some(id),
-                &mut self.chips.state,
-            );
+            let waited = (flags & flag::WAITED != 0).then_some(id);
+            self.chips.commands.end_member(slot.completion, waited, &mut self.chips.state);
         } else if flags & flag::NOTIFY != 0 {
             let page = Ppn(slot.page);
             self.chips.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
@@ -758,13 +756,7 @@ impl Controller {
         self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(command.page.0));
         self.chips.state.count_program(command.page, command.cause);
         if self.chips.state.holds_contents() {
-            let content = PageContent {
-                what: command.what,
-                supersedes: command.supersedes,
-                oob: oob_of(&command),
-                base_lost: false,
-            };
-            self.chips.state.store(command.page, content);
+            self.chips.state.store(command.page, PageContent::of(&command, false));
         }
         let row = self.chips.state.row(block);
         row.entered += 1;

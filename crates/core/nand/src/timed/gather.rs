@@ -316,7 +316,7 @@ impl Gather {
     #[inline]
     pub fn take_in(&mut self, chips: &mut Chips, page: Ppn, before: u32, causes: [u8; 2]) {
         let (block, position) = (chips.state.geometry.block_of(page), chips.state.geometry.page_in_block(page));
-        let program = self.program / bits_less(block, &chips.state);
+        let program = chips.state.program_pages(block);
         // Pages passed over end the program in which they begin.
         if before / program != position / program && self.blocks[block.index()].held > 0 {
             self.program_held(chips, block, before, causes);
@@ -377,10 +377,4 @@ impl Gather {
     pub fn next_debt(&mut self, block: BlockId) -> Option<Debt> {
         self.debts.get_mut(block.index())?.pop_front()
     }
-}
-
-/// How many times fewer pages a program of a block has than others have.
-#[inline]
-fn bits_less(block: BlockId, state: &FlashState) -> u32 {
-    if state.block(block).is_slc() { state.blocks.slc_bits() } else { 1 }
 }

@@ -1,6 +1,7 @@
 //! Taking commands from the layers: the [`Flash`] implementation.
 
 use super::TimedFlash;
+use super::chips::Chips;
 use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
@@ -119,22 +120,13 @@ impl Flash for TimedFlash {
 
     /// A copy under way will hold what its source holds.
     fn may_hold_bytes(&self, page: Ppn) -> bool {
-        let mut page = page;
-        while !self.controller.chips.state.is_programmed(page) {
-            let is_copy = |slot: &&Slot| slot.page == page.0 && slot.what == What::Copy;
-            let Some(copy) = self
-                .controller
-                .chips
-                .commands
-                .live_ids()
-                .map(|id| self.controller.chips.commands.get(id))
-                .find(is_copy)
-            else {
-                return true;
-            };
+        let (Chips { state, commands, .. }, mut page) = (&self.controller.chips, page);
+        while !state.is_programmed(page) {
+            let mut copies = commands.live_ids().map(|id| commands.get(id)).filter(|slot| slot.what == What::Copy);
+            let Some(copy) = copies.find(|slot| slot.page == page.0) else { return true };
             page = Ppn(copy.supersedes);
         }
-        self.controller.chips.state.may_hold_bytes(page)
+        state.may_hold_bytes(page)
     }
 
     #[inline]

@@ -74,15 +74,12 @@ impl TimedFlash {
     /// If commands are still in progress.
     pub fn into_state(mut self) -> FlashState {
         self.controller.let_go();
-        assert!(
-            self.controller.chips.commands.live == 0,
-            "{} commands are still in progress",
-            self.controller.chips.commands.live
-        );
-        self.controller.chips.state.memory.held = self.controller.gather.held();
-        self.controller.chips.state.ageing.keep_clock(self.controller.chips.schedule.now);
-        self.controller.chips.state.ageing.restart_clock();
-        self.controller.chips.state
+        let Controller { chips: Chips { mut state, commands, schedule, .. }, gather, .. } = self.controller;
+        assert!(commands.live == 0, "{} commands are still in progress", commands.live);
+        state.memory.held = gather.held();
+        state.ageing.keep_clock(schedule.now);
+        state.ageing.restart_clock();
+        state
     }
 
     /// Time each die has been busy so far, ns.
