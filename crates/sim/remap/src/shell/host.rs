@@ -313,7 +313,9 @@ impl<W: Copy> Host<W> {
     pub fn issue(&mut self, owners: Vec<RequestId>) -> u64 {
         let number = self.changes.issued() + 1;
         if !self.is_broken() {
-            owners.iter().for_each(|owner| self.front.requests.at_mut(owner.0).target = number);
+            for owner in &owners {
+                self.front.requests.at_mut(owner.0).target = number;
+            }
         }
         self.changes.issue(owners)
     }

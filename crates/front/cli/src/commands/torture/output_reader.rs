@@ -15,11 +15,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// had happened when it was read. It may have been printed earlier, and never later.
 #[derive(Clone)]
 pub struct OutputReader {
-    state: Arc<Mutex<Lines>>,
+    state: Arc<Mutex<Output>>,
     steps: Arc<AtomicUsize>,
 }
 
-struct Lines {
+struct Output {
     pipe: File,
     begun: Vec<u8>,
     /// The line that has begun is longer than a line may be.
@@ -50,7 +50,7 @@ impl OutputReader {
         let (reader, writer): (PipeReader, PipeWriter) = io::pipe()?;
         rustix::io::ioctl_fionbio(reader.as_fd(), true)?;
         let pipe = File::from(OwnedFd::from(reader));
-        let state = Lines {
+        let state = Output {
             pipe,
             begun: Vec::new(),
             is_too_long: false,
@@ -114,7 +114,7 @@ impl OutputReader {
     }
 }
 
-impl Lines {
+impl Output {
     fn take(&mut self, bytes: &[u8], step: usize) {
         for byte in bytes {
             if *byte == b'\n' {
