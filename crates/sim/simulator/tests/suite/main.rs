@@ -19,6 +19,7 @@ mod repeated;
 mod serial;
 mod serial_session;
 mod slc;
+mod snapshots;
 mod superpage;
 mod support;
 mod timeline;

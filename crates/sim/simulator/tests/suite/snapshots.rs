@@ -1,0 +1,80 @@
+//! The format of snapshots: sections, their order and their widths are those of files that users have.
+
+use crate::support::go;
+use nand::CountedFlash;
+use simulator::run::Loop;
+use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, DriveState, Progress, Setting};
+use units::{HostOp, Request};
+
+/// Stacks that have the sections between them, settings, and the FNV-1a hash of the snapshot.
+const SNAPSHOTS: [(&str, &[&str], u64); 24] = [
+    ("bast", &[], 0x0004_da05_4bb1_04ea),
+    ("block", &[], 0xffab_3a80_12ad_af50),
+    ("block-lru", &[], 0x7876_dd7b_4f01_fbd6),
+    ("block-only", &[], 0x57b8_e767_c5fb_0648),
+    ("cbm", &[], 0x3583_f107_a9c1_9804),
+    ("cdftl", &[], 0xd10a_52fe_afa2_8a6b),
+    ("cflru", &[], 0x27e5_72a0_5e22_bd73),
+    ("dftl", &[], 0xb7f6_6397_36fe_fa04),
+    ("fab", &[], 0x0504_a43a_de6b_212f),
+    ("fast", &[], 0x062d_387b_c300_09fe),
+    ("fra", &[], 0xb470_c0aa_d724_bde8),
+    ("hard-shrd", &[], 0x1617_2fb6_5723_2852),
+    ("lb-clock", &[], 0x7f02_0e24_8421_eeb3),
+    ("leaftl", &[], 0xc771_5a21_80a8_af75),
+    ("page", &[], 0x76ba_a12a_d2e7_c1e5),
+    ("page-only", &[], 0x3064_4748_e8b5_fad9),
+    ("raid5-ppc", &["stripe.cache.entries=64"], 0x7b69_6ec9_3acc_eaca),
+    ("raid6-ppc", &["stripe.cache.entries=64"], 0x370c_957e_976b_3fa2),
+    (
+        "striping-coded",
+        &["coded.size=8MiB", "coded.code_zones=2", "coded.offline_first=at-start"],
+        0x3dcb_b8f8_b566_7612,
+    ),
+    ("tpftl", &[], 0x36f3_12f9_8f48_4105),
+    ("tpm", &[], 0xdea4_88e2_900c_350c),
+    ("two-level", &[], 0x1d36_ed61_1486_72fa),
+    ("two-level", &["buffer.identify=hash-counters"], 0x7085_b9bf_2859_f114),
+    ("two-level", &["buffer.identify=two-lists"], 0x0bc3_54f7_b82c_c271),
+];
+
+fn plan(stack: &str, settings: &[&str]) -> DrivePlan {
+    let small = ["drive.capacity=64MiB", "drive.over_provisioning=50%", "flash.pages_per_block=16"];
+    let settings = small.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect::<Vec<_>>();
+    DrivePlan::new(Config::load(stack, &settings).unwrap()).unwrap()
+}
+
+/// A drive after writes of three sizes, reads and trims, with nothing under way.
+fn used(plan: &DrivePlan) -> Drive<CountedFlash> {
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
+    for (seed, workload, bytes) in [(1, "sequential-write", 1 << 16), (2, "hot-cold", 1 << 12), (3, "mixed", 1 << 14)] {
+        go(&mut drive, workload, 1500, Loop::Closed { depth: 4 }, |parameters| {
+            (parameters.seed, parameters.request_bytes) = (seed, Some(bytes));
+        });
+    }
+    let first_sector = drive.sectors() / 4;
+    for (op, first_sector, sectors) in [(HostOp::Trim, first_sector, 256), (HostOp::Flush, 0, 0)] {
+        drive.submit(0, &Request { arrival: 0, first_sector, sectors, op, fua: false });
+        while drive.advance(&mut Completions::default()) != Progress::Idle {}
+    }
+    drive
+}
+
+#[test]
+fn snapshots_are_byte_for_byte_what_they_were() {
+    let mut wrong = Vec::new();
+    for (stack, settings, expected) in SNAPSHOTS {
+        let plan = plan(stack, settings);
+        let saved = DriveState::of(&used(&plan));
+        let again = saved.resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
+        assert!(DriveState::of(&again).as_bytes() == saved.as_bytes(), "{stack} does not come back as it was saved");
+        let hash = saved
+            .as_bytes()
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        if hash != expected {
+            wrong.push(format!("(\"{stack}\", &{settings:?}, {hash:#018x}),"));
+        }
+    }
+    assert!(wrong.is_empty(), "other snapshots than they were:\n{}", wrong.join("\n"));
+}
