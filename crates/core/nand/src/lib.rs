@@ -6,6 +6,9 @@
 //! other. Layers are generic over the trait, so there is no dynamic call per command.
 //! Flash never sees a logical address except in the out-of-band area, and reads no configuration.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod cells;
 pub mod contents;
 mod counted;

@@ -12,6 +12,9 @@
 //!
 //! Protects: a state holds all that was promised to last, and of the rest only what was asked for before the cut.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod cut_disk;
 mod drive_image;
 mod explore;

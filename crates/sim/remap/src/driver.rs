@@ -1,5 +1,8 @@
 //! What every driver of a host is: to the world around it, to its shell, and before there is a device.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 use crate::shell::front::Front;
 use crate::shell::host::{Completion, Host, Life, RequestId};
 use crate::{Counter, HostReport, LayoutError, OpenError, Shape, Submit};

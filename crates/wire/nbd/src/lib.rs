@@ -62,6 +62,9 @@
 //! Left out: the oldstyle handshake, encryption (STARTTLS is refused), extended headers, resizing, metadata
 //! contexts other than `base:allocation`, and more than one export.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod buffers;
 mod check;
 mod connection;

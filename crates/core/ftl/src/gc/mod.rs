@@ -4,6 +4,9 @@
 //! of one plane and names one of them. To add one: a file here, its `mod` and a line in [`VICTIMS`]; or, from
 //! a program around this one, [`register`].
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod cost_benefit;
 mod d_choices;
 mod fifo;

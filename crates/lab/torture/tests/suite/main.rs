@@ -1,5 +1,4 @@
 //! Power loss under programs, as a whole.
-#![allow(missing_docs)]
 
 mod lies;
 mod log;

@@ -1,5 +1,4 @@
 //! Cells that err in whole drives: what is done against it, and what it costs.
-#![allow(missing_docs)]
 
 use crate::support::{go, plan, timed};
 use metrics::RunResult;

@@ -1,6 +1,5 @@
 //! What write buffers keep, give back and send on: hit ratios against closed forms, the hazards of two
 //! parts that hold the same page, flushes and writes past the buffer.
-#![allow(missing_docs)]
 
 use nand::{CountedFlash, Flash};
 use simulator::run::{Ended, Loop, RunPlan, run};

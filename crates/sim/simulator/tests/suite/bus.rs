@@ -1,5 +1,4 @@
 //! Random reads of many dies behind shared channels, beside a model of nothing but dies, channels and a queue depth.
-#![allow(missing_docs)]
 
 use crate::support::{go, timed};
 use engine::random::Stream;

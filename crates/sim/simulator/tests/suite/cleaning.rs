@@ -1,5 +1,4 @@
 //! Collection in idle time and wear levelling do what they are for.
-#![allow(missing_docs)]
 
 use crate::support::{go, go_from, plan, timed};
 use engine::random::Stream;

@@ -2,7 +2,6 @@
 //!
 //! Models: FIFO and hot/cold FIFO (Desnoyers 2012), greedy for a finite block (Bux and Iliadis 2010,
 //! mean field), d-choices (Van Houdt 2013). Every expected number is computed here from its formula.
-#![allow(missing_docs)]
 
 use nand::{CountedFlash, Flash};
 use simulator::run::{Ended, Loop, RunPlan, run};

@@ -1,5 +1,4 @@
 //! Memory for programs that a power cut takes: what flushes cost there.
-#![allow(missing_docs)]
 
 use metrics::RunResult;
 use simulator::config::Setting;

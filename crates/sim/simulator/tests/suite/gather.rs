@@ -1,5 +1,4 @@
 //! `group-lru`, and what a layer below hears of pages that leave together.
-#![allow(missing_docs)]
 
 use crate::support::{MadeUp, MadeUpLayer};
 use buffer::BufferContext;

@@ -1,5 +1,4 @@
 //! The host side against what must hold of any queue: ceilings, Little's law, utilisation.
-#![allow(missing_docs)]
 
 use crate::support::{go, timed};
 use simulator::run::{HostMeasurements, Loop};

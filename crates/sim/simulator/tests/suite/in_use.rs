@@ -1,6 +1,5 @@
 //! The part of a drive that is in use: what is filled before a run, what a generator uses in it, and what the rest is
 //! good for.
-#![allow(missing_docs)]
 
 use metrics::RunResult;
 use simulator::session::{GivenRequests, Prepared};

@@ -1,6 +1,5 @@
 //! What log-block mappings cost: erases and copies of merges under sequential, uniform and hammering
 //! writes, against closed forms; the worked examples of the write-buffer study.
-#![allow(missing_docs)]
 
 use engine::random::Stream;
 use layer::LayerReport;

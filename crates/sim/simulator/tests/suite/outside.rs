@@ -1,5 +1,4 @@
 //! Policies that a program registers, and requests that it has in memory: the same drive, whoever decides.
-#![allow(missing_docs)]
 
 use buffer::{EvictionPolicy, EvictionView};
 use engine::random::Stream;

@@ -1,5 +1,4 @@
 //! Stacks that people compare differ in their subject and in nothing else.
-#![allow(missing_docs)]
 
 use simulator::{Config, DrivePlan, Setting};
 use std::collections::BTreeMap;

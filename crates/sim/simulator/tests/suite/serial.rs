@@ -1,5 +1,4 @@
 //! The single server against what must hold of it: data sheet sums, a queue's closed form, exact books.
-#![allow(missing_docs)]
 
 use crate::support::{MadeUp, MadeUpLayer, plan, timed};
 use layer::{Answer, Outbox, PageOp, Signal};

@@ -1,6 +1,5 @@
 //! Whole sessions with `engine.service = serial`: the same drive as without time, and the same result
 //! however it is reached.
-#![allow(missing_docs)]
 
 use metrics::{RunResult, Status};
 use simulator::session::{SessionOptions, Snapshots, run};

@@ -1,5 +1,4 @@
 //! A cache of blocks with one bit a cell: what it takes, and the sequential fill of measured client drives.
-#![allow(missing_docs)]
 
 use crate::support::{go, timed};
 use nand::Flash as _;

@@ -1,5 +1,4 @@
 //! Chips in lockstep: what a request costs by its size, and how it is counted.
-#![allow(missing_docs)]
 
 use crate::support::timed;
 use nand::{Flash as _, TimedFlash};

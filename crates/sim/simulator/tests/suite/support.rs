@@ -1,5 +1,5 @@
 //! Drives, layers and runs for the tests of this folder.
-#![allow(dead_code, missing_docs)] // each test file uses a part of it
+#![allow(dead_code)] // each test file uses a part of it
 
 use layer::{Answer, Held, LayerReport, Outbox, PageLayer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Event, Flash, Owner, TimedFlash};

@@ -1,6 +1,5 @@
 //! What translation pages cost: operation counts of single misses and collections, hit ratios and write
 //! amplification under uniform traffic, and the worked examples of the TPM publication.
-#![allow(missing_docs)]
 
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};

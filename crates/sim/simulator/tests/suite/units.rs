@@ -1,5 +1,4 @@
 //! Mapping units below the flash page and programs of several pages, against closed forms and a measured drive.
-#![allow(missing_docs)]
 
 use crate::support::{go, plan, timed};
 use nand::{CountedFlash, Flash, TimedFlash};
