@@ -3,7 +3,7 @@
 use crate::{Choices, Condition};
 use units::{HOUR, Nanos};
 
-/// Errors of cells.
+/// Whether cells err, as `flash.errors.model` says.
 pub const ERRORS: Choices<bool> = Choices {
     key: "flash.errors.model",
     table: &[

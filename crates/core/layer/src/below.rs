@@ -15,7 +15,7 @@ pub struct Below<L: ?Sized> {
 }
 
 impl<L: ?Sized> Below<L> {
-    /// Over this layer.
+    /// A layer that hears nothing yet.
     pub fn new(layer: Box<L>) -> Self {
         Self { layer, said: Outbox::new(), heard: 0, room: Room::default() }
     }

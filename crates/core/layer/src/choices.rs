@@ -7,7 +7,7 @@ use crate::{Named, Values};
 /// A name cannot mean something by default: one that is not in the table is refused with the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices<T: 'static> {
-    /// The key.
+    /// The configuration key that chooses one of the table.
     pub key: &'static str,
     /// Name, what it does, meaning.
     pub table: &'static [(&'static str, &'static str, T)],

@@ -138,7 +138,7 @@ impl Conditions {
         self.iter().fold(Self::NONE.and(condition), |all, own| all.and(*own))
     }
 
-    /// All of them.
+    /// The conditions that all have to hold.
     pub fn iter(&self) -> impl Iterator<Item = &Condition> {
         self.0.iter().flatten()
     }

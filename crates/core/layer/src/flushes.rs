@@ -12,7 +12,7 @@ pub struct FlushLine {
 }
 
 impl FlushLine {
-    /// No flush waits.
+    /// Whether no flush waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -24,7 +24,7 @@ impl FlushLine {
         self.under_way.begin()
     }
 
-    /// It is done.
+    /// The write or trim with this serial is done.
     #[inline]
     pub fn end(&mut self, serial: u64) {
         self.under_way.end(serial);

@@ -7,6 +7,9 @@
 //! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
 //! empties, so layers never re-enter each other.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod ageing;
 mod below;
 mod choices;
@@ -168,7 +171,7 @@ pub enum Answer {
     /// No room. `taken` pages of the extent were accepted and are under way under the
     /// operation's token (if any); submit the rest again after [`Signal::Room`].
     Full {
-        /// Pages accepted.
+        /// Pages that were accepted, the first ones of the rest.
         taken: u32,
         /// The accepted pages are not all done: their token will be heard once.
         pending: bool,
@@ -182,7 +185,7 @@ pub enum Signal {
     Done {
         /// Who asked for it.
         owner: Owner,
-        /// Its token.
+        /// Token that the operation was submitted with.
         token: Token,
         /// Some page of a read is uncorrectable.
         failed: bool,
@@ -233,7 +236,7 @@ pub struct LayerReport {
 
 /// A buffer, a stripe or a flash translation layer over flash of kind `F`.
 pub trait PageLayer<F: Flash> {
-    /// Takes an operation.
+    /// Takes as many pages of an operation as there is room for.
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
 
     /// The pages `first..first + pages`, a whole logical block of the layer above, will be written next

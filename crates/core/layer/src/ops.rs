@@ -23,7 +23,7 @@ pub struct Op<T> {
     pub about: T,
 }
 
-/// All of them.
+/// The operations of a layer that are under way.
 #[derive(Clone, Debug)]
 pub struct Ops<T> {
     all: Slots<Op<T>>,

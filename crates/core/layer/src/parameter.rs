@@ -12,19 +12,12 @@ pub type Named = (&'static str, &'static str);
 
 /// What a parameter's value looks like, with its limits.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "limits are called by their names")]
 pub enum ParameterKind {
     /// Bytes, written with a unit: `"4KiB"`.
-    Size {
-        /// Smallest accepted.
-        min: u64,
-        /// Largest accepted.
-        max: u64,
-    },
+    Size { min: u64, max: u64 },
     /// Nanoseconds, written with a unit: `"25us"`.
-    Duration {
-        /// Largest accepted.
-        max: u64,
-    },
+    Duration { max: u64 },
     /// Bytes per second, written with a unit: `"400MB/s"`; `"unlimited"` is 0.
     Rate,
     /// A fraction, written with a per cent sign: `"7%"`.
@@ -33,31 +26,20 @@ pub enum ParameterKind {
         max: f64,
     },
     /// A whole number without a unit.
-    Count {
-        /// Smallest accepted.
-        min: u64,
-        /// Largest accepted.
-        max: u64,
-    },
+    Count { min: u64, max: u64 },
     /// A whole number without a unit, or `auto`: a number that is chosen for what is run.
     CountOrAuto {
-        /// Largest accepted.
         max: u64,
         /// What is chosen, in a line.
         auto: &'static str,
     },
     /// A number without a unit.
-    Number {
-        /// Smallest accepted.
-        min: f64,
-        /// Largest accepted.
-        max: f64,
-    },
+    Number { min: f64, max: f64 },
     /// One of a fixed set of names.
     Choice(fn() -> Vec<Named>),
-    /// `true` or `false`.
+    /// A switch: `true` or `false`.
     Switch,
-    /// Free text.
+    /// Free text without limits.
     Text,
 }
 
@@ -81,12 +63,12 @@ impl Role {
     }
 }
 
-/// One configuration key.
+/// A configuration key, as the layer that reads it declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Full key, such as `ftl.gc.victim`.
     pub key: &'static str,
-    /// Kind and limits.
+    /// The kind of its values, and their limits.
     pub kind: ParameterKind,
     /// Default, written as in a file; `None`: the key has no default and may be absent.
     pub default: Option<&'static str>,
@@ -98,7 +80,7 @@ pub struct Parameter {
     pub role: Role,
 }
 
-/// A checked value.
+/// A value within the limits of its parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Bytes, nanoseconds, bytes per second or a count.
@@ -107,7 +89,7 @@ pub enum Value {
     Real(f64),
     /// A choice or a text.
     Name(String),
-    /// A switch.
+    /// The value of a switch.
     On(bool),
 }
 
@@ -377,7 +359,7 @@ fn switch_meant(text: &str) -> &'static str {
 pub struct Values(BTreeMap<String, Value>);
 
 impl Values {
-    /// Sets a key.
+    /// Sets a key, whether or not it had a value.
     pub fn set(&mut self, key: &str, value: Value) {
         self.0.insert(key.to_owned(), value);
     }
@@ -420,7 +402,7 @@ impl Values {
         }
     }
 
-    /// A switch.
+    /// The value of a switch.
     ///
     /// # Panics
     /// As [`Values::whole`].

@@ -1,6 +1,6 @@
 //! Doubly linked lists over the slots of a table, most recently used first.
 
-/// No slot.
+/// Stands for no slot.
 const NONE: u32 = u32::MAX;
 
 /// Neighbours of each slot; a slot is in one list of these at most.
@@ -130,7 +130,7 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Slots in it.
+    /// Number of slots in the list.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len

@@ -17,7 +17,7 @@ pub struct Registry<F: ?Sized + 'static> {
 }
 
 impl<F: ?Sized + 'static> Registry<F> {
-    /// An empty one.
+    /// A registry without entries, for a static.
     #[expect(clippy::new_without_default, reason = "it is made for statics, which need a constant")]
     pub const fn new() -> Self {
         Self { entries: RwLock::new(Vec::new()) }

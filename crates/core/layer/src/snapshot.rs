@@ -5,29 +5,17 @@
 
 /// A snapshot that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each error names its fields")]
 pub enum SnapshotError {
     /// The file ends in the middle of a section.
     #[error("the snapshot ends inside section `{section}`")]
-    Truncated {
-        /// Section being read.
-        section: &'static str,
-    },
+    Truncated { section: &'static str },
     /// Another section was expected here.
     #[error("the snapshot has section `{found}` where `{expected}` belongs")]
-    Section {
-        /// Name found.
-        found: String,
-        /// Name expected.
-        expected: &'static str,
-    },
+    Section { found: String, expected: &'static str },
     /// A section holds impossible values.
     #[error("section `{section}` of the snapshot does not fit this drive: {problem}")]
-    Unfit {
-        /// Section read.
-        section: &'static str,
-        /// What is wrong.
-        problem: String,
-    },
+    Unfit { section: &'static str, problem: String },
 }
 
 /// Collects the state of a drive.
@@ -39,7 +27,7 @@ pub struct SnapshotWriter {
 macro_rules! section {
     ($put:ident, $get:ident, $type:ty) => {
         impl SnapshotWriter {
-            /// Appends a table.
+            /// Appends a table under a name of at most 255 bytes.
             pub fn $put(&mut self, section: &'static str, values: impl ExactSizeIterator<Item = $type>) {
                 self.header(section, size_of::<$type>(), values.len());
                 let begin = self.bytes.len();
@@ -72,12 +60,12 @@ section!(put_u32, get_u32, u32);
 section!(put_u64, get_u64, u64);
 
 impl SnapshotWriter {
-    /// An empty snapshot.
+    /// A writer of a snapshot without sections.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything written.
+    /// The snapshot as bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -24,7 +24,7 @@ pub struct Tag<K> {
     pub kind: K,
     /// Which one: a slot, as a rule.
     pub number: u32,
-    /// What of it.
+    /// Which page or step of that thing, as the kind says.
     pub index: u32,
 }
 

@@ -15,7 +15,7 @@ pub struct Waited {
     pub since: Nanos,
     /// In lines, and at the gate.
     pub queue: Nanos,
-    /// For room.
+    /// Time for which the operation waited for room, ns.
     pub space: Nanos,
     /// Its steps on flash.
     pub steps: WaitVector,
@@ -30,7 +30,7 @@ impl Waited {
         add(&mut self.steps, wait);
     }
 
-    /// All of it.
+    /// The wait of each kind until `now`, ns.
     pub fn in_all(&self, now: Nanos) -> WaitVector {
         let mut sum = self.steps;
         charge(&mut sum, Wait::Queue, self.queue);

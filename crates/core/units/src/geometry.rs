@@ -79,6 +79,7 @@ impl Organization {
 
 /// A geometry that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each error names its fields")]
 pub enum GeometryError {
     /// A count that must be at least one is zero.
     #[error("{field} is 0; it must be at least 1")]
@@ -91,17 +92,12 @@ pub enum GeometryError {
     TooLarge {
         /// Name of the field.
         field: &'static str,
-        /// Value found.
         value: u64,
-        /// Largest value accepted.
         limit: u64,
     },
     /// Page size is no power of two, or smaller than a sector.
     #[error("a page of {bytes} bytes is no power of two of at least 512 bytes")]
-    PageSize {
-        /// Value found.
-        bytes: u32,
-    },
+    PageSize { bytes: u32 },
     /// Programs cannot fill a block.
     #[error("a program of {pages} pages does not divide a block of {block}")]
     Program {
@@ -112,12 +108,7 @@ pub enum GeometryError {
     },
     /// Blocks cannot be spread evenly over the planes.
     #[error("{blocks} blocks a die cannot be divided over {planes} planes")]
-    Planes {
-        /// Blocks per die.
-        blocks: u32,
-        /// Planes per die.
-        planes: u32,
-    },
+    Planes { blocks: u32, planes: u32 },
 }
 
 impl GeometryError {

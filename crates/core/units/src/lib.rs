@@ -4,6 +4,9 @@
 //! can never be used where a physical page is wanted; conversions between address kinds live
 //! in [`Geometry`] and nowhere else.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod address;
 mod cause;
 mod geometry;
@@ -22,5 +25,5 @@ pub use set::members;
 /// Simulated time or a duration, in nanoseconds.
 pub type Nanos = u64;
 
-/// An hour.
+/// Nanoseconds of an hour.
 pub const HOUR: Nanos = 3_600_000_000_000;

@@ -11,7 +11,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub enum HostOp {
     /// Return the last acknowledged contents.
     Read,
-    /// Replace the contents.
+    /// Replace the contents of the sectors.
     Write,
     /// The contents are no longer needed (discard, deallocate).
     Trim,
@@ -50,7 +50,7 @@ pub struct Request {
     pub first_sector: u64,
     /// Number of sectors; 0 only for a flush.
     pub sectors: u32,
-    /// What is asked.
+    /// What is asked of the sectors.
     pub op: HostOp,
     /// Force unit access: a write is acknowledged only once it would survive a power cut.
     pub fua: bool,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 /// A request or a drive that cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the text of each error names its fields")]
 pub enum DriveError {
     /// The configuration cannot be used.
     #[error(transparent)]
@@ -18,12 +19,7 @@ pub enum DriveError {
     Recovery(String),
     /// A request is not of whole sectors.
     #[error("{what} is {bytes} bytes, no whole number of sectors of {} bytes", units::SECTOR_BYTES)]
-    Alignment {
-        /// Offset or length.
-        what: &'static str,
-        /// Its value.
-        bytes: u64,
-    },
+    Alignment { what: &'static str, bytes: u64 },
     /// A request ends beyond the drive.
     #[error("a request ends at byte {end}, but the drive has {bytes}; use a smaller offset or a larger drive.capacity")]
     Beyond {
@@ -35,9 +31,7 @@ pub enum DriveError {
     /// Data could not be corrected, or could not be written.
     #[error("bytes {offset} to {} cannot be {verb}: the flash below failed", offset + length)]
     Failed {
-        /// First byte.
         offset: u64,
-        /// Number of bytes.
         length: u64,
         /// What was to be done with them.
         verb: &'static str,
@@ -50,14 +44,10 @@ pub enum DriveError {
     Full,
     /// There is no room, because dies have failed.
     #[error("{dies} of the drive's dies answer nothing any more, and a request waits for room that is gone with them")]
-    Dead {
-        /// How many.
-        dies: u32,
-    },
+    Dead { dies: u32 },
     /// The file of a drive cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
@@ -65,7 +55,6 @@ pub enum DriveError {
     /// The file is not one of a drive, or of another version or drive.
     #[error("{path}: {problem}", path = path.display())]
     Foreign {
-        /// The file.
         path: PathBuf,
         /// What is wrong, and how to mend it.
         problem: String,

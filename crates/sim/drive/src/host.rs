@@ -79,7 +79,7 @@ impl Host {
         }
     }
 
-    /// What takes requests.
+    /// The device that requests go to: the drive, or the driver of the host above it.
     pub fn device(&mut self) -> &mut dyn BlockDevice {
         match self {
             Self::Drive(drive) => &mut **drive,

@@ -42,6 +42,9 @@
 //! call is one request, served before the call returns; [`Drive::submit`] and [`Drive::advance`] keep several under
 //! way. Protects: nothing acknowledged and flushed is lost but by faults, which are errors and never other data.
 
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
 mod error;
 mod extents;
 mod fault;

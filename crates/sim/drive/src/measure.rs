@@ -10,7 +10,6 @@ use simulator::session::{Inside, Measured, Written, served};
 use simulator::{Array, Completion, Completions};
 use units::{HostOp, Nanos, Request};
 
-/// Measurements under way.
 pub(crate) struct Measuring {
     pub(crate) sheet: HostMeasurements,
     /// Sectors of a page as a power of two.

@@ -20,7 +20,7 @@ pub struct Pulse<'a> {
     pub flash: [[u64; DIE_CAUSES]; 3],
     /// Bytes that a program writes and a read reads, as flash counts them.
     pub page_bytes: u64,
-    /// Simulated time, ns.
+    /// Simulated time of the measurement, ns.
     pub simulated: Nanos,
     /// Part of it with requests under way, ns.
     pub busy: Nanos,
@@ -37,7 +37,7 @@ pub struct Pulse<'a> {
 /// How the blocks stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// All of them.
+    /// All blocks of the flash.
     pub all: u64,
     /// Those that can be programmed: neither bad nor failed, on a die that answers.
     pub usable: u64,
@@ -45,7 +45,7 @@ pub struct Blocks {
     pub free: u64,
     /// As many as the capacity fills without spare space, parity or metadata.
     pub needed: u64,
-    /// Dies.
+    /// Dies of the flash.
     pub dies: u32,
     /// Dies that answer nothing.
     pub dead_dies: u32,
