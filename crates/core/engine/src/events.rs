@@ -27,9 +27,7 @@ const IDLE: u64 = u64::MAX;
 
 impl EventQueue {
     /// A queue of `slots` slots, all disarmed.
-    ///
-    /// # Panics
-    /// If there are more than 65,536 slots.
+    /// Panics if there are more than 65,536 slots.
     pub fn new(slots: usize) -> Self {
         // Any number of leaves will do: node i has the children 2i and 2i + 1, leaves come last.
         let leaves = slots.max(2);

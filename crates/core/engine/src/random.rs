@@ -56,9 +56,7 @@ impl Stream {
     }
 
     /// A number in `0..bound`; the bias is below `bound` / 2^64 and has no effect on any result.
-    ///
-    /// # Panics
-    /// In debug builds, if `bound` is 0.
+    /// Panics: in debug builds, if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "a random number below 0 does not exist");

@@ -25,9 +25,7 @@ fn subsets(elements: u32, size: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Sets of exactly `n` blocks that decode all `n` data blocks: |G| of the publication when the decoder is elimination.
-///
-/// # Panics
-/// There are more data blocks than [`MOST_COUNTED`].
+/// Panics: there are more data blocks than [`MOST_COUNTED`].
 pub fn decodable_sets(code: &GroupCode, decoder: Decoder) -> u64 {
     assert!(code.data() <= MOST_COUNTED, "sets of {} data blocks are not counted", code.data());
     if decoder == Decoder::Gauss && !code.is_mds() {
@@ -46,9 +44,7 @@ pub fn ways(code: &GroupCode, decoder: Decoder, wanted: u32, buffered: u32) -> u
 }
 
 /// By number of blocks from 0 on: sets of that many, and how many of them decode all data.
-///
-/// # Panics
-/// There are more data blocks than [`MOST_COUNTED`].
+/// Panics: there are more data blocks than [`MOST_COUNTED`].
 pub fn counts(code: &GroupCode, decoder: Decoder) -> Vec<(u64, u64)> {
     assert!(code.data() <= MOST_COUNTED, "sets of {} data blocks are not counted", code.data());
     let decoded = sets::decoded(code, decoder);

@@ -31,7 +31,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Prepares the answers.
+    /// Computes the answers for each set of blocks where there are few enough.
     pub fn new(code: GroupCode, decoder: Decoder) -> Self {
         let table = if code.elements() <= TABLE_ELEMENTS {
             (0..1_u32 << code.elements()).map(|have| compute(&code, decoder, have) as u16).collect()
@@ -41,7 +41,6 @@ impl Known {
         Self { code, decoder, table }
     }
 
-    /// The code.
     pub fn code(&self) -> &GroupCode {
         &self.code
     }

@@ -26,7 +26,6 @@ pub enum CodeError {
     Edges {
         /// Name of the code.
         name: String,
-        /// Data blocks.
         data: u32,
     },
     /// The code exists for one size only.
@@ -34,20 +33,9 @@ pub enum CodeError {
     OnlyFour(u32),
     /// A row that does not fit.
     #[error("`{row}` is no code block of {data} data blocks: write {data} digits, 0 or 1, not all 0")]
-    Row {
-        /// The row.
-        row: String,
-        /// Data blocks.
-        data: u32,
-    },
-    /// Too many blocks.
+    Row { row: String, data: u32 },
     #[error("{data} data blocks and {code} code blocks are more than {MOST_ELEMENTS}, the most of a group")]
-    TooMany {
-        /// Data blocks.
-        data: u32,
-        /// Code blocks.
-        code: u32,
-    },
+    TooMany { data: u32, code: u32 },
 }
 
 /// A code: its data blocks, and for each code block the data blocks that it is the sum of.
@@ -60,9 +48,7 @@ pub struct GroupCode {
 
 impl GroupCode {
     /// A code of `data` data blocks with these code blocks, sets of data blocks.
-    ///
-    /// # Errors
-    /// A row is empty or names other blocks, or there are too many.
+    /// Errors: a row is empty or names other blocks, or there are too many.
     pub fn new(data: u32, rows: &[u32]) -> Result<Self, CodeError> {
         let code = rows.len() as u32;
         if data == 0 || data + code > MOST_ELEMENTS {
@@ -75,9 +61,7 @@ impl GroupCode {
     }
 
     /// The regular graph of the appendix of the publication: code block i is the sum of data blocks i to i + m - 1.
-    ///
-    /// # Errors
-    /// `m` is not 1 to `n`, or `n` is too large.
+    /// Errors: `m` is not 1 to `n`, or `n` is too large.
     pub fn regular(n: u32, m: u32) -> Result<Self, CodeError> {
         if m == 0 || m > n {
             return Err(CodeError::Edges { name: format!("regular-{m}"), data: n });
@@ -90,18 +74,14 @@ impl GroupCode {
     }
 
     /// A maximum distance separable code with as many code blocks as data blocks.
-    ///
-    /// # Errors
-    /// `n` is too large.
+    /// Errors: `n` is too large.
     pub fn mds(n: u32) -> Result<Self, CodeError> {
         Ok(Self { mds: true, ..Self::regular(n, n)? })
     }
 
     /// The code of a name (see [`NAMED_CODES`]) or of rows of bits for groups of `data` blocks; the leftmost digit of a
     /// row is data block 0.
-    ///
-    /// # Errors
-    /// There is no such code.
+    /// Errors: there is no such code.
     pub fn parse(text: &str, data: u32) -> Result<Self, CodeError> {
         match text {
             "mirror" => return Self::regular(data, 1),
@@ -127,12 +107,10 @@ impl GroupCode {
         Self::new(data, &text.split_whitespace().map(row).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Data blocks.
     pub fn data(&self) -> u32 {
         self.data
     }
 
-    /// Code blocks.
     pub fn code(&self) -> u32 {
         self.rows.len() as u32
     }

@@ -12,7 +12,6 @@ use engine::random::Stream;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// What is counted.
 pub type Goal = Decoder;
 
 /// Most data blocks for which all codes are tried.
@@ -21,7 +20,7 @@ pub const MOST_TRIED: u32 = 6;
 /// The best that was found.
 #[derive(Clone, Debug)]
 pub struct Best {
-    /// Sets that decode.
+    /// Sets of blocks that the code decodes.
     pub sets: u64,
     /// Codes with as many; 0 if not all were tried.
     pub optima: u64,
@@ -211,9 +210,7 @@ pub struct Step {
 /// Climbs from random codes `restarts` times: row after row is replaced by the best of those that differ in one data
 /// block, until no other row is better. `watch` is told of each step, and returns `false` to stop all climbs where they
 /// are.
-///
-/// # Panics
-/// `n` is not 1 to 16, or there is no restart.
+/// Panics: `n` is not 1 to 16, or there is no restart.
 pub fn best_by_climbing(n: u32, goal: Goal, restarts: u64, seed: u64, watch: &(dyn Fn(Step) -> bool + Sync)) -> Best {
     assert!(restarts > 0, "a climb has to begin somewhere");
     let climbs = (0..restarts).into_par_iter().map(|restart| {

@@ -15,7 +15,7 @@ pub(crate) const WITHOUT: [u64; 6] = [
 pub(crate) const COVERED: u32 = 6;
 /// Counts by size of a set of up to [`MOST_ELEMENTS`].
 pub(crate) type Sizes = [u64; MOST_ELEMENTS as usize + 1];
-/// No counts.
+/// Counts of no set of any size.
 pub(crate) const NO_SIZES: Sizes = [0; MOST_ELEMENTS as usize + 1];
 
 /// Words for the sets of `columns`.

@@ -28,7 +28,6 @@ pub struct StackPlan<'a> {
     pub user_pages: u32,
     /// Seed of the drive.
     pub seed: u64,
-    /// Values by key.
     pub values: &'a Values,
     /// Stripes over the chips, if there are any.
     pub stripes: Option<&'a StripePlan>,
@@ -44,9 +43,7 @@ pub trait Stacked: Flash + Sized {
     fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self>;
 
     /// Layers rebuilt from what a power cut left.
-    ///
-    /// # Errors
-    /// The mapping cannot be rebuilt.
+    /// Errors: the mapping cannot be rebuilt.
     fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError>;
 
     /// A buffer of this kind over layers; `below` itself where the kind is none.
