@@ -49,7 +49,6 @@ impl Interval {
 pub struct Curve {
     /// Name of the section.
     pub name: &'static str,
-    /// What it shows.
     pub title: &'static str,
     /// Names of the axes, units included: along, and upwards.
     pub axes: [String; 2],
@@ -61,7 +60,7 @@ pub struct Curve {
     pub interval: Interval,
     /// A level upwards, what it is, and its unit as it stands behind a number.
     pub level: (&'static str, f64, &'static str),
-    /// Largest value upwards.
+    /// Upper end of the vertical axis, in the unit of the figures.
     pub most: f64,
     /// What a reader should know.
     pub caption: String,

@@ -15,13 +15,11 @@ pub enum Shape {
 /// Values of one drive over the categories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Name.
     pub name: String,
     /// A value for each category, where there is one.
     pub values: Vec<Option<f64>>,
 }
 
-/// One picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// Name; empty when the figure has only one.
@@ -34,12 +32,10 @@ pub struct Panel {
     pub published: Vec<(&'static str, f64)>,
 }
 
-/// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Name of its files.
     pub name: &'static str,
-    /// What it shows.
     pub title: &'static str,
     /// The unit and name of the axis of values.
     pub axis: &'static str,
@@ -47,7 +43,6 @@ pub struct Figure {
     pub shape: Shape,
     /// Largest value of the axis, where that is given by the unit.
     pub most: Option<f64>,
-    /// The pictures.
     pub panels: Vec<Panel>,
     /// Published values on the axis of every panel, and what they are.
     pub published: Vec<(&'static str, f64)>,

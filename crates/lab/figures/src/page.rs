@@ -13,7 +13,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 pub struct Page<'a> {
     /// What the page belongs to, such as `repro tpm`.
     pub brand: &'a str,
-    /// The heading.
     pub title: &'a str,
     /// HTML below the heading.
     pub top: String,

@@ -13,7 +13,7 @@ const RIGHT: f64 = 16.0;
 const LINE: f64 = 15.0;
 /// Width of a letter at the size of the style, in a wide font.
 const LETTER: f64 = 7.6;
-/// Between two names.
+/// Pixels between two names of an axis.
 const GAP: f64 = 8.0;
 /// The narrowest place a page gives a picture, and from where on it counts as wide (`page.css` knows this one too).
 const NARROW: f64 = 288.0;

@@ -20,9 +20,7 @@ const KEYS: usize = 4;
 /// A point: its values, what a pointer over it says, and whether it stands out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// To the right.
     pub x: f64,
-    /// Upwards.
     pub y: f64,
     /// Its area, from 0.
     pub size: f64,
@@ -30,7 +28,7 @@ pub struct Point {
     pub halves: [f64; 2],
     /// What it is; may have several lines.
     pub label: String,
-    /// It stands out.
+    /// Whether the point stands out from the others.
     pub is_marked: bool,
 }
 
@@ -56,7 +54,6 @@ pub type Show = Box<dyn Fn(f64) -> String>;
 pub struct Scatter {
     /// Name of the section.
     pub name: String,
-    /// What it shows.
     pub title: String,
     /// Names of the axes.
     pub axes: [String; 2],
@@ -68,7 +65,6 @@ pub struct Scatter {
     pub height: f64,
     /// What points that stand out are, and what the others are.
     pub kinds: [String; 2],
-    /// The points.
     pub groups: Vec<Group>,
     /// What a reader should know.
     pub caption: String,
@@ -116,7 +112,7 @@ impl Axis {
         Self { from: all[start].0, to: all[end].0, is_log: true, ticks }
     }
 
-    /// 0 to 1.
+    /// Where a value lies on its axis: 0 at the beginning, 1 at the end.
     fn place(&self, value: f64) -> f64 {
         let scaled = |value: f64| if self.is_log { value.max(self.from).ln() } else { value };
         (scaled(value) - scaled(self.from)) / (scaled(self.to) - scaled(self.from))
@@ -181,7 +177,7 @@ impl Scatter {
         format!("<li class=\"sizes\">{}: {keys}</li>", escape(name))
     }
 
-    /// The picture alone.
+    /// The picture without a page around it.
     pub fn picture(&self) -> String {
         let height = self.height;
         // An axis is as long as the intervals, and begins at the values: below them an interval may reach to nothing.

@@ -6,13 +6,12 @@ use units::quantity::{exact_size, format_duration, format_rate, parse_duration, 
 /// What a figure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Requests a second.
+    /// Requests a second, a plain number in a file of measurements.
     PerSecond,
-    /// Bytes a second.
+    /// Bytes a second, a size in a file of measurements.
     BytesPerSecond,
-    /// Nanoseconds.
+    /// Nanoseconds; in a file of measurements with any unit of time.
     Time,
-    /// Bytes.
     Size,
     /// Bytes written to flash for each byte of the host.
     Ratio,
@@ -29,7 +28,6 @@ pub struct Figure {
     pub unit: Unit,
     /// How far the model may be from it, as a share of it; `None`: shown and not judged.
     pub band: Option<f64>,
-    /// What it is.
     pub doc: &'static str,
 }
 
@@ -37,9 +35,9 @@ const fn figure(name: &'static str, unit: Unit, band: Option<f64>, doc: &'static
     Figure { name, unit, band, doc }
 }
 
-/// A steady rate.
+/// Relative error of a steady rate, unless a file gives its own.
 const RATE: Option<f64> = Some(0.10);
-/// A mean latency.
+/// Relative error of a mean latency, unless a file gives its own.
 const MEAN: Option<f64> = Some(0.10);
 /// The 99th percentile of a latency.
 const P99: Option<f64> = Some(0.25);
@@ -87,9 +85,7 @@ pub const FIGURES: [Figure; 31] = [
 ];
 
 /// The figure of that name.
-///
-/// # Errors
-/// There is none; the text names what there is.
+/// Errors: there is none; the text names what there is.
 pub fn find(name: &str) -> Result<&'static Figure, String> {
     FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
         let hint = did_you_mean(name, FIGURES.iter().map(|figure| figure.name));
@@ -100,9 +96,7 @@ pub fn find(name: &str) -> Result<&'static Figure, String> {
 
 impl Figure {
     /// A value as a number: times in ns, rates in bytes a second, sizes in bytes.
-    ///
-    /// # Errors
-    /// It is no such value, or not above 0.
+    /// Errors: it is no such value, or not above 0.
     pub fn read(&self, value: &toml::Value) -> Result<f64, String> {
         let number = match value {
             toml::Value::Integer(number) => Some(*number as f64),

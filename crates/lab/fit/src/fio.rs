@@ -15,9 +15,7 @@ use units::quantity::parse_size;
 const SOURCE: &str = "fio";
 
 /// What is known of a drive of `capacity` bytes from outputs of fio: a name and a text for each.
-///
-/// # Errors
-/// A text is no such output, or no job of any is of a kind that can be used: which, and why.
+/// Errors: a text is no such output, or no job of any is of a kind that can be used: which, and why.
 pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<MeasuredDrive, String> {
     let mut experiments = Vec::new();
     let mut version = String::new();
@@ -53,9 +51,7 @@ pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: V
 /// The one experiment of an output of fio, of requests of one kind on a drive that was overwritten at random so often
 /// before; `what` it is called in errors. Where fewer requests were under way than it says, as the host was slower than
 /// the target or it ended within moments, rates or latencies are taken, whichever tells a parameter.
-///
-/// # Errors
-/// The text is no such output, or no request ended.
+/// Errors: the text is no such output, or no request ended.
 pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) -> Result<Experiment, String> {
     let output = document(what, text)?;
     let found = jobs(what, &output)?.iter().find_map(|job| experiment(job, &output["global options"], capacity));
@@ -73,9 +69,7 @@ pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) 
 
 /// The experiment of an output of fio whose second job is a client with one request at a time, reads and writes, beside
 /// a first job of random writes that arrive by themselves.
-///
-/// # Errors
-/// The text is no such output, or no request ended.
+/// Errors: the text is no such output, or no request ended.
 pub fn offered_from_fio(what: &str, writes_per_second: f64, text: &str) -> Result<Experiment, String> {
     let output = document(what, text)?;
     let (writers, client) = (&output["jobs"][0], &output["jobs"][1]);

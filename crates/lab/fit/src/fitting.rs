@@ -71,7 +71,6 @@ impl Fitted {
 /// Why there is no fitted drive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// It was stopped.
     #[error("stopped")]
     Stopped,
     /// The figures or the stack cannot be used: why.
@@ -80,9 +79,7 @@ pub enum FitError {
 }
 
 /// Fits a stack to what was measured of a drive.
-///
-/// # Errors
-/// No figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
+/// Errors: no figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
 pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> Result<Fitted, FitError> {
     let all = &measured.experiments;
     if all.iter().all(|experiment| experiment.fit.is_empty()) {

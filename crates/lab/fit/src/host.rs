@@ -33,7 +33,7 @@ pub enum Pace {
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Client {
-    /// When it sends.
+    /// Requests kept under way, or their arrivals in time.
     pub pace: Pace,
     /// Share of reads, 0 to 1; the others are writes.
     pub reads: f64,
@@ -59,7 +59,6 @@ pub struct Found {
 }
 
 impl Found {
-    /// Requests a second.
     pub fn per_second(&self) -> f64 {
         (self.reads.count() + self.writes.count()) as f64 * 1e9 / self.elapsed.max(1) as f64
     }
@@ -142,9 +141,7 @@ impl Busy {
 
 /// Lets clients work until the first of them has had `requests` answered since `warm_up` passed; what they find begins
 /// there.
-///
-/// # Errors
-/// In words: the drive stopped answering, a request failed, or somebody wants it to end.
+/// Errors: in words: the drive stopped answering, a request failed, or somebody wants it to end.
 pub fn measure<D: BlockDevice>(
     device: &mut D,
     clients: &[Client],
@@ -170,9 +167,6 @@ pub fn measure<D: BlockDevice>(
 }
 
 /// Lets one client work until it has had `windows` times `requests` answered; the time each window took, ns.
-///
-/// # Errors
-/// As [`measure`].
 pub fn windows<D: BlockDevice>(
     device: &mut D,
     client: Client,

@@ -1,13 +1,10 @@
 //! Measured drives that are part of the program, each with the stack that was fitted to it.
 
-/// A measured drive.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownDrive {
-    /// Its name.
     pub name: &'static str,
     /// The stack that stands for it, of `nandarium list drives`.
     pub stack: &'static str,
-    /// Its file.
     pub text: &'static str,
 }
 

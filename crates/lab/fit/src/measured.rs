@@ -44,7 +44,6 @@ pub struct MeasuredDrive {
     pub experiments: Vec<Experiment>,
 }
 
-/// Who measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Who, where it was published, how.
@@ -56,7 +55,6 @@ pub struct Source {
 /// One experiment and its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// What was done.
     pub work: Work,
     /// Name of its source.
     pub source: String,
@@ -85,9 +83,7 @@ pub enum Work {
     /// random
     /// `overwrites` times.
     Closed {
-        /// Read or write.
         op: HostOp,
-        /// Where they go.
         order: Order,
         /// Bytes of each.
         size: u64,
@@ -227,10 +223,8 @@ pub struct MeasuredError {
 
 impl MeasuredDrive {
     /// Reads the text of a file; `path` is what messages call it.
-    ///
-    /// # Errors
-    /// It is no TOML of this form, a quantity or figure is unknown or out of range, a source is missing, or figures
-    /// contradict each other: where, and what would do.
+    /// Errors: it is no TOML of this form, a quantity or figure is unknown or out of range, a source is missing, or
+    /// figures contradict each other: where, and what would do.
     pub fn from_text(text: &str, path: &str) -> Result<Self, MeasuredError> {
         let line = |offset: usize| text.get(..offset).unwrap_or(text).split('\n').count();
         let at = |line: usize, problem: String| MeasuredError { place: format!("{path}, line {line}"), problem };

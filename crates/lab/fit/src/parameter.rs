@@ -33,9 +33,7 @@ impl Range {
 /// A parameter of a stack that figures tell.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its key.
     pub key: &'static str,
-    /// What it is.
     pub doc: &'static str,
     /// What values make sense.
     pub range: Range,

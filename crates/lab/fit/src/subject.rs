@@ -63,9 +63,7 @@ pub type Outcome = Result<Modelled, String>;
 
 impl Subject {
     /// The drive of a stack, changed by settings, `scale` times smaller than `measured`.
-    ///
-    /// # Errors
-    /// The stack is none, or its drive cannot be built: why.
+    /// Errors: the stack is none, or its drive cannot be built: why.
     pub fn new(stack: &str, over: &[Setting], measured: &MeasuredDrive, scale: u64) -> Result<Self, String> {
         let (name, mut settings) = Config::read(stack).map_err(|error| error.to_string())?;
         settings.extend_from_slice(over);
@@ -96,9 +94,6 @@ impl Subject {
     }
 
     /// The same drive with other values of some keys. States stay where none of these keys can change them.
-    ///
-    /// # Errors
-    /// As [`Subject::new`].
     pub fn with(&self, over: &[Setting]) -> Result<Self, String> {
         let settings: Vec<Setting> = self.settings.iter().cloned().chain(over.iter().cloned()).collect();
         let mut other = Self::of(self.name.clone(), settings, (self.capacity, self.own_writes), self.scale)?;

@@ -75,8 +75,7 @@ impl<K: Ord, T> Extend<(K, Option<T>)> for Cells<K, T> {
 impl<K: Ord + std::fmt::Debug, T> Index<&K> for Cells<K, T> {
     type Output = T;
 
-    /// # Panics
-    /// If the study does not measure it.
+    /// Panics if the study does not measure it.
     fn index(&self, key: &K) -> &T {
         self.get(key).unwrap_or_else(|| panic!("{key:?} is not run by this study"))
     }

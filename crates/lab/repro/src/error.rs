@@ -14,12 +14,7 @@ pub enum StudyError {
     Usage(String),
     /// A configuration of the study cannot be used.
     #[error("{name}: {source}")]
-    Config {
-        /// The drive.
-        name: String,
-        /// What is wrong.
-        source: ConfigError,
-    },
+    Config { name: String, source: ConfigError },
     /// A trace cannot be read or does not fit.
     #[error("{0}{hint}", hint = fit_hint(.0))]
     Workload(#[from] WorkloadError),
@@ -36,10 +31,7 @@ pub enum StudyError {
     #[error(
         "{name}: no block can be reclaimed for further writes; use a larger --scale, whose drive has more spare blocks"
     )]
-    Full {
-        /// The drive.
-        name: String,
-    },
+    Full { name: String },
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,

@@ -18,9 +18,7 @@ pub struct TraceFile {
 
 impl TraceFile {
     /// The file given for the trace called `name`, if there is one.
-    ///
-    /// # Errors
-    /// It cannot be read, or holds too little.
+    /// Errors: it cannot be read, or holds too little.
     pub fn given(options: &Options, name: &str) -> Result<Option<Self>, StudyError> {
         let Some(path) = options.traces.get(name) else { return Ok(None) };
         let summary = summarise(&mut open(path, &OpenOptions::default())?)?;
@@ -42,9 +40,7 @@ impl TraceFile {
 
     /// Its first `requests` requests, for a drive of `sectors`: devices lie one behind the other; touched
     /// regions are packed, and so keep what is near together.
-    ///
-    /// # Errors
-    /// It cannot be read or does not fit.
+    /// Errors: it cannot be read or does not fit.
     pub fn open(&self, sectors: u64, requests: u64) -> Opened {
         let options = TraceOptions {
             devices: DevicePolicy::Concat,

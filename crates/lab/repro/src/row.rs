@@ -65,23 +65,19 @@ pub(crate) const STOPPED: &str =
 pub struct Row {
     /// Number of the target, such as `3.4`.
     pub id: Text,
-    /// The publication.
     pub paper: Text,
-    /// What is compared.
     pub experiment: Text,
     /// In which figure of merit.
     pub metric: Text,
-    /// What was published.
     pub published: Text,
     /// What was measured, in words; empty when nothing was.
     pub measured: String,
     /// The same as a number, in the unit of the metric.
     pub value: Option<f64>,
-    /// What is accepted.
+    /// The band, trend or statement that the measurement is judged by, in words.
     pub accept: String,
     /// How it is judged.
     pub class: Class,
-    /// The judgement.
     pub verdict: Verdict,
     /// Where the requests came from.
     pub workload: String,
@@ -90,7 +86,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// The JSON form.
     pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,

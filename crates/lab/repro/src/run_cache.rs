@@ -36,7 +36,6 @@ impl RunCache {
         Self { folder: folder.join(format!("{study}-{:016x}", file_name(&identity))), identity }
     }
 
-    /// Where they are.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -59,9 +58,7 @@ impl RunCache {
     }
 
     /// Keeps what the simulation of a name gave.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Errors: the file cannot be written.
     pub fn keep(&self, name: &str, given: &[u8]) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         for text in [&self.identity, name] {
@@ -109,13 +106,10 @@ fn file_name(text: &str) -> u64 {
 
 /// What a simulation gives, as numbers that come back as they were.
 pub(crate) trait Keep: Sized + Send {
-    /// Appends it.
     fn put(&self, out: &mut SnapshotWriter);
 
     /// Reads it.
-    ///
-    /// # Errors
-    /// Something else is there.
+    /// Errors: something else is there.
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError>;
 }
 
@@ -130,9 +124,7 @@ pub(crate) fn put_real(out: &mut SnapshotWriter, name: &'static str, values: &[f
 }
 
 /// Reads `N` whole numbers.
-///
-/// # Errors
-/// There are more or fewer, or something else is there.
+/// Errors: there are more or fewer, or something else is there.
 pub(crate) fn whole<const N: usize>(from: &mut SnapshotReader, name: &'static str) -> Result<[u64; N], SnapshotError> {
     let found = from.get_u64(name)?;
     <[u64; N]>::try_from(found).map_err(|found| SnapshotError::Unfit {
@@ -142,9 +134,6 @@ pub(crate) fn whole<const N: usize>(from: &mut SnapshotReader, name: &'static st
 }
 
 /// Reads `N` real numbers.
-///
-/// # Errors
-/// As [`whole`].
 pub(crate) fn real<const N: usize>(from: &mut SnapshotReader, name: &'static str) -> Result<[f64; N], SnapshotError> {
     whole(from, name).map(|bits| bits.map(f64::from_bits))
 }
@@ -163,7 +152,6 @@ impl<T: Keep> Keep for Vec<T> {
     }
 }
 
-/// Counters by name.
 impl Keep for BTreeMap<String, u64> {
     fn put(&self, out: &mut SnapshotWriter) {
         let names: Vec<&str> = self.keys().map(String::as_str).collect();
@@ -216,9 +204,7 @@ fn unless_stopped<T>(
 
 /// Runs simulations on all cores, in their order; `None`: the user stopped before it had ended. Their names have to
 /// differ. What was kept is not run again.
-///
-/// # Errors
-/// One of them fails.
+/// Errors: one of them fails.
 pub(crate) fn simulate_all<J: Sync, T: Keep>(
     monitor: &dyn Monitor,
     jobs: &[J],
@@ -229,9 +215,7 @@ pub(crate) fn simulate_all<J: Sync, T: Keep>(
 }
 
 /// As [`simulate_all`], for simulations that begin with one state, which is made only if one of them has to be run.
-///
-/// # Errors
-/// As [`simulate_all`], or the state cannot be made.
+/// Errors: as [`simulate_all`], or the state cannot be made.
 pub(crate) fn simulate_from<J: Sync, S: Sync, T: Keep>(
     monitor: &dyn Monitor,
     jobs: &[J],

@@ -235,9 +235,7 @@ impl Observer for Watch<'_> {
 
 impl Bench {
     /// The drive that `settings` describe; `name` stands for it in messages.
-    ///
-    /// # Errors
-    /// An unknown key, a value out of range, values that do not fit together, too little memory.
+    /// Errors: an unknown key, a value out of range, values that do not fit together, too little memory.
     pub fn new(name: &str, settings: &[(&str, String)]) -> Result<Self, StudyError> {
         let unusable = |source| StudyError::Config { name: name.to_owned(), source };
         let setting = |(key, value): &(&str, String)| Setting::new(key, value, "the study");
@@ -279,17 +277,12 @@ impl Bench {
     }
 
     /// A drive that was written once in order.
-    ///
-    /// # Errors
-    /// The drive is too small for its mapping, or the user stopped.
+    /// Errors: the drive is too small for its mapping, or the user stopped.
     pub fn filled(&self, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         self.filled_to(1.0, monitor)
     }
 
     /// A drive that was written evenly: the same share of each stretch, 0 to 1.
-    ///
-    /// # Errors
-    /// As [`Bench::filled`].
     pub fn filled_to(&self, share: f64, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.fresh();
         let mut fill = Fill::new(&drive, share);
@@ -299,9 +292,7 @@ impl Bench {
 
     /// The state after `workload` was run on `state` until the drive has begun to erase: its spare
     /// blocks are used up. A workload that ends is opened again by `reopen`.
-    ///
-    /// # Errors
-    /// The workload fails or never makes the drive erase, the drive cannot go on, or the user stopped.
+    /// Errors: the workload fails or never makes the drive erase, the drive cannot go on, or the user stopped.
     pub fn aged(
         &self,
         state: &DriveState,
@@ -331,9 +322,7 @@ impl Bench {
     }
 
     /// The state after `workload` was run on `state` to its end.
-    ///
-    /// # Errors
-    /// The workload fails, the drive cannot go on, or the user stopped.
+    /// Errors: the workload fails, the drive cannot go on, or the user stopped.
     pub fn used(
         &self,
         state: &DriveState,
@@ -344,9 +333,6 @@ impl Bench {
     }
 
     /// The state after the next `requests` requests of `workload` were run on `state`.
-    ///
-    /// # Errors
-    /// As [`Bench::used`].
     pub fn warmed(
         &self,
         state: &DriveState,
@@ -358,9 +344,6 @@ impl Bench {
     }
 
     /// As [`Bench::warmed`], on a drive as it is.
-    ///
-    /// # Errors
-    /// As [`Bench::used`].
     pub fn warmed_on(
         &self,
         mut drive: Drive<CountedFlash>,
@@ -373,9 +356,7 @@ impl Bench {
     }
 
     /// Runs `workload` on `state` one request after the other, without time.
-    ///
-    /// # Errors
-    /// The workload fails, the drive cannot go on, or the user stopped.
+    /// Errors: the workload fails, the drive cannot go on, or the user stopped.
     pub fn count(
         &self,
         state: &DriveState,
@@ -388,9 +369,6 @@ impl Bench {
     }
 
     /// Runs `workload` on `state` at its own times.
-    ///
-    /// # Errors
-    /// As [`Bench::count`].
     pub fn time(
         &self,
         state: &DriveState,
@@ -405,9 +383,6 @@ impl Bench {
     }
 
     /// Runs `workload` on `state` in virtual time with `depth` requests always under way.
-    ///
-    /// # Errors
-    /// As [`Bench::count`].
     pub fn race(
         &self,
         state: &DriveState,

@@ -11,9 +11,8 @@ pub type Opened = Result<Box<dyn Workload + Send>, StudyError>;
 /// A file, or what a generator starts from.
 #[derive(Debug)]
 pub struct Source {
-    /// The user's file.
+    /// A file of the user that stands in for the generated trace.
     pub file: Option<TraceFile>,
-    /// Requests to run.
     pub requests: u64,
     /// Seed of the generator.
     pub seed: u64,
@@ -38,9 +37,7 @@ impl Source {
     }
 
     /// Its requests, for a drive of `sectors`; without a file they are what `generate` makes of parameters.
-    ///
-    /// # Errors
-    /// The file cannot be read or does not fit, or the generator refuses its parameters.
+    /// Errors: the file cannot be read or does not fit, or the generator refuses its parameters.
     pub fn open(&self, sectors: u64, generate: impl FnOnce(&WorkloadParameters) -> Opened) -> Opened {
         match &self.file {
             Some(file) => file.open(sectors, self.requests),
@@ -49,9 +46,6 @@ impl Source {
     }
 
     /// Requests of the same kind without an end, or the file once more.
-    ///
-    /// # Errors
-    /// As [`Source::open`].
     pub fn rehearse(&self, sectors: u64, generate: impl FnOnce(&WorkloadParameters) -> Opened) -> Opened {
         let seed = self.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
         self.open(sectors, |plain| generate(&WorkloadParameters { seed, requests: u64::MAX, ..*plain }))

@@ -10,14 +10,12 @@ use figures::Figure;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A published study.
 #[derive(Debug)]
 pub struct Study {
     /// Name on the command line.
     pub name: &'static str,
     /// What was studied, in a line.
     pub title: &'static str,
-    /// The publication.
     pub paper: &'static str,
     /// What is run and on what, in some sentences.
     pub method: &'static str,
@@ -31,18 +29,15 @@ pub struct Study {
     pub usual: Scale,
     /// Rows that a figure shows, by the name of the figure.
     pub shown: &'static [(&'static str, &'static [&'static str])],
-    /// Runs it.
     pub run: fn(&Options, &dyn Monitor) -> Result<Findings, StudyError>,
 }
 
 /// Something that can be chosen, beside the defaults that are compared with the publication.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Name.
     pub name: &'static str,
     /// What it may be; the first is the default.
     pub choices: &'static [&'static str],
-    /// What it is.
     pub doc: &'static str,
 }
 
@@ -54,7 +49,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The published size.
+    /// The size of the published experiment: nothing is divided.
     pub const FULL: Self = Self { divisor: 1 };
     /// What is run unless something else is asked for.
     pub const DEFAULT: Self = Self { divisor: 4 };
@@ -70,9 +65,7 @@ impl Scale {
     }
 
     /// Reads `1/4` or `1`.
-    ///
-    /// # Errors
-    /// Anything but one over a power of two up to 4096.
+    /// Errors: anything but one over a power of two up to 4096.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let divisor = match text.split_once('/') {
             Some(("1", divisor)) => divisor,
@@ -103,7 +96,6 @@ impl std::fmt::Display for Scale {
 /// What the user chose.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Size.
     pub scale: Scale,
     /// Seed of generators and drives.
     pub seed: u64,
@@ -135,9 +127,7 @@ impl Options {
     }
 
     /// Refuses names and values the study does not know, and sizes at which its rows mean nothing.
-    ///
-    /// # Errors
-    /// The first unknown one, with what there is; the smallest size.
+    /// Errors: the first unknown one, with what there is; the smallest size.
     pub fn check(&self, study: &Study) -> Result<(), StudyError> {
         let Study { name, least, .. } = study;
         if self.scale.divisor > least.divisor {
@@ -258,7 +248,6 @@ pub trait Monitor: Sync {
     fn expect(&self, simulations: usize);
     /// One more has ended.
     fn ended(&self, name: &str);
-    /// Whether to stop.
     fn is_stopped(&self) -> bool;
     /// What [`Monitor::keep`] was given under this name in a run that was stopped.
     fn recall(&self, _name: &str) -> Option<Vec<u8>> {

@@ -2,7 +2,6 @@
 
 use crate::row::{Class, Row, Verdict};
 
-/// What is accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Accept {
     /// A number from the first to the second value, both included.
@@ -11,7 +10,7 @@ pub enum Accept {
     AtLeast(f64),
     /// A statement the study tests.
     Holds(&'static str),
-    /// Nothing is asked.
+    /// Nothing is judged: the row only records a measurement.
     Anything,
 }
 
@@ -20,19 +19,15 @@ pub enum Accept {
 pub struct Target {
     /// Number of the target.
     pub id: &'static str,
-    /// The publication.
     pub paper: &'static str,
-    /// What is compared.
     pub experiment: &'static str,
     /// In which figure of merit.
     pub metric: &'static str,
     /// Unit of the number, as it follows it: ` %`, ` points`, or nothing.
     pub unit: &'static str,
-    /// What was published.
     pub published: &'static str,
     /// How it is judged.
     pub class: Class,
-    /// What is accepted.
     pub accept: Accept,
 }
 
@@ -49,9 +44,7 @@ pub(crate) struct Targets {
 
 impl Targets {
     /// The row of a target.
-    ///
-    /// # Panics
-    /// If there is none of this number, or it asks for another kind of thing: a study knows its own targets.
+    /// Panics if there is none of this number, or it asks for another kind of thing: a study knows its own targets.
     pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
         let line = self.lines.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
         let (id, experiment, metric, unit, published, class, accept) = *line;
@@ -72,12 +65,7 @@ pub enum Measured {
     /// A number, in the target's unit.
     Number(f64),
     /// Whether the statement of the target holds, and the figures that show it.
-    Statement {
-        /// It does.
-        holds: bool,
-        /// The figures.
-        figures: String,
-    },
+    Statement { holds: bool, figures: String },
     /// Figures of a recorded row.
     Figures(String),
     /// It could not be measured.
@@ -92,7 +80,6 @@ impl Measured {
 }
 
 impl Accept {
-    /// In words.
     fn describe(self, unit: &str) -> String {
         match self {
             Accept::Within(low, high) => format!("{low} to {high}{unit}"),
@@ -114,9 +101,7 @@ impl Accept {
 
 impl Target {
     /// The row of this target.
-    ///
-    /// # Panics
-    /// If a study measured another kind of thing than its own target asks for.
+    /// Panics if a study measured another kind of thing than its own target asks for.
     pub fn row(&self, measured: Measured, workload: &str, note: &str) -> Row {
         let (mut verdict, value, text) = self.judge(measured);
         let (text, is_whole) = spoken(&text);

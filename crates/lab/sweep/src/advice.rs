@@ -51,7 +51,6 @@ fn percent(share: f64) -> String {
 }
 
 impl Advice {
-    /// Nothing, and why.
     pub(crate) fn nothing(why: &str) -> Self {
         Self { text: format!("Nothing is recommended: {why}."), ..Self::default() }
     }

@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 100_000;
 /// A key and what it becomes, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The key.
+    /// The configuration key that differs.
     pub key: &'static str,
     /// Who decides about it: where it is the designer, its values compete with each other.
     pub role: Role,
@@ -33,9 +33,7 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
 }
 
 /// The meaning of a value: the same for all texts that mean it, those of the version before among them.
-///
-/// # Errors
-/// The key has no such value: why.
+/// Errors: the key has no such value: why.
 pub(crate) fn meaning(parameter: &Parameter, text: &str) -> Result<String, String> {
     Ok(match parameter.kind.parse(metrics::value_of_today(parameter.key, text))? {
         // Below zero is no other nothing than above it.
@@ -45,9 +43,7 @@ pub(crate) fn meaning(parameter: &Parameter, text: &str) -> Result<String, Strin
 }
 
 /// The parameter of a key, and a value for it.
-///
-/// # Errors
-/// There is no such key, with the one that is meant.
+/// Errors: there is no such key, with the one that is meant.
 pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError> {
     let keys = all_keys();
     let setting = Setting::new(key, "", place);
@@ -79,9 +75,7 @@ impl Axis {
     }
 
     /// Reads an axis: a list of values, or a table with `from`, `to` and `steps` or `random`.
-    ///
-    /// # Errors
-    /// In words: what is wrong with it and how to mend it.
+    /// Errors: in words: what is wrong with it and how to mend it.
     pub(crate) fn read(parameter: &Parameter, value: &Toml, seed: u64) -> Result<Self, String> {
         let values = match value {
             Toml::Array(list) => {

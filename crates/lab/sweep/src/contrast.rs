@@ -20,9 +20,8 @@ pub enum Differs {
 /// A metric over the repetitions of a design, against another one with the same seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// Which.
     pub metric: &'static Metric,
-    /// Its mean.
+    /// Mean of the design itself.
     pub own: Cell,
     /// Lower end, middle and upper end of the 95 % interval of the ratio to the other design, from the ratios of each
     /// pair of repetitions; `None`: there is no other one, or a value is zero.

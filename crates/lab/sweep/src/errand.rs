@@ -31,7 +31,6 @@ impl Errand {
         Self { grid, store, due, found, monitor }
     }
 
-    /// Number of jobs.
     pub fn len(&self) -> usize {
         self.due.len()
     }
@@ -52,9 +51,7 @@ impl Errand {
     }
 
     /// Address and text of a job, from 0.
-    ///
-    /// # Errors
-    /// In words: there are fewer jobs, or a stack file is no longer what it was when the grid was checked.
+    /// Errors: in words: there are fewer jobs, or a stack file is no longer what it was when the grid was checked.
     pub fn job(&self, index: usize) -> Result<(&str, String), String> {
         let run = self.run(index)?;
         let config = run.config().map_err(|error| error.to_string())?;
@@ -70,9 +67,7 @@ impl Errand {
     }
 
     /// Keeps the answer to a job.
-    ///
-    /// # Errors
-    /// In words: it is no answer, or cannot be written.
+    /// Errors: in words: it is no answer, or cannot be written.
     pub fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
         let run = self.run(index)?;
         let answer: Value =
@@ -100,9 +95,7 @@ fn place(run: &Run) -> String {
 }
 
 /// Runs a job of [`Errand::job`]; the answer is for [`Errand::keep`].
-///
-/// # Errors
-/// In words: it is no job, its trace is not there or another one, or it was stopped.
+/// Errors: in words: it is no job, its trace is not there or another one, or it was stopped.
 pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Result<String, String> {
     let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;
     let workload = job["workload"].as_str().ok_or("a job has no workload")?;

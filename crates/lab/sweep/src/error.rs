@@ -27,7 +27,6 @@ pub enum PlanError {
     /// The file cannot be read.
     #[error("{file}: {problem}")]
     File {
-        /// The file.
         file: String,
         /// What the system or the parser says.
         problem: String,
@@ -35,7 +34,6 @@ pub enum PlanError {
     /// Something in it is not as it has to be.
     #[error("{file}: {place}: {problem}")]
     Plan {
-        /// The file.
         file: String,
         /// Part of the plan.
         place: String,
@@ -45,7 +43,6 @@ pub enum PlanError {
     /// A stack, a key or a value.
     #[error("{file}: {problem}")]
     Config {
-        /// The file.
         file: String,
         /// What the configuration says.
         problem: ConfigError,
@@ -56,7 +53,6 @@ pub enum PlanError {
          random }}"
     )]
     Large {
-        /// The file.
         file: String,
         /// How many there are.
         runs: usize,
@@ -66,7 +62,6 @@ pub enum PlanError {
     /// No combination can be built.
     #[error("{file}: none of the {runs} combinations can be run; the first: {problem}")]
     Nothing {
-        /// The file.
         file: String,
         /// How many there are.
         runs: usize,

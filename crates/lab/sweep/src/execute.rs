@@ -36,7 +36,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every status.
     pub const ALL: [Status; 6] =
         [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed, Status::NoMemory];
 
@@ -66,7 +65,6 @@ impl Status {
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// How it ended.
     pub status: Status,
     /// Why it was not measured.
     pub error: Option<String>,
@@ -135,9 +133,7 @@ impl Outcome {
 pub trait Monitor: Sync {
     /// Runs to be done, and runs that were found done.
     fn begin(&self, runs: usize, found: usize);
-    /// A run ended.
     fn ended(&self, run: &Run, outcome: &Outcome);
-    /// Whether to stop.
     fn is_stopped(&self) -> bool;
     /// Seconds since any fixed moment.
     fn seconds(&self) -> f64;
@@ -153,7 +149,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole plan: one shard of one.
     pub const ALL: Shard = Shard { index: 0, count: 1 };
 }
 
@@ -205,9 +201,7 @@ pub(crate) fn run_one(
 /// somebody stopped it or it belongs to another shard.
 ///
 /// `jobs` is how many runs there may be at once; without it, one for each core.
-///
-/// # Errors
-/// A result cannot be written, or the system does not give the threads.
+/// Errors: a result cannot be written, or the system does not give the threads.
 pub fn execute(
     grid: &Grid,
     store: &Store,

@@ -16,11 +16,9 @@ use std::collections::BTreeMap;
 /// A panel and what was found in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Its combinations.
     pub panel: Panel,
     /// Which of them nothing beats, or why that cannot be told.
     pub front: Result<Front, String>,
-    /// What is recommended.
     pub advice: Advice,
 }
 
@@ -63,7 +61,6 @@ impl Verdict {
     }
 }
 
-/// All of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
     /// The panels, in the order of the grid.

@@ -14,7 +14,6 @@ use crate::tail;
 /// A cost of a combination: its mean, and how far that may be from what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Mean over repetitions.
     pub mean: f64,
     /// Half of its interval.
     pub half: f64,
@@ -64,9 +63,7 @@ pub struct Front {
 
 impl Front {
     /// The front of some combinations.
-    ///
-    /// # Errors
-    /// In words: they cannot be compared.
+    /// Errors: in words: they cannot be compared.
     pub(crate) fn of(grid: &Grid, all: &[Summary], members: &[usize]) -> Result<Self, String> {
         let is_repeated = grid.plan.repetitions > 1;
         // One repetition that came to its end, of several, would be compared as if it were certain.

@@ -42,14 +42,12 @@ pub struct Point {
     pub values: Vec<usize>,
 }
 
-/// One run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Where it is in the grid.
     pub point: Point,
     /// Repetition, from 0.
     pub repetition: u32,
-    /// Its seed.
     pub seed: u64,
     /// Stack, as [`Config::load`] takes it.
     pub stack: String,
@@ -71,9 +69,6 @@ pub struct Run {
 
 impl Run {
     /// Its configuration.
-    ///
-    /// # Errors
-    /// As [`Config::resolve`].
     pub fn config(&self) -> Result<Config, ConfigError> {
         let (name, settings) = &*self.read;
         let settings: Vec<Setting> =
@@ -95,25 +90,18 @@ pub(crate) fn from_plan(key: &str, value: &str) -> Setting {
 /// All runs of a plan, in order: stacks, workloads, values of the axes (the last one varies fastest), repetitions.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// The plan.
     pub plan: Plan,
-    /// The runs.
     pub runs: Vec<Run>,
 }
 
 impl Grid {
     /// Expands and checks a plan. `build` names the program: results of another one are not taken for its own.
-    ///
-    /// # Errors
-    /// A stack, key, value or workload that does not exist, or no combination that can be run.
+    /// Errors: a stack, key, value or workload that does not exist, or no combination that can be run.
     pub fn new(plan: Plan, build: &str) -> Result<Self, PlanError> {
         Self::watched(plan, build, &|_, _| {})
     }
 
     /// As [`Grid::new`]; `told` hears now and then how many runs are checked, and of how many: it may take seconds.
-    ///
-    /// # Errors
-    /// As [`Grid::new`].
     pub fn watched(plan: Plan, build: &str, told: &dyn Fn(usize, usize)) -> Result<Self, PlanError> {
         let grid = Self::checked(plan, build, told)?;
         let first = grid.runs.first().and_then(|run| run.impossible.clone());
@@ -124,9 +112,7 @@ impl Grid {
     }
 
     /// As [`Grid::new`], also where no combination can be run.
-    ///
-    /// # Errors
-    /// A stack, key, value or workload that does not exist.
+    /// Errors: a stack, key, value or workload that does not exist.
     pub fn expand(plan: Plan, build: &str) -> Result<Self, PlanError> {
         Self::checked(plan, build, &|_, _| {})
     }
@@ -157,9 +143,7 @@ impl Grid {
 
 /// A hash of what a plan means, for whoever goes on with part of it later: stacks, settings, the bytes of traces, the
 /// axes, and whatever else is said in `more`.
-///
-/// # Errors
-/// A stack, key, value or workload that does not exist.
+/// Errors: a stack, key, value or workload that does not exist.
 pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanError> {
     let maker = Maker::new(plan, build)?;
     let mut hasher = Sha256::new();
@@ -179,9 +163,7 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
 pub(crate) type StackSettings = (Vec<Setting>, Vec<(String, String)>);
 
 /// What each stack of a plan sets by itself, and what all runs are given and it adds to that.
-///
-/// # Errors
-/// A stack or key that does not exist.
+/// Errors: a stack or key that does not exist.
 pub(crate) fn stack_settings(plan: &Plan) -> Result<Vec<StackSettings>, PlanError> {
     let settings = |text: &String| {
         let stack = Stack::read(plan, text)?;
@@ -420,16 +402,13 @@ fn address(build: &str, config: &Config, requests: &str) -> String {
 }
 
 /// A hash of the bytes of a file, in hexadecimal.
-///
-/// # Errors
-/// It cannot be read.
+/// Errors: it cannot be read.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hasher)?;
     Ok(hex(&hasher.finalize()))
 }
 
-/// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

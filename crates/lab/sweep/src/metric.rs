@@ -9,11 +9,9 @@ pub struct Metric {
     pub name: &'static str,
     /// Where it is in `result.json`; a table there is summed up.
     pub pointer: &'static str,
-    /// Its unit.
     pub unit: &'static str,
     /// What it is called in a sentence.
     pub short: &'static str,
-    /// What it is.
     pub doc: &'static str,
 }
 
@@ -88,7 +86,7 @@ pub const METRICS: [Metric; 29] = [
 pub(crate) struct Op {
     /// As results name it.
     pub name: &'static str,
-    /// Of several.
+    /// The name of several requests, in a sentence.
     pub plural: &'static str,
     /// The metric that counts them.
     pub requests: &'static str,

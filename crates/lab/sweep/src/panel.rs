@@ -98,9 +98,7 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
 
 /// A circumstance that designs of a plan would be compared over, and where it stands: an axis, or stacks that differ
 /// in it.
-///
-/// # Errors
-/// A stack that does not exist.
+/// Errors: a stack that does not exist.
 pub fn compared_circumstance(plan: &Plan) -> Result<Option<(String, &'static str)>, PlanError> {
     if let Some(axis) = plan.axes.iter().find(|axis| axis.divides()) {
         return Ok(Some((axis.key.to_owned(), "axes")));

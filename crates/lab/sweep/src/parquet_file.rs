@@ -23,9 +23,7 @@ fn physical(cells: &Cells) -> &'static str {
 }
 
 /// Writes the table of all runs.
-///
-/// # Errors
-/// It cannot be written.
+/// Errors: it cannot be written.
 pub fn write_parquet(grid: &Grid, outcomes: &[Option<Outcome>], into: impl Write + Send) -> Result<(), ParquetError> {
     let columns = table::runs(grid, outcomes);
     let mut schema = "message run {\n".to_owned();

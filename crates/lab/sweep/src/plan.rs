@@ -45,7 +45,7 @@ pub struct Plan {
     pub within: f64,
     /// Keys that all runs share.
     pub set: Vec<(String, String)>,
-    /// Keys that differ.
+    /// Keys that differ between combinations.
     pub axes: Vec<Axis>,
     /// Where paths begin, and what messages call the plan.
     pub(crate) folder: PathBuf,
@@ -55,14 +55,11 @@ pub struct Plan {
 const KNOWN: [&str; 9] = ["name", "stacks", "workloads", "repetitions", "seed", "tail", "within", "set", "axes"];
 /// How far beyond the best tail that of a recommended design may be, unless the plan says so.
 const WITHIN: &str = "10%";
-/// Most repetitions.
 const MOST_REPETITIONS: i64 = 10_000;
 
 impl Plan {
     /// Reads a plan from a file; `more` are settings for all runs that win over the plan's.
-    ///
-    /// # Errors
-    /// It cannot be read, or something in it is wrong.
+    /// Errors: it cannot be read, or something in it is wrong.
     pub fn load(path: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -72,9 +69,7 @@ impl Plan {
 
     /// The plan of one combination alone, repetitions included: numbers of its stack, its workload, and the value of
     /// each axis.
-    ///
-    /// # Panics
-    /// There is no such number.
+    /// Panics: there is no such number.
     #[must_use]
     pub fn only(&self, stack: usize, workload: usize, values: &[usize]) -> Self {
         let axis = |(axis, value): (&Axis, &usize)| Axis { values: vec![axis.values[*value].clone()], ..axis.clone() };
@@ -93,9 +88,6 @@ impl Plan {
     }
 
     /// Reads a plan from text. `file` is what messages call it; relative paths in it begin at `folder`.
-    ///
-    /// # Errors
-    /// As [`Plan::load`].
     pub fn parse(text: &str, file: &str, folder: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| PlanError::File {
             file: file.to_owned(),
@@ -164,9 +156,7 @@ impl Plan {
 }
 
 /// The latency of a name.
-///
-/// # Errors
-/// In words: there is none, and which there are.
+/// Errors: in words: there is none, and which there are.
 pub fn tail(name: &str) -> Result<&'static Metric, String> {
     let known = || METRICS.iter().filter(|metric| metric.is_latency());
     known().find(|metric| metric.name == name).ok_or_else(|| {
@@ -177,9 +167,7 @@ pub fn tail(name: &str) -> Result<&'static Metric, String> {
 }
 
 /// A share by which a tail may lie beyond the best.
-///
-/// # Errors
-/// In words: it is no share.
+/// Errors: in words: it is no share.
 pub fn within(text: &str) -> Result<f64, String> {
     units::quantity::parse_share(text).map_err(|error| error.to_string())
 }

@@ -26,9 +26,7 @@ pub struct Store {
 
 impl Store {
     /// The results below a folder, which is made. What processes that died have left half written a day ago is removed.
-    ///
-    /// # Errors
-    /// It cannot be made.
+    /// Errors: it cannot be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let (runs, store, now) = (folder.join("runs"), Self { folder: folder.to_path_buf() }, SystemTime::now());
         std::fs::create_dir_all(&runs)?;
@@ -71,9 +69,7 @@ impl Store {
     }
 
     /// Keeps what became of a run.
-    ///
-    /// # Errors
-    /// It cannot be written; the error names the file.
+    /// Errors: it cannot be written; the error names the file.
     pub fn put(&self, address: &str, run: &Value, outcome: &Outcome, result: Option<&Value>) -> io::Result<()> {
         let place = self.place(address);
         let parent = place.parent().unwrap_or(&self.folder);

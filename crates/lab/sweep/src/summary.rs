@@ -9,7 +9,6 @@ use figures::quoted;
 /// A metric over the repetitions of a combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// Mean.
     pub mean: f64,
     /// Half of the 95 % confidence interval of the mean (Student's t), of a percentile at least the width of a bucket;
     /// `None` for a single repetition.
@@ -19,7 +18,7 @@ pub struct Cell {
 /// A combination of stack, workload and values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Which.
+    /// The combination that is summed up.
     pub point: Point,
     /// Repetitions that were measured to their end.
     pub complete: usize,

@@ -6,10 +6,8 @@ use crate::grid::{Grid, Point, Run};
 use crate::metric::{METRICS, absence};
 use crate::summary::Summary;
 
-/// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// What is in it, a cell for each row.
     pub cells: Cells,
@@ -18,11 +16,8 @@ pub struct Column {
 /// Cells of one kind; `None`: there is nothing to be said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    /// Whole numbers.
     Whole(Vec<Option<i64>>),
-    /// Numbers.
     Real(Vec<Option<f64>>),
-    /// Texts.
     Text(Vec<Option<String>>),
 }
 

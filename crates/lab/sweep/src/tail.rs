@@ -8,9 +8,7 @@ use crate::metric::{METRICS, Metric, OPS, Op};
 use crate::summary::Summary;
 
 /// The latency of some combinations that were measured.
-///
-/// # Errors
-/// In words: there is none that every run has requests enough for.
+/// Errors: in words: there is none that every run has requests enough for.
 pub(crate) fn choose(wanted: Option<&'static Metric>, measured: &[&Summary]) -> Result<&'static Metric, String> {
     let is_everywhere = |metric: &Metric| measured.iter().all(|summary| summary.mean(metric.name).is_some());
     if let Some(metric) = wanted {

@@ -96,7 +96,7 @@ impl<'a> CutDisk<'a> {
         disk
     }
 
-    /// Its size.
+    /// Size of the disk in bytes.
     pub fn bytes(&self) -> u64 {
         self.held.all().len() as u64
     }

@@ -38,7 +38,7 @@ pub(crate) enum Version {
     Before,
     /// What a request made of it.
     Of(usize),
-    /// Something else.
+    /// Bytes that no request wrote.
     Mixed(Box<[u8]>),
     /// Nothing that can be read.
     Unreadable,

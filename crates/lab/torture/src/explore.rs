@@ -34,9 +34,9 @@ pub struct Limits {
 /// A state that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its number.
+    /// Number of the state: with the seed it draws the same state again.
     pub number: u64,
-    /// What was drawn.
+    /// The state as it was drawn from the recording.
     pub drawn: CrashState,
     /// The same with as few requests lost or torn as still fail.
     pub smallest: CrashState,
@@ -46,7 +46,7 @@ pub struct Found {
     pub image: Vec<u8>,
 }
 
-/// What was found.
+/// What an exploration tried, and what it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exploration {
     /// States that were drawn.

@@ -105,7 +105,7 @@ pub enum TortureError {
     /// The check fails of what the workload left, without any cut.
     #[error("the check fails of the disk as the workload left it, without any cut: {0}")]
     Uncut(String),
-    /// The simulated drive.
+    /// A simulated drive could not be built.
     #[error(transparent)]
     Drive(#[from] DriveError),
 }
@@ -174,7 +174,7 @@ impl Torture {
         self
     }
 
-    /// What draws them.
+    /// Seed of the states that are drawn.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.limits.seed = seed;

@@ -32,7 +32,6 @@ impl Lie {
     }
 }
 
-/// Some of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lies(u8);
 

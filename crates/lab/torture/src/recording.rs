@@ -24,7 +24,7 @@ pub enum Step {
     Answered(usize),
 }
 
-/// What was recorded.
+/// A sequence of requests, with the bytes that were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// What the drive held when it began.

@@ -15,7 +15,6 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use simulator::Setting;
 use std::collections::BTreeMap;
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "drives",
     title: "Drives for sale: measured, and what the stacks fitted to them make of it",
@@ -215,7 +214,6 @@ mod tests {
         "generic-qlc-client 9 %",
     ];
 
-    /// That error.
     fn median_error(known: &KnownDrive, rows: &[Row]) -> f64 {
         let measured = MeasuredDrive::from_text(known.text, known.name).unwrap();
         let all = measured.experiments.iter().enumerate().flat_map(|(number, experiment)| {

@@ -27,7 +27,6 @@ pub const SHARES: [u64; 4] = [5, HELD, 20, 30];
 /// Chips on each of the four channels: the drive of the rows, and that of figure 14.1.
 pub const WAYS: [u64; 2] = [1, 2];
 
-/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A map of superpages alone.
@@ -47,7 +46,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Name in figures.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Plain => "superpages",
@@ -71,10 +69,8 @@ pub fn file(options: &Options) -> u64 {
     capacity(options) / (CAPACITY / FILE) / units::SECTOR_BYTES
 }
 
-/// A drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
-    /// What serves requests.
     pub kind: Kind,
     /// Chips on each channel.
     pub ways: u64,
@@ -98,9 +94,7 @@ impl Shape {
 }
 
 /// A drive of this shape.
-///
-/// # Errors
-/// The scale leaves too little flash.
+/// Errors: the scale leaves too little flash.
 pub fn bench(options: &Options, shape: Shape) -> Result<Bench, StudyError> {
     let Shape { kind, ways, held, spare } = shape;
     let driver = match kind {

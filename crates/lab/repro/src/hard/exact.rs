@@ -21,7 +21,7 @@ const SECTOR: usize = 512;
 /// What one reclamation did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Virtual superpages reclaimed.
+    /// Virtual superpages that were reclaimed.
     pub victims: u64,
     /// Pages copied.
     pub copies: u64,
@@ -32,9 +32,7 @@ pub struct Reclaimed {
 }
 
 /// The sweep of write sizes on a drive with `ways`; each size gets a fresh drive.
-///
-/// # Errors
-/// The drive cannot be built, or the user stopped.
+/// Errors: the drive cannot be built, or the user stopped.
 pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<Point>, StudyError> {
     let point = |bytes: u64| {
         let bench = drives::bench(options, Shape::of(Kind::Plain, ways))?;
@@ -54,9 +52,7 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
 }
 
 /// Figure 14.3: two virtual superpages that are half valid are reclaimed into one. Over memory, with real bytes.
-///
-/// # Errors
-/// In words, if the driver refuses a request or loses one.
+/// Errors: in words, if the driver refuses a request or loses one.
 pub fn reclamation() -> Result<Reclaimed, String> {
     let said = |error: &dyn std::fmt::Display| format!("reclamation on a small drive: {error}");
     let options = remap::Options {

@@ -25,7 +25,6 @@ const PART: Setting = Setting {
     doc: "flash part of all drives: one whose programs take 8 reads, or 13",
 };
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "hard",
     title: "Small random writes remapped by the host to whole superpages",

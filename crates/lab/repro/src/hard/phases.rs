@@ -4,7 +4,6 @@ use engine::random::Stream;
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
-/// A phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The file is written in order.

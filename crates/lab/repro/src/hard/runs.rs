@@ -32,20 +32,19 @@ const PAGE_SECTORS: u32 = 8;
 /// One run of all phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The drive.
     pub kind: Kind,
     /// Chips on each channel.
     pub ways: u64,
     /// Bytes of a record.
     pub record: u64,
-    /// Requests under way.
+    /// Requests that the host keeps under way.
     pub depth: u32,
 }
 
 /// All phases on a fresh drive.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fresh {
-    /// Nanoseconds of each.
+    /// Nanoseconds of each phase.
     pub times: [u64; PHASES.len()],
     /// Virtual superpages reclaimed meanwhile.
     pub victims: u64,
@@ -100,12 +99,9 @@ pub struct Steady {
     pub ram_bytes: u64,
 }
 
-/// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// On fresh drives.
     pub fresh: Cells<Place, Fresh>,
-    /// On overwritten drives.
     pub steady: Cells<Shape, Steady>,
     /// The sweep of fresh drives, by their ways.
     pub probes: Cells<u64, Vec<Point>>,
@@ -145,9 +141,7 @@ fn steady_shapes() -> Vec<Shape> {
 }
 
 /// Runs everything.
-///
-/// # Errors
-/// A drive that cannot be built, or the user stopped.
+/// Errors: a drive that cannot be built, or the user stopped.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
     let (places, shapes) = (places(), steady_shapes());
     for shape in &shapes {
@@ -180,9 +174,7 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
 }
 
 /// Runs a workload to its end; how long it took, ns.
-///
-/// # Errors
-/// The drive cannot go on, or the user stopped.
+/// Errors: the drive cannot go on, or the user stopped.
 pub fn race<D: BlockDevice>(
     device: &mut D,
     workload: &mut dyn Workload,
@@ -306,9 +298,7 @@ impl Results {
     }
 
     /// How long a phase took on a fresh drive, ns.
-    ///
-    /// # Panics
-    /// If the study did not run it.
+    /// Panics if the study did not run it.
     pub fn time(&self, place: Place, phase: Phase) -> f64 {
         let at = PHASES.iter().position(|known| *known == phase).expect("all phases are run");
         self.fresh[&place].times[at] as f64

@@ -32,10 +32,8 @@ enum Room {
     Spare,
 }
 
-/// A drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Name in figures.
     pub name: &'static str,
     kind: &'static str,
     chips: u64,
@@ -65,7 +63,7 @@ pub const NO_PC_BLOCK: usize = 8;
 pub const PPC_BLOCK: usize = 9;
 /// Parities written when the host is idle.
 pub const FRA: usize = 10;
-/// Two parities.
+/// Two parities a stripe, without a cache of parities.
 pub const RAID6: usize = 11;
 /// Two parities in a partial parity cache.
 pub const PPC6: usize = 12;
@@ -122,9 +120,7 @@ pub fn depth_of_record(options: &Options) -> u32 {
 }
 
 /// The drive of a variant, with the entries of its cache and the bytes of its buffer.
-///
-/// # Errors
-/// The scale leaves too little flash.
+/// Errors: the scale leaves too little flash.
 pub fn bench(options: &Options, variant: usize, entries: u64, buffer: u64) -> Result<Bench, StudyError> {
     let variant = &VARIANTS[variant];
     let pages = user_pages(options);

@@ -11,7 +11,7 @@ use units::{Cause, HostOp, Request, SECTOR_BYTES};
 
 /// Data chips of the small drives.
 pub const WIDTHS: [u64; 3] = [4, 5, 8];
-/// Stripes of them.
+/// Stripes of a small drive.
 const STRIPES: u64 = 40;
 /// Stripes of the one that is short of room.
 const MANY: u64 = 4000;
@@ -20,7 +20,6 @@ const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 /// Flash reads and programs.
 pub type Cost = (u64, u64);
 
-/// What was counted.
 #[derive(Debug, Default)]
 pub struct Exact {
     /// Parity reads and programs of the three cases of an update.
@@ -40,11 +39,11 @@ pub struct Exact {
 pub struct CacheSize {
     /// What the drive says, bits.
     pub bits: u64,
-    /// Entries.
+    /// Entries of the cache of parities.
     pub entries: u64,
     /// Stripes of the drive.
     pub stripes: u64,
-    /// Data chips.
+    /// Chips that hold data.
     pub data: u64,
     /// Bits of a page.
     pub page_bits: u64,
@@ -100,9 +99,7 @@ fn filled(bench: &Bench) -> Drive<CountedFlash> {
 }
 
 /// Runs all of it.
-///
-/// # Errors
-/// A drive cannot be built.
+/// Errors: a drive cannot be built.
 pub fn run(options: &Options) -> Result<Exact, StudyError> {
     Ok(Exact {
         cases: cases(options)?,

@@ -49,9 +49,7 @@ pub struct Load {
 }
 
 /// All workloads.
-///
-/// # Errors
-/// The user's file cannot be read.
+/// Errors: the user's file cannot be read.
 pub fn all(options: &Options) -> Result<Vec<Load>, StudyError> {
     (0..TITLES.len()).map(|index| load(options, index)).collect()
 }
@@ -88,17 +86,12 @@ pub fn label(loads: &[Load]) -> String {
 
 impl Load {
     /// Its requests, for drives whose first `sectors` are used.
-    ///
-    /// # Errors
-    /// A file cannot be read or does not fit.
+    /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Opened {
         self.source.open(sectors, |plain| self.generate(plain))
     }
 
     /// Requests of the same kind without an end, or the file once more.
-    ///
-    /// # Errors
-    /// As [`Load::open`].
     pub fn rehearse(&self, sectors: u64) -> Opened {
         self.source.rehearse(sectors, |plain| self.generate(plain))
     }

@@ -49,7 +49,6 @@ const RECORD: Setting = Setting {
     doc: "bytes of a record of IOzone: records of 64 KiB are whole stripes",
 };
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "partial-parity",
     title: "RAID-5 inside the drive with partial parities in non-volatile memory",

@@ -26,11 +26,10 @@ pub struct Place {
     pub buffer: u64,
     /// Index of the workload.
     pub load: usize,
-    /// Requests under way.
+    /// Requests that the host keeps under way.
     pub depth: u32,
 }
 
-/// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
     /// Entries of the cache of record.
@@ -104,9 +103,7 @@ fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
 }
 
 /// Runs everything.
-///
-/// # Errors
-/// A drive or a file that cannot be used, or the user stopped.
+/// Errors: a drive or a file that cannot be used, or the user stopped.
 pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // What cannot be built or opened is said before anything runs.
     let jobs = jobs(options)?;

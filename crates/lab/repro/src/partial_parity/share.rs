@@ -52,9 +52,7 @@ fn parity(measured: &Measurement) -> f64 {
 }
 
 /// Runs all of it.
-///
-/// # Errors
-/// A drive cannot go on.
+/// Errors: a drive cannot go on.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Shares, StudyError> {
     let pages = options.scale.of(PAGES).max(LEAST_PAGES);
     let name = |spare: &u64| format!("{CHIPS} chips under a Zipf law, {spare} % spare");

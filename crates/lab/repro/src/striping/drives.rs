@@ -27,7 +27,6 @@ pub const USED: [u64; 5] = [60, 80, 90, 95, 100];
 /// A way to read and to treat code blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Name in figures.
     pub name: &'static str,
     settings: &'static [(&'static str, &'static str)],
 }
@@ -78,7 +77,6 @@ pub const VARIANTS: [Variant; 19] = [
     with("static, cleaning interleaved", &[("coded.reads", "direct"), ("flash.cleaning", "interleaved")]),
 ];
 
-/// A drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Index into [`VARIANTS`].
@@ -87,7 +85,6 @@ pub struct Place {
     pub pages: u64,
     /// MiB of a zone.
     pub zone_mib: u64,
-    /// Code zones.
     pub code_zones: u64,
     /// Of the drive in use, %.
     pub used: u64,
@@ -153,9 +150,7 @@ pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, 
 }
 
 /// The drive of a place.
-///
-/// # Errors
-/// The values do not fit together.
+/// Errors: the values do not fit together.
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
     let zone = (place.zone_mib << 20) / (CAPACITY / capacity);

@@ -11,7 +11,6 @@ use erasure::{Decoder, GroupCode, Known, decodable_sets, ways};
 pub const LEAST: u32 = 3;
 const MOST: u32 = 8;
 
-/// What was counted.
 #[derive(Debug, Default)]
 pub struct Exact {
     /// By data blocks from 3 on: sets that decode of each regular code.
@@ -30,9 +29,7 @@ pub struct Exact {
 }
 
 /// Runs all of it.
-///
-/// # Errors
-/// A drive cannot be built.
+/// Errors: a drive cannot be built.
 pub fn run(options: &Options) -> Result<Exact, StudyError> {
     let row = |n: u32| (1..=n).map(|m| decodable_sets(&regular(n, m), Decoder::Gauss)).collect();
     let (x, y, z) = (1, 2, 4);

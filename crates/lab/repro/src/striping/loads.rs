@@ -40,7 +40,6 @@ pub enum Length {
 }
 
 impl Length {
-    /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Length::Record => "of record",
@@ -50,9 +49,7 @@ impl Length {
 }
 
 /// The month on a small laptop.
-///
-/// # Errors
-/// The user's file cannot be read.
+/// Errors: the user's file cannot be read.
 pub fn trace(options: &Options) -> Result<Trace, StudyError> {
     let file = TraceFile::given(options, NAMES[0])?;
     let measured = options.scale.of(MONTH);
@@ -71,17 +68,12 @@ impl Trace {
     }
 
     /// Its requests for a drive of `sectors`. They go to the share that is in use.
-    ///
-    /// # Errors
-    /// A file cannot be read or does not fit.
+    /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64, share: f64, length: Length) -> Opened {
         self.open_so_many(sectors, share, self.warm_up + self.measured(length))
     }
 
     /// As many as are measured, from the first on.
-    ///
-    /// # Errors
-    /// As [`Trace::open`].
     pub fn open_again(&self, sectors: u64, share: f64, length: Length) -> Opened {
         self.open_so_many(sectors, share, self.measured(length))
     }
@@ -131,9 +123,6 @@ impl Shape {
 
 impl Trace {
     /// What its first day looks like on a drive of `sectors`.
-    ///
-    /// # Errors
-    /// As [`Trace::open`].
     pub fn shape(&self, sectors: u64, zone_sectors: u64, place: &Place) -> Result<Shape, StudyError> {
         let mut workload = self.open(sectors, place.share(), Length::Record)?;
         let mut shape = Shape { zones: vec![0; sectors.div_ceil(zone_sectors) as usize], ..Shape::default() };

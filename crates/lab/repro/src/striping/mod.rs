@@ -33,7 +33,6 @@ const HISTORY: Setting = Setting {
     doc: "read counts at the first off-line phase: of the day before the measured requests, or of their own first day",
 };
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "striping",
     title: "Code blocks that stand in for what busy banks hold",

@@ -25,7 +25,7 @@ const TABLE_1: [&[u64]; 6] = [
     &[128, 841, 1570, 1737, 1570, 1408, 50],
     &[256, 2205, 4600, 4785, 4600, 5469, 3712, 65],
 ];
-/// Its cells.
+/// Number of cells in the table.
 pub const CELLS: usize = {
     let (mut cells, mut row) = (0, 0);
     while row < TABLE_1.len() {

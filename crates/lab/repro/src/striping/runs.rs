@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 /// A drive under the trace, or a quicker look at it.
 type Run = (Place, Length);
 
-/// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
     /// In virtual time, at the times of the trace.
@@ -34,9 +33,7 @@ impl Results {
     }
 
     /// A measurement.
-    ///
-    /// # Panics
-    /// If the study did not run it.
+    /// Panics if the study did not run it.
     pub fn of(&self, place: &Place, length: Length) -> &Measurement {
         self.timed.get(&(*place, length)).unwrap_or_else(|| panic!("{} is run", place.name()))
     }
@@ -65,9 +62,7 @@ fn runs() -> BTreeSet<Run> {
 }
 
 /// Runs everything.
-///
-/// # Errors
-/// A drive or a file that cannot be used, or the user stopped.
+/// Errors: a drive or a file that cannot be used, or the user stopped.
 pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // Long ones first, so that no state is left with one at the end.
     let mut runs: Vec<Run> = runs().into_iter().collect();

@@ -25,7 +25,7 @@ const PLENTY: u64 = 800;
 
 /// A drive with so much room that it never cleans.
 pub const NO_CLEANING: usize = 0;
-/// Plain reads.
+/// Plain reads; any bank may clean at any time.
 pub const ANYWHERE: usize = 1;
 /// Reads around cleaning banks; any bank may clean.
 pub const AROUND: usize = 2;
@@ -44,7 +44,6 @@ const DRIVES: [Described; 4] = [
 const CODED: &[(&str, &str)] =
     &[("coded.code", "parity"), ("coded.stale_codes", "update"), ("coded.reads", "gc-aware")];
 
-/// Simulations.
 pub const RUNS: usize = LOADS.len() * DRIVES.len();
 
 /// The drives under each workload, by workload and drive.
@@ -84,9 +83,7 @@ fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench,
 }
 
 /// Runs every drive under every workload.
-///
-/// # Errors
-/// A drive cannot be built.
+/// Errors: a drive cannot be built.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Tails, StudyError> {
     let places: Vec<(usize, usize)> =
         (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();

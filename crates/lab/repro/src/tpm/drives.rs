@@ -22,9 +22,7 @@ const ENTRIES: u64 = PAGE_BYTES / 4;
 /// A mapping with its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Name in figures.
     pub name: &'static str,
-    /// What it is.
     settings: &'static [(&'static str, &'static str)],
 }
 
@@ -80,18 +78,14 @@ fn over_provisioning(flash: u64, user: u64) -> String {
 }
 
 /// The drive with a mapping and a cache of one of the published sizes.
-///
-/// # Errors
-/// The scale leaves too little flash.
+/// Errors: the scale leaves too little flash.
 pub fn bench(options: &Options, variant: &Variant, cache: usize) -> Result<Bench, StudyError> {
     with_cache(options, variant, CACHES[cache] << 10)
 }
 
 /// The drive for uniform traffic, whose cache shrinks with the drive: it serves no streams, only a share
 /// of the map. No mapping can do with less than a few translation pages.
-///
-/// # Errors
-/// The scale leaves too little flash.
+/// Errors: the scale leaves too little flash.
 pub fn uniform_bench(options: &Options, variant: &Variant) -> Result<Bench, StudyError> {
     with_cache(options, variant, options.scale.of(CACHES[PUBLISHED_CACHE] << 10).max(LEAST_CACHE_BYTES))
 }

@@ -8,7 +8,6 @@ use nand::{CountedFlash, Flash};
 use simulator::Drive;
 use units::{Cause, HostOp, Request};
 
-/// What was counted.
 #[derive(Debug, Default)]
 pub struct Exact {
     /// Least and most translation reads and programs of a missing entry in DFTL.
@@ -67,9 +66,7 @@ fn read(drive: &mut Drive<CountedFlash>, page: u64) -> Measurement {
 }
 
 /// Runs all of it.
-///
-/// # Errors
-/// A drive cannot be built.
+/// Errors: a drive cannot be built.
 pub fn run(options: &Options) -> Result<Exact, StudyError> {
     Ok(Exact {
         miss_costs: miss_costs(options)?,

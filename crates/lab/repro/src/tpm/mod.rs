@@ -40,7 +40,6 @@ const MEMORY: Setting = Setting {
     doc: "whether the cache size pays for cached entries alone or for the directory as well",
 };
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "tpm",
     title: "Translation pages cached whole (TPM) against single cached map entries (DFTL)",

@@ -31,7 +31,6 @@ pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
     rows
 }
 
-/// A row.
 fn row(id: &str, measured: Measured, workload: &str, note: &str) -> Row {
     TARGETS.row(id, measured, workload, note)
 }

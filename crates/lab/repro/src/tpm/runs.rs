@@ -20,7 +20,6 @@ pub type Place = (usize, usize, usize);
 /// Requests of the trace of transactions at full size.
 const TRANSACTIONS: u64 = 3_698_864;
 
-/// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
     /// From a filled drive, one request after the other.
@@ -35,7 +34,7 @@ pub struct Results {
     pub transactions: Cells<usize, Measurement>,
     /// Columns of the published table for each generated trace, by its title.
     pub samples: BTreeMap<&'static str, Sample>,
-    /// Pages of flash.
+    /// Pages of flash of the drives.
     pub flash_pages: u64,
     /// Counts on tiny drives.
     pub exact: Exact,
@@ -126,9 +125,7 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
 }
 
 /// Runs everything.
-///
-/// # Errors
-/// A drive or trace that cannot be used, or the user stopped.
+/// Errors: a drive or trace that cannot be used, or the user stopped.
 pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // What cannot be built or opened is said before anything runs.
     let jobs = jobs(options, traces)?;

@@ -57,11 +57,10 @@ const FINANCIAL_SPAN_BYTES: u64 = 512 << 20;
 pub struct Published {
     /// Name in the publication.
     pub title: &'static str,
-    /// Requests.
     pub requests: u64,
     /// Writes, % of requests.
     pub write_percent: f64,
-    /// Mean request, KB.
+    /// Mean size of a request, KB.
     pub mean_kb: f64,
     generator: Generator,
 }
@@ -78,25 +77,22 @@ enum Generator {
 pub struct Trace {
     /// What was published of it.
     pub published: Published,
-    /// Its requests: scaled.
+    /// The requests, scaled with the drive.
     pub source: Source,
 }
 
 /// The three columns of the published table.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Requests.
     pub requests: u64,
     /// Writes, % of requests.
     pub write_percent: f64,
-    /// Mean request, KB.
+    /// Mean size of a request, KB.
     pub mean_kb: f64,
 }
 
 /// All traces, files opened and summed up.
-///
-/// # Errors
-/// A file cannot be read.
+/// Errors: a file cannot be read.
 pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
     let trace = |(index, name): (usize, &&str)| {
         let published = PUBLISHED[index];
@@ -150,9 +146,7 @@ impl Trace {
     }
 
     /// The columns of what is generated.
-    ///
-    /// # Errors
-    /// The generator refuses its parameters.
+    /// Errors: the generator refuses its parameters.
     pub fn generated_sample(&self, sectors: u64) -> Result<Sample, StudyError> {
         let mut workload = self.generate(&self.source.parameters(sectors))?;
         let (mut requests, mut writes, mut moved, mut batch) = (0, 0, 0, Vec::new());
@@ -172,17 +166,12 @@ impl Trace {
     }
 
     /// Its requests, for a drive of `sectors`.
-    ///
-    /// # Errors
-    /// A file cannot be read or does not fit.
+    /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Opened {
         self.source.open(sectors, |plain| self.generate(plain))
     }
 
     /// Requests of the same kind without an end, or the file once more.
-    ///
-    /// # Errors
-    /// As [`Trace::open`].
     pub fn rehearse(&self, sectors: u64) -> Opened {
         self.source.rehearse(sectors, |plain| self.generate(plain))
     }

@@ -11,7 +11,7 @@ pub const SIZES: [u64; 9] = [9, 10, 12, 16, 20, 24, 40, 56, 72];
 pub const RECORD: u64 = 24;
 /// Sizes whose page part beside 16 MiB for blocks is small, or large.
 pub const SMALL_PAGE_PART: u64 = 17;
-/// As [`SMALL_PAGE_PART`].
+/// Sizes whose page part beside 16 MiB for blocks is large.
 pub const LARGE_PAGE_PARTS: [u64; 2] = [56, 72];
 /// Limits of a small request, sectors.
 pub const LIMITS: [u64; 6] = [4, 8, 16, 32, 64, 128];
@@ -27,7 +27,6 @@ pub const BLOCK_PAGES: u64 = 128;
 /// A buffer over the log-block mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Name in figures.
     pub name: &'static str,
     kind: &'static str,
     /// MiB of the part for logical blocks, where it has two parts.
@@ -104,7 +103,7 @@ pub struct Place {
     pub variant: usize,
     /// Size of the buffer, MiB; 0 where there is none.
     pub mib: u64,
-    /// Log blocks.
+    /// Log blocks of the drive.
     pub logs: u64,
     /// Largest request that counts as small, sectors.
     pub limit: u64,
@@ -128,17 +127,12 @@ pub fn starts_filled(options: &Options) -> bool {
 }
 
 /// The drive of a place.
-///
-/// # Errors
-/// None with the places of the study.
+/// Errors: none with the places of the study.
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     with_part(options, place, "mlc-4k")
 }
 
 /// The same drive of flash with blocks of 128 KB, which the publication about installations has.
-///
-/// # Errors
-/// As [`bench`].
 pub fn small_block_bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     with_part(options, place, "slc-2k")
 }

@@ -37,7 +37,6 @@ const STATE: Setting = Setting {
     doc: "filled: the drive was written once in order; fresh: nothing is on it, so first writes go in place",
 };
 
-/// The study.
 pub(crate) static STUDY: Study = Study {
     name: "two-level",
     title: "A write buffer of two levels over a log-block mapping",

@@ -11,9 +11,7 @@ impl Results {
     }
 
     /// A counted measurement.
-    ///
-    /// # Panics
-    /// If the study did not run it.
+    /// Panics if the study did not run it.
     pub fn at(&self, place: Place) -> &Measurement {
         self.counted.get(&place).unwrap_or_else(|| panic!("{} is run", place.name()))
     }

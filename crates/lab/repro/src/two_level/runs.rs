@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 /// Size of the buffer of the study about installations, MiB.
 pub const INSTALLATION_MIB: u64 = 16;
 
-/// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
     /// Log blocks of the rows.
@@ -82,9 +81,7 @@ fn jobs(logs: u64) -> Vec<(Kind, Place)> {
 }
 
 /// Runs everything.
-///
-/// # Errors
-/// A trace that cannot be used, or the user stopped.
+/// Errors: a trace that cannot be used, or the user stopped.
 pub fn run(
     options: &Options,
     desktop: &Trace,

@@ -29,17 +29,13 @@ pub struct Trace {
 }
 
 /// The month on a laptop.
-///
-/// # Errors
-/// The user's file cannot be read.
+/// Errors: the user's file cannot be read.
 pub fn desktop(options: &Options) -> Result<Trace, StudyError> {
     trace(options, NAMES[0], "desktop-ntfs", MONTH)
 }
 
 /// Files copied and installed on a laptop.
-///
-/// # Errors
-/// The user's file cannot be read.
+/// Errors: the user's file cannot be read.
 pub fn installation(options: &Options) -> Result<Trace, StudyError> {
     trace(options, NAMES[1], "system-disk", INSTALLATION)
 }
@@ -57,17 +53,12 @@ fn trace(options: &Options, name: &str, generator: &'static str, published: u64)
 
 impl Trace {
     /// Its requests, for a drive of `sectors`.
-    ///
-    /// # Errors
-    /// A file cannot be read or does not fit.
+    /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Opened {
         self.source.open(sectors, |plain| Ok(build(self.generator, plain)?))
     }
 
     /// What its writes look like.
-    ///
-    /// # Errors
-    /// As [`Trace::open`].
     pub fn shape(&self, sectors: u64) -> Result<WriteShape, StudyError> {
         let mut workload = self.open(sectors)?;
         let (mut shape, mut end, mut batch) = (WriteShape::default(), None, Vec::new());

@@ -19,11 +19,11 @@ pub struct Asked {
     pub seed: u64,
     /// Where states come from: `promise` or `drive`.
     pub cuts: String,
-    /// See [`Guarantee::TABLE`](crate::Guarantee::TABLE).
+    /// Name of the guarantee, from [`Guarantee::TABLE`](crate::Guarantee::TABLE).
     pub guarantee: String,
     /// Bytes of a unit that is written whole or not at all.
     pub atomic: u64,
-    /// See [`Lie::TABLE`](crate::Lie::TABLE).
+    /// Names of the lies, from [`Lie::TABLE`](crate::Lie::TABLE).
     pub lies: Vec<String>,
     /// What fails with the power.
     pub faults: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Asked {
 pub struct Report<'a> {
     /// What was asked for.
     pub asked: &'a Asked,
-    /// What was recorded.
+    /// The recorded requests, of which the states are made.
     pub recording: &'a Recording,
     /// The states it may leave.
     pub states: &'a States<'a>,
@@ -52,7 +52,6 @@ impl Report<'_> {
         self.recording.requests.iter().filter(|request| request.order.kind == OrderKind::Flush).count()
     }
 
-    /// States a second.
     fn rate(&self) -> f64 {
         self.exploration.states as f64 / self.seconds.max(1e-9)
     }

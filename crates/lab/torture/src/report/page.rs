@@ -16,7 +16,7 @@ const NAMES: f64 = 250.0;
 /// Width of what became of a request.
 const FATES: f64 = 260.0;
 
-/// The page.
+/// The report as a self-contained HTML page.
 pub fn render(report: &Report<'_>) -> String {
     let exploration = report.exploration;
     let (title, sections) = match &exploration.found {
