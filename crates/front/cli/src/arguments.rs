@@ -27,7 +27,6 @@ use std::path::PathBuf;
 #[command(after_help = "Exit codes: 0 ok; 1 run failed; 2 usage or configuration; 3 integrity violation; \
 4 steady state not reached; 5 drive full or worn out; 6 an acceptance band missed; 130 interrupted.")]
 pub struct Arguments {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
     /// Log more to standard error; twice for details.
@@ -35,7 +34,6 @@ pub struct Arguments {
     pub verbose: u8,
 }
 
-/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload through one stack and show what happened.
@@ -83,7 +81,6 @@ pub enum Command {
     Man(ManArguments),
 }
 
-/// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "    nandarium completions bash > ~/.local/share/bash-completion/completions/nandarium")]
 pub struct CompletionsArguments {
@@ -91,7 +88,6 @@ pub struct CompletionsArguments {
     pub shell: clap_complete::Shell,
 }
 
-/// Arguments of `man`.
 #[derive(Debug, Args)]
 #[command(after_help = "    nandarium man --out ~/.local/share/man/man1 && man nandarium-run")]
 pub struct ManArguments {
@@ -139,7 +135,6 @@ pub struct SessionArguments {
     pub quiet: bool,
 }
 
-/// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// A stack or drive, a workload or trace file, or both, in any order.
@@ -158,12 +153,10 @@ pub struct RunArguments {
     /// Let browsers and Prometheus watch.
     #[command(flatten)]
     pub watch: WatchArguments,
-    /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
 }
 
-/// Arguments of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Which of two drives for a trace, with lives and prices:
 
@@ -187,12 +180,10 @@ pub struct CompareArguments {
     /// What is drawn over time: a file for each stack.
     #[command(flatten)]
     pub drawing: TimelineArguments,
-    /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
 }
 
-/// Arguments of `repro`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Rows are judged by what was published: E exact, N within a band, T a trend; recorded rows are not \
@@ -241,7 +232,6 @@ fn studies() -> PossibleValuesParser {
     PossibleValuesParser::new(repro::STUDIES.iter().map(|study| study.name).chain([ALL_STUDIES]))
 }
 
-/// Verbs of `trace`.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// Sum up a trace: operations, sizes, devices, footprint.
@@ -306,7 +296,6 @@ pub enum OrderArgument {
 /// Arguments of `trace info`.
 #[derive(Debug, Args)]
 pub struct TraceInfoArguments {
-    /// The trace.
     #[command(flatten)]
     pub input: TraceInput,
     /// Print JSON.
@@ -317,7 +306,6 @@ pub struct TraceInfoArguments {
 /// Arguments of `trace convert`.
 #[derive(Debug, Args)]
 pub struct TraceConvertArguments {
-    /// The trace.
     #[command(flatten)]
     pub input: TraceInput,
     /// Where to write; standard output otherwise.
@@ -328,7 +316,6 @@ pub struct TraceConvertArguments {
 /// Arguments of `trace head`.
 #[derive(Debug, Args)]
 pub struct TraceHeadArguments {
-    /// The trace.
     #[command(flatten)]
     pub input: TraceInput,
     /// Requests to print.
@@ -336,7 +323,6 @@ pub struct TraceHeadArguments {
     pub count: usize,
 }
 
-/// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArguments {
     /// Only this kind.
@@ -366,14 +352,12 @@ pub enum Listing {
     Keys,
 }
 
-/// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// A key (drive.capacity), a group (drive), a name from `nandarium list`, or a term.
     pub name: String,
 }
 
-/// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// A stack (.toml), a trace, or the file of a drive (serve --file).
@@ -383,7 +367,6 @@ pub struct CheckArguments {
     pub format: Option<String>,
 }
 
-/// Arguments of `code`.
 #[derive(Debug, Args)]
 pub struct CodeArguments {
     /// One code: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits ("1100 0110 0011 1001");
@@ -416,7 +399,6 @@ pub struct CodeArguments {
     pub json: bool,
 }
 
-/// Verbs of `probe`.
 #[derive(Debug, Subcommand)]
 pub enum ProbeCommand {
     /// Find the superpage: random aligned writes of 4 KiB to 1 MiB, and the smallest size at full speed.
@@ -454,7 +436,6 @@ pub struct SuperpageArguments {
     pub quiet: bool,
 }
 
-/// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
     /// Folders with a result.json, as `run --out` and `compare --out` write them, or such a file.

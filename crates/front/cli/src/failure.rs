@@ -29,7 +29,6 @@ pub const INTERRUPTED: u8 = 130;
 /// Why the program ends with a code other than 0.
 #[derive(Debug)]
 pub struct Failure {
-    /// Exit code.
     pub code: u8,
     /// What to say; empty: it has been said.
     pub message: String,

@@ -20,9 +20,7 @@ pub fn items(what: Listing) -> Vec<(String, String)> {
 }
 
 /// What `nandarium explain` says about a name.
-///
-/// # Errors
-/// Nothing is called so; the text names what comes close.
+/// Errors: nothing is called so; the text names what comes close.
 pub fn explanation(name: &str) -> Result<String, String> {
     explain::text(name.trim()).map_err(|failure| failure.message)
 }
@@ -44,9 +42,7 @@ pub fn pretty(document: &Value) -> String {
 }
 
 /// Writes `result.json`, `series.csv` and `report.html` into a folder, as `--out` does.
-///
-/// # Errors
-/// A file cannot be written; the text names it.
+/// Errors: a file cannot be written; the text names it.
 pub fn write_folder(folder: &Path, document: &Value) -> Result<(), String> {
     results::write(folder, document)
         .and_then(|()| results::write_page(&folder.join("report.html"), std::slice::from_ref(document), &[]))
@@ -54,9 +50,7 @@ pub fn write_folder(folder: &Path, document: &Value) -> Result<(), String> {
 }
 
 /// Writes one self-contained page of some results, side by side if there are several.
-///
-/// # Errors
-/// The file cannot be written; the text names it.
+/// Errors: the file cannot be written; the text names it.
 pub fn write_page(path: &Path, documents: &[Value]) -> Result<(), String> {
     results::write_page(path, documents, &[]).map_err(|failure| failure.message)
 }
@@ -82,9 +76,7 @@ pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
 }
 
 /// Writes `results.parquet`, `summary.csv` and `report.html` of a sweep into a folder, which is made.
-///
-/// # Errors
-/// A file cannot be written; the text names it.
+/// Errors: a file cannot be written; the text names it.
 pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::file(folder, "written", &error))
@@ -105,9 +97,7 @@ pub fn ended_early(result: &RunResult) -> Option<(u8, String)> {
 
 /// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with
 /// settings laid under those that were given; `price`: that of the drive.
-///
-/// # Errors
-/// The configuration or the question cannot be used.
+/// Errors: the configuration or the question cannot be used.
 pub fn life_plan(
     load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>,
     question: &LifeQuestion,
@@ -117,9 +107,7 @@ pub fn life_plan(
 }
 
 /// The life of a drive of such a plan that ran.
-///
-/// # Errors
-/// Exit code and message of a run without an answer; the text says how to get one.
+/// Errors: exit code and message of a run without an answer; the text says how to get one.
 pub fn life_report(plan: &LifePlan, result: RunResult, window: WearWindow) -> Result<LifeReport, (u8, String)> {
     plan.report(result, window).map_err(|Failure { code, message }| (code, message))
 }
@@ -136,9 +124,7 @@ pub fn life_page(report: &LifeReport) -> String {
 
 /// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,
 /// `clamp` or `sort`, `gap_limit` a time such as `1h`.
-///
-/// # Errors
-/// It cannot be read, and the text says where it stumbled; no such order, no time.
+/// Errors: it cannot be read, and the text says where it stumbled; no such order, no time.
 pub fn trace_info(
     file: &str,
     format: Option<String>,

@@ -15,15 +15,12 @@ pub const WORKLOAD: &str = "mixed";
 pub struct Names<'a> {
     /// Stacks, in the order given, those with an option last.
     pub stacks: Vec<&'a str>,
-    /// The workload.
     pub workload: &'a str,
 }
 
 impl<'a> Names<'a> {
     /// Sorts `bare` names into stacks and a workload; `stacks` and `workload` were given by options.
-    ///
-    /// # Errors
-    /// A name that is nothing; two workloads.
+    /// Errors: a name that is nothing; two workloads.
     pub fn sort(bare: &'a [String], stacks: &'a [String], workload: Option<&'a str>) -> Result<Self, Failure> {
         let mut named = Self { stacks: Vec::new(), workload: workload.unwrap_or(WORKLOAD) };
         let mut first = workload;
@@ -48,9 +45,7 @@ impl<'a> Names<'a> {
     }
 
     /// The only stack, of a command that runs one.
-    ///
-    /// # Errors
-    /// There are several.
+    /// Errors: there are several.
     pub fn stack(&self) -> Result<&'a str, Failure> {
         match self.stacks.as_slice() {
             [] => Ok(STACK),

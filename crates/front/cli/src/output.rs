@@ -17,9 +17,7 @@ pub extern "C" fn look_at_stdout() {
 }
 
 /// Whether there is a standard output.
-///
-/// # Errors
-/// It is closed: what is to be printed would be lost.
+/// Errors: it is closed: what is to be printed would be lost.
 pub fn check_stdout() -> Result<(), Failure> {
     look_at_stdout();
     if IS_CLOSED.load(Ordering::Relaxed) {
@@ -29,18 +27,14 @@ pub fn check_stdout() -> Result<(), Failure> {
 }
 
 /// Writes data to standard output.
-///
-/// # Errors
-/// Standard output cannot be written, other than because its reader has gone.
+/// Errors: standard output cannot be written, other than because its reader has gone.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Turns "nobody reads any more" into success.
-///
-/// # Errors
-/// Any other error.
+/// Errors: any other error.
 pub fn heard(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -51,9 +45,7 @@ pub fn heard(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Writes a file, with its folders.
-///
-/// # Errors
-/// The file cannot be written.
+/// Errors: the file cannot be written.
 pub fn write_file(path: &Path, contents: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder

@@ -23,9 +23,7 @@ pub fn command() -> Vec<String> {
 }
 
 /// Does `work`; a panic ends it with a failure that says how to replay it.
-///
-/// # Errors
-/// Those of `work`, or a panic.
+/// Errors: those of `work`, or a panic.
 pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(|information| {

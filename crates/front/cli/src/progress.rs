@@ -155,9 +155,6 @@ impl Source for Seen {
 }
 
 /// Lets others watch a board, if the user wants that.
-///
-/// # Errors
-/// As [`watched_by`].
 pub fn watched(
     arguments: &WatchArguments,
     quiet: bool,
@@ -168,9 +165,7 @@ pub fn watched(
 }
 
 /// Lets somebody watch a source, if the user wants that.
-///
-/// # Errors
-/// The address cannot be had, or the token will not do.
+/// Errors: the address cannot be had, or the token will not do.
 pub fn watched_by(
     arguments: &WatchArguments,
     quiet: bool,

@@ -11,9 +11,7 @@ use std::path::Path;
 
 /// Where the result of a stack under a workload comes from, both as they were asked for. The files are read for their
 /// digests.
-///
-/// # Errors
-/// A file cannot be read.
+/// Errors: a file cannot be read.
 pub fn of(stack: &str, workload: &str) -> Result<Provenance, Failure> {
     let command = panics::command();
     let base = if Path::new(stack).exists() { stack } else { stack_parts(stack).map_or(stack, |(base, _)| base) };
@@ -40,7 +38,6 @@ fn file(path: &str) -> Result<Option<SourceFile>, Failure> {
 pub struct Again {
     /// Its configuration, all keys.
     pub config: Config,
-    /// Its workload.
     pub workload: String,
     /// Where it came from then.
     pub provenance: Provenance,
@@ -49,10 +46,8 @@ pub struct Again {
 }
 
 /// Reads a `result.json`, for the same run once more.
-///
-/// # Errors
-/// It is no result of one run, it does not say where it comes from, its workload cannot be repeated, or a file has
-/// changed.
+/// Errors: it is no result of one run, it does not say where it comes from, its workload cannot be repeated, or a file
+/// has changed.
 pub fn again(path: &Path) -> Result<Again, Failure> {
     let place = path.display().to_string();
     let wrong = |what: &str| Failure::usage(format!("--again {place}: {what}"));

@@ -16,9 +16,7 @@ use std::io::{self, Write as _};
 const MOST_KEYS: usize = 6;
 
 /// Prints what the parser has to say of `arguments`: help to standard output, a mistake to standard error.
-///
-/// # Errors
-/// It cannot be written.
+/// Errors: it cannot be written.
 pub fn print(mut problem: clap::Error, arguments: &[OsString]) -> io::Result<()> {
     if !problem.use_stderr() {
         problem.print()?;

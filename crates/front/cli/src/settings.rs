@@ -12,17 +12,12 @@ use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 /// The configuration of a stack given as `NAME`, `FILE` or `NAME+key=value+…`.
-///
-/// # Errors
-/// No such stack, an unknown key, a value out of range.
+/// Errors: no such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
     load_with(stack, arguments, Vec::new())
 }
 
 /// As [`load`], with further settings.
-///
-/// # Errors
-/// As [`load`].
 pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Setting>) -> Result<Config, Failure> {
     let is_file = Path::new(stack).exists();
     let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
@@ -69,9 +64,7 @@ fn once(settings: &[Setting]) -> Result<(), Failure> {
 }
 
 /// The configuration of a drive whose bytes others read and write, once it is known to fit this machine.
-///
-/// # Errors
-/// As [`load`]; `set` gives a key that such a drive fixes; there is too little memory.
+/// Errors: as [`load`]; `set` gives a key that such a drive fixes; there is too little memory.
 pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
     let mut settings = given(set)?;
     once(&settings)?;

@@ -7,9 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
 /// The values of an array of this type of element.
-///
-/// # Errors
-/// No array of it.
+/// Errors: no array of it.
 pub fn taken<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
     PyBuffer::<T>::get(array)?.to_vec(array.py())
 }
@@ -41,9 +39,7 @@ pub fn given<T: Cell>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Bo
 }
 
 /// A column of whole numbers as a `NumPy` array that cannot be changed.
-///
-/// # Errors
-/// There is no `NumPy`.
+/// Errors: there is no `NumPy`.
 pub fn array<'py>(py: Python<'py>, values: &[u32]) -> PyResult<Bound<'py, PyAny>> {
     static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static KIND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -58,17 +54,11 @@ type Taken = fn(&Bound<'_, PyAny>) -> PyResult<Column>;
 
 /// A column of a table, owned.
 pub enum Column {
-    /// `float64`.
     Real(Vec<f64>),
-    /// `int64`.
     Signed(Vec<i64>),
-    /// `uint64`.
     Whole(Vec<u64>),
-    /// `uint32`.
     Half(Vec<u32>),
-    /// `uint16`.
     Short(Vec<u16>),
-    /// `uint8`.
     Byte(Vec<u8>),
     /// Texts: where each begins and the last ends, and all of them.
     Text(Vec<i32>, Vec<u8>),
@@ -76,9 +66,7 @@ pub enum Column {
 
 impl Column {
     /// A column of a `NumPy` array, or of a list of texts.
-    ///
-    /// # Errors
-    /// Neither, or an element of another kind.
+    /// Errors: neither, or an element of another kind.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(texts) = object.extract::<Vec<String>>() {
             let (mut ends, mut all) = (vec![0], Vec::new());

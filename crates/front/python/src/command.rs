@@ -86,9 +86,7 @@ pub fn settings_of(given: Given) -> Vec<Setting> {
 }
 
 /// The configuration of a stack's text.
-///
-/// # Errors
-/// What is wrong with it first.
+/// Errors: what is wrong with it first.
 pub fn config(name: &str, text: &str, settings: Given) -> PyResult<Config> {
     Config::from_text_with(name, text, &settings_of(settings)).map_err(|error| ConfigError::new_err(error.to_string()))
 }

@@ -24,9 +24,7 @@ pub struct Inside {
 
 impl Inside {
     /// Begins one. `around` are the runs around the thread that gave the work to this one, if another did.
-    ///
-    /// # Errors
-    /// There are too many around it.
+    /// Errors: there are too many around it.
     pub fn begin(around: u32) -> PyResult<Self> {
         let before = DEPTH.get();
         let now = before.max(around) + 1;

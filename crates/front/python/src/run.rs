@@ -106,7 +106,6 @@ impl Watcher for Watch {
 pub struct Asked<'a, 'py> {
     /// A name or a path, or only a name where `requests` are given.
     pub workload: String,
-    /// Requests in columns.
     pub requests: Option<&'a Bound<'py, RequestColumns>>,
     /// `None`: no folder; an empty path: the user's cache folder.
     pub snapshots: Option<PathBuf>,
@@ -118,9 +117,7 @@ pub struct Asked<'a, 'py> {
 
 impl Asked<'_, '_> {
     /// Holds a session by `hold`, without the interpreter lock.
-    ///
-    /// # Errors
-    /// What ended it: a signal, what `progress` or a policy raised, or no result.
+    /// Errors: what ended it: a signal, what `progress` or a policy raised, or no result.
     pub fn session<T: Send>(
         self,
         py: Python<'_>,

@@ -59,18 +59,17 @@ impl TimelineArguments {
     }
 }
 
-/// What is drawn.
 #[derive(Clone, Debug)]
 pub struct Drawing {
     /// What to take down.
     pub plan: TimelinePlan,
     /// So many requests are to be near to this percentile, a share of all: its latency has to be found first.
     pub percentile: Option<(usize, f64)>,
-    /// Where it goes.
+    /// File that the drawing is written to.
     pub path: PathBuf,
 }
 
-/// Two moments, ns.
+/// Two moments of simulated time, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window([Nanos; 2]);
 

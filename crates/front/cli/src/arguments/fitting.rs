@@ -3,7 +3,6 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of `fit`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "A few parameters are fitted one after the other, each to the figures that tell it: raw flash from \
@@ -44,7 +43,6 @@ pub struct FitArguments {
     pub quiet: bool,
 }
 
-/// Arguments of `measure`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "fio has to be installed. Reads alone are measured unless --destroy-data is given: what was never \

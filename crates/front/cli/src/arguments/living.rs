@@ -6,7 +6,6 @@ use clap::Args;
 /// Length of a warranty where none is given.
 const WARRANTY: &str = "5y";
 
-/// Arguments of `life`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "The drive is brought to steady state (drive.precondition = steady, unless set), and the workload is \
@@ -33,7 +32,6 @@ pub struct LifeArguments {
     /// Price of the drive.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = price)]
     pub price: Option<f64>,
-    /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
 }

@@ -30,7 +30,6 @@ pub struct ServerArguments {
     pub quiet: bool,
 }
 
-/// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: nandarium serve --stack page --set drive.capacity=1GiB --socket /tmp/drive.sock
 then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M \
@@ -56,7 +55,6 @@ pub struct ServeArguments {
     /// Let browsers and Prometheus watch.
     #[command(flatten)]
     pub watch: WatchArguments,
-    /// The rest.
     #[command(flatten)]
     pub server: ServerArguments,
 }
@@ -87,7 +85,6 @@ fn watch_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Arguments of `ctl`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
@@ -107,7 +104,6 @@ pub struct CtlArguments {
     pub json: bool,
 }
 
-/// Verbs of `hard`.
 #[derive(Debug, Subcommand)]
 pub enum HardCommand {
     /// Put an empty remapped drive onto a file or block device. What it held is lost.
@@ -149,7 +145,6 @@ pub struct HardServeArguments {
     /// Trim superpages that have become free.
     #[arg(long)]
     pub trim: bool,
-    /// The rest.
     #[command(flatten)]
     pub server: ServerArguments,
 }

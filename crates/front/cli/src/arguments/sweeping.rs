@@ -4,7 +4,6 @@ use super::WatchArguments;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of `sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = "A plan names stacks, workloads and axes; every combination is a run:
 

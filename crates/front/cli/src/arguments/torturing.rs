@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use torture::{Guarantee, Lie};
 use units::{SECTOR_BYTES, quantity};
 
-/// Arguments of `torture`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Commands are run by `sh -c` and find the drive under NANDARIUM_URI and NANDARIUM_SOCKET (NBD). \

@@ -16,17 +16,12 @@ pub enum Access {
 }
 
 /// Opens a target that exists.
-///
-/// # Errors
-/// It is not there, is no file or block device, or another program has it open.
+/// Errors: it is not there, is no file or block device, or another program has it open.
 pub fn open(target: &Path, access: Access) -> Result<File, Failure> {
     open_with(target, access, 0)
 }
 
 /// Opens a target for writing past the cache of the operating system; `false`: it goes through the cache after all.
-///
-/// # Errors
-/// As [`open`].
 pub fn open_direct(target: &Path) -> Result<(File, bool), Failure> {
     #[cfg(target_os = "linux")]
     if let Ok(file) = open_with(target, Access::Write, rustix::fs::OFlags::DIRECT.bits().cast_signed()) {
@@ -52,10 +47,8 @@ fn open_with(target: &Path, access: Access, flags: i32) -> Result<File, Failure>
     lock(&file, target, access).map(|()| file)
 }
 
-/// Keeps others away.
-///
-/// # Errors
-/// Another program has it open.
+/// Keeps other processes away from the target.
+/// Errors: another program has it open.
 pub fn lock(file: &File, target: &Path, access: Access) -> Result<(), Failure> {
     let locked = if access == Access::Write { file.try_lock() } else { file.try_lock_shared() };
     match locked {

@@ -194,7 +194,6 @@ fn members(arguments: &CompareArguments, names: &Names<'_>) -> Result<Vec<Member
     stacks.iter().map(load).collect()
 }
 
-/// Prices by stack.
 fn prices<'a>(lives: &'a LivesArguments, stacks: &[&str]) -> Result<BTreeMap<&'a str, f64>, Failure> {
     if !lives.life && (!lives.price.is_empty() || lives.question.is_asked()) {
         return Err(Failure::usage(

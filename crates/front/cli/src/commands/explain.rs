@@ -19,9 +19,7 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
 }
 
 /// What there is to say about a name.
-///
-/// # Errors
-/// Nothing is called so.
+/// Errors: nothing is called so.
 pub fn text(name: &str) -> Result<String, Failure> {
     let found: Vec<String> =
         [keys(name), stack(name), part(name), workload(name), format(name), values(name), glossary::explain(name)]

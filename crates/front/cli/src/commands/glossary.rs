@@ -17,7 +17,6 @@ fn names(term: &'static str) -> impl Iterator<Item = &'static str> {
     term.split(['(', ')', ',']).map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty())
 }
 
-/// All terms.
 pub fn terms() -> impl Iterator<Item = &'static str> {
     rows().filter_map(|[term, ..]| names(term).next())
 }

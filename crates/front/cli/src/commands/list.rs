@@ -14,7 +14,6 @@ use trace::synthetic::WORKLOADS;
 
 /// Something with a name.
 pub struct Item {
-    /// Its name.
     pub name: String,
     /// What it is, in a line.
     pub doc: String,

@@ -30,9 +30,7 @@ use crate::arguments::Command;
 use crate::failure::Failure;
 
 /// Does what was asked.
-///
-/// # Errors
-/// Anything that makes the program end with a code other than 0.
+/// Errors: anything that makes the program end with a code other than 0.
 pub fn execute(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::execute(arguments),

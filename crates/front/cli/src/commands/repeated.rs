@@ -52,9 +52,7 @@ pub struct Repeated {
 
 /// Runs each stack again until there are `count` runs of each, and compares them with the first. `firsts`: the results
 /// of the first runs.
-///
-/// # Errors
-/// As a run's; a repetition that did not end as its workload does.
+/// Errors: as a run's; a repetition that did not end as its workload does.
 pub fn run(
     stacks: &[Again],
     firsts: &[Value],

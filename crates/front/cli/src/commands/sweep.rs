@@ -127,9 +127,8 @@ pub struct Swept<'a> {
     pub grid: &'a Grid,
     /// What became of each run.
     pub outcomes: &'a [Option<Outcome>],
-    /// Each combination.
+    /// Each combination, summed up over its repetitions.
     pub all: Vec<Summary>,
-    /// What was found.
     pub findings: Findings,
 }
 
@@ -141,7 +140,6 @@ impl<'a> Swept<'a> {
         Self { grid, outcomes, all, findings }
     }
 
-    /// As JSON.
     pub fn document(&self) -> serde_json::Value {
         sweep::document(self.grid, self.outcomes, &self.all, &self.findings)
     }
@@ -184,7 +182,7 @@ fn pair(text: &str) -> Result<(String, String), Failure> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `I/N`, from 1.
+/// A shard as `I/N`, with `I` from 1.
 fn shard(text: &str) -> Result<Shard, Failure> {
     let wrong = || Failure::usage(format!("--shard {text}: write I/N with I from 1 to N, for example --shard 1/4"));
     let (index, count) = text.split_once('/').ok_or_else(wrong)?;

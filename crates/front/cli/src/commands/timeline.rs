@@ -42,9 +42,7 @@ pub struct Wanted<'a> {
 }
 
 /// Runs a session, draws it if that is wanted, and gives what a page shows of single requests.
-///
-/// # Errors
-/// As a run's; the file of the timeline cannot be written.
+/// Errors: as a run's; the file of the timeline cannot be written.
 pub fn run(
     prepared: &Prepared,
     snapshots: Option<&Snapshots>,
@@ -69,9 +67,7 @@ pub fn run(
 }
 
 /// Checks before anything runs that there is something to draw, and a folder to write into.
-///
-/// # Errors
-/// There is none.
+/// Errors: there is none.
 pub fn check(path: &Path, prepared: &Prepared) -> Result<(), Failure> {
     if !prepared.has_timeline() {
         return Err(simulator::session::without_time().into());
@@ -107,9 +103,7 @@ fn file_of(path: &Path, stack: &str) -> PathBuf {
 }
 
 /// Writes a timeline, and says so.
-///
-/// # Errors
-/// The file cannot be written.
+/// Errors: the file cannot be written.
 fn write(path: &Path, timeline: &Timeline, has_causes: bool, (stack, quiet): (&str, bool)) -> Result<(), Failure> {
     let written = File::create(path).and_then(|file| {
         let plain = BufWriter::new(file);
@@ -360,7 +354,7 @@ impl<W: Write> Events<'_, W> {
         }))
     }
 
-    /// Where it is.
+    /// The block and page of a slice, for the trace viewer.
     fn args(&self, slice: &Slice, pages: u32) -> Value {
         let (geometry, page) = (&self.timeline.geometry, Ppn(slice.page));
         json!({"block": geometry.block_of(page).0, "page": geometry.page_in_block(page), "pages": pages})

@@ -43,9 +43,7 @@ fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
 }
 
 /// What a trace holds, and the command that runs it: as text, and as the document of `--json`.
-///
-/// # Errors
-/// It cannot be read; the text says where it stumbled.
+/// Errors: it cannot be read; the text says where it stumbled.
 pub fn told(input: &TraceInput) -> Result<(String, Value), Failure> {
     let summary = summarise(&mut records(input)?)?;
     let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;

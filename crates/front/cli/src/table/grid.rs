@@ -1,13 +1,11 @@
 //! Columns of text: the first flush left, the others flush right.
 
-/// Rows of cells.
 #[derive(Debug, Default)]
 pub struct Grid {
     rows: Vec<Vec<String>>,
     left: usize,
 }
 
-/// Space between columns.
 const GAP: &str = "  ";
 
 impl Grid {
@@ -16,7 +14,6 @@ impl Grid {
         Self { rows: Vec::new(), left }
     }
 
-    /// Appends a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }

@@ -17,7 +17,6 @@ const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 struct Group<'a> {
     /// Above the rows; empty: nothing.
     name: &'static str,
-    /// What was counted.
     noun: &'static str,
     marked: Vec<(char, &'a Histogram)>,
 }
@@ -90,7 +89,7 @@ fn reached(histogram: &Histogram) -> usize {
     PERCENTILES.iter().take_while(|(_, share)| histogram.count() >= needed(*share)).count()
 }
 
-/// Nanoseconds on columns.
+/// Places columns on a logarithmic scale of nanoseconds.
 struct Scale {
     low: f64,
     high: f64,

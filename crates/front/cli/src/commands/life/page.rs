@@ -9,7 +9,6 @@ const BINS: usize = 12;
 /// Points of the curve of worn blocks.
 const POINTS: usize = 121;
 
-/// The page.
 pub fn render(report: &LifeReport) -> String {
     let result = &report.result;
     let rows =

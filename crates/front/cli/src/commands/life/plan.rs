@@ -21,9 +21,7 @@ pub struct LifePlan {
 
 impl LifePlan {
     /// `load` makes the configuration, with settings laid under the given ones; `price`: that of the drive.
-    ///
-    /// # Errors
-    /// The configuration or the question cannot be used, or the flash never wears out.
+    /// Errors: the configuration or the question cannot be used, or the flash never wears out.
     pub fn new(
         load: impl Fn(Vec<Setting>) -> Result<Config, Failure>,
         question: &LifeQuestion,
@@ -51,9 +49,7 @@ impl LifePlan {
     }
 
     /// Refuses standard input where steady state needs the workload more than once, before it is waited for.
-    ///
-    /// # Errors
-    /// The workload is standard input, and the drive is to be in steady state.
+    /// Errors: the workload is standard input, and the drive is to be in steady state.
     pub fn check_workload(&self, workload: &str) -> Result<(), Failure> {
         if workload == "-" && PRECONDITION.read(&self.config.values) == Precondition::Steady {
             return Err(SessionError::SteadyNeedsFile.into());
@@ -67,9 +63,8 @@ impl LifePlan {
     }
 
     /// The life of a drive that ran: its result, and what was worn in it.
-    ///
-    /// # Errors
-    /// The run has no answer; the text says how to get one. Exit code [`DRIVE_FULL`]: the drive takes no more writes.
+    /// Errors: the run has no answer; the text says how to get one. Exit code [`DRIVE_FULL`]: the drive takes no more
+    /// writes.
     pub fn report(&self, result: RunResult, window: WearWindow) -> Result<LifeReport, Failure> {
         if let Some(failure) = ended_early(&result) {
             return Err(failure);

@@ -24,7 +24,6 @@ struct Closed {
     is_fill: bool,
 }
 
-/// One experiment.
 #[derive(Clone, Copy)]
 enum Step {
     Closed(Closed),

@@ -18,9 +18,7 @@ pub struct Target {
 
 impl Target {
     /// What was asked for.
-    ///
-    /// # Errors
-    /// It is not there, or not of the size that was given, or cannot be opened as is needed.
+    /// Errors: it is not there, or not of the size that was given, or cannot be opened as is needed.
     pub fn of(arguments: &MeasureArguments) -> Result<Self, Failure> {
         let target = arguments.target.as_str();
         let given = arguments.size.as_deref().map(parse_size).transpose();

@@ -75,9 +75,7 @@ impl Client {
     }
 
     /// Connects to an export.
-    ///
-    /// # Errors
-    /// No such place or export, or the server says something else than the protocol has.
+    /// Errors: no such place or export, or the server says something else than the protocol has.
     pub fn connect(uri: &str) -> io::Result<Self> {
         let form = "write nbd://HOST:PORT/NAME or nbd+unix:///NAME?socket=PATH";
         let (place, name) = parse(uri).ok_or_else(|| Error::new(ErrorKind::InvalidInput, form))?;
@@ -177,9 +175,7 @@ impl Client {
     }
 
     /// Writes the same data at all these offsets, with `depth` requests under way, and waits for all.
-    ///
-    /// # Errors
-    /// The export takes no writes, or one failed.
+    /// Errors: the export takes no writes, or one failed.
     pub fn write_all(&mut self, offsets: impl Iterator<Item = u64>, data: &[u8], depth: u32) -> io::Result<()> {
         if self.flags & READ_ONLY != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "the export is read-only"));
@@ -197,9 +193,7 @@ impl Client {
     }
 
     /// Waits until all is durable; nothing where the export has no flush.
-    ///
-    /// # Errors
-    /// The server failed.
+    /// Errors: the server failed.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.flags & HAS_FLUSH == 0 {
             return Ok(());

@@ -31,22 +31,17 @@ pub enum Target {
     Stack,
     /// A file or a block device.
     File {
-        /// It.
         file: File,
-        /// Its size.
         bytes: u64,
         /// Writes go past the cache of the operating system.
         direct: bool,
     },
-    /// An export.
     Export(Box<Client>),
 }
 
 impl Target {
     /// Opens what the arguments name.
-    ///
-    /// # Errors
-    /// It cannot be opened, is too small, or would be overwritten without `--yes`.
+    /// Errors: it cannot be opened, is too small, or would be overwritten without `--yes`.
     pub fn open(arguments: &SuperpageArguments) -> Result<Self, Failure> {
         let name = &arguments.target;
         let path = Path::new(name);
@@ -101,9 +96,7 @@ impl Target {
     }
 
     /// Writes `writes` times `bytes` at random aligned places.
-    ///
-    /// # Errors
-    /// The target fails, or the user stopped.
+    /// Errors: the target fails, or the user stopped.
     pub fn write(
         &mut self,
         bytes: u64,

@@ -37,17 +37,13 @@ impl<'a> Images<'a> {
     }
 
     /// Writes what the drive held before.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Errors: the file cannot be written.
     pub fn write_before(&self, path: &Path) -> Result<(), Failure> {
         self.create(path).map(drop).map_err(|error| Failure::file(path, "written", &error))
     }
 
     /// Writes what it holds after a cut: zeros where it cannot be read.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Errors: the file cannot be written.
     pub fn write(&self, path: &Path, disk: &CutDisk<'_>) -> Result<(), Failure> {
         let write = || {
             let file = self.create(path)?;
@@ -66,9 +62,7 @@ impl<'a> Images<'a> {
     }
 
     /// Writes a whole drive.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Errors: the file cannot be written.
     pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         Images::new(bytes).write_before(path)
     }

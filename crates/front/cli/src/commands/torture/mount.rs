@@ -19,7 +19,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// `KIND`, or `KIND:OPTIONS`.
+    /// A file system as `KIND`, or `KIND:OPTIONS`.
     pub fn of(text: &str) -> Self {
         let (kind, options) = text.split_once(':').unwrap_or((text, ""));
         Self { kind: kind.to_owned(), options: options.to_owned() }
@@ -27,9 +27,7 @@ impl Mount {
 
     /// Checks that this machine has everything that mounting takes, before anything runs: what is missing later leaves
     /// half of it mounted. `is_served`: commands find a drive that is served, and not images of it alone.
-    ///
-    /// # Errors
-    /// Something is missing: which programs, and their packages.
+    /// Errors: something is missing: which programs, and their packages.
     pub fn check(&self, is_served: bool) -> Result<(), Failure> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let missing = self.missing(is_served, &folders);
