@@ -52,9 +52,7 @@ impl Compared {
 }
 
 /// Runs `other` and this program in turns, `rounds` times each.
-///
-/// # Errors
-/// One of them cannot be run, or writes no figures.
+/// Errors: one of them cannot be run, or writes no figures.
 pub(crate) fn measure(other: &Path, rounds: u32, only: Option<&str>) -> io::Result<Vec<Compared>> {
     let own = std::env::current_exe()?;
     let mut rows = Vec::<Compared>::new();
@@ -130,9 +128,7 @@ pub(crate) fn to_json(rows: &[Compared], other: &Path) -> Value {
 }
 
 /// Instructions of each kind of work: of `other`, if there is one, and of this program.
-///
-/// # Errors
-/// Valgrind or one of the programs cannot be run.
+/// Errors: valgrind or one of the programs cannot be run.
 pub(crate) fn count_instructions(other: Option<&Path>) -> io::Result<()> {
     let own = std::env::current_exe()?;
     println!("{:<28} {:>9} {:>9}  ratio", "instructions", "before", "after");

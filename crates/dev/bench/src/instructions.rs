@@ -11,7 +11,6 @@ use std::process::Command;
 /// Requests of the shorter run.
 const REQUESTS: u64 = 30_000;
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Work {
     /// Random reads at depth 32.
@@ -51,9 +50,7 @@ impl Work {
 }
 
 /// Instructions of `program` for a flash command of this work.
-///
-/// # Errors
-/// Valgrind or the program cannot be run.
+/// Errors: valgrind or the program cannot be run.
 pub(crate) fn of(program: &Path, work: Work) -> io::Result<f64> {
     let [once, twice] = [REQUESTS, 2 * REQUESTS].map(|requests| counted(program, work, requests));
     let (once, twice) = (once?, twice?);

@@ -18,7 +18,6 @@ const SPAN: &str = "256M";
 pub struct Race {
     /// What fio does: `randread` or `randwrite`.
     pub pattern: &'static str,
-    /// Requests under way.
     pub depth: u32,
     /// Requests a second of `nandarium serve`.
     pub ours: f64,
@@ -95,9 +94,7 @@ pub struct Track {
 impl Track {
     /// Starts both servers, with the program `nandarium` at `program`, and writes all of what is used of them; sockets
     /// go into `folder`.
-    ///
-    /// # Errors
-    /// A server or fio cannot be started, or fio fails.
+    /// Errors: a server or fio cannot be started, or fio fails.
     pub fn open(program: &Path, folder: &Path) -> io::Result<Self> {
         let (ours, other) = (folder.join("ours"), folder.join("other"));
         let drive = [
@@ -123,9 +120,7 @@ impl Track {
     }
 
     /// Runs one of [`DISCIPLINES`], `rounds` rounds of `seconds` each.
-    ///
-    /// # Errors
-    /// fio fails.
+    /// Errors: fio fails.
     pub fn race(&self, (pattern, depth): (&'static str, u32), rounds: u32, seconds: u32) -> io::Result<Race> {
         let limits = [format!("--runtime={seconds}"), "--time_based".to_owned()];
         let mut best = [0.0_f64; 2];

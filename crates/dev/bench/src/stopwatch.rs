@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-/// Since when.
+/// Wall time and CPU time since it was started.
 pub(crate) struct Stopwatch {
     wall: Instant,
     /// Seconds of CPU time of this thread by then; `None` where that is not told.

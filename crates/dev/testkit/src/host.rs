@@ -11,9 +11,9 @@ pub struct Habits {
     pub depth: u32,
     /// Shares of reads, trims and flushes; the rest are writes.
     pub reads: f64,
-    /// Share of trims.
+    /// Share of trims among the requests, 0 to 1.
     pub trims: f64,
-    /// Share of flushes.
+    /// Share of flushes among the requests, 0 to 1.
     pub flushes: f64,
     /// Share of requests that go to the hot eighth of the drive.
     pub hot: f64,
@@ -26,7 +26,6 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// Draws a host.
     pub fn draw(stream: &mut Stream) -> Self {
         let mut pick = |values: &[f64]| values[stream.below(values.len() as u64) as usize];
         let mut habits = Self {
@@ -115,7 +114,6 @@ impl Host {
         }
     }
 
-    /// A request ended.
     pub fn completed(&mut self, failed: bool) {
         self.outstanding -= 1;
         self.completed += 1;

@@ -12,18 +12,14 @@ pub type ReadBack = Vec<Option<u64>>;
 /// Rebuilds the layers over counted flash and reads every sector in one operation: the layers' own
 /// recovery and read path without any waiting, a few microseconds on a small drive. Also checks
 /// the invariants of the recovered layers.
-///
-/// # Errors
-/// The layers cannot be rebuilt, break an invariant, or do not answer.
+/// Errors: the layers cannot be rebuilt, break an invariant, or do not answer.
 pub fn read_back(plan: &DrivePlan, image: FlashState, found: &mut ReadBack) -> Result<(), String> {
     let layers = CountedFlash::recovered(&plan.stack(), &image).map_err(|error| error.to_string())?;
     read_back_from(layers, plan.user_pages, image, found)
 }
 
 /// Reads every sector of `pages` pages from layers that were rebuilt from `image`.
-///
-/// # Errors
-/// The layers break an invariant, or do not answer.
+/// Errors: the layers break an invariant, or do not answer.
 pub fn read_back_from(
     mut layers: Box<dyn PageLayer<CountedFlash>>,
     pages: u32,
@@ -84,9 +80,7 @@ fn answer_of(
 
 /// Reads every page of a drive by real requests; the drive's own oracle checks what it returns.
 /// Returns how many reads are never answered, or with an error though no page is uncorrectable.
-///
-/// # Errors
-/// The oracle objects.
+/// Errors: the oracle objects.
 pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u64, String> {
     let all = drive.sectors() / u64::from(per_page);
     let lost_before = drive.flash().state().counters.failed_reads;

@@ -11,7 +11,6 @@ use units::Organization;
 /// Which media faults a stack may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
-    /// None at all.
     None,
     /// Now and then a program or an erase fails; some blocks are bad from the start.
     Rare,
@@ -22,7 +21,6 @@ pub enum Faults {
 /// Layers a stack must have; `None`: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
-    /// The mapping.
     pub mapping: Option<&'static str>,
     /// The buffer, or `none`.
     pub buffer: Option<&'static str>,
@@ -569,9 +567,7 @@ impl Stack {
     }
 
     /// The plan of drives of this stack.
-    ///
-    /// # Errors
-    /// The values do not fit together.
+    /// Errors: the values do not fit together.
     pub fn plan(&self) -> Result<DrivePlan, ConfigError> {
         DrivePlan::new(Config::load("page", &self.settings())?)
     }

@@ -7,7 +7,6 @@ use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use std::fmt::Write;
 use units::BlockId;
 
-/// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// All requests were served.
@@ -20,9 +19,7 @@ pub enum Ended {
 const CHECK_EVERY: u64 = 16;
 
 /// Lets `host` work until it has submitted `requests` more, and the drive has served them.
-///
-/// # Errors
-/// The oracle objects, or a layer breaks an invariant.
+/// Errors: the oracle objects, or a layer breaks an invariant.
 pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) -> Result<Ended, String> {
     let per_page = u64::from(drive.flash().state().geometry.sectors_per_page());
     let end = host.submitted + requests;

@@ -40,9 +40,7 @@ pub enum AccessError {
 
 impl Access {
     /// With this token, or where others reach the address and none is given, with a new one.
-    ///
-    /// # Errors
-    /// The token will not do, or cannot be made up.
+    /// Errors: the token will not do, or cannot be made up.
     pub fn new(address: SocketAddr, token: Option<String>) -> Result<Self, AccessError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if token.as_ref().is_some_and(|token| token.len() < SHORTEST || !token.bytes().all(plain)) {
@@ -62,9 +60,7 @@ impl Access {
     }
 
     /// Whether a request may be served.
-    ///
-    /// # Errors
-    /// The status of the refusal, and what to say.
+    /// Errors: the status of the refusal, and what to say.
     pub(crate) fn check(
         &self,
         method: &Method,

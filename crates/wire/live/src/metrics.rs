@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// Begins every name.
+/// Prefix of every metric name.
 const PREFIX: &str = "nandarium";
 /// Bounds of the latency buckets, ns; beyond the last is one more. The simulation's own buckets are finer, and those
 /// that lie on both sides of a bound count above it.
@@ -60,7 +60,7 @@ impl Exposition {
         if is_named { Self::OpenMetrics } else { Self::Prometheus }
     }
 
-    /// Its `Content-Type`.
+    /// Value of the HTTP header `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -71,9 +71,7 @@ impl Exposition {
 
 /// The answer of a drive to `live`, or the progress of a run or sweep, as metrics. What is not known, such as the write
 /// amplification before the first write, has no sample.
-///
-/// # Errors
-/// The library cannot write them down.
+/// Errors: the library cannot write them down.
 pub fn exposition(state: &Arc<Value>, form: Exposition) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Told(Arc::clone(state))));

@@ -80,9 +80,7 @@ pub struct Watching {
 
 impl Watching {
     /// Listens, and answers from a thread of its own from now on.
-    ///
-    /// # Errors
-    /// The address cannot be had.
+    /// Errors: the address cannot be had.
     pub fn begin(mut access: Access, source: Box<dyn Source>) -> Result<Self, WatchError> {
         let refused = |source| WatchError::Bind { address: access.address, source };
         let listener = std::net::TcpListener::bind(access.address).map_err(refused)?;
@@ -148,7 +146,6 @@ struct Shared {
     waiting: Waiting,
 }
 
-/// Somebody's connection.
 #[derive(Default)]
 struct Connection {
     dismissed: Notify,

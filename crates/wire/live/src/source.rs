@@ -7,21 +7,15 @@ use std::time::{Duration, Instant};
 /// What is watched. It is asked on a thread that may wait.
 pub trait Source: Send {
     /// How it stands: the document that `/state.json` gives and `/metrics` is made from.
-    ///
-    /// # Errors
-    /// In words, why it does not tell.
+    /// Errors: in words, why it does not tell.
     fn state(&mut self) -> Result<Value, String>;
 
     /// Maps that are too long to be asked for every second, for `/maps.json`.
-    ///
-    /// # Errors
-    /// In words, why there are none.
+    /// Errors: in words, why there are none.
     fn maps(&mut self) -> Result<Value, String>;
 
     /// Does what a command of the page says.
-    ///
-    /// # Errors
-    /// In words, why it was not done.
+    /// Errors: in words, why it was not done.
     fn command(&mut self, command: &str) -> Result<Value, String>;
 }
 

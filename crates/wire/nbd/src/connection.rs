@@ -40,11 +40,11 @@ pub struct Connection {
 /// What the next bytes are.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// The client's flags.
+    /// The client's flags are awaited.
     Flags,
-    /// An option.
+    /// An option of the negotiation is awaited.
     Options,
-    /// A request.
+    /// The head of a request is awaited.
     Requests,
     /// The payload of a long write, as far as it has arrived.
     Bulk(Request, usize),
@@ -52,7 +52,7 @@ pub(crate) enum Phase {
     Parts(Parts),
     /// This many bytes that nobody wants, and then an answer.
     Skip(u32, Refusal),
-    /// Nothing any more.
+    /// The connection is over; nothing is read any more.
     Ended,
 }
 
@@ -76,7 +76,7 @@ enum Payload {
 enum Step {
     /// More may be there.
     Again,
-    /// Bytes are missing.
+    /// The next step needs bytes that have not arrived.
     Starved,
     /// A request is complete.
     Ready(Request),

@@ -60,7 +60,7 @@ pub enum ExportError {
     /// `size` is too large or has part of a block.
     #[error("the size of an export is below 2^63 bytes and whole blocks of {least_block}, not {size}")]
     Size {
-        /// The size, bytes.
+        /// Size that was asked for, bytes.
         size: u64,
         /// The smallest block, bytes.
         least_block: u32,

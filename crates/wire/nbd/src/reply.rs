@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    /// A request failed.
+    /// Answers that a request failed.
     pub fn failed(&mut self, request: Request, error: ErrorNumber) {
         self.settle();
         let in_chunks = matches!(request.command, Command::Read | Command::BlockStatus);

@@ -5,9 +5,9 @@ use crate::wire::allocation;
 /// What a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Return the bytes.
+    /// Return the bytes of the range.
     Read,
-    /// Replace the bytes.
+    /// Replace the bytes of the range by the payload.
     Write,
     /// Make durable what was answered before this request was received.
     Flush,
@@ -29,7 +29,7 @@ pub enum Command {
 pub struct Request {
     /// The client's number for it.
     pub cookie: u64,
-    /// What is wanted.
+    /// What the client wants done with the bytes.
     pub command: Command,
     /// First byte, a multiple of [`crate::Export::least_block`]; 0 for a flush.
     pub offset: u64,
@@ -54,7 +54,7 @@ pub struct Request {
 /// A run of bytes that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes.
+    /// Number of bytes, which continue the extent before.
     pub length: u64,
     /// Nothing is allocated for them.
     pub hole: bool,

@@ -67,7 +67,6 @@ pub fn requests_so_far(
     })
 }
 
-/// Answers to `maps`.
 pub(crate) fn maps(drive: &Drive) -> Option<Value> {
     let maps = drive.block_maps()?;
     let [wear, valid] = metrics::block_maps(&maps.erases, &maps.valid, maps.shape, MAP_COLUMNS);

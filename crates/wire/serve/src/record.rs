@@ -24,9 +24,7 @@ pub struct Record {
 
 impl Record {
     /// A new file; one that is there is written anew.
-    ///
-    /// # Errors
-    /// The operating system refuses.
+    /// Errors: the operating system refuses.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         writeln!(file, "time_ns,device,op,offset_bytes,length_bytes,fua")?;
@@ -66,9 +64,7 @@ impl Record {
     }
 
     /// Writes out what is still in memory, for the last time.
-    ///
-    /// # Errors
-    /// In words: some requests are not in it.
+    /// Errors: in words: some requests are not in it.
     pub fn finish(&mut self) -> Result<(), String> {
         self.write_out();
         let path = self.path.display();

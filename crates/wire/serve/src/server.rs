@@ -34,10 +34,8 @@ const NBD: Token = Token(0);
 const CONTROL: Token = Token(1);
 const FIRST: usize = 2;
 
-/// How to serve.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where clients connect.
     pub address: Address,
     /// Where commands are given, if they are.
     pub control: Option<PathBuf>,
@@ -107,9 +105,7 @@ pub struct Server<'a> {
 
 impl<'a> Server<'a> {
     /// Binds the sockets. From now on clients can connect; they are served by [`Server::run`].
-    ///
-    /// # Errors
-    /// A socket cannot be had, or the export cannot be offered so.
+    /// Errors: a socket cannot be had, or the export cannot be offered so.
     pub fn new(
         target: &'a mut dyn Target,
         options: &ServerOptions,
@@ -168,9 +164,7 @@ impl<'a> Server<'a> {
     }
 
     /// Serves until `stop` is set or a command says so. Requests under way are answered and everything is made to last.
-    ///
-    /// # Errors
-    /// The operating system fails, or the target cannot be closed.
+    /// Errors: the operating system fails, or the target cannot be closed.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), ServeError> {
         let mut events = Events::with_capacity(256);
         let mut wait = Some(Duration::ZERO);

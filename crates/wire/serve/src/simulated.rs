@@ -37,7 +37,7 @@ pub enum Pace {
 #[derive(Debug, Default)]
 struct Entry {
     tag: u32,
-    /// Pieces not done.
+    /// Pieces that are not done yet.
     left: u32,
     failed: bool,
     /// Bytes of a read of several pieces.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Where clients find the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A unix socket.
     Unix(PathBuf),
     /// A port of this machine that only programs on it reach; 0: any that is free.
     Loopback(u16),
@@ -31,7 +30,7 @@ pub enum ServeError {
     /// The operating system refuses a socket.
     #[error("{place}: {source}{hint}")]
     Socket {
-        /// Path or port.
+        /// Path of a unix socket, or port.
         place: String,
         /// What the operating system said.
         source: io::Error,

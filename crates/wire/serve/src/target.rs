@@ -7,9 +7,9 @@ use std::time::Duration;
 /// What an order asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderKind {
-    /// Bytes are wanted.
+    /// Fill a buffer with the bytes of the range.
     Read,
-    /// Bytes are given.
+    /// Replace the bytes of the range.
     Write,
     /// Everything acknowledged so far is to last.
     Flush,
@@ -25,7 +25,6 @@ pub enum OrderKind {
 /// A request, checked against the size of the target and its sectors of 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What to do.
     pub kind: OrderKind,
     /// First byte; a multiple of 512.
     pub offset: u64,
@@ -66,7 +65,7 @@ pub enum Control {
 
 /// A block device that serves orders.
 pub trait Target {
-    /// Its size.
+    /// Size of the device in bytes.
     fn bytes(&self) -> u64;
 
     /// Bytes that it reads and writes best together, a power of two.
@@ -81,9 +80,7 @@ pub trait Target {
 
     /// Appends what is known of the bytes from `offset` on, in order: extents of whole pieces that a trim forgets, or
     /// up to the ends of the range. They may end before the range does; without any all of it is data.
-    ///
-    /// # Errors
-    /// The device cannot say so now.
+    /// Errors: the device cannot say so now.
     fn extents(&mut self, _offset: u64, length: u64, extents: &mut Vec<Extent>) -> Result<(), ErrorNumber> {
         extents.push(Extent::data(length));
         Ok(())
@@ -100,8 +97,6 @@ pub trait Target {
     fn control(&mut self, command: &str) -> Control;
 
     /// Everything lasts when this returns: the server ends.
-    ///
-    /// # Errors
-    /// In words, what may be lost.
+    /// Errors: in words, what may be lost.
     fn close(&mut self) -> Result<(), String>;
 }

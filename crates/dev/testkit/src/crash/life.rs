@@ -81,9 +81,7 @@ const LONGEST_BETWEEN_KILLS: u64 = 80;
 
 impl Life {
     /// A new drive drawn from `seed`.
-    ///
-    /// # Errors
-    /// The drawn stack does not resolve.
+    /// Errors: the drawn stack does not resolve.
     pub fn begin(campaign: &Campaign, seed: u64) -> Result<Self, String> {
         let mut stream = life_stream(seed, "testkit.stack");
         let stack = Stack::draw(&mut stream, campaign.faults, campaign.layers);
@@ -127,15 +125,12 @@ impl Life {
         })
     }
 
-    /// Its configuration.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
     /// Lives until `limit` more cuts were made.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
+    /// Errors: what went wrong, in words.
     pub fn run(&mut self, limit: u64, position: &mut Position, tally: &mut Tally) -> Result<Ending, String> {
         let end = tally.cuts + limit;
         let ending = loop {

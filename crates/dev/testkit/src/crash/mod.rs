@@ -20,7 +20,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What a campaign is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
-    /// Cuts to make.
     pub cuts: u64,
     /// Seed of the first life; further lives count up from it.
     pub seed: u64,
@@ -45,9 +44,7 @@ impl Campaign {
     }
 
     /// Whether there are drives such as it asks for.
-    ///
-    /// # Errors
-    /// What does not go together, in words.
+    /// Errors: what does not go together, in words.
     pub fn check(&self) -> Result<(), String> {
         match self.layers.stripe {
             Some(kind) if self.faults == Faults::Deaths && !stands_deaths(kind) => Err(format!(
@@ -60,9 +57,7 @@ impl Campaign {
     }
 
     /// Runs it. `watch` sees the tally after each life.
-    ///
-    /// # Errors
-    /// The first failure, with the seed and the command that replays it.
+    /// Errors: the first failure, with the seed and the command that replays it.
     pub fn run(&self, mut watch: impl FnMut(&Tally)) -> Result<Tally, Box<Failure>> {
         let mut tally = Tally::default();
         let mut seed = self.seed;
@@ -75,9 +70,7 @@ impl Campaign {
     }
 
     /// One life.
-    ///
-    /// # Errors
-    /// Its failure.
+    /// Errors: its failure.
     pub fn live(&self, seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
         let mut position = Position::default();
         let limit = self.cuts_per_life.min(self.cuts - tally.cuts);
@@ -140,11 +133,9 @@ pub struct Tally {
     pub kills: u64,
     /// Cuts read back by real requests too.
     pub read_through: u64,
-    /// Lives ended well.
     pub lives: u64,
     /// Lives ended because too many blocks had failed.
     pub worn_out: u64,
-    /// Host requests completed.
     pub requests: u64,
     /// Erases at the end of each life, summed.
     pub erases: u64,
@@ -155,11 +146,9 @@ pub struct Tally {
 pub struct Failure {
     /// Seed of the life.
     pub seed: u64,
-    /// Where in it.
+    /// Where in the life the law was broken.
     pub position: Position,
-    /// What happened.
     pub what: String,
-    /// The drive's configuration.
     pub stack: String,
     faults: Faults,
     layers: Layers,
