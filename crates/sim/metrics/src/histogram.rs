@@ -21,7 +21,6 @@ pub fn needed(share: f64) -> u64 {
     (BEYOND / (1.0 - share)).round() as u64
 }
 
-/// Counts of durations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -37,7 +36,6 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Number of buckets.
     pub const fn buckets() -> usize {
         BUCKETS
     }
@@ -74,7 +72,6 @@ impl Histogram {
         bucket
     }
 
-    /// Adds another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -84,7 +81,6 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Durations recorded.
     pub fn count(&self) -> u64 {
         self.count
     }

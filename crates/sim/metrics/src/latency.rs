@@ -30,20 +30,14 @@ impl Default for LatencyRecorder {
 pub struct Latencies {
     /// Requests that have one.
     pub count: u64,
-    /// Arithmetic mean.
     pub mean: f64,
     /// Median; as all percentiles at most 1/64 above the exact one, and `None` where fewer than ten requests lie beyond
     /// it.
     pub p50: Option<Nanos>,
-    /// 90th percentile.
     pub p90: Option<Nanos>,
-    /// 99th percentile.
     pub p99: Option<Nanos>,
-    /// 99.9th percentile.
     pub p999: Option<Nanos>,
-    /// 99.99th percentile.
     pub p9999: Option<Nanos>,
-    /// Longest.
     pub max: Nanos,
 }
 
@@ -59,13 +53,9 @@ impl Latencies {
 /// Latencies that a trace recorded, by operation; `None` for an operation that none was recorded of.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedLatency {
-    /// Reads.
     pub read: Option<Latencies>,
-    /// Writes.
     pub write: Option<Latencies>,
-    /// Trims.
     pub trim: Option<Latencies>,
-    /// Flushes.
     pub flush: Option<Latencies>,
 }
 
@@ -106,9 +96,8 @@ fn charge(
 /// Means over the slowest requests, ns a request.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
-    /// Requests covered.
     pub requests: u64,
-    /// Latency.
+    /// Latency that those requests have at least, ns.
     pub latency: f64,
     /// Waiting by direct blocker, indexed by [`Wait::index`].
     pub direct: [f64; WAIT_KINDS],
@@ -165,12 +154,10 @@ impl LatencyRecorder {
         }
     }
 
-    /// The latencies.
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// Adds another recorder.
     pub fn merge(&mut self, other: &LatencyRecorder) {
         self.histogram.merge(&other.histogram);
         for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {

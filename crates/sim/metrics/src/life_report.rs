@@ -25,21 +25,20 @@ const ERASES_FEW: f64 = 4.0;
 pub enum Price {
     /// For each decimal gigabyte of flash, spare flash included.
     PerFlashGb(f64),
-    /// For the drive.
+    /// Price of the whole drive.
     Drive(f64),
 }
 
 /// What a drive costs, whether its life can be told or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The drive.
+    /// Price of the drive, in the currency that was given.
     pub price: f64,
     /// Each decimal gigabyte that the host sees.
     pub per_gb: f64,
 }
 
 impl Cost {
-    /// The JSON form.
     pub fn to_json(self) -> Value {
         json!({"price": self.price, "per_gb": self.per_gb})
     }
@@ -70,7 +69,6 @@ impl LifeTerms {
 /// Where the bytes a day come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// They were given.
     Given,
     /// From requests that arrive at their own time: bytes written over the time in which they arrive.
     OwnTime,
@@ -94,21 +92,17 @@ impl Basis {
 pub struct LifeReport {
     /// The run it is computed from.
     pub result: RunResult,
-    /// Wear in it.
+    /// Erases of each block within the window of the run.
     pub window: WearWindow,
-    /// The life.
     pub life: Lifetime,
     /// Erases a block survives.
     pub endurance: u32,
-    /// What was asked.
     pub terms: LifeTerms,
 }
 
 impl LifeReport {
     /// Computes the life of a new drive from a run.
-    ///
-    /// # Errors
-    /// Everything [`LifetimeError`] names.
+    /// Errors: everything [`LifetimeError`] names.
     pub fn new(result: RunResult, window: WearWindow, endurance: u32, terms: LifeTerms) -> Result<Self, LifetimeError> {
         let life = Lifetime::project(&Wearing {
             window: &window,
@@ -265,7 +259,6 @@ impl LifeReport {
         })
     }
 
-    /// The JSON form.
     pub fn to_json(&self) -> Value {
         let result = &self.result;
         let document = result.to_json();

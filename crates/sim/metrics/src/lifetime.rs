@@ -125,14 +125,13 @@ pub struct Wearing<'a> {
     pub erased_pages: u64,
     /// Erases a block survives; not 0.
     pub endurance: u32,
-    /// When life begins.
+    /// From which moment the life is counted.
     pub origin: Origin,
 }
 
 /// Why a run has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum LifetimeError {
-    /// Nothing wears out.
     #[error("the host wrote nothing, and the drive lives for ever on reads; choose a workload with writes")]
     NoWrites,
     /// Too little was erased.
@@ -174,7 +173,6 @@ pub enum LifetimeError {
         /// By how much, as a share of the capacity.
         grown: f64,
     },
-    /// Too few blocks.
     #[error(
         "the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller \
          flash.pages_per_block or a larger drive.capacity"
@@ -191,7 +189,7 @@ pub enum LifetimeError {
     Worn {
         /// Erases of the most worn block.
         most: u32,
-        /// Erases it survives.
+        /// Erases that a block survives.
         endurance: u32,
     },
 }
@@ -199,11 +197,11 @@ pub enum LifetimeError {
 /// An amount with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Not before.
+    /// Lower end of the interval of the estimate.
     pub earliest: f64,
-    /// Most likely.
+    /// The most likely value.
     pub estimate: f64,
-    /// Not after.
+    /// Upper end of the interval of the estimate.
     pub latest: f64,
 }
 
@@ -220,7 +218,6 @@ impl Range {
 pub struct Share {
     /// Its name: a cause of flash commands, or `unfilled`: pages erased without having been programmed.
     pub cause: &'static str,
-    /// Pages.
     pub pages: u64,
     /// Share of the life it takes.
     pub share: f64,
@@ -229,7 +226,6 @@ pub struct Share {
     pub gained: Option<f64>,
 }
 
-/// A life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lifetime {
     /// Host bytes until the drive is worn out.
@@ -271,7 +267,7 @@ struct Projection {
 struct Block {
     /// Erases in the window.
     worn: f64,
-    /// Erases it survives.
+    /// Erases that a block survives.
     limit: f64,
     /// How often it was erased of late, as a share of the average.
     rate: f64,
@@ -337,9 +333,7 @@ fn normal(z: f64) -> f64 {
 
 impl Lifetime {
     /// How long a drive lives that goes on as in the window.
-    ///
-    /// # Errors
-    /// Everything [`LifetimeError`] names.
+    /// Errors: everything [`LifetimeError`] names.
     pub fn project(wearing: &Wearing<'_>) -> Result<Self, LifetimeError> {
         let window = wearing.window;
         if wearing.host_bytes == 0 {

@@ -31,7 +31,7 @@ pub struct Asked {
 pub struct SourceFile {
     /// Its path, as it was given.
     pub path: String,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
     /// Its digest, in hexadecimal digits.
     pub sha256: String,

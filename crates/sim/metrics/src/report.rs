@@ -42,11 +42,10 @@ impl Status {
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpTotals {
-    /// Requests completed.
     pub requests: u64,
     /// Flash pages touched, each request by itself (a page written twice counts twice).
     pub pages: u64,
-    /// Bytes named.
+    /// Bytes that the requests asked for.
     pub bytes: u64,
     /// Requests that ended with an error (uncorrectable data).
     pub failed: u64,
@@ -109,17 +108,14 @@ pub struct RunResult {
     pub workload: String,
     /// Queue depth of a closed loop; `None`: open loop at trace time.
     pub queue_depth: Option<u64>,
-    /// How it ended.
     pub status: Status,
     /// Hash over everything simulated.
     pub hash: u64,
-    /// Seed.
     pub seed: u64,
     /// Wall-clock time of the measured part, seconds.
     pub wall_s: f64,
     /// Simulated time of the measured part.
     pub sim_ns: Nanos,
-    /// Resolved configuration.
     pub config: BTreeMap<String, String>,
     /// Requests by kind, indexed by [`HostOp::index`].
     pub host: [OpTotals; 4],
@@ -164,7 +160,6 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Requests completed.
     pub fn requests(&self) -> u64 {
         self.host.iter().map(|op| op.requests).sum::<u64>() + self.unwritten.totals.requests
     }
@@ -234,7 +229,6 @@ impl RunResult {
         operations(&self.host, &self.latency, &self.unwritten)
     }
 
-    /// The JSON form.
     pub fn to_json(&self) -> Value {
         let both = self.reads_and_writes();
         let by_op = |name: HostOp| waits_of(&self.latency[name.index()], self.has_causes());

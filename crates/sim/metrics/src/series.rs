@@ -161,7 +161,6 @@ impl Series {
 /// Requests over time and address.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddressMap {
-    /// Address bins.
     pub bins: usize,
     /// Sectors of an address bin.
     pub sectors_per_bin: u64,
@@ -220,7 +219,6 @@ impl AddressMap {
         self.rows.iter().flatten().map(|bin| bin[op]).collect()
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }

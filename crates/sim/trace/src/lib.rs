@@ -15,10 +15,8 @@ use units::Request;
 pub trait Workload {
     /// Appends up to `limit` further requests to `batch`, in order of arrival; leaves `batch`
     /// unchanged when the workload has ended.
-    ///
-    /// # Errors
-    /// [`WorkloadError`] when a trace turns out to be malformed or unreadable at this point; what
-    /// was appended before stays valid.
+    /// Errors: [`WorkloadError`] when a trace turns out to be malformed or unreadable at this point; what was appended
+    /// before stays valid.
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError>;
 
     /// Number of requests still to come, where that is known (progress bars use it).
@@ -44,7 +42,6 @@ pub enum WorkloadError {
     /// The file could not be opened or read.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
         path: String,
         /// What the operating system or the decompressor said.
         source: std::io::Error,

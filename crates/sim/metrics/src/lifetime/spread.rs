@@ -14,11 +14,9 @@ const SIGMAS: f64 = 1.96;
 /// out differ by a third and more.
 const DRIFT_MIN: f64 = 0.1;
 
-/// Spread between blocks.
 pub(super) struct Spread {
     /// Erases of each block in the part of the window that counts, relative to their mean.
     pub rates: Vec<f64>,
-    /// The mean.
     pub mean: f64,
     /// Variance of the rates.
     pub variance: f64,

@@ -51,7 +51,6 @@ use std::sync::{PoisonError, RwLock};
 /// Bytes of a sector in every format that counts sectors and does not say otherwise.
 const SECTOR: u64 = units::SECTOR_BYTES;
 
-/// One trace format.
 pub struct Format {
     /// The name `--format` takes.
     pub name: &'static str,
@@ -121,9 +120,7 @@ pub static FORMATS: &[Format] = &[
 static OUTSIDE: RwLock<Vec<&'static Format>> = RwLock::new(Vec::new());
 
 /// Makes the name of `format` mean this format wherever a name is given; detection does not try it.
-///
-/// # Errors
-/// Another format has this name.
+/// Errors: another format has this name.
 pub fn register(format: &'static Format) -> Result<(), String> {
     let mut outside = OUTSIDE.write().unwrap_or_else(PoisonError::into_inner);
     if FORMATS.iter().chain(outside.iter().copied()).any(|known| known.name == format.name) {
@@ -134,9 +131,7 @@ pub fn register(format: &'static Format) -> Result<(), String> {
 }
 
 /// The format called `name`.
-///
-/// # Errors
-/// [`TraceError::NoSuchFormat`], listing the names.
+/// Errors: [`TraceError::NoSuchFormat`], listing the names.
 pub fn by_name(name: &str) -> Result<&'static Format, TraceError> {
     let found = known().find(|format| format.name == name);
     found.ok_or_else(|| TraceError::NoSuchFormat { name: name.to_owned(), known: format_names() })

@@ -9,7 +9,6 @@ use units::Request;
 pub struct Comparison {
     /// What is compared, with its unit.
     pub figure: &'static str,
-    /// The published value.
     pub published: f64,
     /// The value measured on the generator.
     pub generated: f64,
@@ -36,7 +35,6 @@ impl Comparison {
     }
 }
 
-/// One comparison.
 pub(super) fn row(figure: &'static str, published: f64, generated: f64, aim: Aim) -> Comparison {
     Comparison { figure, published, generated, aim }
 }

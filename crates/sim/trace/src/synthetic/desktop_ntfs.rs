@@ -108,7 +108,6 @@ impl Weighted for (WriteRun, u32) {
     }
 }
 
-/// The laptop.
 pub(super) struct DesktopNtfs {
     random: Stream,
     ops: OpMix,
@@ -125,7 +124,6 @@ impl DesktopNtfs {
         Self { random, ops: OpMix::new(parameters, READ_SHARE), layout, run: None, read_cursor: None }
     }
 
-    /// The next write.
     pub fn write(&mut self) -> (u64, u32) {
         let (run, track) = match self.run.take() {
             Some(run) => run,
@@ -209,7 +207,6 @@ impl Source for DesktopNtfs {
     }
 }
 
-/// Builds `desktop-ntfs`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     Box::new(Paced::new(name, parameters, ARRIVALS, DesktopNtfs::new(parameters, "workload.desktop-ntfs")))
 }

@@ -47,9 +47,7 @@ const READ_SIZES: [SizeClass; 6] = [
 const MEAN_GAP_NS: u64 = 11_080_000;
 
 /// Compares 400,000 requests on the published address span.
-///
-/// # Errors
-/// None with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; the type is that of building any workload.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(1 << 20, 400_000) };
     let profile = profile("financial2", &parameters)?;
@@ -62,7 +60,6 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     ])
 }
 
-/// Builds `financial2`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let business = Business { read_share: READ_SHARE, reads: &READ_SIZES, stream: "workload.financial2" };
     let mean_gap_ns = parameters.mean_interarrival_ns.unwrap_or(MEAN_GAP_NS);

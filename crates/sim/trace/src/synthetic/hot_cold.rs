@@ -41,7 +41,6 @@ impl Source for HotCold {
     }
 }
 
-/// Builds `hot-cold`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let slots = Slots::footprint(parameters, REQUEST_BYTES);
     let hot_space = parameters.hot_space.unwrap_or(HOT_SPACE);

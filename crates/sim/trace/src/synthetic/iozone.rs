@@ -72,7 +72,6 @@ impl Source for Iozone {
     }
 }
 
-/// Builds `iozone`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let records = Slots::footprint(parameters, RECORD_BYTES);
     let phase_requests = parameters.access_count() / PHASES.len() as u64;

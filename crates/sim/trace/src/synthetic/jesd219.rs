@@ -73,7 +73,6 @@ fn bands(footprint: Region) -> Vec<Band> {
     vec![Band { region: hot, percent: 50 }, Band { region: warm, percent: 30 }, Band { region: cold, percent: 20 }]
 }
 
-/// Builds `jesd219`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let footprint = Region::footprint(parameters);
     let source = Jesd219 {

@@ -31,7 +31,6 @@ impl Source for Mixed {
     }
 }
 
-/// Builds `mixed`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let source = Mixed {
         random: Stream::new(parameters.seed, "workload.mixed"),

@@ -66,9 +66,7 @@ pub struct WorkloadEntry {
 
 impl WorkloadEntry {
     /// Builds the workload.
-    ///
-    /// # Errors
-    /// [`SyntheticError`] when a parameter is out of range or not taken.
+    /// Errors: [`SyntheticError`] when a parameter is out of range or not taken.
     pub fn build(&self, parameters: &WorkloadParameters) -> Result<Box<dyn Workload + Send>, SyntheticError> {
         parameters.check(self.name, self.takes, self.minimum_sectors)?;
         Ok((self.construct)(self.name, parameters))
@@ -231,9 +229,7 @@ pub fn find(name: &str) -> Option<&'static WorkloadEntry> {
 }
 
 /// Builds the workload called `name`.
-///
-/// # Errors
-/// [`SyntheticError`] when the name is unknown, or a parameter is out of range or not taken.
+/// Errors: [`SyntheticError`] when the name is unknown, or a parameter is out of range or not taken.
 pub fn build(name: &str, parameters: &WorkloadParameters) -> Result<Box<dyn Workload + Send>, SyntheticError> {
     let Some(entry) = find(name) else {
         let known = WORKLOADS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");

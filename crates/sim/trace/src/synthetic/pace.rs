@@ -13,7 +13,6 @@ use crate::{Workload, WorkloadError};
 /// Where and what, without when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// First sector.
     pub first_sector: u64,
     /// Number of sectors, at least 1.
     pub sectors: u32,
@@ -23,7 +22,6 @@ pub(super) struct Access {
 
 /// A generator of accesses that never ends.
 pub(super) trait Source {
-    /// The next access.
     fn next_access(&mut self) -> Access;
 }
 
@@ -48,7 +46,7 @@ pub(super) struct ArrivalProcess {
 }
 
 impl ArrivalProcess {
-    /// Nothing published.
+    /// A workload of which nothing about time was published.
     pub const UNKNOWN: Self = Self { phases: &[], session_requests: 0, idle_ns: 0.0 };
     /// Poisson arrivals with a mean of 1 ns, to be stretched.
     const POISSON: Self = Self { phases: &[GapPhase { share: 1.0, mean_ns: 1.0 }], session_requests: 0, idle_ns: 0.0 };

@@ -232,13 +232,9 @@ pub enum SyntheticError {
     /// A value lies outside its range.
     #[error("workload `{workload}`: {parameter} = {value} is outside {limit}; {remedy}")]
     OutOfRange {
-        /// The workload.
         workload: &'static str,
-        /// The parameter.
         parameter: &'static str,
-        /// The value given.
         value: String,
-        /// What is allowed.
         limit: String,
         /// What to do about it.
         remedy: &'static str,
@@ -246,11 +242,8 @@ pub enum SyntheticError {
     /// A parameter is set that the workload has no use for.
     #[error("workload `{workload}` does not take {parameter} (given {value}); leave it out, it takes {taken}")]
     NotTaken {
-        /// The workload.
         workload: &'static str,
-        /// The parameter.
         parameter: &'static str,
-        /// The value given.
         value: f64,
         /// The parameters it does take.
         taken: String,

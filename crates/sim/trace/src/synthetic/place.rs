@@ -8,7 +8,6 @@ use super::parameters::WorkloadParameters;
 /// A stretch of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// First sector.
     pub first_sector: u64,
     /// Length in sectors, at least 1.
     pub sectors: u64,
@@ -93,7 +92,6 @@ impl OpMix {
         Self { trim_below: trim_share, read_below: trim_share + (1.0 - trim_share) * read_share }
     }
 
-    /// Draws an operation.
     #[inline]
     pub fn draw(self, random: &mut Stream) -> HostOp {
         let unit = random.unit();

@@ -165,7 +165,6 @@ impl Source for Postmark {
     }
 }
 
-/// Builds `postmark`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     Box::new(Paced::new(name, parameters, ArrivalProcess::UNKNOWN, Postmark::new(parameters)))
 }

@@ -123,9 +123,7 @@ impl Source for Search {
 }
 
 /// Compares as many requests as the measured piece has, on as much space as it touches.
-///
-/// # Errors
-/// None with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; the type is that of building any workload.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let profile = profile("search", &WorkloadParameters { seed, ..WorkloadParameters::new(45 << 21, 24_783) })?;
     let recent = percent(profile.continues_recent_share);
@@ -142,7 +140,6 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     ])
 }
 
-/// Builds `search`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let lists = Lists {
         footprint: Region::footprint(parameters),

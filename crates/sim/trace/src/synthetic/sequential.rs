@@ -37,12 +37,10 @@ impl Source for Sequential {
     }
 }
 
-/// Builds `sequential-write`.
 pub(super) fn write(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     build(name, parameters, HostOp::Write)
 }
 
-/// Builds `sequential-read`.
 pub(super) fn read(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     build(name, parameters, HostOp::Read)
 }

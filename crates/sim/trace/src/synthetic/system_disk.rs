@@ -228,9 +228,7 @@ pub(super) fn file_runs(mean_sectors: f64, small_run: f64) -> f64 {
 }
 
 /// Compares 300,000 requests on 27 GiB with what was published.
-///
-/// # Errors
-/// None with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; the type is that of building any workload.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(27 << 21, 300_000) };
     let requests = requests("system-disk", &parameters)?;
@@ -255,7 +253,6 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     ])
 }
 
-/// Builds `system-disk`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let mut random = Stream::new(parameters.seed, "workload.system-disk");
     let layout = Layout::new(Region::footprint(parameters), &mut random);

@@ -22,9 +22,9 @@ use super::size_classes::{SizeClass, SizeClasses};
 /// What one trace does differently from another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Business {
-    /// Share of reads.
+    /// Share of reads, 0 to 1.
     pub read_share: f64,
-    /// Reads.
+    /// Sizes of reads.
     pub reads: &'static [SizeClass],
     /// Name of the random stream.
     pub stream: &'static str,

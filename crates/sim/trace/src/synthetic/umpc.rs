@@ -102,9 +102,7 @@ fn busiest(reads: &[(u64, u32)], sectors: u64, share: f64) -> f64 {
 }
 
 /// Compares 500,000 requests on 18 GiB with what was published.
-///
-/// # Errors
-/// None with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; the type is that of building any workload.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(18 << 21, 500_000) };
     let requests = requests("umpc", &parameters)?;
@@ -135,7 +133,6 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     ])
 }
 
-/// Builds `umpc`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let mut random = Stream::new(parameters.seed, "workload.umpc");
     let space = Region::footprint(parameters);

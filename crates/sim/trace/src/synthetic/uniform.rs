@@ -29,12 +29,10 @@ impl Source for Uniform {
     }
 }
 
-/// Builds `uniform-write`.
 pub(super) fn write(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     build(name, parameters, HostOp::Write)
 }
 
-/// Builds `uniform-read`.
 pub(super) fn read(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     build(name, parameters, HostOp::Read)
 }

@@ -36,7 +36,6 @@ impl Source for ZipfSource {
     }
 }
 
-/// Builds `zipf`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let slots = Slots::footprint(parameters, REQUEST_BYTES);
     let mut random = Stream::new(parameters.seed, "workload.zipf");

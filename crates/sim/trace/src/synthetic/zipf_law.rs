@@ -23,9 +23,7 @@ pub struct Zipf {
 
 impl Zipf {
     /// The law over `ranks` (at least 1) ranks with `exponent` (0 is uniform).
-    ///
-    /// # Panics
-    /// If there is no rank, or the exponent is negative or not a number.
+    /// Panics if there is no rank, or the exponent is negative or not a number.
     pub fn new(ranks: u64, exponent: f64) -> Self {
         assert!(ranks > 0 && exponent >= 0.0, "no Zipf law over {ranks} ranks with exponent {exponent}");
         let mut law = Self { ranks, exponent, area_low: 0.0, area_high: 0.0, squeeze: 0.0 };
@@ -84,9 +82,7 @@ pub struct Scatter {
 
 impl Scatter {
     /// The permutation of `count` (at least 1) places drawn from `random`.
-    ///
-    /// # Panics
-    /// If `count` is 0.
+    /// Panics if `count` is 0.
     pub fn new(count: u64, random: &mut Stream) -> Self {
         assert!(count > 0, "nothing to permute");
         let bits = (64 - (count - 1).leading_zeros()).max(1);

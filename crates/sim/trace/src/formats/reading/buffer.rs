@@ -57,7 +57,6 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads another chunk.
     pub fn fill(&mut self) -> Result<(), TraceError> {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;

@@ -34,9 +34,7 @@ const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
 
 /// The format of a trace that starts with `sample` and is called `path`; `whole` when the sample
 /// is the whole trace.
-///
-/// # Errors
-/// [`TraceError::Unrecognised`] and [`TraceError::Ambiguous`], naming what `--format` accepts.
+/// Errors: [`TraceError::Unrecognised`] and [`TraceError::Ambiguous`], naming what `--format` accepts.
 pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format, TraceError> {
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });

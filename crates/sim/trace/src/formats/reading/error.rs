@@ -11,7 +11,6 @@ pub enum TraceError {
     /// The file could not be opened or read.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
         path: String,
         /// What the operating system said.
         source: std::io::Error,
@@ -19,11 +18,9 @@ pub enum TraceError {
     /// A compressed file is cut short or damaged.
     #[error("{path}: this {kind} file cannot be unpacked to its end: {problem}; fetch or pack it again")]
     Archive {
-        /// The file.
         path: String,
         /// Compression found by its magic bytes.
         kind: &'static str,
-        /// What is wrong.
         problem: String,
     },
     /// A zstd file that needs more memory than is given for it.
@@ -31,35 +28,23 @@ pub enum TraceError {
         "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking it takes as \
          much memory; pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
     )]
-    WideWindow {
-        /// The file.
-        path: String,
-    },
+    WideWindow { path: String },
     /// A container that is not seen through.
     #[error("{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first")]
-    ForeignArchive {
-        /// The file.
-        path: String,
-        /// The container.
-        kind: &'static str,
-    },
+    ForeignArchive { path: String, kind: &'static str },
     /// A line without end: not a text trace.
     #[error(
         "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a \
          binary one"
     )]
     LongLine {
-        /// The file.
         path: String,
         /// The longest line accepted, in bytes.
         limit: usize,
     },
     /// Text in UTF-16, as Windows tools write it.
     #[error("{path}: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")]
-    Utf16 {
-        /// The file.
-        path: String,
-    },
+    Utf16 { path: String },
     /// A line or frame that is not what the format says.
     #[error(transparent)]
     Malformed(Box<Malformed>),
@@ -68,34 +53,25 @@ pub enum TraceError {
     NoSuchFormat {
         /// The name asked for.
         name: String,
-        /// All names.
         known: String,
     },
     /// No format fits the contents.
     #[error("{path}: no trace format fits {what}; give --format with one of {known}")]
     Unrecognised {
-        /// The file.
         path: String,
         /// What was looked at.
         what: String,
-        /// All names.
         known: String,
     },
     /// One line with nothing but names of columns.
     #[error("{path}: the trace holds no requests: its only line, \"{line}\", names columns")]
-    HeadingOnly {
-        /// The file.
-        path: String,
-        /// The line.
-        line: String,
-    },
+    HeadingOnly { path: String, line: String },
     /// Several formats fit the contents.
     #[error(
         "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them \
          apart; give {choices}"
     )]
     Ambiguous {
-        /// The file.
         path: String,
         /// Number of formats that fit.
         count: usize,
@@ -105,7 +81,6 @@ pub enum TraceError {
     /// A record earlier than the order allows.
     #[error("{path}: {place}: the time goes back by {back_ns} ns{beyond}; give {remedy}")]
     BackInTime {
-        /// The file.
         path: String,
         /// Line or record number.
         place: String,
@@ -113,7 +88,6 @@ pub enum TraceError {
         back_ns: u64,
         /// Which limit was broken.
         beyond: String,
-        /// Which option helps.
         remedy: &'static str,
     },
     /// The times span more than the clock holds.
@@ -123,7 +97,6 @@ pub enum TraceError {
          unit is not that of format \"{format}\", or the line is damaged"
     )]
     TimeSpan {
-        /// The file.
         path: String,
         /// Line or record number.
         place: String,
@@ -136,17 +109,14 @@ pub enum TraceError {
          replay one, or devices = concat to lay them one after another"
     )]
     ManyDevices {
-        /// The file.
         path: String,
         /// How many devices were met.
         count: usize,
-        /// The devices.
         devices: String,
     },
     /// The device asked for is not in the trace.
     #[error("{path}: no record is for device {device}; the trace has {devices}")]
     NoSuchDevice {
-        /// The file.
         path: String,
         /// The device asked for.
         device: u32,
@@ -159,7 +129,6 @@ pub enum TraceError {
          them: set devices to its number"
     )]
     ConcatTooLong {
-        /// The file.
         path: String,
         /// How many devices were met.
         count: usize,
@@ -170,11 +139,10 @@ pub enum TraceError {
          scale, or a larger drive"
     )]
     BeyondDrive {
-        /// The file.
         path: String,
         /// Which request or device.
         what: String,
-        /// Where it ends.
+        /// Where the file ends.
         end_bytes: u64,
         /// Capacity of the drive.
         capacity_bytes: u64,
@@ -185,9 +153,7 @@ pub enum TraceError {
          = modulo or scale, or a larger drive"
     )]
     FootprintBeyondDrive {
-        /// The file.
         path: String,
-        /// Chunks met.
         chunks: u64,
         /// Chunks the drive holds.
         capacity_chunks: u64,
@@ -197,35 +163,16 @@ pub enum TraceError {
         "{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a \
          file"
     )]
-    NeedsFile {
-        /// The input.
-        path: String,
-        /// The option.
-        option: &'static str,
-    },
+    NeedsFile { path: String, option: &'static str },
     /// An option with an impossible value.
     #[error("{option} = {value}: {expected}")]
-    Option {
-        /// The option.
-        option: &'static str,
-        /// The value given.
-        value: String,
-        /// What is accepted.
-        expected: &'static str,
-    },
+    Option { option: &'static str, value: String, expected: &'static str },
     /// No records at all.
     #[error(
         "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with \
          another name if that is wrong"
     )]
-    Empty {
-        /// The file.
-        path: String,
-        /// The format read.
-        format: &'static str,
-        /// Rows left out.
-        dropped: u64,
-    },
+    Empty { path: String, format: &'static str, dropped: u64 },
 }
 
 /// A line or frame that is not what the format says.
@@ -233,7 +180,6 @@ pub enum TraceError {
 #[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so \
     correct the file or give --format with another name", self.field())]
 pub struct Malformed {
-    /// The file.
     pub path: String,
     /// Line or record number, as text.
     pub place: String,
@@ -241,13 +187,10 @@ pub struct Malformed {
     pub column: u32,
     /// Name of the column.
     pub name: &'static str,
-    /// What stands there.
     pub found: String,
-    /// What should.
     pub expected: &'static str,
     /// The format being read.
     pub format: &'static str,
-    /// Its columns.
     pub columns: &'static str,
 }
 

@@ -9,9 +9,7 @@ pub struct FieldError {
     pub column: u32,
     /// Name of the field.
     pub name: &'static str,
-    /// What is there.
     pub found: String,
-    /// What should be.
     pub expected: &'static str,
 }
 
@@ -149,7 +147,7 @@ impl<'a> Fields<'a> {
         value.checked_mul(unit).ok_or_else(|| self.wrong(name, "an address below 2^64 bytes"))
     }
 
-    /// Nothing may follow.
+    /// The record ends here: anything else is an error.
     #[inline]
     pub fn end(&mut self) -> FieldResult<()> {
         match self.next() {

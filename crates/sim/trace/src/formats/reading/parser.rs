@@ -18,9 +18,7 @@ pub struct Sink {
 impl Sink {
     /// Keeps a record. One that moves no bytes and is no flush is left out and counted, in every
     /// format: one such row in a log is no reason to refuse it.
-    ///
-    /// # Errors
-    /// It ends beyond 64 bits.
+    /// Errors: it ends beyond 64 bits.
     #[inline]
     pub fn push(&mut self, record: TraceRecord) -> FieldResult<()> {
         if record.length_bytes == 0 && record.op != HostOp::Flush {
@@ -62,15 +60,10 @@ pub(crate) fn check(record: &TraceRecord) -> FieldResult<()> {
 /// A text format: one line at a time, without its line end, never blank.
 pub trait LineParser: Send {
     /// Reads one line.
-    ///
-    /// # Errors
-    /// The field that is not what the format says.
+    /// Errors: the field that is not what the format says.
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()>;
 
     /// The input has ended: hands over what was held back.
-    ///
-    /// # Errors
-    /// As [`LineParser::parse`].
     fn finish(&mut self, _sink: &mut Sink) -> FieldResult<()> {
         Ok(())
     }
@@ -85,13 +78,10 @@ pub trait LineParser: Send {
     }
 }
 
-/// A binary format.
 pub trait FrameParser: Send {
     /// Reads one frame at the start of `bytes` and returns its length, or `None` when more bytes
     /// are needed.
-    ///
-    /// # Errors
-    /// The field that is not what the format says.
+    /// Errors: the field that is not what the format says.
     fn parse(&mut self, bytes: &[u8], sink: &mut Sink) -> FieldResult<Option<usize>>;
 
     /// As [`LineParser::detected`].
@@ -107,7 +97,6 @@ pub trait FrameParser: Send {
 pub enum Parser {
     /// Of lines of text.
     Lines(Box<dyn LineParser>),
-    /// Of binary frames.
     Frames(Box<dyn FrameParser>),
 }
 

@@ -15,7 +15,6 @@ pub struct TraceRecord {
     pub offset_bytes: u64,
     /// Length in bytes; 0 only for a flush.
     pub length_bytes: u64,
-    /// What was asked.
     pub op: HostOp,
     /// Response time measured on the traced system, where the format has one.
     pub latency_ns: Option<u64>,
@@ -64,7 +63,7 @@ pub struct ReadStatistics {
     pub records: u64,
     /// Requests of size 0: they move no data.
     pub dropped_zero: u64,
-    /// Blank lines.
+    /// Lines without a character.
     pub dropped_blank: u64,
     /// Headers, comments and trailing summaries.
     pub dropped_comment: u64,

@@ -60,17 +60,12 @@ pub struct Records {
 }
 
 /// Opens the trace at `path`, or standard input for `-`; compression is seen through.
-///
-/// # Errors
-/// When the file cannot be read or its format is unknown or ambiguous.
+/// Errors: when the file cannot be read or its format is unknown or ambiguous.
 pub fn open(path: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
     Ok(start(input::open_path(path)?, options)?)
 }
 
 /// Reads a trace from `reader`; `name` stands for the file name in messages and detection.
-///
-/// # Errors
-/// As [`open`].
 pub fn open_reader(reader: Box<dyn Read + Send>, name: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
     Ok(start(input::from_reader(reader, name)?, options)?)
 }

@@ -19,9 +19,7 @@ pub enum DevicePolicy {
 
 impl DevicePolicy {
     /// `error`, `concat`, or the number of a device.
-    ///
-    /// # Errors
-    /// [`TraceError::Option`] for anything else.
+    /// Errors: [`TraceError::Option`] for anything else.
     pub fn parse(text: &str) -> Result<DevicePolicy, TraceError> {
         match text {
             "error" => Ok(DevicePolicy::Error),

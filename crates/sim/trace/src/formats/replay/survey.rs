@@ -39,18 +39,13 @@ const LISTED_MAX: usize = 24;
 
 impl Survey {
     /// Reads all of the trace at `path`, a regular file.
-    ///
-    /// # Errors
-    /// The trace cannot be read, has no requests, or has devices that the options refuse.
+    /// Errors: the trace cannot be read, has no requests, or has devices that the options refuse.
     pub fn take(path: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
         options.check()?;
         Ok(Survey::of(&mut open(path, &options.open_options())?, options)?)
     }
 
     /// As [`Survey::take`], from a reader; `name` stands for the file name.
-    ///
-    /// # Errors
-    /// As [`Survey::take`].
     pub fn take_reader(
         reader: Box<dyn Read + Send>,
         name: &str,

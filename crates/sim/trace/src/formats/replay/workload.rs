@@ -59,10 +59,8 @@ struct Changes {
 
 impl TraceWorkload {
     /// Opens the trace at `path`, or standard input for `-`.
-    ///
-    /// # Errors
-    /// [`WorkloadError::Trace`] for impossible options, an unreadable or malformed file, several
-    /// devices or addresses the options do not allow.
+    /// Errors: [`WorkloadError::Trace`] for impossible options, an unreadable or malformed file, several devices or
+    /// addresses the options do not allow.
     pub fn open(path: &str, options: &TraceOptions) -> Result<TraceWorkload, WorkloadError> {
         if path == "-" || !Path::new(path).is_file() {
             options.check()?;
@@ -72,9 +70,6 @@ impl TraceWorkload {
     }
 
     /// As [`TraceWorkload::open`], after a first pass that `survey` made with the same options but for the drive.
-    ///
-    /// # Errors
-    /// As [`TraceWorkload::open`].
     pub fn open_surveyed(path: &str, options: &TraceOptions, survey: &Survey) -> Result<TraceWorkload, WorkloadError> {
         // The second pass must read what the first one checked.
         let options = TraceOptions { format: Some(survey.format.to_owned()), ..options.clone() };
@@ -84,9 +79,7 @@ impl TraceWorkload {
     }
 
     /// Reads a trace that can be read only once; `name` stands for the file name.
-    ///
-    /// # Errors
-    /// As [`TraceWorkload::open`]; `fit = scale` needs a file, and so do several devices side by side under
+    /// Errors: as [`TraceWorkload::open`]; `fit = scale` needs a file, and so do several devices side by side under
     /// `fit = error` and `fit = modulo`.
     pub fn from_reader(
         reader: Box<dyn Read + Send>,
@@ -99,9 +92,6 @@ impl TraceWorkload {
     }
 
     /// As [`TraceWorkload::from_reader`], after a first pass over the same bytes.
-    ///
-    /// # Errors
-    /// As [`TraceWorkload::open`].
     pub fn from_reader_surveyed(
         reader: Box<dyn Read + Send>,
         name: &str,

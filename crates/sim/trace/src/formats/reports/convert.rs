@@ -9,9 +9,7 @@ use crate::WorkloadError;
 
 /// Writes `records` as `nandarium` CSV and returns their number; `path` is used in messages.
 /// Reading the result back gives the same records.
-///
-/// # Errors
-/// The first error of `records`, or of writing.
+/// Errors: the first error of `records`, or of writing.
 pub fn write_nandarium(
     records: impl Iterator<Item = Result<TraceRecord, WorkloadError>>,
     out: &mut dyn Write,

@@ -46,7 +46,6 @@ impl Streams {
 /// How the writes of a trace lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WritePattern {
-    /// Bytes written.
     pub bytes: u64,
     /// Share of the written bytes that go to pages of 4 KiB that the trace writes once.
     pub once: f64,

@@ -17,7 +17,6 @@ use crate::latency::LatencyTally;
 pub struct TraceSummary {
     /// Name of the format.
     pub format: &'static str,
-    /// Records kept.
     pub records: u64,
     /// Counts and bytes of each operation, in display order.
     pub ops: Vec<OpSummary>,
@@ -57,7 +56,6 @@ pub struct TraceSummary {
 pub struct OpSummary {
     /// Name of the operation.
     pub op: &'static str,
-    /// Records.
     pub records: u64,
     /// Sum of their lengths.
     pub bytes: u64,
@@ -65,12 +63,10 @@ pub struct OpSummary {
     pub recorded_latency_ns: Option<Latencies>,
 }
 
-/// One device.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct DeviceSummary {
     /// Number, and the file's own name where it has one.
     pub device: String,
-    /// Records.
     pub records: u64,
     /// Lowest start of a request; 0 without any but flushes.
     pub start_bytes: u64,
@@ -82,17 +78,14 @@ pub struct DeviceSummary {
 /// not exceed.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct SizeSummary {
-    /// Arithmetic mean.
+    /// Mean size of a request.
     pub bytes_mean: f64,
-    /// Smallest.
     pub bytes_min: u64,
-    /// Median.
     pub bytes_p50: u64,
-    /// 90 %.
+    /// 90th percentile of the sizes.
     pub bytes_p90: u64,
-    /// 99 %.
+    /// 99th percentile of the sizes.
     pub bytes_p99: u64,
-    /// Largest.
     pub bytes_max: u64,
 }
 
@@ -217,9 +210,7 @@ impl Tally {
 }
 
 /// Reads the rest of `records` and sums it up.
-///
-/// # Errors
-/// The first error of the trace.
+/// Errors: the first error of the trace.
 pub fn summarise(records: &mut Records) -> Result<TraceSummary, WorkloadError> {
     let mut tally = Tally::default();
     while let Some(record) = records.next_record()? {
