@@ -37,7 +37,6 @@ pub struct Completions {
     pub cells: Vec<u8>,
 }
 
-/// What [`BlockDevice::advance`] achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Something completed, or the wake-up time came.

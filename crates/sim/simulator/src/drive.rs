@@ -122,7 +122,6 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
-    /// The flash below.
     pub fn flash(&self) -> &F {
         &self.flash
     }
@@ -132,7 +131,6 @@ impl<F: Clocked> Drive<F> {
         &mut self.flash
     }
 
-    /// The top layer.
     pub fn top(&self) -> &dyn PageLayer<F> {
         &*self.top
     }

@@ -137,9 +137,7 @@ pub(crate) fn let_err(values: &Values, page_bytes: u32, seed: u64, flash: &mut F
 }
 
 /// Whether anybody can use such cells, in flash pages of so many bytes.
-///
-/// # Errors
-/// In words: the key, why, and how to mend it.
+/// Errors: in words: the key, why, and how to mend it.
 pub(crate) fn check(values: &Values, page_bytes: u64) -> Result<(), String> {
     let Some(options) = options(values) else { return Ok(()) };
     let codeword = u64::from(options.correction.codeword_bytes);

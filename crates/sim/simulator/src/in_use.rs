@@ -133,9 +133,7 @@ impl DrivePlan {
 }
 
 /// Checks that something is in use of a drive of `pages`.
-///
-/// # Errors
-/// Nothing is, in words.
+/// Errors: nothing is, in words.
 pub(crate) fn check(config: &Config, pages: u64) -> Result<(), String> {
     let InUse { share, layout } = InUse::of(&config.values);
     let share_text = &config.resolved[FILL];
@@ -154,9 +152,7 @@ pub(crate) fn check(config: &Config, pages: u64) -> Result<(), String> {
 
 /// Lets a generator use what is in use before its run, or the other way round, where only one of the two is said. A
 /// sentence, if so.
-///
-/// # Errors
-/// A value that the other key does not take.
+/// Errors: a value that the other key does not take.
 pub(crate) fn join_footprint(config: &mut Config) -> Result<Option<String>, ConfigError> {
     if LAYOUT.read(&config.values) != Layout::Prefix {
         return Ok(None);

@@ -81,9 +81,7 @@ pub struct TooLittleMemory {
 
 impl MemoryClaim {
     /// Claims so many bytes: of memory that is taken at once, and of addresses that may be taken in the end.
-    ///
-    /// # Errors
-    /// This process may not have them: how much is needed, and what the limit is.
+    /// Errors: this process may not have them: how much is needed, and what the limit is.
     pub fn of(bytes: [u64; 2]) -> Result<Self, TooLittleMemory> {
         // Each run has a workload and results of its own beside its tables.
         let bytes = [bytes[0], bytes[1].saturating_add(OWN)];
@@ -114,9 +112,7 @@ impl MemoryClaim {
 impl DrivePlan {
     /// Claims the memory that the tables of a drive take at least. `carries`: it holds the bytes of its clients, and
     /// nothing is checked.
-    ///
-    /// # Errors
-    /// [`ConfigError::Memory`]: how much the tables take, what the limit is, and how to mend it.
+    /// Errors: [`ConfigError::Memory`]: how much the tables take, what the limit is, and how to mend it.
     pub fn claim_memory(&self, carries: bool) -> Result<MemoryClaim, ConfigError> {
         let [at_once, in_all] = self.least_table_bytes(carries);
         // Drives that hold bytes of clients are neither kept nor loaded.
@@ -126,9 +122,6 @@ impl DrivePlan {
     }
 
     /// Checks that [`DrivePlan::claim_memory`] could claim it now.
-    ///
-    /// # Errors
-    /// As there.
     pub fn check_memory(&self, carries: bool) -> Result<(), ConfigError> {
         self.claim_memory(carries).map(drop)
     }

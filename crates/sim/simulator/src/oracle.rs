@@ -138,9 +138,7 @@ impl Oracle {
     }
 
     /// The stamp a sector holds; no stamp at all where its words differ.
-    ///
-    /// # Panics
-    /// If the cell has less than eight bytes.
+    /// Panics if the cell has less than eight bytes.
     pub fn stamp_in(cell: &[u8]) -> u64 {
         let (first, _) = cell.split_first_chunk::<8>().expect("a cell has a word");
         if cell.chunks_exact(8).all(|word| word == first) { u64::from_le_bytes(*first) } else { u64::MAX }

@@ -7,14 +7,10 @@ use nand::WaitVector;
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 
-/// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
     /// This many requests are always under way; arrival times are ignored.
-    Closed {
-        /// Queue depth.
-        depth: u32,
-    },
+    Closed { depth: u32 },
     /// Requests arrive at their own time; at most `limit` are under way, further ones queue.
     Open {
         /// Requests the device takes at once.
@@ -88,7 +84,6 @@ pub struct HostMeasurements {
     pub latency: Vec<LatencyRecorder>,
     /// Reads of pages that hold nothing, which are in neither of these.
     pub unwritten: Unwritten,
-    /// Time series.
     pub series: Series,
     /// Requests over time and address.
     pub addresses: AddressMap,
@@ -240,7 +235,6 @@ const UNWRITTEN_TAG: u32 = 1;
 /// A request the workload has no right to make, or a workload that cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The workload failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// A request ends beyond the drive.
@@ -270,7 +264,6 @@ pub enum RunError {
         /// The latest time, as text.
         limit: String,
     },
-    /// An empty request.
     #[error("request {number} has no sectors; only a flush may have none")]
     Empty {
         /// Number of the request, from 1.
@@ -339,10 +332,8 @@ impl Source<'_> {
     }
 }
 
-/// What to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPlan {
-    /// How requests arrive.
     pub arrivals: Loop,
     /// Most requests to run.
     pub limit: u64,
@@ -359,7 +350,6 @@ struct Runner<'a, D: BlockDevice> {
     page_shift: u32,
     /// Requests that the drive takes at once.
     places: u32,
-    /// Requests under way.
     outstanding: u32,
     completions: Completions,
     sheet: HostMeasurements,
@@ -370,9 +360,7 @@ struct Runner<'a, D: BlockDevice> {
 }
 
 /// Runs `workload` against `device`. `programs` gives flash programs so far (host, all others).
-///
-/// # Errors
-/// The workload fails or asks for something the device does not have; what was measured is lost.
+/// Errors: the workload fails or asks for something the device does not have; what was measured is lost.
 pub fn run<D: BlockDevice>(
     device: &mut D,
     workload: &mut dyn Workload,
@@ -384,9 +372,7 @@ pub fn run<D: BlockDevice>(
 }
 
 /// As [`run`]; `probe` looks into the device.
-///
-/// # Errors
-/// The workload fails or asks for something the device does not have; what was measured is lost.
+/// Errors: the workload fails or asks for something the device does not have; what was measured is lost.
 pub fn run_probed<D: BlockDevice>(
     device: &mut D,
     workload: &mut dyn Workload,

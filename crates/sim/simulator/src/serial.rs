@@ -51,7 +51,7 @@ struct Blocked {
 /// The one server: what it has worked for, and what it still has to do for the request it holds.
 #[derive(Debug, Default)]
 struct Server {
-    /// Up to `settled`.
+    /// Busy time that was served up to `settled`.
     worked: Busy,
     settled: Nanos,
     /// The service under way, in the order of its commands; times still to be worked.

@@ -43,9 +43,7 @@ impl DriveState {
 
     /// A drive of `plan` in this state, with all counters at zero. `state`: fresh flash, or the flash itself
     /// where contents moved with it.
-    ///
-    /// # Errors
-    /// The tables are not of such a drive.
+    /// Errors: the tables are not of such a drive.
     pub fn resume<F: Clocked>(
         &self,
         plan: &DrivePlan,

@@ -11,9 +11,8 @@ pub enum ConfigError {
     /// A key nobody reads.
     #[error("{place}: unknown key `{key}`{hint}; `nandarium {listing}` lists what there is")]
     UnknownKey {
-        /// Key found.
         key: String,
-        /// Where.
+        /// File or option that it came from.
         place: String,
         /// `; did you mean …`, or nothing.
         hint: String,
@@ -23,9 +22,8 @@ pub enum ConfigError {
     /// A value that cannot be read or is out of range.
     #[error("{place}: {key}: {problem}")]
     Value {
-        /// Key.
         key: &'static str,
-        /// Where.
+        /// File or option that it came from.
         place: String,
         /// What is wrong and what to write instead.
         problem: String,
@@ -33,26 +31,20 @@ pub enum ConfigError {
     /// A value of a kind no key takes.
     #[error("{place}: `{key}` is {found}; write a text in quotes, a whole number, true or false")]
     Type {
-        /// Key.
         key: String,
-        /// Where.
+        /// File or option that it came from.
         place: String,
-        /// Kind found.
         found: &'static str,
     },
     /// `--set` without a value.
     #[error("--set {text}: write key=value, for example --set drive.capacity=4GiB")]
-    NoValue {
-        /// What was given.
-        text: String,
-    },
+    NoValue { text: String },
     /// No built-in stack and no file of that name.
     #[error(
         "`{name}` is neither a built-in stack, a drive nor a readable file ({io}){hint}; `nandarium list stacks` and \
          `nandarium list drives` name the built-in ones"
     )]
     NoStack {
-        /// Name given.
         name: String,
         /// What the operating system said.
         io: String,
@@ -62,7 +54,6 @@ pub enum ConfigError {
     /// A file that is no TOML.
     #[error("{path}, line {line}: {problem}")]
     Syntax {
-        /// File.
         path: String,
         /// Line, from 1.
         line: usize,
@@ -81,7 +72,7 @@ pub enum ConfigError {
          raise flash.page_size, or give the program more memory"
     )]
     Memory {
-        /// The drive's.
+        /// Capacity of the drive, as it was given.
         capacity: String,
         /// How much that is, and what the limit is.
         problem: TooLittleMemory,

@@ -13,9 +13,9 @@ use units::{Geometry, HOUR};
 pub enum Precondition {
     /// What suits the workload.
     Auto,
-    /// Erased.
+    /// The drive is erased.
     None,
-    /// Written once.
+    /// Each page was written once, in order.
     Fill,
     /// Written once, then at random.
     Overwrite,
@@ -39,7 +39,6 @@ pub const PRECONDITION: Choices<Precondition> = Choices {
         ),
     ],
 };
-/// What pages hold.
 pub(crate) const CONTENTS: Choices<ContentsKind> = Choices {
     key: "engine.contents",
     table: &[
@@ -130,7 +129,7 @@ const NOT_CODED: Condition =
 const NOT_STRIPED: Condition =
     Condition::one_of(SHARES_SPACE.key, |_| vec!["none"]).otherwise("collection below stripes has turns of its own");
 
-/// Stripes without segments.
+/// Names of kinds of stripes other than coded striping.
 fn names_besides_coded() -> Vec<&'static str> {
     stripe::stripe_names().into_iter().filter(|name| *name != coded::KIND).collect()
 }

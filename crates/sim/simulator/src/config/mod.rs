@@ -22,9 +22,7 @@ const PLUS: char = '+';
 pub type Pairs = Vec<(String, String)>;
 
 /// Takes `NAME+key=value+…` apart: what a stack is based on, and the keys and values that are laid over it.
-///
-/// # Errors
-/// In words, without the stack: a part behind a plus sign has no `=`.
+/// Errors: in words, without the stack: a part behind a plus sign has no `=`.
 pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
     let mut parts = stack.split(PLUS);
     let base = parts.next().unwrap_or_default();
@@ -44,7 +42,6 @@ pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
 pub struct Config {
     /// Name of the stack.
     pub name: String,
-    /// Values by key.
     pub values: Values,
     /// The same, as text, to be stored with the result.
     pub resolved: BTreeMap<String, String>,
@@ -57,7 +54,6 @@ pub struct Config {
 /// One `key = value` with the place it came from, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Full key.
     pub key: String,
     /// Value as written, without quotes.
     pub value: String,
@@ -69,9 +65,7 @@ pub struct Setting {
 
 impl Setting {
     /// Reads `key=value` as given on a command line.
-    ///
-    /// # Errors
-    /// There is no `=`.
+    /// Errors: there is no `=`.
     pub fn from_argument(text: &str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
         Ok(Self::new(key.trim(), value.trim(), "--set"))
@@ -94,9 +88,7 @@ impl Setting {
 
 impl Config {
     /// The stack called `name_or_path`, changed by `overrides`.
-    ///
-    /// # Errors
-    /// No such stack or file, a file that cannot be read, an unknown key, a value out of range.
+    /// Errors: no such stack or file, a file that cannot be read, an unknown key, a value out of range.
     pub fn load(name_or_path: &str, overrides: &[Setting]) -> Result<Self, ConfigError> {
         let (name, mut settings) = Self::read(name_or_path)?;
         settings.extend_from_slice(overrides);
@@ -105,25 +97,17 @@ impl Config {
 
     /// Name and settings of the stack called `name_or_path`, for [`Config::resolve`]: what they mean stays the same
     /// when its file changes.
-    ///
-    /// # Errors
-    /// No such stack or file, a file that cannot be read.
+    /// Errors: no such stack or file, a file that cannot be read.
     pub fn read(name_or_path: &str) -> Result<(String, Vec<Setting>), ConfigError> {
         file::stack_settings(name_or_path, 0)
     }
 
     /// The stack written in `text`; `name` is its name and stands for the file in messages.
-    ///
-    /// # Errors
-    /// As [`Config::load`].
     pub fn from_text(name: &str, text: &str) -> Result<Self, ConfigError> {
         Self::from_text_with(name, text, &[])
     }
 
     /// The stack written in `text`, changed by `overrides`.
-    ///
-    /// # Errors
-    /// As [`Config::load`].
     pub fn from_text_with(name: &str, text: &str, overrides: &[Setting]) -> Result<Self, ConfigError> {
         let mut settings = file::read(text, name, 0)?;
         settings.extend_from_slice(overrides);
@@ -131,9 +115,7 @@ impl Config {
     }
 
     /// Checks settings (later ones win) and completes them with part values and defaults.
-    ///
-    /// # Errors
-    /// An unknown key, a value out of range.
+    /// Errors: an unknown key, a value out of range.
     pub fn resolve(name: String, settings: &[Setting]) -> Result<Self, ConfigError> {
         let (config, problems) = Self::resolve_all(name, settings);
         problems.into_iter().next().map_or(Ok(config), Err)
@@ -154,9 +136,7 @@ impl Config {
     }
 
     /// The stack called `name_or_path`, or everything that is wrong with it.
-    ///
-    /// # Errors
-    /// All problems of its settings; a file that cannot be read at all is one.
+    /// Errors: all problems of its settings; a file that cannot be read at all is one.
     pub fn check(name_or_path: &str) -> Result<Self, Vec<ConfigError>> {
         let (name, settings) = file::stack_settings(name_or_path, 0).map_err(|error| vec![error])?;
         let (config, problems) = Self::resolve_all(name, &settings);
@@ -227,9 +207,7 @@ impl Config {
     }
 
     /// Gives a key the value that something else than a setting chose, written as in a file.
-    ///
-    /// # Errors
-    /// The key is unknown or the value out of its range.
+    /// Errors: the key is unknown or the value out of its range.
     pub fn choose(&mut self, key: &str, text: &str) -> Result<(), ConfigError> {
         let keys = all_keys();
         let chosen = Setting::new(key, text, "chosen for the workload");

@@ -7,9 +7,7 @@ use std::sync::LazyLock;
 /// A built-in stack, drive or flash part.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Name.
     pub name: &'static str,
-    /// Its file.
     pub text: &'static str,
 }
 

@@ -27,9 +27,7 @@ impl<F: Clocked> Drive<F> {
 
     /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is
     /// checked.
-    ///
-    /// # Panics
-    /// If contents are off.
+    /// Panics if contents are off.
     pub fn carry_cells(&mut self) {
         assert!(self.flash.state().holds_contents(), "cells are carried where contents are on");
         self.oracle = None;

@@ -52,9 +52,7 @@ impl Driver {
     }
 
     /// The driver whose map `device` holds. It checks nothing of what was written before, unless given an oracle.
-    ///
-    /// # Errors
-    /// There is none, or it is damaged.
+    /// Errors: there is none, or it is damaged.
     pub fn open<D: BlockDevice>(plan: &DriverPlan, device: &mut D) -> Result<Self, OpenError> {
         let sectors = device.sectors();
         Ok(Self::new(plan.open(sectors, &mut |sector, into| read_now(device, sector, into))?))
@@ -162,7 +160,6 @@ impl<D: BlockDevice> Remapped<D> {
         }
     }
 
-    /// The device below.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -177,7 +174,6 @@ impl<D: BlockDevice> Remapped<D> {
         self.driver.reset_counters();
     }
 
-    /// The state machine.
     pub fn machine(&self) -> &dyn HostDriver {
         &*self.driver.machine
     }
@@ -198,9 +194,7 @@ impl<D: BlockDevice> Remapped<D> {
     }
 
     /// From now on requests carry the host's own cells, and nothing is checked.
-    ///
-    /// # Panics
-    /// If contents are off.
+    /// Panics if contents are off.
     pub fn carry_cells(&mut self) {
         assert!(self.driver.machine.front().cell_bytes() > 0, "cells are carried where contents are on");
         self.driver.oracle = None;

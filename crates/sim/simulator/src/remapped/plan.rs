@@ -7,9 +7,7 @@ use remap::{RemapPlan, Site};
 use units::{Geometry, SECTOR_BYTES};
 
 /// The driver that `values` ask for over a drive of this geometry; `None`: none.
-///
-/// # Errors
-/// In words, where values do not fit the drive, or each other.
+/// Errors: in words, where values do not fit the drive, or each other.
 pub fn plan(values: &Values, geometry: &Geometry, user_pages: u32) -> Result<Option<RemapPlan>, String> {
     let contents = CONTENTS.read(values);
     let kind = values.name(remap::KEY);

@@ -38,9 +38,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Removes a folder, or a file that stands where one should be; nothing is nothing to remove.
-///
-/// # Errors
-/// As the system says.
+/// Errors: as the system says.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),

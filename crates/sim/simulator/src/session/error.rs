@@ -18,7 +18,6 @@ pub enum SessionError {
          and a trace file needs its path"
     )]
     NoWorkload {
-        /// Name given.
         name: String,
         /// `; did you mean …`, or nothing.
         hint: String,
@@ -26,7 +25,6 @@ pub enum SessionError {
     /// A generator refuses its parameters.
     #[error("{problem}{key}")]
     Generator {
-        /// What it says.
         problem: String,
         /// The configuration key to look at.
         key: String,
@@ -69,7 +67,6 @@ pub enum SessionError {
          workload that does not change over time"
     )]
     NotSteady {
-        /// Rounds run.
         rounds: usize,
         /// The last five values.
         last: String,
@@ -84,9 +81,7 @@ pub enum SessionError {
     Stuck {
         /// `full` or `worn out`.
         what: &'static str,
-        /// During what.
         phase: &'static str,
-        /// What to do.
         remedy: &'static str,
     },
     /// The user stopped it before anything was measured.
@@ -101,7 +96,7 @@ pub enum SessionError {
          configuration"
     )]
     Integrity {
-        /// Sector and versions.
+        /// The sector, and the versions that were expected and found.
         problem: String,
     },
     /// Layers refuse the state they were given.
@@ -119,7 +114,6 @@ impl From<RunError> for SessionError {
 }
 
 impl Phase {
-    /// Name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Fill => "filling",

@@ -14,13 +14,10 @@ use units::{DieId, HostOp, Nanos, quantity};
 /// What the run itself gave.
 #[derive(Debug)]
 pub struct Measured {
-    /// What was run.
     pub workload: String,
     /// Queue depth of a closed loop; nothing, where requests arrive at times of their own.
     pub queue_depth: Option<u64>,
-    /// The host's side.
     pub sheet: HostMeasurements,
-    /// How it ended.
     pub status: Status,
     /// By the clock, s.
     pub wall_s: f64,
@@ -37,7 +34,6 @@ pub struct Measured {
 /// What a drive tells of itself.
 #[derive(Debug)]
 pub struct Inside<'a> {
-    /// Its flash.
     pub flash: &'a FlashState,
     /// Commands that count, as the layers gave them.
     pub counters: Counters,
@@ -330,7 +326,6 @@ fn percent(share: f64) -> String {
     if (1.0..=99.0).contains(&percent) || share >= 1.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-/// What failed.
 fn add_failures(result: &mut RunResult) {
     let failed = result.host.iter().map(|op| op.failed).sum::<u64>() + result.unwritten.totals.failed;
     if failed > 0 {

@@ -28,13 +28,12 @@ pub struct Gauge {
     pub caches: Vec<(&'static str, [u64; 2])>,
 }
 
-/// Takes them down.
 #[derive(Clone, Debug)]
 pub(super) struct Gauges {
     window: [Nanos; 2],
     next_mark: u64,
     next_look: Nanos,
-    /// Between two looks.
+    /// Time between two looks, ns.
     step: Nanos,
     pub rows: Vec<Gauge>,
 }

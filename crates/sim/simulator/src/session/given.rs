@@ -26,8 +26,7 @@ impl GivenRequests {
         self.timed
     }
 
-    /// # Errors
-    /// The first request that goes back in time, is empty, or ends beyond `sectors`.
+    /// Errors: the first request that goes back in time, is empty, or ends beyond `sectors`.
     pub(super) fn check(&self, name: &str, sectors: u64) -> Result<(), SessionError> {
         let mut before = 0;
         for (number, request) in self.requests.iter().enumerate() {

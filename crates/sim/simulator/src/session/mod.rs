@@ -68,7 +68,6 @@ pub enum Phase {
     Steady,
     /// Running requests that do not count, in time.
     WarmUp,
-    /// The measured run.
     Measure,
 }
 
@@ -138,18 +137,15 @@ pub struct Prepared {
 
 impl Prepared {
     /// Fits a configuration to the workload of this name: a built-in one, a trace file, or `-`.
-    ///
-    /// # Errors
-    /// No such workload, a trace that cannot be read, a configuration that cannot be built or has too little memory.
+    /// Errors: no such workload, a trace that cannot be read, a configuration that cannot be built or has too little
+    /// memory.
     pub fn new(config: Config, workload: &str) -> Result<Self, SessionError> {
         Self::of(suited::to_workload(config, workload)?)
     }
 
     /// Fits a configuration to requests that are in memory; `name` is only what they are called.
-    ///
-    /// # Errors
-    /// A configuration that cannot be built or has too little memory; requests that go back in time, are empty, or end
-    /// beyond the drive.
+    /// Errors: a configuration that cannot be built or has too little memory; requests that go back in time, are empty,
+    /// or end beyond the drive.
     pub fn given(config: Config, name: &str, requests: &GivenRequests) -> Result<Self, SessionError> {
         Self::of(suited::to_requests(config, name, requests)?)
     }
@@ -159,7 +155,6 @@ impl Prepared {
         Ok(Self { suited })
     }
 
-    /// The drive.
     pub fn plan(&self) -> &DrivePlan {
         &self.suited.plan
     }
@@ -170,18 +165,14 @@ impl Prepared {
     }
 
     /// Runs the session. `snapshots`: where preconditioned states are kept.
-    ///
-    /// # Errors
-    /// Everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a
-    /// steady state not reached, wrong data returned by the drive.
+    /// Errors: everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a steady state
+    /// not reached, wrong data returned by the drive.
     pub fn run(&self, snapshots: Option<&Snapshots>, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
         run_session(&self.suited, snapshots, watcher, Beside::default())
     }
 
     /// As [`Prepared::run`], with the same result, and what each block wore while it was measured.
-    ///
-    /// # Errors
-    /// As [`Prepared::run`]; [`SessionError::InOneOrder`], where wear would be that of a repetition.
+    /// Errors: as [`Prepared::run`]; [`SessionError::InOneOrder`], where wear would be that of a repetition.
     pub fn run_wear(
         &self,
         snapshots: Option<&Snapshots>,
@@ -199,9 +190,7 @@ impl Prepared {
     }
 
     /// As [`Prepared::run`], with the same result, and what dies, channels and requests did.
-    ///
-    /// # Errors
-    /// As [`Prepared::run`]; the drive has no dies that work side by side in time.
+    /// Errors: as [`Prepared::run`]; the drive has no dies that work side by side in time.
     pub fn run_timeline(
         &self,
         snapshots: Option<&Snapshots>,
@@ -226,9 +215,6 @@ struct Beside<'a> {
 }
 
 /// Prepares and runs one session.
-///
-/// # Errors
-/// As [`Prepared::new`] and [`Prepared::run`].
 pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
     Prepared::new(config, &options.workload)?.run(options.snapshots.as_ref(), watcher)
 }
@@ -278,9 +264,7 @@ fn run_session(
 
 /// Checks that a session could begin, and says what its initial state depends on where that is kept in a snapshot and
 /// may serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
-///
-/// # Errors
-/// What [`run()`] would say before it does anything.
+/// Errors: what [`run()`] would say before it does anything.
 pub fn check(config: Config, workload: &str) -> Result<Option<String>, SessionError> {
     if is_trace(workload) {
         let plan = DrivePlan::new(config)?;
@@ -297,7 +281,6 @@ trait Measurable: BlockDevice {
     /// Flash of the drive.
     type Flash: Clocked;
 
-    /// The drive.
     fn drive(&self) -> &Drive<Self::Flash>;
 
     /// The same, to be changed.

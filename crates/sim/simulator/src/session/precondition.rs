@@ -124,9 +124,7 @@ pub(super) fn initial_state(
 
 /// A drive in time whose requests carry cells, in the state that `drive.precondition` asks for: `fill` or `overwrite`.
 /// What that has written has maps and out-of-band areas and no bytes, so that it reads as zeros.
-///
-/// # Errors
-/// There is no room for that state.
+/// Errors: there is no room for that state.
 pub fn in_use(plan: &DrivePlan) -> Result<Drive<TimedFlash>, SessionError> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     drive.carry_cells();

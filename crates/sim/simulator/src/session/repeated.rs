@@ -43,14 +43,12 @@ pub(crate) const REPEAT_ORDER: Choices<RepeatOrder> = Choices {
     ],
 };
 
-/// The key `workload.repeat`.
 pub(crate) const TIMES_KEY: Parameter = Parameter::new(
     "workload.repeat",
     Kind::Count { min: 1, max: 1_000_000 },
     "1",
     "Times a trace is run, one after the other; times go on where the last one ended.",
 );
-/// The key `workload.repeat_order`.
 pub(crate) const ORDER_KEY: Parameter = Parameter::new(
     REPEAT_ORDER.key,
     Kind::Choice(|| REPEAT_ORDER.named()),

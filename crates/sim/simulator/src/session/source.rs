@@ -24,7 +24,6 @@ pub const SAMPLE: &str = "sample";
 const SAMPLE_FILE: &str = "sqlite-git-ext4.csv.zst";
 static SAMPLE_BYTES: &[u8] = include_bytes!("../../samples/sqlite-git-ext4.csv.zst");
 
-/// An open workload.
 pub(super) type Opened = Box<dyn Workload + Send>;
 
 #[derive(Clone, Debug)]
@@ -85,9 +84,7 @@ pub fn is_trace(name: &str) -> bool {
 }
 
 /// A first pass over the trace called `name`, if it is one and can be read twice.
-///
-/// # Errors
-/// It cannot be read, or holds something that the configuration refuses.
+/// Errors: it cannot be read, or holds something that the configuration refuses.
 pub(super) fn survey(name: &str, values: &Values) -> Result<Option<Survey>, SessionError> {
     let options = || trace_options(values, crate::scale::capacity(values) / SECTOR_BYTES);
     if name == SAMPLE {
@@ -101,17 +98,12 @@ pub(super) fn survey(name: &str, values: &Values) -> Result<Option<Survey>, Sess
 
 impl WorkloadSource {
     /// The workload called `name` (a generator, the sample, a path, `-`) for a drive.
-    ///
-    /// # Errors
-    /// No such workload, or an option that cannot be read.
+    /// Errors: no such workload, or an option that cannot be read.
     pub fn new(name: &str, plan: &DrivePlan) -> Result<Self, SessionError> {
         Self::surveyed(name, plan, None)
     }
 
     /// As [`WorkloadSource::new`], with what a first pass over its trace found.
-    ///
-    /// # Errors
-    /// As [`WorkloadSource::new`].
     pub(super) fn surveyed(name: &str, plan: &DrivePlan, survey: Option<Survey>) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let sectors = plan.host_sectors();
@@ -153,9 +145,7 @@ impl WorkloadSource {
     }
 
     /// Requests that are in memory, called `name`.
-    ///
-    /// # Errors
-    /// A setting that only other workloads have a use for; requests the drive cannot serve.
+    /// Errors: a setting that only other workloads have a use for; requests the drive cannot serve.
     pub fn given(name: &str, requests: &GivenRequests, plan: &DrivePlan) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let why = "requests given as arrays are taken as they are";
@@ -251,9 +241,7 @@ impl WorkloadSource {
     }
 
     /// Opens it from the start.
-    ///
-    /// # Errors
-    /// A generator refuses its parameters; a trace cannot be read or does not fit.
+    /// Errors: a generator refuses its parameters; a trace cannot be read or does not fit.
     pub(super) fn open(&self) -> Result<Opened, SessionError> {
         if self.repeat > 1 {
             return Ok(Box::new(Repeated::open(self.single(), self.repeat)?));

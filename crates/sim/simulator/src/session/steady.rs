@@ -19,7 +19,6 @@ use units::{HostOp, Request, SECTOR_BYTES, quantity};
 
 /// Rounds looked at together.
 const WINDOW: usize = 5;
-/// Most rounds.
 const ROUNDS_MAX: usize = 25;
 /// A round writes the capacity divided by this.
 const ROUND_SHARE: u64 = 4;

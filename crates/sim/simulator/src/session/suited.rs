@@ -35,9 +35,7 @@ pub(super) struct Suited {
 }
 
 /// Fits a configuration to the workload of this name.
-///
-/// # Errors
-/// No such workload, a trace that cannot be read, a configuration that cannot be built.
+/// Errors: no such workload, a trace that cannot be read, a configuration that cannot be built.
 pub(super) fn to_workload(mut config: Config, name: &str) -> Result<Suited, SessionError> {
     let mut chosen = Vec::new();
     if source::is_generator(name) {
@@ -59,9 +57,7 @@ pub(super) fn to_workload(mut config: Config, name: &str) -> Result<Suited, Sess
 }
 
 /// Fits a configuration to requests in memory, called `name`.
-///
-/// # Errors
-/// As [`to_workload`]; requests the drive cannot serve.
+/// Errors: as [`to_workload`]; requests the drive cannot serve.
 pub(super) fn to_requests(config: Config, name: &str, requests: &GivenRequests) -> Result<Suited, SessionError> {
     let plan = DrivePlan::new(config)?;
     let source = WorkloadSource::given(name, requests, &plan)?;

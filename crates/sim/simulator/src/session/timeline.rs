@@ -31,9 +31,8 @@ pub struct Timeline {
     pub tracks: Vec<String>,
     /// Name of each layer that may ask for commands: the host's requests first, the mapping last.
     pub layers: Vec<&'static str>,
-    /// For places.
+    /// Shape of the flash, which says where a page is.
     pub geometry: Geometry,
-    /// Work and requests.
     pub recorder: Box<Recorder>,
     /// What stood in blocks, buffers and caches within the window, in order of time.
     pub gauges: Vec<Gauge>,
@@ -58,7 +57,7 @@ impl TimelinePlan {
 pub enum Place {
     /// On the array of this die.
     Die(u32),
-    /// On this channel.
+    /// A transfer on this channel.
     Channel(u32),
     /// Among the commands of this layer, by its place in [`Timeline::layers`].
     Layer(usize),

@@ -18,7 +18,6 @@ pub(super) const KEY: &str = "measure.warm_up";
 const IN_USE: Condition =
     Condition::one_of(PRECONDITION.key, |_| PRECONDITION.names(|state| state != Precondition::None))
         .otherwise("the drive begins erased");
-/// The key `measure.warm_up`.
 pub(crate) const PARAMETER: Parameter = Parameter::new(
     KEY,
     Kind::CountOrAuto { max: u64::MAX, auto: "as many as it takes until the dies no longer collect at the same time" },
@@ -69,9 +68,7 @@ pub(super) fn requests(plan: &DrivePlan) -> u64 {
 
 /// Chooses the number of requests, where it is left open. Returns a sentence on the choice, or on the lack of a
 /// warm-up.
-///
-/// # Errors
-/// The number is out of the range of the key, which it never is.
+/// Errors: the number is out of the range of the key, which it never is.
 pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) -> Result<Option<String>, ConfigError> {
     if !begins_in_step(plan) || !load.writes || cleans_by_address(plan) {
         return Ok(None);
