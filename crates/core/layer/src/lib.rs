@@ -38,7 +38,7 @@ pub use ops::{Op, Ops};
 pub use parameter::{Named, Parameter, ParameterKind, Role, Value, Values};
 pub use room::Room;
 pub use slots::Slots;
-pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
+pub use snapshot::{SnapshotError, SnapshotReader, SnapshotRow, SnapshotWriter};
 pub use tag::{Tag, TagKind};
 pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
 pub use waited::{Waited, charge, charge_space};

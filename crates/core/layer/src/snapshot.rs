@@ -3,6 +3,8 @@
 //! Little-endian; each section is its name, an element size, a count and the elements. Reading
 //! checks name and count, so a snapshot of another shape is refused instead of misread.
 
+use units::{BlockId, Lpn, Ppn};
+
 /// A snapshot that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the text of each error names its fields")]
@@ -18,46 +20,104 @@ pub enum SnapshotError {
     Unfit { section: &'static str, problem: String },
 }
 
+impl SnapshotError {
+    /// A section that does not fit this drive, and why.
+    pub fn unfit(section: &'static str, problem: impl Into<String>) -> Self {
+        Self::Unfit { section, problem: problem.into() }
+    }
+}
+
+/// A row of a table: a number, or several of one width, one behind the other.
+pub trait SnapshotRow: Sized {
+    /// Bytes of each number.
+    const WIDTH: usize;
+    /// Bytes of the row, a multiple of its width.
+    const BYTES: usize = Self::WIDTH;
+
+    /// Writes the row into as many bytes as it has.
+    fn write(self, bytes: &mut [u8]);
+
+    /// Reads the row from as many bytes as it has.
+    fn read(bytes: &[u8]) -> Self;
+}
+
+macro_rules! rows {
+    ($($type:ty: $number:ty, $to:expr, $from:expr;)*) => {$(
+        impl SnapshotRow for $type {
+            const WIDTH: usize = size_of::<$number>();
+
+            fn write(self, bytes: &mut [u8]) {
+                let number: fn($type) -> $number = $to;
+                bytes.copy_from_slice(&number(self).to_le_bytes());
+            }
+
+            fn read(bytes: &[u8]) -> Self {
+                let row: fn($number) -> $type = $from;
+                row(<$number>::from_le_bytes(bytes.try_into().expect("as many bytes as a row has")))
+            }
+        }
+    )*};
+}
+
+rows! {
+    u8: u8, |number| number, |number| number;
+    u16: u16, |number| number, |number| number;
+    u32: u32, |number| number, |number| number;
+    u64: u64, |number| number, |number| number;
+    i16: i16, |number| number, |number| number;
+    f64: f64, |number| number, |number| number;
+    bool: u8, u8::from, |number| number == 1;
+    Lpn: u32, |page| page.0, Lpn;
+    Ppn: u32, |page| page.0, Ppn;
+    BlockId: u32, |block| block.0, BlockId;
+}
+
+impl<T: SnapshotRow, const N: usize> SnapshotRow for [T; N] {
+    const WIDTH: usize = T::WIDTH;
+    const BYTES: usize = N * T::BYTES;
+
+    fn write(self, bytes: &mut [u8]) {
+        bytes.chunks_exact_mut(T::BYTES).zip(self).for_each(|(bytes, number)| number.write(bytes));
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        std::array::from_fn(|at| T::read(&bytes[at * T::BYTES..(at + 1) * T::BYTES]))
+    }
+}
+
 /// Collects the state of a drive.
 #[derive(Debug, Default)]
 pub struct SnapshotWriter {
     bytes: Vec<u8>,
 }
 
-macro_rules! section {
-    ($put:ident, $get:ident, $type:ty) => {
-        impl SnapshotWriter {
-            /// Appends a table under a name of at most 255 bytes.
+macro_rules! sections {
+    ($($put:ident, $get:ident, $type:ty;)*) => {
+        impl SnapshotWriter {$(
+            /// Appends a table of numbers.
             pub fn $put(&mut self, section: &'static str, values: impl ExactSizeIterator<Item = $type>) {
-                self.header(section, size_of::<$type>(), values.len());
-                let begin = self.bytes.len();
-                // A large table is most of a snapshot: growing by half would hold it twice.
-                self.bytes.reserve_exact(values.len() * size_of::<$type>());
-                self.bytes.resize(begin + values.len() * size_of::<$type>(), 0);
-                for (bytes, value) in self.bytes[begin..].chunks_exact_mut(size_of::<$type>()).zip(values) {
-                    bytes.copy_from_slice(&value.to_le_bytes());
-                }
+                self.put(section, values);
             }
-        }
+        )*}
 
-        impl SnapshotReader<'_> {
-            /// Reads the next table.
+        impl SnapshotReader<'_> {$(
+            /// Reads the next table, of numbers.
             ///
             /// # Errors
             /// It is another table, or the snapshot ends inside it.
             pub fn $get(&mut self, section: &'static str) -> Result<Vec<$type>, SnapshotError> {
-                let raw = self.header(section, size_of::<$type>())?;
-                let chunks = raw.chunks_exact(size_of::<$type>());
-                Ok(chunks.map(|c| <$type>::from_le_bytes(c.try_into().expect("exact chunk"))).collect())
+                self.get(section)
             }
-        }
+        )*}
     };
 }
 
-section!(put_u8, get_u8, u8);
-section!(put_u16, get_u16, u16);
-section!(put_u32, get_u32, u32);
-section!(put_u64, get_u64, u64);
+sections! {
+    put_u8, get_u8, u8;
+    put_u16, get_u16, u16;
+    put_u32, get_u32, u32;
+    put_u64, get_u64, u64;
+}
 
 impl SnapshotWriter {
     /// A writer of a snapshot without sections.
@@ -65,17 +125,31 @@ impl SnapshotWriter {
         Self::default()
     }
 
+    /// Appends a table under a name of at most 255 bytes.
+    pub fn put<T: SnapshotRow>(&mut self, section: &'static str, rows: impl IntoIterator<Item = T>) {
+        let mut rows = rows.into_iter();
+        self.bytes.push(section.len() as u8);
+        self.bytes.extend_from_slice(section.as_bytes());
+        self.bytes.push(T::WIDTH as u8);
+        // A large table is most of a snapshot: growing by half would hold it twice.
+        let known = rows.size_hint().0 * T::BYTES;
+        self.bytes.reserve_exact(size_of::<u64>() + known);
+        let count_at = self.bytes.len();
+        let begin = count_at + size_of::<u64>();
+        self.bytes.resize(begin + known, 0);
+        self.bytes[begin..].chunks_exact_mut(T::BYTES).zip(&mut rows).for_each(|(bytes, row)| row.write(bytes));
+        for row in rows {
+            let at = self.bytes.len();
+            self.bytes.resize(at + T::BYTES, 0);
+            row.write(&mut self.bytes[at..]);
+        }
+        let count = (self.bytes.len() - begin) / T::WIDTH;
+        self.bytes[count_at..begin].copy_from_slice(&(count as u64).to_le_bytes());
+    }
+
     /// The snapshot as bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
-    }
-
-    fn header(&mut self, section: &str, element: usize, count: usize) {
-        self.bytes.push(section.len() as u8);
-        self.bytes.extend_from_slice(section.as_bytes());
-        self.bytes.push(element as u8);
-        self.bytes.extend_from_slice(&(count as u64).to_le_bytes());
-        self.bytes.reserve_exact(element * count); // tables of a large drive are gigabytes
     }
 }
 
@@ -96,7 +170,19 @@ impl<'a> SnapshotReader<'a> {
         self.bytes.is_empty()
     }
 
-    /// The next table, number by number: tables of a large drive are gigabytes, which nobody needs twice.
+    /// The next table, row by row: tables of a large drive are gigabytes, which nobody needs twice. Numbers that do not
+    /// fill a row are left out.
+    ///
+    /// # Errors
+    /// It is another table, or the snapshot ends inside it.
+    pub fn each<T: SnapshotRow>(
+        &mut self,
+        section: &'static str,
+    ) -> Result<impl ExactSizeIterator<Item = T> + use<'a, T>, SnapshotError> {
+        Ok(self.header(section, T::WIDTH)?.chunks_exact(T::BYTES).map(T::read))
+    }
+
+    /// The next table, number by number.
     ///
     /// # Errors
     /// It is another table, or the snapshot ends inside it.
@@ -104,9 +190,39 @@ impl<'a> SnapshotReader<'a> {
         &mut self,
         section: &'static str,
     ) -> Result<impl ExactSizeIterator<Item = u32> + use<'a>, SnapshotError> {
-        let raw = self.header(section, size_of::<u32>())?;
-        let chunks = raw.chunks_exact(size_of::<u32>());
-        Ok(chunks.map(|chunk| u32::from_le_bytes(chunk.try_into().expect("exact chunk"))))
+        self.each(section)
+    }
+
+    /// The next table.
+    ///
+    /// # Errors
+    /// It is another table, or the snapshot ends inside it.
+    pub fn get<T: SnapshotRow>(&mut self, section: &'static str) -> Result<Vec<T>, SnapshotError> {
+        Ok(self.each(section)?.collect())
+    }
+
+    /// The next table, which has this many rows.
+    ///
+    /// # Errors
+    /// It has more or fewer, it is another table, or the snapshot ends inside it.
+    pub fn array<T: SnapshotRow, const N: usize>(&mut self, section: &'static str) -> Result<[T; N], SnapshotError> {
+        let rows = self.get(section)?;
+        <[T; N]>::try_from(rows)
+            .map_err(|rows| SnapshotError::unfit(section, format!("{} numbers instead of {N}", rows.len())))
+    }
+
+    /// The next table, into one that has the same number of rows.
+    ///
+    /// # Errors
+    /// It has more or fewer, it is another table, or the snapshot ends inside it.
+    pub fn fill<T: SnapshotRow>(&mut self, section: &'static str, into: &mut [T]) -> Result<(), SnapshotError> {
+        let rows = self.each(section)?;
+        if rows.len() != into.len() {
+            let problem = format!("{} numbers instead of {}", rows.len(), into.len());
+            return Err(SnapshotError::unfit(section, problem));
+        }
+        into.iter_mut().zip(rows).for_each(|(into, row)| *into = row);
+        Ok(())
     }
 
     fn take(&mut self, count: usize, section: &'static str) -> Result<&'a [u8], SnapshotError> {
@@ -142,6 +258,17 @@ mod tests {
         let mut reader = SnapshotReader::new(&bytes);
         assert_eq!(reader.get_u32("map").unwrap(), [1, 2, 3]);
         assert!(matches!(reader.get_u64("other"), Err(SnapshotError::Section { .. })));
+        let mut writer = SnapshotWriter::new();
+        writer.put("pages", [Lpn(3), Lpn(5)].into_iter().filter(|page| page.0 > 3).map(|page| [page.0, 7, 8]));
+        writer.put("flags", [true, false]);
+        let rows = writer.into_bytes();
+        let mut reader = SnapshotReader::new(&rows);
+        assert_eq!(reader.get_u32("pages").unwrap(), [5, 7, 8]);
+        let mut flags = [false; 3];
+        assert!(matches!(reader.fill("flags", &mut flags), Err(SnapshotError::Unfit { .. })), "it has two");
+        let mut reader = SnapshotReader::new(&rows);
+        assert_eq!(reader.array::<Lpn, 3>("pages").unwrap(), [Lpn(5), Lpn(7), Lpn(8)]);
+        assert_eq!(reader.array::<bool, 2>("flags").unwrap(), [true, false]);
         let mut short = SnapshotReader::new(&bytes[..10]);
         assert_eq!(short.get_u32("map"), Err(SnapshotError::Truncated { section: "map" }));
     }
