@@ -113,41 +113,37 @@ pub(crate) trait Keep: Sized + Send {
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError>;
 }
 
-/// Appends whole numbers under a name.
-pub(crate) fn put_whole(out: &mut SnapshotWriter, name: &'static str, values: &[u64]) {
-    out.put_u64(name, values.iter().copied());
-}
+/// Keeps a type by its fields, each named once: how the type is taken apart and put together, the tables with their
+/// numbers, and the parts that keep themselves.
+macro_rules! keep {
+    ($type:ident $fields:tt: $($table:literal $numbers:tt),*; $($part:ident),*) => {
+        impl $crate::run_cache::Keep for $type {
+            fn put(&self, out: &mut layer::SnapshotWriter) {
+                let $type $fields = self.clone();
+                $(out.put($table, $numbers);)*
+                $($part.put(out);)*
+            }
 
-/// Appends real numbers under a name, bit by bit.
-pub(crate) fn put_real(out: &mut SnapshotWriter, name: &'static str, values: &[f64]) {
-    out.put_u64(name, values.iter().map(|value| value.to_bits()));
+            fn get(from: &mut layer::SnapshotReader) -> Result<Self, layer::SnapshotError> {
+                $(let $numbers = from.array($table)?;)*
+                $(let $part = $crate::run_cache::Keep::get(from)?;)*
+                Ok($type $fields)
+            }
+        }
+    };
 }
-
-/// Reads `N` whole numbers.
-/// Errors: there are more or fewer, or something else is there.
-pub(crate) fn whole<const N: usize>(from: &mut SnapshotReader, name: &'static str) -> Result<[u64; N], SnapshotError> {
-    let found = from.get_u64(name)?;
-    <[u64; N]>::try_from(found).map_err(|found| SnapshotError::Unfit {
-        section: name,
-        problem: format!("{} numbers instead of {N}", found.len()),
-    })
-}
-
-/// Reads `N` real numbers.
-pub(crate) fn real<const N: usize>(from: &mut SnapshotReader, name: &'static str) -> Result<[f64; N], SnapshotError> {
-    whole(from, name).map(|bits| bits.map(f64::from_bits))
-}
+pub(crate) use keep;
 
 impl<T: Keep> Keep for Vec<T> {
     fn put(&self, out: &mut SnapshotWriter) {
-        put_whole(out, "items", &[self.len() as u64]);
+        out.put("items", [self.len() as u64]);
         for item in self {
             item.put(out);
         }
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [items] = whole(from, "items")?;
+        let [items]: [u64; 1] = from.array("items")?;
         (0..items).map(|_| T::get(from)).collect()
     }
 }
@@ -155,14 +151,14 @@ impl<T: Keep> Keep for Vec<T> {
 impl Keep for BTreeMap<String, u64> {
     fn put(&self, out: &mut SnapshotWriter) {
         let names: Vec<&str> = self.keys().map(String::as_str).collect();
-        out.put_u8("names", names.join("\n").bytes().collect::<Vec<_>>().into_iter());
-        put_whole(out, "counts", &self.values().copied().collect::<Vec<_>>());
+        out.put("names", names.join("\n").into_bytes());
+        out.put("counts", self.values().copied());
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let names = String::from_utf8(from.get_u8("names")?)
-            .map_err(|error| SnapshotError::Unfit { section: "names", problem: error.to_string() })?;
-        Ok(names.lines().map(ToOwned::to_owned).zip(from.get_u64("counts")?).collect())
+        let names =
+            String::from_utf8(from.get("names")?).map_err(|error| SnapshotError::unfit("names", error.to_string()))?;
+        Ok(names.lines().map(ToOwned::to_owned).zip(from.get("counts")?).collect())
     }
 }
 

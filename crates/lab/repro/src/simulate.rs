@@ -4,9 +4,9 @@
 //! else runs; one simulation is one thread and repeats exactly.
 
 use crate::error::StudyError;
-use crate::run_cache::{self, Keep, put_real, put_whole};
+use crate::run_cache::keep;
 use crate::study::Monitor;
-use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
+use layer::LayerReport;
 use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashState, TimedFlash};
 use simulator::config::Config;
@@ -122,107 +122,21 @@ impl Measurement {
     }
 }
 
-impl Keep for Response {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let Self { mean, tail } = self;
-        put_real(out, "mean", &[*mean]);
-        put_whole(out, "tail", tail);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [mean] = run_cache::real(from, "mean")?;
-        Ok(Self { mean, tail: run_cache::whole(from, "tail")? })
-    }
-}
-
-impl Keep for Counters {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let Self {
-            reads,
-            programs,
-            erases,
-            wasted_reads,
-            in_flight_reads,
-            failed_programs,
-            failed_erases,
-            failed_reads,
-        } = self;
-        put_whole(out, "reads", reads);
-        put_whole(out, "programs", programs);
-        put_whole(out, "erases", erases);
-        put_whole(out, "flash", &[*wasted_reads, *in_flight_reads, *failed_programs, *failed_erases, *failed_reads]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [reads, programs, erases] =
-            [run_cache::whole(from, "reads")?, run_cache::whole(from, "programs")?, run_cache::whole(from, "erases")?];
-        let [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads] =
-            run_cache::whole(from, "flash")?;
-        Ok(Self {
-            reads,
-            programs,
-            erases,
-            wasted_reads,
-            in_flight_reads,
-            failed_programs,
-            failed_erases,
-            failed_reads,
-        })
-    }
-}
-
-impl Keep for Measurement {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let Self { requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, .. } = self;
-        let Self {
-            cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash, ..
-        } = self;
-        put_whole(
-            out,
-            "counts",
-            &[*requests, *host_page_writes, cache.0, cache.1, *ram_bytes, *buffer_ram_bytes, *elapsed_ns, *hash],
-        );
-        put_real(out, "times", &[*response_ns, *flash_ns]);
-        put_whole(out, "merges", merges);
-        for response in [reads, writes] {
-            response.put(out);
-        }
-        flash.put(out);
-        for counters in [counters, buffer, stripe, zones] {
-            counters.put(out);
-        }
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash] =
-            run_cache::whole(from, "counts")?;
-        let [response_ns, flash_ns] = run_cache::real(from, "times")?;
-        let merges = run_cache::whole(from, "merges")?;
-        let (reads, writes, flash) = (Response::get(from)?, Response::get(from)?, Counters::get(from)?);
-        let mut counters = || <BTreeMap<String, u64> as Keep>::get(from);
-        let (counters, buffer, stripe, zones) = (counters()?, counters()?, counters()?, counters()?);
-        let cache = (hits, misses);
-        Ok(Self {
-            requests,
-            host_page_writes,
-            response_ns,
-            reads,
-            writes,
-            flash,
-            flash_ns,
-            cache,
-            merges,
-            counters,
-            ram_bytes,
-            buffer,
-            buffer_ram_bytes,
-            stripe,
-            zones,
-            elapsed_ns,
-            hash,
-        })
-    }
-}
+keep!(Response { mean, tail }: "mean" [mean], "tail" tail;);
+keep!(
+    Counters { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads }:
+    "reads" reads, "programs" programs, "erases" erases,
+    "flash" [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads];
+);
+keep!(
+    Measurement {
+        requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, cache: (hits, misses), merges,
+        counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash
+    }:
+    "counts" [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash],
+    "times" [response_ns, flash_ns], "merges" merges;
+    reads, writes, flash, counters, buffer, stripe, zones
+);
 
 /// Stops a run when the user wants to.
 pub(crate) struct Watch<'a>(pub &'a dyn Monitor);

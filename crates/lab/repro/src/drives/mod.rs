@@ -143,14 +143,14 @@ impl Keep for Vec<Modelled> {
             one.iter().map(move |(name, value)| (format!("{number} {name}"), value.to_bits()))
         });
         all.collect::<BTreeMap<String, u64>>().put(out);
-        out.put_u64("experiments", std::iter::once(self.len() as u64));
+        out.put("experiments", [self.len() as u64]);
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let unfit = || SnapshotError::Unfit { section: "experiments", problem: "it is none of ours".to_owned() };
+        let unfit = || SnapshotError::unfit("experiments", "it is none of ours");
         let all = <BTreeMap<String, u64> as Keep>::get(from)?;
-        let count = from.get_u64("experiments")?.first().copied().ok_or_else(unfit)? as usize;
-        let mut found = vec![Modelled::new(); count];
+        let [count]: [u64; 1] = from.array("experiments")?;
+        let mut found = vec![Modelled::new(); count as usize];
         for (name, bits) in all {
             let (number, name) = name.split_once(' ').ok_or_else(unfit)?;
             let number: usize = number.parse().map_err(|_| unfit())?;

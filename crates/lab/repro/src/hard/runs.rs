@@ -6,10 +6,9 @@ use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::{self, Keep, put_real, put_whole, simulate_all};
+use crate::run_cache::{keep, simulate_all};
 use crate::simulate::{Bench, Watch};
 use crate::study::{Monitor, Options};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::TimedFlash;
 use remap::probe::Point;
 use simulator::run::{self, Ended, Loop, RunPlan};
@@ -50,43 +49,9 @@ pub struct Fresh {
     pub victims: u64,
 }
 
-impl Keep for Fresh {
-    fn put(&self, out: &mut SnapshotWriter) {
-        put_whole(out, "times", &self.times);
-        put_whole(out, "victims", &[self.victims]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let times = run_cache::whole(from, "times")?;
-        run_cache::whole(from, "victims").map(|[victims]| Self { times, victims })
-    }
-}
-
-impl Keep for Steady {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let Self { rates: [many, one], amplification, ram_bytes } = self;
-        put_real(out, "steady", &[*many, *one, *amplification]);
-        put_whole(out, "ram", &[*ram_bytes]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [many, one, amplification] = run_cache::real(from, "steady")?;
-        run_cache::whole(from, "ram").map(|[ram_bytes]| Self { rates: [many, one], amplification, ram_bytes })
-    }
-}
-
-impl Keep for Point {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let Self { bytes, writes, seconds } = self;
-        put_whole(out, "writes", &[*bytes, *writes]);
-        put_real(out, "seconds", &[*seconds]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [bytes, writes] = run_cache::whole(from, "writes")?;
-        run_cache::real(from, "seconds").map(|[seconds]| Self { bytes, writes, seconds })
-    }
-}
+keep!(Fresh { times, victims }: "times" times, "victims" [victims];);
+keep!(Steady { rates: [many, one], amplification, ram_bytes }: "steady" [many, one, amplification], "ram" [ram_bytes];);
+keep!(Point { bytes, writes, seconds }: "writes" [bytes, writes], "seconds" [seconds];);
 
 /// Random writes of a page to a drive that was overwritten.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,10 +3,9 @@
 use super::drives::{PAGE_BYTES, drive};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::{self, Keep, put_real, simulate_all};
+use crate::run_cache::{keep, simulate_all};
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::Counters;
 use simulator::DriveState;
 use trace::Workload;
@@ -34,15 +33,7 @@ pub struct Share {
     pub end: f64,
 }
 
-impl Keep for Share {
-    fn put(&self, out: &mut SnapshotWriter) {
-        put_real(out, "shares", &[self.start, self.end]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        run_cache::real(from, "shares").map(|[start, end]| Self { start, end })
-    }
-}
+keep!(Share { start, end }: "shares" [start, end];);
 
 /// Shares by spare flash.
 pub type Shares = Cells<u64, Share>;
