@@ -188,10 +188,10 @@ impl BlockTable {
 
     /// Writes the table into a snapshot.
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u64("blocks.valid", self.valid.iter().copied());
-        writer.put_u16("blocks.keys", self.keys.iter().map(|key| *key as u16));
-        writer.put_u32("blocks.closed_at", self.closed_at.iter().copied());
-        writer.put_u32("blocks.closings", [self.closings].into_iter());
+        writer.put("blocks.valid", self.valid.iter().copied());
+        writer.put("blocks.keys", self.keys.iter().copied());
+        writer.put("blocks.closed_at", self.closed_at.iter().copied());
+        writer.put("blocks.closings", [self.closings]);
     }
 
     /// Reads the table from a snapshot.
@@ -199,19 +199,10 @@ impl BlockTable {
     /// # Errors
     /// The snapshot is of another shape.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let valid = reader.get_u64("blocks.valid")?;
-        let keys: Vec<i16> = reader.get_u16("blocks.keys")?.into_iter().map(|key| key as i16).collect();
-        let closed_at = reader.get_u32("blocks.closed_at")?;
-        let closings = reader.get_u32("blocks.closings")?;
-        let fits = valid.len() == self.valid.len()
-            && keys.len() == self.keys.len()
-            && closed_at.len() == self.closed_at.len()
-            && closings.len() == 1;
-        if !fits {
-            let problem = "the number of blocks or pages differs".to_owned();
-            return Err(SnapshotError::Unfit { section: "blocks", problem });
-        }
-        (self.valid, self.keys, self.closed_at, self.closings) = (valid, keys, closed_at, closings[0]);
+        reader.fill("blocks.valid", &mut self.valid)?;
+        reader.fill("blocks.keys", &mut self.keys)?;
+        reader.fill("blocks.closed_at", &mut self.closed_at)?;
+        [self.closings] = reader.array("blocks.closings")?;
         Ok(())
     }
 }

@@ -114,7 +114,6 @@ macro_rules! sections {
 
 sections! {
     put_u8, get_u8, u8;
-    put_u16, get_u16, u16;
     put_u32, get_u32, u32;
     put_u64, get_u64, u64;
 }

@@ -436,25 +436,22 @@ impl Blocks {
     /// `shared`: shared log blocks, oldest first.
     pub(super) fn save(&self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
         assert!(self.erasing == 0, "a drive is drained before its state is saved");
-        writer.put_u8("log.roles", self.roles.iter().map(|role| role.number() as u8));
-        let owners = self.roles.iter().map(|role| role.lbn().map_or(u32::MAX, |lbn| lbn.0));
-        writer.put_u32("log.owners", owners);
-        writer.put_u8("log.in_place", self.in_place.iter().map(|in_place| u8::from(*in_place)));
-        let mut put = |section, numbers: Vec<u32>| writer.put_u32(section, numbers.into_iter());
-        put("log.logs", self.table.log_owners().map(|lbn| lbn.0).collect());
-        put("log.free", self.free.blocks().map(|block| block.0).collect());
-        put("log.shared", shared.iter().map(|block| block.0).collect());
-        put("log.failing", self.failing.iter().map(|block| block.0).collect());
+        writer.put("log.roles", self.roles.iter().map(|role| role.number() as u8));
+        writer.put("log.owners", self.roles.iter().map(|role| role.lbn().map_or(u32::MAX, |lbn| lbn.0)));
+        writer.put("log.in_place", self.in_place.iter().copied());
+        writer.put("log.logs", self.table.log_owners().map(|lbn| lbn.0));
+        writer.put("log.free", self.free.blocks());
+        writer.put("log.shared", shared.iter().copied());
+        writer.put("log.failing", self.failing.iter().copied());
     }
 
     /// Reads what [`Blocks::save`] wrote; returns the shared log blocks.
     pub(super) fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<Vec<BlockId>, SnapshotError> {
-        let (roles, owners) = (reader.get_u8("log.roles")?, reader.get_u32("log.owners")?);
-        let in_place = reader.get_u8("log.in_place")?;
-        let logs = reader.get_u32("log.logs")?;
+        let (roles, owners): (Vec<u8>, Vec<u32>) = (reader.get("log.roles")?, reader.get("log.owners")?);
+        let (in_place, logs): (Vec<bool>, Vec<u32>) = (reader.get("log.in_place")?, reader.get("log.logs")?);
         let count = self.roles.len();
         let mut list = |section| {
-            let blocks: Vec<BlockId> = reader.get_u32(section)?.into_iter().map(BlockId).collect();
+            let blocks: Vec<BlockId> = reader.get(section)?;
             let is_known = blocks.iter().all(|block| block.index() < count);
             if is_known { Ok(blocks) } else { Err(unfit("the number of blocks differs")) }
         };
@@ -465,7 +462,7 @@ impl Blocks {
         for (block, (number, owner)) in (0..).map(BlockId).zip(roles.into_iter().zip(owners)) {
             let role = ROLES.get(usize::from(number)).map(|role| role(Lbn(owner)));
             let role = role.filter(|role| role.lbn().is_none_or(|lbn| lbn.0 < self.table.len()));
-            self.restore(block, role.ok_or_else(|| unfit("a block has no such use"))?, in_place[block.index()] == 1);
+            self.restore(block, role.ok_or_else(|| unfit("a block has no such use"))?, in_place[block.index()]);
         }
         for lbn in logs {
             if lbn >= self.table.len() || self.table.log(Lbn(lbn)).is_none() {

@@ -6,7 +6,7 @@ use super::lbn::{Lbn, LogicalBlocks};
 use super::merge::MergeCounters;
 use super::parameters::Settings;
 use super::trims::{Range, Trims, trimmed_by};
-use super::{AWAITED, Scheme, TOMBSTONE, unfit};
+use super::{AWAITED, Scheme, TOMBSTONE};
 use crate::FtlContext;
 use crate::mapping::common::{reach, read_missing};
 use crate::mapping::pages::Pages;
@@ -254,7 +254,7 @@ impl Ground {
         self.jobs.save(writer);
         self.trims.save(writer);
         let [turn, retired, freed] = self.blocks.numbers();
-        writer.put_u64("log.numbers", [self.pages.sequence(), turn, retired, freed].into_iter());
+        writer.put("log.numbers", [self.pages.sequence(), turn, retired, freed]);
     }
 
     /// Reads what [`Ground::save`] wrote; returns the shared log blocks.
@@ -263,8 +263,7 @@ impl Ground {
         let shared = self.blocks.load(reader)?;
         self.jobs.load(reader)?;
         self.trims.load(reader)?;
-        let numbers = reader.get_u64("log.numbers")?;
-        let &[sequence, turn, retired, freed] = numbers.as_slice() else { return Err(unfit("counters are missing")) };
+        let [sequence, turn, retired, freed] = reader.array("log.numbers")?;
         self.pages.note_sequence(sequence);
         self.blocks.load_numbers([turn, retired, freed]);
         Ok(shared)

@@ -256,11 +256,11 @@ impl Jobs {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         assert!(self.active == 0 && self.rewrites.is_empty(), "a drive is drained before its state is saved");
-        writer.put_u32("log.rescues", self.rescues.keys().map(|lbn| lbn.0).collect::<Vec<_>>().into_iter());
+        writer.put("log.rescues", self.rescues.keys().map(|lbn| lbn.0));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        for lbn in reader.get_u32("log.rescues")? {
+        for lbn in reader.each::<u32>("log.rescues")? {
             if lbn as usize >= self.locked.len() {
                 return Err(unfit("a logical block is out of range"));
             }

@@ -143,7 +143,7 @@ pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
 
 /// Why a snapshot does not fit.
 fn unfit(problem: &str) -> SnapshotError {
-    SnapshotError::Unfit { section: "log", problem: problem.to_owned() }
+    SnapshotError::unfit("log", problem)
 }
 
 impl<S: Scheme> LogMap<S> {
@@ -314,12 +314,12 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         self.ground.save(writer, &self.scheme.shared());
-        writer.put_u64("log.scheme", self.scheme.save().into_iter());
+        writer.put("log.scheme", self.scheme.save());
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.scheme.adopt(self.ground.load(reader)?);
-        self.scheme.load(&reader.get_u64("log.scheme")?);
+        self.scheme.load(&reader.get("log.scheme")?);
         Ok(())
     }
 }

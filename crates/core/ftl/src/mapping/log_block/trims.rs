@@ -219,14 +219,14 @@ impl Trims {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        let numbers = self.tombstones.iter().flat_map(|(page, t)| [page.0, t.range.first.0, t.range.count, t.live]);
-        writer.put_u32("log.tombstones", numbers.collect::<Vec<_>>().into_iter());
+        let rows = self.tombstones.iter().map(|(page, t)| [page.0, t.range.first.0, t.range.count, t.live]);
+        writer.put("log.tombstones", rows);
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        for numbers in reader.get_u32("log.tombstones")?.chunks_exact(4) {
-            let range = Range { first: Lpn(numbers[1]), count: numbers[2] };
-            self.tombstones.insert(Ppn(numbers[0]), Tombstone { range, live: numbers[3], held: Vec::new() });
+        for [page, first, count, live] in reader.each::<[u32; 4]>("log.tombstones")? {
+            let range = Range { first: Lpn(first), count };
+            self.tombstones.insert(Ppn(page), Tombstone { range, live, held: Vec::new() });
         }
         Ok(())
     }

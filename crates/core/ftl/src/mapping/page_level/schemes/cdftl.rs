@@ -283,19 +283,20 @@ impl Scheme for Cdftl {
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {
-        let slots: Vec<u32> = self.links.oldest_first(&self.recency).collect();
-        writer.put_u32("cdftl.items", slots.iter().map(|slot| self.items.logical(*slot).0));
-        writer.put_u8("cdftl.dirty", slots.iter().map(|slot| u8::from(self.items.is_dirty(*slot))));
-        let pages: Vec<u32> = self.pages.links.oldest_first(&self.pages.recency).collect();
-        writer.put_u32("cdftl.pages", pages.iter().copied());
-        writer.put_u8("cdftl.dirty_pages", pages.iter().map(|page| u8::from(self.pages.is_dirty(Tpn(*page)))));
+        let slots = || self.links.oldest_first(&self.recency);
+        writer.put("cdftl.items", slots().map(|slot| self.items.logical(slot)));
+        writer.put("cdftl.dirty", slots().map(|slot| self.items.is_dirty(slot)));
+        let pages = || self.pages.links.oldest_first(&self.pages.recency);
+        writer.put("cdftl.pages", pages());
+        writer.put("cdftl.dirty_pages", pages().map(|page| self.pages.is_dirty(Tpn(page))));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let unfit = |problem: &str| SnapshotError::Unfit { section: "cdftl.items", problem: problem.to_owned() };
-        let (items, dirty) = (reader.get_u32("cdftl.items")?, reader.get_u8("cdftl.dirty")?);
-        let (pages, dirty_pages) = (reader.get_u32("cdftl.pages")?, reader.get_u8("cdftl.dirty_pages")?);
-        if items.len() > self.items.capacity() as usize || items.iter().any(|item| *item >= self.shape.user_pages) {
+        let unfit = |problem| SnapshotError::unfit("cdftl.items", problem);
+        let (items, dirty): (Vec<Lpn>, Vec<bool>) = (reader.get("cdftl.items")?, reader.get("cdftl.dirty")?);
+        let (pages, dirty_pages): (Vec<u32>, Vec<bool>) =
+            (reader.get("cdftl.pages")?, reader.get("cdftl.dirty_pages")?);
+        if items.len() > self.items.capacity() as usize || items.iter().any(|item| item.0 >= self.shape.user_pages) {
             return Err(unfit("the cache or the drive is of another size"));
         }
         if pages.len() > self.pages.most as usize || pages.iter().any(|page| *page >= self.shape.count) {
@@ -306,11 +307,10 @@ impl Scheme for Cdftl {
         }
         debug_assert!(self.cached_bytes() == 0, "state is read into an empty cache");
         for (logical, dirty) in items.into_iter().zip(dirty) {
-            let logical = Lpn(logical);
             if self.items.find(logical).is_none() {
                 let slot = self.items.insert(logical);
                 self.links.push_front(&mut self.recency, slot);
-                if dirty == 1 {
+                if dirty {
                     self.items.mark(slot);
                 }
             }
@@ -318,7 +318,7 @@ impl Scheme for Cdftl {
         for (page, dirty) in pages.into_iter().zip(dirty_pages) {
             let page = Tpn(page);
             if !self.pages.has(page) {
-                self.pages.insert(page, if dirty == 1 { PageState::Dirty } else { PageState::Clean });
+                self.pages.insert(page, if dirty { PageState::Dirty } else { PageState::Clean });
             }
         }
         Ok(())

@@ -324,32 +324,30 @@ impl Scheme for Dftl {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         let slots = self.order.export();
-        writer.put_u64("dftl.highest", [self.order.highest()].into_iter());
-        writer.put_u64("dftl.ranks", slots.iter().map(|(rank, _)| *rank));
-        writer.put_u32("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot).0));
-        writer.put_u8("dftl.dirty", slots.iter().map(|(_, slot)| u8::from(self.items.is_dirty(*slot))));
+        writer.put("dftl.highest", [self.order.highest()]);
+        writer.put("dftl.ranks", slots.iter().map(|(rank, _)| *rank));
+        writer.put("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot)));
+        writer.put("dftl.dirty", slots.iter().map(|(_, slot)| self.items.is_dirty(*slot)));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let unfit = |problem: &str| SnapshotError::Unfit { section: "dftl.items", problem: problem.to_owned() };
-        let highest = reader.get_u64("dftl.highest")?;
-        let ranks = reader.get_u64("dftl.ranks")?;
-        let items = reader.get_u32("dftl.items")?;
-        let dirty = reader.get_u8("dftl.dirty")?;
-        if items.len() > self.items.capacity() as usize || items.iter().any(|item| *item >= self.shape.user_pages) {
+        let unfit = |problem| SnapshotError::unfit("dftl.items", problem);
+        let [highest] = reader.array("dftl.highest")?;
+        let ranks: Vec<u64> = reader.get("dftl.ranks")?;
+        let (items, dirty): (Vec<Lpn>, Vec<bool>) = (reader.get("dftl.items")?, reader.get("dftl.dirty")?);
+        if items.len() > self.items.capacity() as usize || items.iter().any(|item| item.0 >= self.shape.user_pages) {
             return Err(unfit("the cache or the drive is of another size"));
         }
         if ranks.len() != items.len() || dirty.len() != items.len() {
             return Err(unfit("its parts have different lengths"));
         }
         debug_assert!(self.items.len() == 0, "state is read into an empty cache");
-        self.order.set_highest(highest.first().copied().unwrap_or_default());
+        self.order.set_highest(highest);
         for ((rank, logical), dirty) in ranks.into_iter().zip(items).zip(dirty) {
-            let logical = Lpn(logical);
             if self.items.find(logical).is_none() {
                 let slot = self.items.insert(logical);
                 self.order.import(rank, slot, logical);
-                if dirty == 1 {
+                if dirty {
                     self.items.mark(slot);
                 }
             }

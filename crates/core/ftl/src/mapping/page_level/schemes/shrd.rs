@@ -251,23 +251,16 @@ impl Scheme for Shrd {
             let slot = self.gathered.find(logical);
             slot.filter(|slot| self.place[*slot as usize] == number).map_or(NONE, |_| logical.0)
         };
-        writer.put_u32(
-            "shrd.log",
-            self.log.iter().enumerate().map(|(at, logical)| newest(self.first + at as u64, *logical)),
-        );
-        writer.put_u32("shrd.run", [self.run.end.0, self.run.next.0, u32::from(self.run.is_small)].into_iter());
+        writer.put("shrd.log", (self.first..).zip(&self.log).map(|(number, logical)| newest(number, *logical)));
+        writer.put("shrd.run", [self.run.end.0, self.run.next.0, u32::from(self.run.is_small)]);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let unfit = |problem: &str| SnapshotError::Unfit { section: "shrd.log", problem: problem.to_owned() };
         self.cache.load(reader)?;
-        let log = reader.get_u32("shrd.log")?;
-        let run = reader.get_u32("shrd.run")?;
-        if log.len() > self.size
-            || run.len() != 3
-            || log.iter().any(|page| *page != NONE && *page >= self.shape.user_pages)
-        {
-            return Err(unfit("the log or the drive is of another size"));
+        let log: Vec<u32> = reader.get("shrd.log")?;
+        let [end, next, is_small] = reader.array("shrd.run")?;
+        if log.len() > self.size || log.iter().any(|page| *page != NONE && *page >= self.shape.user_pages) {
+            return Err(SnapshotError::unfit("shrd.log", "the log or the drive is of another size"));
         }
         debug_assert!(self.log.is_empty(), "state is read into an empty log");
         for logical in log {
@@ -276,7 +269,7 @@ impl Scheme for Shrd {
                 logical => self.append(Lpn(logical)),
             }
         }
-        self.run = Run { end: Lpn(run[0]), next: Lpn(run[1]), is_small: run[2] == 1 };
+        self.run = Run { end: Lpn(end), next: Lpn(next), is_small: is_small == 1 };
         Ok(())
     }
 }

@@ -276,34 +276,33 @@ impl Scheme for Tpftl {
     fn save(&self, writer: &mut SnapshotWriter) {
         let phase = [self.clock, u64::from(self.phase.sequential), self.phase.balance as u64];
         let entries = self.nodes.export();
-        writer.put_u64("tpftl.phase", phase.into_iter());
-        writer.put_u32("tpftl.entries", entries.iter().map(|entry| entry.0.0));
-        writer.put_u64("tpftl.used", entries.iter().map(|entry| entry.1));
-        writer.put_u8("tpftl.dirty", entries.iter().map(|entry| u8::from(entry.2)));
+        writer.put("tpftl.phase", phase);
+        writer.put("tpftl.entries", entries.iter().map(|entry| entry.0));
+        writer.put("tpftl.used", entries.iter().map(|entry| entry.1));
+        writer.put("tpftl.dirty", entries.iter().map(|entry| entry.2));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let unfit = |problem: String| SnapshotError::Unfit { section: "tpftl.entries", problem };
-        let phase = reader.get_u64("tpftl.phase")?;
-        let entries = reader.get_u32("tpftl.entries")?;
-        let (used, dirty) = (reader.get_u64("tpftl.used")?, reader.get_u8("tpftl.dirty")?);
-        if entries.len() > self.nodes.capacity() as usize || entries.iter().any(|entry| *entry >= self.shape.user_pages)
-        {
-            return Err(unfit("the cache or the drive is of another size".to_owned()));
+        let unfit = |problem: &str| SnapshotError::unfit("tpftl.entries", problem);
+        let [clock, sequential, balance] = reader.array("tpftl.phase")?;
+        let entries: Vec<Lpn> = reader.get("tpftl.entries")?;
+        let (used, dirty): (Vec<u64>, Vec<bool>) = (reader.get("tpftl.used")?, reader.get("tpftl.dirty")?);
+        let is_known = |entry: &Lpn| entry.0 < self.shape.user_pages;
+        if entries.len() > self.nodes.capacity() as usize || !entries.iter().all(is_known) {
+            return Err(unfit("the cache or the drive is of another size"));
         }
-        if phase.len() != 3 || used.len() != entries.len() || dirty.len() != entries.len() {
-            return Err(unfit("its parts have other lengths than they should".to_owned()));
+        if used.len() != entries.len() || dirty.len() != entries.len() {
+            return Err(unfit("its parts have other lengths than they should"));
         }
         debug_assert!(self.nodes.len() == 0, "state is read into an empty cache");
         for ((logical, used), dirty) in entries.into_iter().zip(used).zip(dirty) {
-            let logical = Lpn(logical);
             if self.nodes.find(logical).is_none() {
-                self.nodes.insert(logical, used, dirty == 1);
+                self.nodes.insert(logical, used, dirty);
             }
         }
-        self.clock = phase[0];
-        (self.phase.sequential, self.phase.balance) = (phase[1] == 1, phase[2] as i64);
-        self.check().map_err(unfit)
+        self.clock = clock;
+        (self.phase.sequential, self.phase.balance) = (sequential == 1, balance as i64);
+        self.check().map_err(|problem| unfit(&problem))
     }
 }
 

@@ -183,23 +183,21 @@ impl Scheme for Tpm {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         let oldest_first = self.links.oldest_first(&self.recency).map(|slot| self.slots[slot as usize]);
-        let numbers: Vec<u32> = oldest_first.flat_map(|(page, updates)| [page.0, updates]).collect();
-        writer.put_u32("tpm.cache", numbers.into_iter());
+        writer.put("tpm.cache", oldest_first.map(|(page, updates)| [page.0, updates]));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let numbers = reader.get_u32("tpm.cache")?;
-        let known = |pair: &[u32]| pair[0] < self.shape.count;
-        if numbers.len() > 2 * self.capacity as usize || !numbers.chunks_exact(2).all(known) {
-            let problem = "the cache or the translation pages are of another size".to_owned();
-            return Err(SnapshotError::Unfit { section: "tpm.cache", problem });
+        let cached: Vec<[u32; 2]> = reader.get("tpm.cache")?;
+        if cached.len() > self.capacity as usize || cached.iter().any(|[page, _]| *page >= self.shape.count) {
+            let problem = "the cache or the translation pages are of another size";
+            return Err(SnapshotError::unfit("tpm.cache", problem));
         }
         self.slot_of.fill(NONE);
         self.slots.clear();
         self.recency = List::default();
-        for pair in numbers.chunks_exact(2) {
+        for [page, updates] in cached {
             self.slots.push((NO_TPN, 0));
-            self.insert(self.slots.len() as u32 - 1, Tpn(pair[0]), pair[1]);
+            self.insert(self.slots.len() as u32 - 1, Tpn(page), updates);
         }
         Ok(())
     }

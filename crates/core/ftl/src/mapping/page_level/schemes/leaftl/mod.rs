@@ -435,43 +435,38 @@ impl Scheme for Leaftl {
     fn save(&self, writer: &mut SnapshotWriter) {
         let mut numbers = Vec::new();
         self.units.iter().for_each(|unit| unit.save(&mut numbers));
-        writer.put_u32("leaftl.units", numbers.into_iter());
-        let batch = self.batch.as_slice().iter().flat_map(|entry| [entry.0.0, entry.1]);
-        writer.put_u32("leaftl.batch", batch.collect::<Vec<_>>().into_iter());
-        let cache = self.links.oldest_first(&self.recency).map(Tpn);
-        let cache = cache.flat_map(|page| [page.0, u32::from(self.units[page.index()].is_dirty)]);
-        writer.put_u32("leaftl.cache", cache.collect::<Vec<_>>().into_iter());
+        writer.put("leaftl.units", numbers);
+        writer.put("leaftl.batch", self.batch.as_slice().iter().map(|entry| [entry.0.0, entry.1]));
+        let cache = self.links.oldest_first(&self.recency);
+        writer.put("leaftl.cache", cache.map(|page| [page, u32::from(self.units[page as usize].is_dirty)]));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let numbers = reader.get_u32("leaftl.units")?;
-        let batch = reader.get_u32("leaftl.batch")?;
-        let cache = reader.get_u32("leaftl.cache")?;
-        self.restore(&numbers, &batch, &cache).ok_or_else(|| {
-            let problem = "the cache or the translation pages are of another size".to_owned();
-            SnapshotError::Unfit { section: "leaftl.units", problem }
-        })
+        let (units, batch, cache): (Vec<u32>, Vec<_>, Vec<_>) =
+            (reader.get("leaftl.units")?, reader.get("leaftl.batch")?, reader.get("leaftl.cache")?);
+        let problem = "the cache or the translation pages are of another size";
+        self.restore(&units, &batch, &cache).ok_or_else(|| SnapshotError::unfit("leaftl.units", problem))
     }
 }
 
 impl Leaftl {
     /// Takes the numbers of a snapshot; nothing if they do not fit.
-    fn restore(&mut self, mut numbers: &[u32], batch: &[u32], cache: &[u32]) -> Option<()> {
+    fn restore(&mut self, mut numbers: &[u32], batch: &[[u32; 2]], cache: &[[u32; 2]]) -> Option<()> {
         for page in self.shape.pages() {
             self.units[page.index()].load(&mut numbers, &self.shape.range(page))?;
         }
         (self.recency, self.charged) = (List::default(), 0);
         self.batch.drop_within(0..self.batch.len());
-        for pair in cache.chunks_exact(2) {
-            let unit = self.units.get_mut(pair[0] as usize).filter(|unit| !unit.is_resident)?;
-            (unit.is_resident, unit.is_dirty) = (true, pair[1] == 1);
-            self.links.push_front(&mut self.recency, pair[0]);
+        for &[page, is_dirty] in cache {
+            let unit = self.units.get_mut(page as usize).filter(|unit| !unit.is_resident)?;
+            (unit.is_resident, unit.is_dirty) = (true, is_dirty == 1);
+            self.links.push_front(&mut self.recency, page);
         }
-        for pair in batch.chunks_exact(2) {
-            let logical = Lpn(pair[0]);
+        for &[logical, place] in batch {
+            let logical = Lpn(logical);
             let page = self.shape.page_of(logical);
             self.units.get(page.index()).filter(|unit| unit.is_resident && self.shape.is_users(logical))?;
-            self.note(page, logical, pair[1]);
+            self.note(page, logical, place);
         }
         self.shape.pages().for_each(|page| self.recharge(page));
         self.truth.fill(UNTOLD);
