@@ -467,21 +467,21 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             // Clean pages are on flash as well: the buffer begins without them.
             let pages = self.store.pages(area).map(|slot| self.store.slot(slot));
             let dirty = pages.filter(|slot| slot.state == State::Dirty);
-            let state = dirty.flat_map(|slot| [slot.logical.0, slot.mask as u32, (slot.mask >> 32) as u32]);
-            writer.put_u32("buffer.pages", state.collect::<Vec<_>>().into_iter());
+            let state = dirty.map(|slot| [slot.logical.0, slot.mask as u32, (slot.mask >> 32) as u32]);
+            writer.put("buffer.pages", state);
         }
-        writer.put_u32("buffer.lost", self.lost.pages().map(|page| page.0));
+        writer.put("buffer.lost", self.lost.pages());
         self.policy.save(&self.store, writer);
         self.below.save(writer);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         for area in Area::ALL {
-            for page in reader.get_u32("buffer.pages")?.chunks_exact(3) {
-                let (logical, low, high) = (Lpn(page[0]), page[1], page[2]);
+            for [logical, low, high] in reader.each::<[u32; 3]>("buffer.pages")? {
+                let logical = Lpn(logical);
                 if self.store.shape.pages[area.index()] == 0 || logical.0 >= self.store.shape.user_pages {
                     let problem = format!("page {logical} does not belong there");
-                    return Err(SnapshotError::Unfit { section: "buffer.pages", problem });
+                    return Err(SnapshotError::unfit("buffer.pages", problem));
                 }
                 // With contents, non-volatile memory has brought the page along.
                 if self.store.find(area, logical).is_none() {
@@ -489,7 +489,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
                 }
             }
         }
-        reader.get_u32("buffer.lost")?.into_iter().for_each(|logical| self.lost.restore(Lpn(logical)));
+        reader.each("buffer.lost")?.for_each(|logical| self.lost.restore(logical));
         self.count_anew();
         self.policy.load(&self.store, reader)?;
         self.below.load(reader)

@@ -152,20 +152,16 @@ impl BlockList {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        let blocks: Vec<u32> = self.oldest_first().collect();
-        let state = blocks
-            .iter()
-            .flat_map(|block| [*block, self.ends[*block as usize], u32::from(self.in_order[*block as usize])]);
-        writer.put_u32("buffer.block_order", state.collect::<Vec<_>>().into_iter());
+        let state = |block: u32| [block, self.ends[block as usize], u32::from(self.in_order[block as usize])];
+        writer.put("buffer.block_order", self.oldest_first().map(state));
     }
 
     pub fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.list = List::default();
-        for state in reader.get_u32("buffer.block_order")?.chunks_exact(3) {
-            let [block, end, in_order] = [state[0], state[1], state[2]];
+        for [block, end, in_order] in reader.each::<[u32; 3]>("buffer.block_order")? {
             if block >= store.shape.blocks() || store.held(Area::Blocks, block) == 0 {
                 let problem = format!("block {block} is in order and not in the buffer");
-                return Err(SnapshotError::Unfit { section: "buffer.block_order", problem });
+                return Err(SnapshotError::unfit("buffer.block_order", problem));
             }
             self.links.push_front(&mut self.list, block);
             self.ends[block as usize] = end;

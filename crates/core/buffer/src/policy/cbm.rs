@@ -284,8 +284,8 @@ impl Policy for Cbm {
         let mut used: Vec<(u32, &Use)> =
             (0..).zip(&self.uses).filter(|(_, of_block)| of_block.popularity > 0).collect();
         used.sort_unstable_by_key(|(_, of_block)| of_block.used);
-        let state = used.into_iter().flat_map(|(block, of_block)| [block, of_block.popularity, of_block.end]);
-        writer.put_u32("buffer.block_use", state.collect::<Vec<_>>().into_iter());
+        let state = used.into_iter().map(|(block, of_block)| [block, of_block.popularity, of_block.end]);
+        writer.put("buffer.block_use", state);
     }
 
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -298,13 +298,12 @@ impl Policy for Cbm {
         self.dirty = PageList::new();
         saved.oldest_first().for_each(|slot| self.put_page(store, slot, true));
         self.now = 0;
-        for state in reader.get_u32("buffer.block_use")?.chunks_exact(3) {
-            let Some(of_block) = self.uses.get_mut(state[0] as usize) else {
-                let problem = format!("the drive has no block {}", state[0]);
-                return Err(SnapshotError::Unfit { section: "buffer.block_use", problem });
+        for [block, popularity, end] in reader.each::<[u32; 3]>("buffer.block_use")? {
+            let Some(of_block) = self.uses.get_mut(block as usize) else {
+                return Err(SnapshotError::unfit("buffer.block_use", format!("the drive has no block {block}")));
             };
             self.now += 1;
-            (of_block.popularity, of_block.end, of_block.used) = (state[1], state[2], self.now);
+            (of_block.popularity, of_block.end, of_block.used) = (popularity, end, self.now);
         }
         (0..store.shape.blocks()).for_each(|block| self.rank(store, block));
         Ok(())

@@ -101,17 +101,15 @@ impl Policy for Fab {
     }
 
     fn save(&self, _: &Store, writer: &mut SnapshotWriter) {
-        let blocks: Vec<u32> = self.lists.iter().flat_map(|list| self.links.oldest_first(list)).collect();
-        writer.put_u32("buffer.block_order", blocks.into_iter());
+        writer.put("buffer.block_order", self.lists.iter().flat_map(|list| self.links.oldest_first(list)));
     }
 
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.lists.fill(List::default());
         self.sizes.fill(0);
-        for block in reader.get_u32("buffer.block_order")? {
+        for block in reader.each("buffer.block_order")? {
             if block >= store.shape.blocks() {
-                let problem = format!("the drive has no block {block}");
-                return Err(SnapshotError::Unfit { section: "buffer.block_order", problem });
+                return Err(SnapshotError::unfit("buffer.block_order", format!("the drive has no block {block}")));
             }
             self.place(block, store.held(Area::Blocks, block));
         }

@@ -170,13 +170,12 @@ impl Identify {
                 std::iter::once(hot.len()).chain(lists).collect()
             }
         };
-        writer.put_u32("buffer.identify", numbers.into_iter());
+        writer.put("buffer.identify", numbers);
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let numbers = reader.get_u32("buffer.identify")?;
-        let unfit =
-            || SnapshotError::Unfit { section: "buffer.identify", problem: "it is of another kind or size".to_owned() };
+        let numbers: Vec<u32> = reader.get("buffer.identify")?;
+        let unfit = || SnapshotError::unfit("buffer.identify", "it is of another kind or size");
         match self {
             Self::Size { .. } => {}
             Self::Counters { counters, writes, .. } => {

@@ -203,15 +203,15 @@ impl Policy for LbClock {
         // From the hand on, so that its place need not be told.
         let hand = self.hand.and_then(|block| dial.iter().position(|other| *other == block)).unwrap_or(0);
         dial.rotate_left(hand);
-        let state = dial.iter().flat_map(|block| {
+        let state = dial.iter().map(|block| {
             let face = &self.faces[*block as usize];
             [*block, face.end, u32::from(face.in_order) | u32::from(face.referenced) << 1]
         });
-        writer.put_u32("buffer.clock", state.collect::<Vec<_>>().into_iter());
+        writer.put("buffer.clock", state);
         let mut candidates: Vec<&Candidate> = self.candidates.iter().collect();
         candidates.sort_unstable_by_key(|candidate| candidate.turn);
-        let state = candidates.iter().flat_map(|candidate| [candidate.block, u32::from(candidate.may_grow)]);
-        writer.put_u32("buffer.clock_candidates", state.collect::<Vec<_>>().into_iter());
+        let state = candidates.iter().map(|candidate| [candidate.block, u32::from(candidate.may_grow)]);
+        writer.put("buffer.clock_candidates", state);
     }
 
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -222,21 +222,17 @@ impl Policy for LbClock {
             if block < store.shape.blocks() && store.held(Area::Blocks, block) > 0 {
                 return Ok(());
             }
-            Err(SnapshotError::Unfit {
-                section,
-                problem: format!("block {block} is on the clock and not in the buffer"),
-            })
+            Err(SnapshotError::unfit(section, format!("block {block} is on the clock and not in the buffer")))
         };
-        for state in reader.get_u32("buffer.clock")?.chunks_exact(3) {
-            let [block, end, bits] = [state[0], state[1], state[2]];
+        for [block, end, bits] in reader.each::<[u32; 3]>("buffer.clock")? {
             known("buffer.clock", block)?;
             self.links.insert_before(&mut self.dial, block, None);
             self.faces[block as usize] =
                 Face { referenced: bits & 2 != 0, in_order: bits & 1 != 0, end, candidate: None };
         }
-        for state in reader.get_u32("buffer.clock_candidates")?.chunks_exact(2) {
-            known("buffer.clock_candidates", state[0])?;
-            self.nominate(store, state[0], state[1] != 0);
+        for [block, may_grow] in reader.each::<[u32; 2]>("buffer.clock_candidates")? {
+            known("buffer.clock_candidates", block)?;
+            self.nominate(store, block, may_grow != 0);
         }
         Ok(())
     }

@@ -144,21 +144,21 @@ impl Policy for Outside {
 
     fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
         self.list.save(store, writer);
-        let used = self.list.oldest_first().flat_map(|slot| {
+        let used = self.list.oldest_first().map(|slot| {
             let [writes, reads] = self.used[slot as usize];
             [store.slot(slot).logical.0, writes, reads]
         });
-        writer.put_u32("buffer.page_use", used.collect::<Vec<_>>().into_iter());
+        writer.put("buffer.page_use", used);
     }
 
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.list.load(store, reader)?;
         let listed: Vec<u32> = self.list.oldest_first().collect();
         self.used = vec![[1, 0]; listed.iter().max().map_or(0, |most| *most as usize + 1)];
-        for page in reader.get_u32("buffer.page_use")?.chunks_exact(3) {
-            let slot = if page[0] < store.shape.user_pages { store.find(Area::Pages, Lpn(page[0])) } else { None };
+        for [page, writes, reads] in reader.each::<[u32; 3]>("buffer.page_use")? {
+            let slot = if page < store.shape.user_pages { store.find(Area::Pages, Lpn(page)) } else { None };
             if let Some(used) = slot.and_then(|slot| self.used.get_mut(slot as usize)) {
-                *used = [page[1], page[2]];
+                *used = [writes, reads];
             }
         }
         Ok(())

@@ -74,19 +74,17 @@ impl PageList {
 
     pub fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
         let dirty = self.oldest_first().filter(|slot| store.slot(*slot).state == State::Dirty);
-        let pages: Vec<u32> = dirty.map(|slot| store.slot(slot).logical.0).collect();
-        writer.put_u32("buffer.page_order", pages.into_iter());
+        writer.put("buffer.page_order", dirty.map(|slot| store.slot(slot).logical));
     }
 
     pub fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.list = List::default();
-        for logical in reader.get_u32("buffer.page_order")? {
-            let slot = if logical < store.shape.user_pages { store.find(Area::Pages, Lpn(logical)) } else { None };
-            let slot = slot.unwrap_or(NONE);
-            if slot == NONE {
+        for logical in reader.each::<Lpn>("buffer.page_order")? {
+            let slot = if logical.0 < store.shape.user_pages { store.find(Area::Pages, logical) } else { None };
+            let Some(slot) = slot.filter(|slot| *slot != NONE) else {
                 let problem = format!("page {logical} is in order and not in the buffer");
-                return Err(SnapshotError::Unfit { section: "buffer.page_order", problem });
-            }
+                return Err(SnapshotError::unfit("buffer.page_order", problem));
+            };
             self.put(slot, true);
         }
         Ok(())
