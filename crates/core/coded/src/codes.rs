@@ -485,33 +485,27 @@ impl Codes {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u64("zones.reads", self.reads.iter().copied());
-        writer.put_u32("zones.coded", self.coded.iter().copied());
-        writer.put_u64("zones.agrees", self.agrees.iter().copied());
-        writer.put_u64("zones.offline_due", self.due.into_iter());
-        let places: Vec<u32> = self.queue.line.iter().flat_map(|at| [at.zone, at.row, at.group]).collect();
-        writer.put_u32("zones.to_encode", places.into_iter());
+        writer.put("zones.reads", self.reads.iter().copied());
+        writer.put("zones.coded", self.coded.iter().copied());
+        writer.put("zones.agrees", self.agrees.iter().copied());
+        writer.put("zones.offline_due", self.due);
+        writer.put("zones.to_encode", self.queue.line.iter().map(|at| [at.zone, at.row, at.group]));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let (reads, coded, agrees) =
-            (reader.get_u64("zones.reads")?, reader.get_u32("zones.coded")?, reader.get_u64("zones.agrees")?);
-        let fits =
-            reads.len() == self.reads.len() && coded.len() == self.coded.len() && agrees.len() == self.agrees.len();
-        if !fits || coded.iter().any(|zone| *zone != NONE && *zone >= self.layout.zones) {
-            return Err(SnapshotError::Unfit {
-                section: "zones",
-                problem: "the number of zones or rows differs".to_owned(),
-            });
+        reader.fill("zones.reads", &mut self.reads)?;
+        reader.fill("zones.coded", &mut self.coded)?;
+        reader.fill("zones.agrees", &mut self.agrees)?;
+        if self.coded.iter().any(|zone| *zone != NONE && *zone >= self.layout.zones) {
+            return Err(SnapshotError::unfit("zones.coded", "the number of zones differs"));
         }
-        (self.reads, self.coded, self.agrees) = (reads, coded, agrees);
         self.code_of.fill(NONE);
         for (code_zone, zone) in (0..).zip(&self.coded).filter(|(_, zone)| **zone != NONE) {
             self.code_of[*zone as usize] = code_zone;
         }
-        self.due = reader.get_u64("zones.offline_due")?.first().copied();
+        self.due = reader.each("zones.offline_due")?.next();
         self.queue = EncodeQueue::default();
-        for &[zone, row, group] in reader.get_u32("zones.to_encode")?.as_chunks().0 {
+        for [zone, row, group] in reader.each::<[u32; 3]>("zones.to_encode")? {
             self.queue.push(GroupAt { zone, row, group });
         }
         Ok(())

@@ -227,22 +227,20 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         assert!(self.work.jobs.is_quiet(), "a drive is drained before its state is saved");
-        let mut numbers = Vec::new();
-        for stripe in self.work.array.cache.delayed_stripes() {
-            let entry =
-                self.work.array.cache.at(self.work.array.cache.find(stripe).expect("a delayed stripe has an entry"));
-            numbers.extend([u64::from(stripe), entry.newer, entry.zeros, entry.trims, u64::from(entry.full)]);
-        }
-        writer.put_u64("stripe.delayed", numbers.into_iter());
+        let cache = &self.work.array.cache;
+        let delayed = cache.delayed_stripes().into_iter().map(|stripe| {
+            let entry = cache.at(cache.find(stripe).expect("a delayed stripe has an entry"));
+            [u64::from(stripe), entry.newer, entry.zeros, entry.trims, u64::from(entry.full)]
+        });
+        writer.put("stripe.delayed", delayed);
         self.work.array.below.save(writer);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        for entry in reader.get_u64("stripe.delayed")?.chunks_exact(5) {
-            let [stripe, newer, zeros, trims, full] = [entry[0], entry[1], entry[2], entry[3], entry[4]];
+        for [stripe, newer, zeros, trims, full] in reader.each::<[u64; 5]>("stripe.delayed")? {
             if stripe >= u64::from(self.work.array.layout.stripes()) || newer & !self.work.array.layout.all() != 0 {
                 let problem = format!("stripe {stripe} does not belong there");
-                return Err(SnapshotError::Unfit { section: "stripe.delayed", problem });
+                return Err(SnapshotError::unfit("stripe.delayed", problem));
             }
             // With contents, non-volatile memory has brought the stripe along.
             let slot = self.work.array.cache.find(stripe as u32);
