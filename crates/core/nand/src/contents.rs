@@ -30,7 +30,7 @@ pub enum ContentsKind {
 pub enum PageKind {
     /// Never programmed since the last erase.
     Erased = 0,
-    /// User data.
+    /// Data of the user.
     Data,
     /// The drive's own records (trim tombstones).
     Metadata,

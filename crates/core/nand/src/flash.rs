@@ -61,7 +61,7 @@ impl WaitVector {
         self.entry(wait)[1]
     }
 
-    /// All waiting time.
+    /// Waiting time of all kinds together, ns.
     pub fn total(&self) -> Nanos {
         self.total_of(0)
     }
@@ -120,12 +120,12 @@ pub enum Completion {
     Notify(Token),
 }
 
-/// A page read.
+/// A command that reads a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// Page to read.
+    /// The page that is read.
     pub page: Ppn,
-    /// Why.
+    /// What the command is done for.
     pub cause: Cause,
     /// Sectors to transfer over the channel.
     pub sectors: u8,
@@ -153,7 +153,7 @@ pub enum Program {
     Record(Option<RecordId>),
 }
 
-/// A page program.
+/// A command that programs a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageProgram {
     /// Page to program; must be the next one of its block.
@@ -166,7 +166,7 @@ pub struct PageProgram {
     pub logical: u32,
     /// Sequence number, fixed now, when the map changes.
     pub sequence: u64,
-    /// Why.
+    /// What the command is done for.
     pub cause: Cause,
     /// Who hears of it.
     pub completion: Completion,
@@ -187,17 +187,17 @@ pub enum CopyWay {
 /// counts as superseded, so its block cannot be erased before the copy completes.
 #[derive(Clone, Copy, Debug)]
 pub struct PageCopy {
-    /// Page to copy.
+    /// The page that is copied.
     pub from: Ppn,
     /// Page to program; must be the next one of its block.
     pub to: Ppn,
     /// Logical page, handed back if the program fails.
     pub logical: u32,
-    /// Why.
+    /// What the command is done for.
     pub cause: Cause,
     /// Who hears that the page is programmed.
     pub completion: Completion,
-    /// How it goes.
+    /// Whether the data goes through the controller.
     pub way: CopyWay,
 }
 
@@ -249,11 +249,11 @@ pub struct ProgramFailure {
     pub supersedes: Option<Ppn>,
     /// What was to go into the page.
     pub what: Program,
-    /// Logical page.
+    /// Logical page, as the out-of-band area says.
     pub logical: u32,
-    /// Sequence number, kept.
+    /// Sequence number, which a copy keeps.
     pub sequence: u64,
-    /// Why.
+    /// What the program was done for.
     pub cause: Cause,
     /// A program under way supersedes its page, at the moment of asking.
     pub is_superseded: bool,
@@ -275,36 +275,36 @@ pub enum Event {
     },
     /// A command with [`Completion::Notify`] completed.
     Notified {
-        /// Its token.
+        /// Token that the command was given with.
         token: Token,
-        /// Its page.
+        /// The page that the command was for.
         page: Ppn,
     },
     /// A block was erased and is free now.
     Erased {
-        /// The block.
+        /// The block that is free now.
         block: BlockId,
     },
     /// An erase failed; the block has been marked bad.
     EraseFailed {
-        /// The block.
+        /// The block that is bad now.
         block: BlockId,
     },
     /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
     ProgramFailed(CommandId),
     /// What a block holds is to be written anew: it was read too often, or is too old.
     RefreshDue {
-        /// The block.
+        /// The block whose pages are to move.
         block: BlockId,
     },
     /// A die answers nothing any more.
     DieLost {
-        /// The die.
+        /// The die that answers nothing any more.
         die: DieId,
     },
     /// A timer of the drive fired.
     Timer {
-        /// Its number.
+        /// The timer that runs out.
         timer: u32,
     },
 }
@@ -428,7 +428,7 @@ pub enum Awaits {
 pub enum Cancel {
     /// [`Flash::cancel`] will not be called for it.
     Never,
-    /// It may be.
+    /// The operation may be taken back.
     Possible,
 }
 

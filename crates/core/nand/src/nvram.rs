@@ -11,14 +11,14 @@ use crate::payloads::PayloadId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvramId(u32);
 
-/// One page there.
+/// A page that is kept over a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvramPage {
     /// The layer it belongs to.
     pub owner: Owner,
     /// Logical page, or whatever else the owner counts.
     pub logical: u32,
-    /// Sectors held.
+    /// Sectors held, bit by bit.
     pub mask: u64,
     /// Payload with their cells; [`PayloadId::NONE`] for an entry of its note alone.
     pub payload: PayloadId,
@@ -30,7 +30,7 @@ pub struct NvramPage {
     pub number: u64,
 }
 
-/// All of them.
+/// Pages that are kept over a power cut, by their owner and logical page.
 #[derive(Clone, Debug, Default)]
 pub struct Nvram {
     pages: Vec<Option<NvramPage>>,
@@ -40,7 +40,7 @@ pub struct Nvram {
 }
 
 impl Nvram {
-    /// Enters a page.
+    /// Keeps a page, or more of one that is there.
     pub fn insert(&mut self, owner: Owner, logical: u32, mask: u64, payload: PayloadId, note: u64) -> NvramId {
         self.entered += 1;
         let page = Some(NvramPage { owner, logical, mask, payload, order: self.entered, note, number: 0 });

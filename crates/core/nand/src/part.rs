@@ -109,7 +109,7 @@ impl PageTimes {
         self.times[self.place(position) as usize]
     }
 
-    /// The average, ns.
+    /// Mean time of the pages of a block, ns.
     pub fn mean(&self) -> Nanos {
         self.times.iter().sum::<Nanos>() / Nanos::from(self.pages)
     }
@@ -119,10 +119,10 @@ impl PageTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SuspendOption {
-    /// Never.
+    /// Nothing is suspended.
     #[default]
     Off,
-    /// An erase only.
+    /// Only erases are suspended.
     Erase,
     /// A program or an erase.
     ProgramErase,

@@ -54,19 +54,19 @@ const STAMP_BYTES: usize = 8;
 /// Flash commands completed, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Page reads.
+    /// Page reads by cause.
     pub reads: [u64; DIE_CAUSES],
-    /// Page programs.
+    /// Page programs by cause.
     pub programs: [u64; DIE_CAUSES],
-    /// Block erases.
+    /// Block erases by cause.
     pub erases: [u64; DIE_CAUSES],
     /// Reads of operations taken back after one of their reads had begun.
     pub wasted_reads: u64,
     /// Reads answered from the controller because their page was still being programmed.
     pub in_flight_reads: u64,
-    /// Programs that failed.
+    /// Programs that failed, of any cause.
     pub failed_programs: u64,
-    /// Erases that failed.
+    /// Erases that failed, of any cause.
     pub failed_erases: u64,
     /// Reads whose data could not be corrected.
     pub failed_reads: u64,
@@ -106,7 +106,7 @@ pub struct FlashState {
 }
 
 impl FlashState {
-    /// Factory-fresh flash.
+    /// Flash as it leaves the factory: all blocks erased.
     pub fn new(geometry: Geometry, contents: ContentsKind) -> Self {
         let (pages, sectors) = (geometry.pages() as usize, geometry.sectors_per_page() as usize);
         let contents = match contents {
@@ -563,7 +563,7 @@ pub(crate) enum Base {
     Page(Ppn),
     /// The payload of a program that failed and has no place yet.
     Payload(PayloadId),
-    /// Nothing was there.
+    /// Nothing was there: zeros are read.
     Zeros,
 }
 

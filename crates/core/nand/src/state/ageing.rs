@@ -41,7 +41,7 @@ impl ErrorRate {
     }
 }
 
-/// What corrects errors.
+/// What corrects the bits of a codeword, and how often a read is repeated for that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correction {
     /// Bytes of a codeword.
@@ -70,9 +70,9 @@ pub struct RefreshLimits {
 /// How cells err and what is done about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgeingOptions {
-    /// Errors they make.
+    /// How many bits err, by age and reads.
     pub rate: ErrorRate,
-    /// What corrects them.
+    /// How many errors of a page are corrected.
     pub correction: Correction,
     /// When blocks are written anew.
     pub refresh: RefreshLimits,

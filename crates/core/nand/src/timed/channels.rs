@@ -40,7 +40,6 @@ struct Channel {
     waiting: VecDeque<Turn>,
 }
 
-/// All channels.
 #[derive(Clone, Debug)]
 pub(super) struct Channels {
     all: Vec<Channel>,

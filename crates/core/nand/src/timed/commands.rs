@@ -98,7 +98,7 @@ pub(super) struct Slot {
     pub prev: u32,
     /// The command that waits for this one, or an edge list (high bit set), or NIL.
     pub successor: u32,
-    /// Join or token.
+    /// Join that the command belongs to, or its token.
     pub completion: u32,
     pub generation: u32,
     pub owner: u16,

@@ -97,7 +97,6 @@ impl Controller {
         Outcome::Pending(id)
     }
 
-    /// Reads a page.
     #[inline(always)]
     pub fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.chips.state.geometry.block_of(read.page);
@@ -128,7 +127,6 @@ impl Controller {
         Outcome::Pending(id)
     }
 
-    /// Copies a page.
     #[inline(always)]
     pub fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         match copy.way {

@@ -125,7 +125,6 @@ impl Die {
     }
 }
 
-/// All dies.
 #[derive(Clone, Debug)]
 pub(super) struct Dies {
     all: Vec<Die>,

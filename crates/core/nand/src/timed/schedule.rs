@@ -4,7 +4,6 @@
 use engine::EventQueue;
 use units::Nanos;
 
-/// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The array or the transfer of a die.

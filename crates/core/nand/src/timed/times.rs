@@ -8,7 +8,6 @@ use units::{Nanos, Ppn, SECTOR_BYTES};
 /// Most sectors of a page.
 const SECTORS_MAX: usize = 64;
 
-/// Times of commands.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
     /// The part whose times count now.

@@ -15,7 +15,7 @@ pub(super) type WithOccupancy = Closeups<Begun, { 1 << 13 }>;
 /// Requests that are looked at closely, each with what dies and channels did in its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// None.
+    /// No request is looked at.
     #[default]
     Nobody,
     /// So many of the slowest, with the work of all dies and channels.
@@ -40,7 +40,7 @@ const OPERATIONS: usize = HostOp::ALL.len();
 /// A request, and what dies and channels did while it was under way.
 #[derive(Clone, Debug)]
 pub struct Closeup {
-    /// The request.
+    /// The request that is looked at.
     pub served: Served,
     /// In order of their ends.
     pub slices: Vec<Slice>,
@@ -59,7 +59,6 @@ pub(super) struct Ring<T, const SIZE: usize> {
 
 /// Something that a ring keeps.
 pub(super) trait Piece: Copy {
-    /// None.
     const NOTHING: Self;
 
     /// Those of a request's time, before `until`, and whether there was more.

@@ -53,9 +53,9 @@ pub struct Slice {
     pub is_beside: bool,
     /// It was interrupted, and goes on later.
     pub is_interrupted: bool,
-    /// What was done.
+    /// What the die or channel did.
     pub work: Work,
-    /// For whom.
+    /// What the work was done for.
     pub cause: Cause,
 }
 
@@ -99,7 +99,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Its latency, ns.
+    /// Time from arrival to the end, ns.
     pub fn latency(&self) -> Nanos {
         self.end - self.request.arrival
     }
@@ -183,7 +183,6 @@ impl Recorder {
         &mut self.asked[id as usize]
     }
 
-    /// Nothing more comes.
     pub(super) fn finish(&mut self) {
         self.closeups = self.closely.take().map_or_else(Vec::new, WithWork::finish);
         self.samples = self.sampled.take().map_or_else(Vec::new, WithOccupancy::finish);
