@@ -6,7 +6,6 @@ use units::Geometry;
 /// What consecutive pages are spread over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The channels.
     Channel,
     /// The dies behind a channel.
     Die,

@@ -21,7 +21,6 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// All blocks free.
     pub fn new(geometry: Geometry) -> Self {
         let blocks = geometry.blocks() as usize;
         Self {
@@ -162,9 +161,7 @@ impl BlockTable {
     }
 
     /// Checks that counts and bits agree; returns the number of valid pages.
-    ///
-    /// # Errors
-    /// The first block where they differ, in words.
+    /// Errors: the first block where they differ, in words.
     pub fn check(&self) -> Result<u64, String> {
         let mut total = 0;
         let mut pages = Vec::new();
@@ -195,9 +192,7 @@ impl BlockTable {
     }
 
     /// Reads the table from a snapshot.
-    ///
-    /// # Errors
-    /// The snapshot is of another shape.
+    /// Errors: the snapshot is of another shape.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         reader.fill("blocks.valid", &mut self.valid)?;
         reader.fill("blocks.keys", &mut self.keys)?;

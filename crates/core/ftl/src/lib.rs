@@ -5,6 +5,8 @@
 pub mod alloc;
 mod blocks;
 pub mod gc;
+#[deny(missing_docs)]
+#[warn(clippy::missing_errors_doc)]
 pub mod mapping;
 
 pub use blocks::BlockTable;

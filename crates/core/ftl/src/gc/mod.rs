@@ -116,7 +116,7 @@ pub struct VictimEntry {
     pub doc: &'static str,
     /// Parameters only this policy reads.
     pub parameters: &'static [Parameter],
-    /// Builds it.
+    /// Builds the policy from its parameters.
     pub build: fn(&Values) -> Box<dyn VictimPolicy>,
 }
 

@@ -28,12 +28,10 @@ pub(super) enum Place {
     Tombstone(u32),
     /// Trimmed by the log, where this is its number.
     InLog(u32),
-    /// Never written.
     Nowhere,
 }
 
 impl Entry {
-    /// Never written.
     pub const NOWHERE: Self = Self(u32::MAX);
     /// Trimmed, whatever by.
     pub const ZEROS: Self = Self(TRIMMED);
@@ -109,7 +107,7 @@ pub(super) enum Held {
 pub(super) struct Back(u32);
 
 impl Back {
-    /// Nothing yet.
+    /// No page is there, and no record.
     pub const NOTHING: Self = Self(u32::MAX);
     /// A record whose slot does not matter.
     pub const RECORD: Self = Self(TRIMMED);

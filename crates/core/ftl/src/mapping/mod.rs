@@ -76,7 +76,7 @@ pub struct FtlContext<'a> {
     pub owner: Owner,
     /// Seed of the run.
     pub seed: u64,
-    /// Checked configuration.
+    /// Configuration whose values were checked.
     pub values: &'a Values,
     /// What a stripe layer above asks for, if there is one.
     pub stripes: Option<Stripes<'a>>,
@@ -107,7 +107,7 @@ pub enum RecoverError {
          told from the newest"
     )]
     DieLost {
-        /// The die.
+        /// The die that does not answer.
         die: u32,
     },
 }
@@ -122,7 +122,7 @@ pub struct Mapping {
     pub name: &'static str,
     /// What it is, in a line.
     pub doc: &'static str,
-    /// Parameters it reads.
+    /// Parameters that it reads, whether or not others do.
     pub parameters: fn() -> Vec<Parameter>,
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
@@ -151,7 +151,7 @@ pub struct Builder<F: Flash> {
 /// whoever only asks what there is compiles none.
 macro_rules! table {
     ($($module:ident => $builder:expr,)*) => {
-        /// Every mapping, alphabetically.
+        /// Every mapping there is, in the order of their names.
         pub fn mappings() -> Vec<Mapping> {
             vec![$($module::mapping()),*]
         }

@@ -23,7 +23,6 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Nothing is written.
     pub fn new(geometry: Geometry, logical_pages: u32) -> Self {
         Self {
             geometry,
@@ -93,7 +92,6 @@ impl Pages {
         self.map.len() as u32
     }
 
-    /// All logical pages.
     pub fn all(&self) -> impl Iterator<Item = Lpn> + use<> {
         (0..self.map.len() as u32).map(Lpn)
     }

@@ -14,7 +14,6 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Its logical pages.
     pub fn pages(self) -> impl Iterator<Item = Lpn> {
         (self.first.0..self.first.0 + self.count).map(Lpn)
     }

@@ -67,7 +67,6 @@ impl Grid {
         self.geometry.blocks_per_plane()
     }
 
-    /// All superblocks.
     pub fn all(&self) -> impl Iterator<Item = Superblock> + use<> {
         (0..self.superblocks()).map(Superblock)
     }
@@ -200,7 +199,6 @@ impl Grid {
         self.lost[index as usize]
     }
 
-    /// Dies in use.
     pub fn live_dies(&self) -> u32 {
         self.lost[..self.geometry.dies() as usize].iter().filter(|lost| !**lost).count() as u32
     }

@@ -35,7 +35,6 @@ enum Rank {
     Computed,
     /// A page that can be read, of a stripe.
     Covered,
-    /// A tombstone.
     Tombstone,
 }
 

@@ -18,9 +18,7 @@ pub(super) const KEPT: usize = 2;
 /// What a superblock is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Erased.
     Free = 0,
-    /// Being filled.
     Open = 1,
     /// Full, or as full as it gets.
     Closed = 2,
@@ -74,7 +72,6 @@ pub(super) struct Space {
     /// It has a block that failed or was bad from the start.
     damaged: Vec<bool>,
     free: VecDeque<Superblock>,
-    /// By stream.
     open: [Option<Open>; 2],
     /// Superblocks to be collected, or being collected, because a program in them failed.
     failing: Vec<Superblock>,
@@ -112,7 +109,6 @@ impl Space {
         }
     }
 
-    /// Free superblocks.
     pub fn free(&self) -> usize {
         self.free.len()
     }
@@ -275,7 +271,6 @@ impl Space {
         superblock
     }
 
-    /// Ends [`Space::hold`].
     pub fn release(&mut self, superblock: Superblock) {
         self.held[superblock.index()] -= 1;
     }
@@ -285,7 +280,6 @@ impl Space {
         self.busy[superblock.index()] += pages;
     }
 
-    /// One fewer is.
     pub fn leave(&mut self, superblock: Superblock) {
         self.busy[superblock.index()] -= 1;
     }
@@ -316,7 +310,6 @@ impl Space {
         self.pressed = true;
     }
 
-    /// Superblocks being erased.
     pub fn being_erased(&self) -> usize {
         self.states.iter().filter(|state| **state == State::Erasing).count()
     }

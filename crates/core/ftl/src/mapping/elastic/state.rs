@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use units::Lpn;
 
 impl Log {
-    /// Every invariant.
     pub fn check(&self, state: &FlashState) -> Result<(), String> {
         let valid = self.pages.check()?;
         self.space.check(&self.pages)?;

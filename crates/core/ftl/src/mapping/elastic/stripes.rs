@@ -12,7 +12,6 @@ use units::{Cause, Lpn};
 /// Who waits until a page is safe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
-    /// An operation.
     pub op: Option<u32>,
     /// The superblock of what it replaces, kept until it is safe.
     pub hold: Option<Superblock>,
@@ -47,7 +46,6 @@ impl Content {
 pub(super) struct Member {
     pub place: Place,
     pub content: Content,
-    /// Its program failed.
     pub failure: Option<CommandId>,
 }
 
@@ -66,7 +64,6 @@ pub(super) struct Stripe {
 }
 
 impl Stripe {
-    /// Its first page.
     pub fn first(&self) -> Member {
         self.members[0]
     }

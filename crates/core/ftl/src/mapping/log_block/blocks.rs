@@ -37,7 +37,6 @@ pub(super) enum Role {
     Garbage,
     /// Its erase was issued.
     Erasing,
-    /// Unusable.
     Bad,
 }
 
@@ -69,7 +68,6 @@ impl Role {
     }
 }
 
-/// See the file.
 pub(in crate::mapping) struct Blocks {
     geometry: Geometry,
     owner: Owner,
@@ -482,7 +480,6 @@ impl Blocks {
         [turn, u64::from(self.retired), freed]
     }
 
-    /// Takes back [`Blocks::numbers`].
     pub(super) fn load_numbers(&mut self, [turn, retired, freed]: [u64; 3]) {
         self.free.load_state([turn, freed]);
         self.retired = retired as u32;

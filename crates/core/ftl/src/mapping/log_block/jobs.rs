@@ -24,7 +24,6 @@ pub(super) struct Merge {
     pub in_flight: u32,
 }
 
-/// See the file.
 pub(super) struct Jobs {
     merges: Vec<Option<Merge>>,
     /// Merges under way.

@@ -2,7 +2,6 @@
 
 use units::Lpn;
 
-/// A logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::mapping) struct Lbn(pub u32);
 

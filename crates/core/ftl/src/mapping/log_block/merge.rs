@@ -35,12 +35,10 @@ impl Kind {
     }
 }
 
-/// What merges did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MergeCounters {
     /// Switch, partial and full merges.
     pub merges: [u64; 3],
-    /// Pages they copied.
     pub copies: u64,
     /// Logical blocks moved to worn blocks.
     pub levelled: u64,

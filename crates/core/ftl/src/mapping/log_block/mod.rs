@@ -57,7 +57,6 @@ const NOBODY: Lbn = Lbn(PAGES_LIMIT - 1);
 pub(super) enum Put {
     /// A page of the host.
     Data,
-    /// A tombstone.
     Tombstone,
 }
 
@@ -72,7 +71,6 @@ pub(super) trait Scheme: Sized + 'static {
     /// Log blocks of one logical block are programmed in place, like data blocks.
     const IN_PLACE: bool = false;
 
-    /// An empty scheme.
     fn new(values: &Values, seed: u64) -> Self;
 
     /// Where to program a page of the host, or a tombstone whose first page is `logical`. `None`: there

@@ -40,7 +40,6 @@ impl Settings {
         }
     }
 
-    /// Most log blocks.
     pub fn most_logs(&self) -> u32 {
         self.log_blocks.unwrap_or(u32::MAX)
     }

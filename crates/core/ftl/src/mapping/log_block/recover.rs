@@ -23,7 +23,6 @@ struct Found {
     lbn: Option<Lbn>,
     mixed: bool,
     in_place: bool,
-    /// Highest sequence number.
     sequence: u64,
     /// Pages with a newest version, and what they hold it of.
     newest: Vec<(Ppn, Lpn)>,

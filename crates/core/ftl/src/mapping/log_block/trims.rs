@@ -25,7 +25,6 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Its pages.
     pub fn pages(self) -> impl Iterator<Item = Lpn> {
         (self.first.0..self.first.0 + self.count).map(Lpn)
     }
@@ -62,7 +61,6 @@ pub(super) struct Trims {
 }
 
 impl Trims {
-    /// Nothing is trimmed.
     pub fn new(geometry: Geometry, owner: Owner) -> Self {
         assert!(geometry.pages() <= PAGES_LIMIT, "a token names a page of a tombstone: {} pages", geometry.pages());
         Self { geometry, owner, tombstones: BTreeMap::new(), trimmed_pages: 0 }

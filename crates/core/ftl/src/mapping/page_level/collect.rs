@@ -17,7 +17,6 @@ enum Window {
     Full,
     /// There is no room for the next one.
     Stalled,
-    /// All are issued.
     Emptied,
 }
 

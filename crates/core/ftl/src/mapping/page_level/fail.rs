@@ -21,7 +21,6 @@ pub(crate) struct Homeless {
 }
 
 impl Homeless {
-    /// None.
     pub fn new(geometry: Geometry) -> Self {
         Self { geometry, failures: VecDeque::new() }
     }
@@ -45,7 +44,6 @@ impl Homeless {
         self.failures.pop_front()
     }
 
-    /// All of them.
     pub fn take_all(&mut self) -> VecDeque<ProgramFailure> {
         std::mem::take(&mut self.failures)
     }

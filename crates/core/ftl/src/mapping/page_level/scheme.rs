@@ -14,7 +14,6 @@ pub(crate) struct TranslationShape {
     pub user_pages: u32,
     /// Entries of a translation page as a power of two.
     pub shift: u32,
-    /// Translation pages.
     pub count: u32,
 }
 
@@ -44,7 +43,6 @@ impl TranslationShape {
         first..self.user_pages.min(first + self.entries())
     }
 
-    /// Every translation page.
     pub fn pages(&self) -> impl Iterator<Item = Tpn> + use<> {
         (0..self.count).map(Tpn)
     }
@@ -59,11 +57,9 @@ impl TranslationShape {
 /// One use of a map entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// Logical page.
     pub logical: Lpn,
     /// Last logical page of the operation it belongs to.
     pub request_end: Lpn,
-    /// The entry changes.
     pub change: bool,
     /// Where the page is, if it is anywhere.
     pub at: Option<Ppn>,
@@ -72,7 +68,6 @@ pub(crate) struct Access {
 /// A translation page to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriteBack {
-    /// The translation page.
     pub page: Tpn,
     /// All its entries are in memory: it need not be read first.
     pub whole: bool,
@@ -95,7 +90,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds a write-back.
     pub fn write_back(&mut self, page: Tpn, whole: bool) {
         self.write_backs[self.count] = Some(WriteBack { page, whole });
         self.count += 1;
@@ -167,7 +161,6 @@ pub(crate) trait Scheme: Sized + 'static {
     /// Adds counters of its own.
     fn report(&self, _: &mut LayerReport) {}
 
-    /// Starts counting anew.
     fn reset_counters(&mut self) {}
 
     /// Writes the cache into a snapshot.

@@ -43,7 +43,6 @@ pub(crate) enum Stream {
     Host,
     /// What collection copies, in each lane.
     Copies,
-    /// Translation pages.
     Translation,
     /// The data of one translation page.
     Own(Tpn),
@@ -53,7 +52,6 @@ pub(crate) enum Stream {
 enum Offer {
     /// A page of the open block.
     Rest,
-    /// A free block.
     Block,
 }
 

@@ -55,7 +55,6 @@ pub(crate) struct Trims {
 }
 
 impl Trims {
-    /// Nothing is trimmed.
     pub fn new(context: &FtlContext<'_>) -> Self {
         let geometry = context.geometry;
         Self {
@@ -93,7 +92,6 @@ impl Trims {
         self.live_pages
     }
 
-    /// The tombstones.
     #[inline]
     pub fn tombstones(&self) -> &Tombstones {
         &self.tombstones

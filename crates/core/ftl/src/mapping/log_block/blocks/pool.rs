@@ -7,7 +7,6 @@ use units::{BlockId, Geometry};
 /// Blocks freed between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
-/// See the file.
 #[derive(Clone, Debug)]
 pub(super) struct FreePool {
     geometry: Geometry,
@@ -30,7 +29,6 @@ impl FreePool {
         self.count
     }
 
-    /// Adds a block.
     pub fn push(&mut self, block: BlockId) {
         self.planes[self.geometry.lane_of(block) as usize].push_back(block);
         self.count += 1;
@@ -84,14 +82,12 @@ impl FreePool {
         [self.turn as u64, u64::from(self.freed)]
     }
 
-    /// Takes back [`FreePool::blocks`].
     pub fn load(&mut self, blocks: impl Iterator<Item = BlockId>) {
         self.planes.iter_mut().for_each(VecDeque::clear);
         self.count = 0;
         blocks.for_each(|block| self.push(block));
     }
 
-    /// Takes back [`FreePool::state`].
     pub fn load_state(&mut self, [turn, freed]: [u64; 2]) {
         (self.turn, self.freed) = (turn as usize % self.order.len(), freed as u32);
     }

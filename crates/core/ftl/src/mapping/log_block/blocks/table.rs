@@ -10,7 +10,6 @@ use units::BlockId;
 /// No block: an entry has four bytes.
 const NONE: u32 = u32::MAX;
 
-/// See the file.
 pub(in crate::mapping) struct Table {
     data: Vec<u32>,
     log: Vec<u32>,
@@ -33,7 +32,6 @@ impl Table {
         Self { data: none.clone(), log: none, links: Links::new(count), logs: List::default() }
     }
 
-    /// Logical blocks.
     pub fn len(&self) -> u32 {
         self.data.len() as u32
     }

@@ -20,7 +20,7 @@ enum Victim {
     Lru,
     /// The one opened longest ago.
     Fifo,
-    /// Any.
+    /// Any of them, drawn at random.
     Random,
 }
 

@@ -54,14 +54,13 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// The cache.
 pub(crate) struct Cdftl {
     shape: TranslationShape,
-    /// First level.
+    /// First level: single entries.
     items: ItemTable,
     recency: List,
     links: Links,
-    /// Second level.
+    /// Second level: whole translation pages.
     pages: Pages,
     window: usize,
     batch_update: bool,

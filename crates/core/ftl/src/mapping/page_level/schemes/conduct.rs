@@ -48,7 +48,6 @@ impl<S: Scheme> Trial<S> {
         }
     }
 
-    /// The scheme.
     pub fn scheme(&self) -> &S {
         &self.scheme
     }

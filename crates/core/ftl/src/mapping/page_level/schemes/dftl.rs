@@ -23,9 +23,7 @@ const ITEM_BYTES: u64 = 8;
 /// Which entry leaves the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replacement {
-    /// Segmented LRU.
     Segmented,
-    /// Least recently used.
     Recency,
     /// The lowest age of two lists.
     Age,
@@ -74,7 +72,6 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// The cache.
 pub(crate) struct Dftl {
     shape: TranslationShape,
     items: ItemTable,
@@ -82,14 +79,26 @@ pub(crate) struct Dftl {
     batch_update: bool,
 }
 
-/// Who leaves next.
 enum Order {
     /// New entries are on probation; used again they are protected until others push them back.
-    Segmented { links: Links, probation: List, protected: List, is_protected: Vec<bool>, most_protected: u32 },
-    /// Least recently used.
-    Recency { links: Links, list: List },
+    Segmented {
+        links: Links,
+        probation: List,
+        protected: List,
+        is_protected: Vec<bool>,
+        most_protected: u32,
+    },
+    Recency {
+        links: Links,
+        list: List,
+    },
     /// The lowest age leaves the young list for the old one, and that for good. Only use makes older.
-    Age { young: AgeHeap, old: AgeHeap, most_young: usize, highest: u64 },
+    Age {
+        young: AgeHeap,
+        old: AgeHeap,
+        most_young: usize,
+        highest: u64,
+    },
 }
 
 impl Order {

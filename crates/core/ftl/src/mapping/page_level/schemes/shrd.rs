@@ -72,14 +72,12 @@ pub(crate) struct Shrd {
 /// The write under way, if it has several pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// Its last page.
     end: Lpn,
     /// The page expected next.
     next: Lpn,
     is_small: bool,
 }
 
-/// Since counting began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     logged: u64,

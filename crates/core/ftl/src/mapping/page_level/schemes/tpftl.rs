@@ -64,12 +64,10 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// The cache.
 pub(crate) struct Tpftl {
     shape: TranslationShape,
     budget: u64,
     nodes: NodeTable,
-    /// Accesses so far.
     clock: u64,
     phase: Phase,
     request_prefetch: bool,

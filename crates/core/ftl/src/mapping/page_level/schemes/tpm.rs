@@ -37,7 +37,6 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// No translation page.
 const NO_TPN: Tpn = Tpn(NONE);
 
 /// The cache: one slot for each translation page that fits.

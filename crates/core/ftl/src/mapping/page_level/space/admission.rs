@@ -20,9 +20,7 @@ pub(crate) struct Emptying<'a> {
 struct Need {
     /// Where its user data goes.
     stream: Stream,
-    /// Pages there.
     data: u32,
-    /// Translation pages moved.
     translation: u32,
     /// Translation pages programmed anew at most.
     updates: u32,

@@ -38,7 +38,6 @@ impl Frontier {
         [self.block.map_or(UNMAPPED, |block| block.0), self.next, self.end]
     }
 
-    /// What [`Frontier::numbers`] gave.
     pub fn from_numbers([block, next, end]: [u32; 3]) -> Self {
         Self { block: (block != UNMAPPED).then_some(BlockId(block)), next, end }
     }
@@ -48,7 +47,6 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Pages left.
     pub fn room(&self) -> u32 {
         self.end - self.next
     }
@@ -161,12 +159,10 @@ impl Lane {
         }
     }
 
-    /// Its blocks.
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
         (self.first.0..self.first.0 + self.count).map(BlockId)
     }
 
-    /// Its first block.
     pub fn first(&self) -> BlockId {
         self.first
     }
@@ -176,7 +172,6 @@ impl Lane {
         self.count
     }
 
-    /// Its erased blocks.
     #[inline]
     pub fn free(&self) -> usize {
         self.free.len()

@@ -15,7 +15,6 @@ pub(super) struct TranslationCounters {
     pub writes: u64,
     /// Of the writes, those at the end of a collection.
     pub collection_updates: u64,
-    /// Moved by collection.
     pub copies: u64,
     /// Accesses that could not be cached for want of room on flash.
     pub uncached: u64,

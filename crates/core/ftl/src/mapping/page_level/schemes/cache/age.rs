@@ -16,7 +16,6 @@ impl AgeHeap {
         Self { heap: Vec::with_capacity(slots), place: vec![NONE; slots] }
     }
 
-    /// Slots in it.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
@@ -27,7 +26,6 @@ impl AgeHeap {
         (place != NONE).then(|| self.heap[place as usize].0)
     }
 
-    /// Adds a slot.
     pub fn push(&mut self, slot: u32, age: u64, key: u32) {
         self.heap.push((age, key, slot));
         self.place[slot as usize] = self.heap.len() as u32 - 1;

@@ -39,7 +39,6 @@ impl ItemTable {
         self.logical.len() as u32
     }
 
-    /// Entries in it.
     pub fn len(&self) -> u32 {
         self.capacity() - self.free.len() as u32
     }
@@ -93,7 +92,6 @@ impl ItemTable {
         self.free.push(slot);
     }
 
-    /// The entry changed.
     #[inline]
     pub fn mark(&mut self, slot: u32) {
         if !std::mem::replace(&mut self.dirty[slot as usize], true) {

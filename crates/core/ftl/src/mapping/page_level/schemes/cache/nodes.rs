@@ -44,7 +44,7 @@ impl Node {
         self.clean.len() + self.dirty.len()
     }
 
-    /// Rounded down.
+    /// Mean time of the last use of the entries, rounded down.
     fn mean(&self) -> u64 {
         self.used / u64::from(self.len())
     }
@@ -70,13 +70,11 @@ impl NodeTable {
         self.entries.len() as u32
     }
 
-    /// Entries in it.
     #[inline]
     pub fn len(&self) -> u32 {
         self.capacity() - self.free.len() as u32
     }
 
-    /// Nodes in it.
     #[inline]
     pub fn nodes(&self) -> u32 {
         self.coldest_first.len() as u32

@@ -28,7 +28,6 @@ pub(super) struct Answer {
 impl Answer {
     pub const NOWHERE: Answer = Answer { page: NOWHERE, exact: true };
 
-    /// Known for certain.
     pub fn exact(page: u32) -> Self {
         Self { page, exact: true }
     }
@@ -51,7 +50,7 @@ pub(super) struct Census {
 /// See the module description.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
-    /// Top level first.
+    /// Segments, those of the top level first.
     segments: Vec<Segment>,
     /// Positions of each approximate segment, in the order of those.
     rosters: Vec<Pages>,
@@ -65,7 +64,6 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Bytes of memory.
     pub fn bytes(&self) -> u32 {
         self.bytes
     }

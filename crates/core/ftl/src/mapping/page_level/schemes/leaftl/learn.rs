@@ -15,7 +15,6 @@ const REACH: u32 = 63;
 pub(super) struct Point {
     /// Position in its group.
     pub position: u8,
-    /// Flash page.
     pub page: u32,
     /// It is there; otherwise it is there within the error bound, and must not be moved further.
     pub exact: bool,

@@ -90,7 +90,6 @@ impl Pages {
         self.0.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32])
     }
 
-    /// What [`Pages::numbers`] gave.
     pub fn from_numbers(numbers: &[u32]) -> Self {
         let word = |index: usize| u64::from(numbers[2 * index]) | u64::from(numbers[2 * index + 1]) << 32;
         Self(std::array::from_fn(word))
