@@ -31,9 +31,7 @@ pub struct BufferContext<'a> {
     /// Who hears of what it asks the layer below, and to whom its non-volatile pages belong. Buffers over each other
     /// need one each.
     pub owner: Owner,
-    /// Name in reports.
     pub name: &'static str,
-    /// Checked configuration.
     pub values: &'a Values,
 }
 
@@ -44,7 +42,6 @@ pub struct Buffer {
     pub name: &'static str,
     /// What it is, in a line.
     pub doc: &'static str,
-    /// Parameters it reads.
     pub parameters: fn() -> Vec<Parameter>,
     /// Whether its values fit together and the drive; an error says in words what does not.
     pub check: fn(&BufferContext<'_>) -> Result<(), String>,

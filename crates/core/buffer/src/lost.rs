@@ -14,7 +14,6 @@ use units::Lpn;
 /// In the note of an entry of non-volatile memory: the page is lost.
 pub(crate) const LOST: u64 = 2;
 
-/// Lost pages.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     /// By logical page; where non-volatile memory has a note of it.

@@ -15,7 +15,7 @@ pub(crate) enum Area {
 }
 
 impl Area {
-    /// Both.
+    /// Both areas, in the order of their indices.
     pub const ALL: [Area; 2] = [Area::Pages, Area::Blocks];
 
     /// As a table index.
@@ -168,9 +168,7 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
 }
 
 /// What no buffer can do without.
-///
-/// # Errors
-/// What does not fit, in words.
+/// Errors: what does not fit, in words.
 pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
     let page = context.geometry.page_bytes;
     let values = context.values;

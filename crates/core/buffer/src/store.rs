@@ -11,9 +11,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// What a slot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// As on flash.
+    /// The same as on flash.
     Clean,
-    /// Newer than flash.
+    /// Newer than on flash.
     Dirty,
     /// A read with this number will bring its contents.
     Filling(u32),
@@ -27,7 +27,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     pub logical: Lpn,
-    /// Sectors held.
+    /// Sectors held, bit by bit.
     pub mask: u64,
     pub payload: PayloadId,
     pub state: State,
@@ -50,7 +50,6 @@ impl Slot {
     }
 }
 
-/// All buffered pages.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub shape: Shape,
@@ -384,9 +383,7 @@ impl Store {
     }
 
     /// Checks counts against tables.
-    ///
-    /// # Errors
-    /// What does not agree, in words.
+    /// Errors: what does not agree, in words.
     pub fn check(&self) -> Result<(), String> {
         for area in Area::ALL {
             let mut held = vec![0_u32; self.held[area.index()].len()];

@@ -9,7 +9,6 @@ use layer::{Choices, SnapshotError, SnapshotReader, SnapshotWriter};
 /// Which writes bring a block to the head of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promotion {
-    /// Every one.
     Any,
     /// Only those that go on where the last write of the block ended.
     Continuation,
@@ -142,8 +141,7 @@ impl BlockList {
         16 * u64::from(self.list.len())
     }
 
-    /// # Errors
-    /// The list has other blocks than the area.
+    /// Errors: the list has other blocks than the area.
     pub fn check(&self, store: &Store) -> Result<(), String> {
         let mut listed = self.links.check(&self.list)?;
         listed.sort_unstable();

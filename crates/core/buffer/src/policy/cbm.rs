@@ -80,7 +80,7 @@ pub(crate) struct Cbm {
     is_dirty: Vec<bool>,
     uses: Vec<Use>,
     ranks: BTreeSet<Rank>,
-    /// Accesses so far.
+    /// Accesses so far, which stand for time.
     now: u64,
     threshold: f64,
     /// Most pages for reads.

@@ -14,7 +14,7 @@ use units::Lpn;
 
 /// Hash functions over the counters.
 const HASHES: u64 = 2;
-/// Counters.
+/// Counters that all pages share.
 const COUNTERS: usize = 4096;
 /// Value from which a page is hot: the upper half of four bits.
 const HOT: u8 = 8;
@@ -26,9 +26,7 @@ const CANDIDATES: u32 = 2;
 enum By {
     /// The size of the request.
     Size,
-    /// Counters that halve.
     Counters,
-    /// Two lists.
     Lists,
 }
 

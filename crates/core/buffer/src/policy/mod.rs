@@ -27,9 +27,7 @@ use units::{Lpn, quantity};
 /// A part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    /// Its logical block.
     pub block: u32,
-    /// First page.
     pub first: Lpn,
     pub pages: u32,
     /// First sector and the one behind the last, counted from the beginning of the block.
@@ -41,10 +39,12 @@ pub(crate) struct Piece {
 /// What leaves the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Victim {
-    /// One page.
     Page(u32),
     /// All pages of a logical block in the area, in order; completed to a whole block if `pad`.
-    Block { block: u32, pad: bool },
+    Block {
+        block: u32,
+        pad: bool,
+    },
 }
 
 /// See the module description.

@@ -29,7 +29,6 @@ impl PageList {
         }
     }
 
-    /// A page left.
     #[inline]
     pub fn left(&mut self, slot: u32) {
         self.links.remove(&mut self.list, slot);
@@ -46,7 +45,6 @@ impl PageList {
         self.links.oldest_first(&self.list)
     }
 
-    /// Pages in it.
     #[inline]
     pub fn len(&self) -> u32 {
         self.list.len()
@@ -57,14 +55,12 @@ impl PageList {
         8 * u64::from(self.list.len())
     }
 
-    /// # Errors
-    /// The list has other pages than the area.
+    /// Errors: the list has other pages than the area.
     pub fn check(&self, store: &Store) -> Result<(), String> {
         self.check_against(store.pages(Area::Pages).collect())
     }
 
-    /// # Errors
-    /// The list has other pages than these.
+    /// Errors: the list has other pages than these.
     pub fn check_against(&self, mut held: Vec<u32>) -> Result<(), String> {
         let mut listed = self.links.check(&self.list)?;
         listed.sort_unstable();
