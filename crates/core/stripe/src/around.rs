@@ -38,7 +38,6 @@ struct Around {
     cells: PayloadId,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Arounds {
     all: Slots<Around>,

@@ -11,7 +11,6 @@ use nand::{NvramId, PayloadId};
 
 const NONE: u32 = u32::MAX;
 
-/// One stripe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub stripe: u32,
@@ -33,7 +32,6 @@ pub(crate) struct Entry {
     list: u32,
 }
 
-/// All of them.
 pub(crate) struct Cache {
     entries: Slots<Entry>,
     /// Entry of each stripe.
@@ -45,7 +43,6 @@ pub(crate) struct Cache {
     /// Lists in the order in which victims are looked for.
     order: Vec<u32>,
     by_count: bool,
-    /// Chooses among them.
     policy: Box<dyn CommitPolicy>,
     /// Reads of a commit by number of newer pages.
     costs: Vec<u32>,
@@ -196,8 +193,7 @@ impl Cache {
         slots.map(|slot| self.entries.at(slot).stripe).collect()
     }
 
-    /// # Errors
-    /// Lists and counts do not agree.
+    /// Errors: lists and counts do not agree.
     pub fn check(&self) -> Result<(), String> {
         let mut listed = 0;
         for list in &self.lists {

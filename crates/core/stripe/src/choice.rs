@@ -24,7 +24,6 @@ pub enum CommitOrder {
 /// A stripe whose delayed parity may be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number.
     pub stripe: u32,
     /// Its data pages that are newer than the parity on flash.
     pub newer: u32,
@@ -66,9 +65,7 @@ static OUTSIDE: Registry<CommitFactory> = Registry::new();
 
 /// Makes `stripe.cache.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
 /// registered under a name counts.
-///
-/// # Errors
-/// A built-in policy has this name, or it is no name.
+/// Errors: a built-in policy has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
     OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, ..)| name))
 }

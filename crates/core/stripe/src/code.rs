@@ -10,7 +10,7 @@ use reed_solomon_erasure::galois_8::{self, ReedSolomon};
 pub(crate) enum Code {
     /// One parity, or none.
     Xor,
-    /// Two.
+    /// Two parities.
     ReedSolomon {
         codec: Box<ReedSolomon>,
         /// By row, then by data page.

@@ -7,7 +7,7 @@ use nand::PayloadId;
 use std::collections::VecDeque;
 use units::members;
 
-/// Nothing.
+/// Stands for no job or stripe.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// What a job is for.
@@ -41,7 +41,6 @@ pub(crate) enum Reason {
 pub(crate) enum Phase {
     /// More pages of its group are coming.
     Gathering,
-    /// Not begun.
     Start,
     /// It reads what it needs before it may write.
     Before,
@@ -65,7 +64,6 @@ pub(crate) enum Phase {
     Restore,
     /// It writes those to the spare chip.
     Refill,
-    /// It is done.
     End,
 }
 
@@ -80,7 +78,6 @@ pub(crate) struct Shards {
     pub parity: u64,
 }
 
-/// A job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub kind: Kind,

@@ -36,9 +36,7 @@ pub const MOST_DATA: u32 = 20;
 /// What a chip holds of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
-    /// Data page `index`.
     Data(u32),
-    /// Parity page `row`.
     Parity(u32),
 }
 

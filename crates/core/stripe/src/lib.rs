@@ -56,7 +56,6 @@ impl StripePlan {
         Ok(settings::plan(values, organization, user_pages)?.map(Self))
     }
 
-    /// Where pages are.
     pub fn layout(&self) -> StripeLayout {
         self.0.layout
     }

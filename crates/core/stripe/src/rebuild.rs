@@ -88,7 +88,6 @@ pub(crate) struct Chips {
     lost: Vec<DieId>,
     spares: Vec<DieId>,
     refills: Vec<Refill>,
-    /// Stripes being rebuilt.
     under_way: u32,
     /// Dies that failed, spares and replaced ones as well.
     failed: Vec<DieId>,
@@ -123,7 +122,6 @@ impl Chips {
         }
     }
 
-    /// Nothing is lost.
     #[inline]
     pub fn all_there(&self) -> bool {
         self.lost.is_empty() && self.refills.is_empty()

@@ -24,7 +24,7 @@ const TRIMS: u32 = 2 * MOST_DATA;
 const SECOND: u64 = 1 << 62;
 /// The parity is of all pages, in a scheme whose parities in memory are not so as a rule.
 const WHOLE: u64 = 1 << 61;
-/// A set.
+/// Bits of a set of data pages.
 const PAGES: u64 = (1 << MOST_DATA) - 1;
 
 /// Of stripes in memory: the last write that the parity covers, be it the one on flash or a full one in memory.

@@ -39,7 +39,6 @@ pub(crate) struct Scheme {
     pub without_time: Option<&'static str>,
 }
 
-/// Every scheme.
 pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid0",

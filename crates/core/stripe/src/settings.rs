@@ -77,7 +77,6 @@ pub fn has_own_map(kind: &str) -> bool {
     find(kind).is_some_and(|scheme| scheme.elastic)
 }
 
-/// Settings read once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Most stripes with a delayed parity.
@@ -132,7 +131,6 @@ pub fn parameters() -> Vec<Parameter> {
     [shape_parameters(), parity_parameters(), gathering_parameters()].concat()
 }
 
-/// Where pages are.
 fn shape_parameters() -> Vec<Parameter> {
     vec![
         Parameter::new(

@@ -66,7 +66,6 @@ impl Torn {
         self.seen.iter().copied().collect()
     }
 
-    /// Stripes in doubt.
     pub fn doubtful(&self) -> Vec<u32> {
         self.doubtful.iter().copied().collect()
     }
@@ -87,8 +86,7 @@ impl Torn {
         }
     }
 
-    /// # Errors
-    /// Something is in doubt that nobody mends.
+    /// Errors: something is in doubt that nobody mends.
     pub fn check(&self) -> Result<(), String> {
         match self.doubtful.first() {
             Some(stripe) if self.left() == 0 => Err(format!("stripe {stripe} is in doubt, and nobody mends it")),

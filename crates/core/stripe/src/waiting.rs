@@ -47,13 +47,11 @@ impl Waiting {
         self.replacing += 1;
     }
 
-    /// It is done.
     pub fn end_commit(&mut self) {
         self.replacing -= 1;
     }
 
-    /// # Errors
-    /// More jobs are counted than wait.
+    /// Errors: more jobs are counted than wait.
     pub fn check(&self) -> Result<(), String> {
         if self.delayed as usize <= self.jobs.len() {
             return Ok(());
