@@ -8,7 +8,6 @@ use crate::group::{Elements, GroupAt};
 use nand::PayloadId;
 use std::collections::VecDeque;
 
-/// A sequential stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thread {
     /// Sectors read in sequence.
@@ -25,7 +24,6 @@ pub(crate) struct Thread {
     pub cells: PayloadId,
 }
 
-/// A recent read.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     last: u32,

@@ -8,7 +8,7 @@ use nand::{Flash, PayloadId, Payloads, Token, WaitVector};
 use std::ops::Range;
 use units::{Cause, HostOp, Lpn, Nanos};
 
-/// No such thing.
+/// Stands for no zone, block or slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
 layer::tag_kinds! {

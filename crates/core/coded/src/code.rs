@@ -31,7 +31,6 @@ impl Code {
         self.codec.is_none()
     }
 
-    /// Number of elements.
     pub fn elements(&self) -> u32 {
         self.group().elements()
     }
@@ -47,7 +46,6 @@ impl Code {
         Elements::of_bits(self.group().all_data())
     }
 
-    /// All code blocks.
     pub fn all_codes(&self) -> Elements {
         Elements::range(self.data(), self.group().code())
     }

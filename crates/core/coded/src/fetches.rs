@@ -73,7 +73,6 @@ impl Fetch {
     }
 }
 
-/// All fetches.
 #[derive(Debug)]
 pub(crate) struct Fetches {
     all: Slots<Fetch>,
@@ -104,7 +103,6 @@ impl Fetches {
         }
     }
 
-    /// Begins one.
     pub fn begin(&mut self, at: GroupAt, wanted: Elements, usable: Elements) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         let head = &mut self.buckets[bucket(at)];
@@ -138,7 +136,6 @@ impl Fetches {
         slot
     }
 
-    /// Ends one.
     pub fn end(&mut self, slot: u32) {
         let Fetch { at, next, .. } = self.all.remove(slot);
         let head = bucket(at);

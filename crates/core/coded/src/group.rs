@@ -10,7 +10,6 @@ use std::ops::{BitAnd, BitOr, BitOrAssign, Sub, SubAssign};
 /// Which group of blocks, of those that are coded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GroupAt {
-    /// Data zone.
     pub zone: u32,
     /// Row of the zone.
     pub row: u32,
@@ -83,7 +82,6 @@ impl Elements {
         self.0 &= !(1 << element);
     }
 
-    /// The elements, ascending.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = u32> {
         units::members(self.0)

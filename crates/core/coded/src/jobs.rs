@@ -17,7 +17,6 @@ pub(crate) enum Phase {
     Write,
     /// It writes code blocks.
     Codes,
-    /// It is done.
     End,
 }
 

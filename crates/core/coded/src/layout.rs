@@ -20,7 +20,6 @@ pub struct Place {
     pub zone: u32,
     /// Row of the zone.
     pub row: u32,
-    /// Bank.
     pub bank: u32,
 }
 
@@ -29,9 +28,7 @@ pub struct Place {
 pub struct ZoneShape {
     /// Banks: dies with a queue of their own.
     pub banks: u32,
-    /// Data zones.
     pub zones: u32,
-    /// Code zones.
     pub code_zones: u32,
     /// Stripe blocks of a segment.
     pub rows: u32,
@@ -61,9 +58,7 @@ impl Deref for ZoneLayout {
 
 impl ZoneLayout {
     /// The layout of a code over these banks.
-    ///
-    /// # Errors
-    /// Code blocks would be on the bank of what they are made of, or on none.
+    /// Errors: code blocks would be on the bank of what they are made of, or on none.
     pub fn new(shape: ZoneShape, code: &GroupCode) -> Result<Self, String> {
         let ZoneShape { banks, code_zones, group, .. } = shape;
         let mut layout = Self { shape, code_banks: Vec::new(), codes: code.code() };

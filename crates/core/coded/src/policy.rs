@@ -32,7 +32,7 @@ pub(crate) struct Choice {
 /// What a policy is told of the queues of banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looks {
-    /// Nothing.
+    /// At nothing: banks are alike.
     Nowhere,
     /// How many commands are in them.
     Commands,
@@ -58,7 +58,6 @@ impl std::fmt::Debug for ReadPolicy {
 /// Name of the policy that asks for no code block: what all do where there is none.
 pub(crate) const DIRECT: &str = "direct";
 
-/// Every policy.
 pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
     ReadPolicy {
         name: DIRECT,

@@ -53,7 +53,6 @@ pub(crate) struct ReadCounters {
 /// What an operation wants of one group.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// The operation.
     number: u32,
     at: GroupAt,
     /// Data blocks to be known.

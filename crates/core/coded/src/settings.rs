@@ -74,7 +74,6 @@ const IN_GROUPS: Condition = Condition::one_of(QUEUES.key, |_| QUEUES.names(|que
     .otherwise("all banks work in step");
 const READS_AHEAD: Condition = Condition::above_zero("coded.read_ahead.after").otherwise("nothing is read ahead");
 
-/// Settings read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub decoder: Decoder,
@@ -90,7 +89,7 @@ pub(crate) struct Settings {
     pub every: u64,
     /// The first one comes before the first request.
     pub at_start: bool,
-    /// Encoding takes time.
+    /// Encoding a block takes simulated time.
     pub charged: bool,
     /// Counts are halved at each off-line phase.
     pub halves: bool,
@@ -118,7 +117,6 @@ impl Settings {
     }
 }
 
-/// A hundred years.
 const CENTURY: Nanos = 36_500 * 86_400_000_000_000;
 
 /// Every parameter of the layer.
