@@ -163,7 +163,6 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
         &self.machine
     }
 
-    /// The store.
     pub fn store(&self) -> &S {
         &self.store
     }

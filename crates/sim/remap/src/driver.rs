@@ -131,7 +131,7 @@ impl Terms {
 /// The drive that a driver stands on.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// Sectors of it.
+    /// Sectors of the device.
     pub sectors: u64,
     /// Bytes of the unit that it maps: smaller writes cost it a read.
     pub unit_bytes: u64,
@@ -141,7 +141,7 @@ pub struct Site {
 
 /// Options of a driver: what there is to know of it before there is a device.
 pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
-    /// The driver.
+    /// The driver that is built from these options.
     type Driver: Driver<Options = Self>;
     /// Where it puts things.
     type Layout: Copy + Debug + Send + Sync + Into<Shape>;
@@ -184,14 +184,14 @@ pub enum Source {
     Zeros,
     /// In a buffer, from this byte on.
     Memory {
-        /// The buffer.
+        /// Number of the buffer.
         buffer: u32,
-        /// First byte.
+        /// First byte within the buffer.
         at: usize,
     },
-    /// On the device.
+    /// On the device, from this sector on.
     Device {
-        /// First sector.
+        /// First sector of the page.
         sector: u64,
         /// Pages in a row are read by one command where this number is the same.
         part: u32,
@@ -216,7 +216,7 @@ pub struct PageWrite<'a> {
 /// The shell asks only for what can be: pages are placed and requests begin in a life that is
 /// [ready](crate::Life::Ready).
 pub trait Driver: Debug + Send + Sized + 'static {
-    /// Its options.
+    /// What the user chooses of the driver.
     type Options: DriverOptions<Driver = Self>;
     /// What a command of its own is for.
     type Work: Copy + Debug + Send;
@@ -307,7 +307,7 @@ pub trait Driver: Debug + Send + Sized + 'static {
         false
     }
 
-    /// See [`HostDriver::tidy_up`].
+    /// Does what makes the next start short, as [`HostDriver::tidy_up`] says.
     fn tidy_up(&mut self, _host: &mut Host<Self::Work>) {}
 
     /// What it counted, and how it stands, in display order. What the shell counts is among it where it matters.

@@ -22,12 +22,7 @@ pub enum LayoutError {
         "a device of {sectors} sectors is too small: this layout needs {least}; take a larger device or a smaller \
          superpage"
     )]
-    Small {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors needed.
-        least: u64,
-    },
+    Small { sectors: u64, least: u64 },
     /// A segment that cannot be.
     #[error(
         "a segment has a power of two of sectors, at least two pages and a superpage and at most 32768, not {0}; 1024 \
@@ -42,19 +37,13 @@ pub enum LayoutError {
         "a device of {sectors} sectors is too small: a log of four segments in at most half of it needs {least}; take \
          a larger device or a smaller segment"
     )]
-    NoLog {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors needed.
-        least: u64,
-    },
+    NoLog { sectors: u64, least: u64 },
     /// The device is too large.
     #[error(
         "a device of {sectors} sectors has more pages than can be numbered; take at most {most} sectors, or larger \
          pages"
     )]
     Large {
-        /// Sectors there are.
         sectors: u64,
         /// Most sectors for pages of this size.
         most: u64,
@@ -70,7 +59,6 @@ pub enum FormatError {
     /// `cell_bytes` is not 512.
     #[error("cell_bytes is {0}, and a store holds contents: set it to 512")]
     NoContents(u32),
-    /// The store failed.
     #[error("the metadata could not be written: {0}")]
     Store(#[from] io::Error),
 }
@@ -92,12 +80,7 @@ pub enum OpenError {
     Superblock,
     /// The device is smaller than when it was formatted.
     #[error("the device has {sectors} sectors and was formatted with {formatted}; open the whole device")]
-    Shrunk {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors there were.
-        formatted: u64,
-    },
+    Shrunk { sectors: u64, formatted: u64 },
     /// No checkpoint is good together with its journal.
     #[error("the map is lost: {0}; restore the metadata, or format the device anew and lose its data")]
     Map(&'static str),

@@ -68,7 +68,6 @@ pub fn write_cache() -> Parameter {
     )
 }
 
-/// Its value.
 pub fn write_cache_of(values: &Values) -> WriteCache {
     CACHES.read(values)
 }

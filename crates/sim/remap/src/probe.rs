@@ -24,7 +24,6 @@ pub const FULL: f64 = 0.9;
 pub struct Point {
     /// Bytes of a write.
     pub bytes: u64,
-    /// Writes done.
     pub writes: u64,
     /// How long all of them took, seconds.
     pub seconds: f64,

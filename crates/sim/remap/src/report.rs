@@ -6,7 +6,6 @@ use std::ops::Index;
 /// A number of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Its name.
     pub name: &'static str,
     /// How often, or how much.
     pub count: u64,

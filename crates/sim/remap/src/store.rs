@@ -10,31 +10,22 @@ use units::SECTOR_BYTES;
 
 /// A device that does one thing after the other. Sectors have 512 bytes.
 pub trait BlockStore {
-    /// Sectors there are.
     fn sectors(&self) -> u64;
 
     /// Fills `into`, whole sectors, from `first_sector` on.
-    ///
-    /// # Errors
-    /// The device's.
+    /// Errors: the device's.
     fn read(&mut self, first_sector: u64, into: &mut [u8]) -> io::Result<()>;
 
     /// Writes `data`, whole sectors, from `first_sector` on; durable when it returns if `fua` is set.
-    ///
-    /// # Errors
-    /// The device's.
+    /// Errors: the device's.
     fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> io::Result<()>;
 
     /// Makes durable what was written.
-    ///
-    /// # Errors
-    /// The device's.
+    /// Errors: the device's.
     fn flush(&mut self) -> io::Result<()>;
 
     /// These sectors are no longer needed; they may read as anything afterwards.
-    ///
-    /// # Errors
-    /// The device's.
+    /// Errors: the device's.
     fn trim(&mut self, first_sector: u64, sectors: u64) -> io::Result<()>;
 }
 

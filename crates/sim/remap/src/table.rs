@@ -138,9 +138,7 @@ trait Begins: Debug + Send + Sync {
 /// A driver over a device of a certain size.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<O: DriverOptions> {
-    /// Options.
     pub options: O,
-    /// Layout.
     pub layout: O::Layout,
 }
 

@@ -34,9 +34,9 @@ pub(super) enum Stage {
 struct Checkpoint {
     number: u64,
     beginning: Beginning,
-    /// The next piece.
+    /// Number of the piece that is written next.
     next: u32,
-    /// Writes under way.
+    /// Writes of pieces under way.
     under_way: u32,
     failed: bool,
     stage: Stage,
@@ -56,9 +56,7 @@ pub(super) struct Checkpoints {
     /// Pages of the host when the last one was begun.
     pages: u64,
     is_wanted: bool,
-    /// Superpages written.
     pub superpages: u64,
-    /// Checkpoints completed.
     pub completed: u64,
 }
 

@@ -44,7 +44,6 @@ const JOURNAL_BEFORE: Kind = Kind { version: 2, ..JOURNAL };
 /// A change of the map, as the journal keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// First page.
     pub page: u32,
     /// Where it is now; [`NOWHERE`] if nowhere.
     pub place: u32,

@@ -13,7 +13,6 @@ use units::Nanos;
 /// A change of the map on its way to the journal.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    /// First page.
     pub page: u32,
     /// Where it is now; [`NOWHERE`] for a trim.
     pub place: u32,
@@ -30,7 +29,6 @@ pub(super) struct Record {
 pub(super) struct Open {
     pub superpage: u32,
     pub buffer: u32,
-    /// Slots filled.
     pub filled: u32,
     /// Slots of them that were issued.
     pub issued: u32,
@@ -76,7 +74,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// One without pages.
     fn new(superpage: u32) -> Self {
         Self { superpage, first_slot: 0, slots: 0, records: Vec::new(), in_place: false, failures: 0 }
     }
@@ -135,7 +132,6 @@ impl Gather {
         self.made
     }
 
-    /// What was written.
     pub fn written(&self) -> &Written {
         &self.written
     }
@@ -334,7 +330,6 @@ impl Gather {
         host.write(Work::Data(number), from, sector, entry.slots * self.layout.page_sectors);
     }
 
-    /// Unmaps whole pages.
     pub fn trim(&mut self, host: &mut Host<Work>, space: &mut Space, journal: &mut Journal, pages: Range<u32>) {
         self.issue_copies_of(host, space, pages.clone());
         let all = pages.clone().map(|page| space.unmap(page));

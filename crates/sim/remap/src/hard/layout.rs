@@ -22,7 +22,6 @@ pub struct Layout {
     pub(crate) page_sectors: u32,
     pub(crate) superpage_sectors: u32,
     pub(crate) device_sectors: u64,
-    /// Virtual superpages.
     pub(crate) superpages: u32,
     /// Pages that the host sees.
     pub(crate) pages: u32,
@@ -76,7 +75,6 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Virtual superpages.
     pub fn superpages(&self) -> u32 {
         self.superpages
     }

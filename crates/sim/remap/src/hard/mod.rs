@@ -37,7 +37,6 @@ pub enum Work {
     Trim(u32),
     /// A flush for the journal.
     Flush,
-    /// A journal superpage.
     Journal,
     /// The superblock or a piece of a checkpoint.
     Piece,

@@ -13,7 +13,6 @@ const VICTIMS: usize = 8;
 pub(super) struct Victim {
     superpage: u32,
     buffer: u32,
-    /// Reads under way.
     reads: u32,
     failed: bool,
     /// Slots that are dealt with.
@@ -26,7 +25,6 @@ pub(super) struct Reclaim {
     layout: Layout,
     options: Options,
     victims: Vec<Victim>,
-    /// Virtual superpages reclaimed.
     pub reclaimed: u64,
     /// Virtual superpages with valid pages that could not be read.
     pub unreadable: u64,

@@ -59,9 +59,7 @@ pub(super) struct Space {
     /// Full of how many valid pages, and its list.
     lists: Vec<Ends>,
     free: FreeSet,
-    /// In state `Empty`.
     pub empty: u32,
-    /// In state `Aside`.
     pub aside: u32,
     /// Pages that are mapped.
     pub mapped: u32,
@@ -346,9 +344,7 @@ impl Space {
     }
 
     /// Whether map, reverse map, counts, states and lists agree.
-    ///
-    /// # Errors
-    /// What does not.
+    /// Errors: what does not.
     pub fn check(&self) -> Result<(), String> {
         let mut valid = vec![0; self.superpages.len()];
         let mut mapped = 0;

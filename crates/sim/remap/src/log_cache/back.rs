@@ -27,7 +27,6 @@ pub(super) struct Batch {
     buffers: BTreeMap<u32, u32>,
     /// The next page to be written.
     next: usize,
-    /// Commands under way.
     under_way: u32,
 }
 

@@ -178,7 +178,6 @@ impl From<LogLayout> for Shape {
 /// What a segment says of a page or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// First page.
     pub page: u32,
     /// Pages; one where there are data.
     pub pages: u32,
@@ -252,7 +251,6 @@ impl Header {
         (filled <= layout.slots() && in_order && header.number < u64::MAX / 2).then_some(header)
     }
 
-    /// Pages of data.
     pub fn filled(&self) -> u32 {
         self.entries.iter().filter(|entry| entry.slot.is_some()).count() as u32
     }

@@ -81,11 +81,9 @@ pub enum Work {
     Home,
     /// A segment, by its number.
     Segment(u64),
-    /// The superblock.
     Superblock,
     /// The header that begins a life.
     Begin,
-    /// A flush.
     Flush,
 }
 

@@ -13,7 +13,7 @@ const SEGMENT_BYTES: usize = 88;
 /// A segment of the ring.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// 0: none.
+    /// Number in order of writing; 0: the place is empty.
     pub number: u64,
     pub entries: Vec<Entry>,
     /// Slots that hold data.
@@ -39,7 +39,6 @@ pub(super) struct Ring {
     segments: Vec<Segment>,
     /// Pages whose newest contents are not at home.
     pub cached_pages: u32,
-    /// Segments in memory.
     pub in_memory: u32,
     /// Those of them that are written, oldest first.
     kept: VecDeque<u32>,

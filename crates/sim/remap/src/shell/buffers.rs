@@ -1,6 +1,5 @@
 //! Memory of a superpage each, used again.
 
-/// Buffers by number.
 #[derive(Debug)]
 pub struct Buffers {
     all: Vec<Vec<u8>>,
@@ -58,7 +57,6 @@ impl Buffers {
         self.all[to.0 as usize] = target;
     }
 
-    /// Bytes of memory.
     pub fn ram_bytes(&self) -> u64 {
         (self.all.len() * self.bytes) as u64
     }

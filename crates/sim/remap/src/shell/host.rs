@@ -21,11 +21,10 @@ pub struct RequestId(pub(crate) u32);
 pub enum Life {
     /// What begins a life of the driver, as soon as the host wants to change something.
     Lazy,
-    /// It is wanted.
     Wanted,
     /// It is being written, and what was changed before does not count as durable meanwhile.
     Beginning,
-    /// Nothing.
+    /// Nothing stands against a change.
     Ready,
 }
 
@@ -103,7 +102,6 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// The time.
     pub fn now(&self) -> Nanos {
         self.now
     }

@@ -23,7 +23,6 @@ pub struct Command {
 pub struct Done {
     /// What the request was submitted with.
     pub tag: u64,
-    /// What was asked.
     pub op: HostOp,
     /// It was not done. A write that failed left the old contents, the new ones, or for some of its pages each.
     pub failed: bool,
@@ -34,7 +33,6 @@ pub struct Done {
 pub struct Submit {
     /// Comes back in [`Done`]; any number.
     pub tag: u64,
-    /// What is asked.
     pub op: HostOp,
     /// First sector; 0 for a flush.
     pub first_sector: u64,
@@ -57,7 +55,6 @@ pub(crate) struct Request {
     pub pending: u32,
     /// Entries that have to be durable for it.
     pub target: u64,
-    /// What was read.
     pub data: Vec<u8>,
 }
 
