@@ -178,16 +178,12 @@ impl Stack {
         self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
     }
 
-    /// The array as the layers are to see it, by the keys drawn.
+    /// The array as the layers are to see it.
     fn organization(&self, shape: &Shape) -> Organization {
-        let count = |key| self.get(key).parse().expect("it was drawn as a number");
-        Organization {
-            channels: count("flash.channels"),
-            dies_per_channel: count("flash.dies_per_channel"),
-            planes_per_die: count("flash.planes_per_die"),
-            pages_per_block: shape.pages_per_block as u32,
-            page_bytes: shape.page_bytes as u32,
-        }
+        let [channels, dies_per_channel, planes_per_die] = ["channels", "dies_per_channel", "planes_per_die"]
+            .map(|key| self.get(&format!("flash.{key}")).parse().expect("it was drawn as a number"));
+        let [pages_per_block, page_bytes] = [shape.pages_per_block, shape.page_bytes].map(|count| count as u32);
+        Organization { channels, dies_per_channel, planes_per_die, pages_per_block, page_bytes }
     }
 
     /// On some drives the pages drawn are units of larger flash pages, and are programmed together: the same blocks.

@@ -5,7 +5,7 @@
 //! it; the second one corrects that.
 
 use crate::measured::{Experiment, MeasuredDrive};
-use crate::parameter::{PARAMETERS, Parameter, Range, Told};
+use crate::parameter::{PARAMETERS, Parameter, Told};
 use crate::subject::{Modelled, Outcome, Subject};
 use simulator::Setting;
 use std::collections::{BTreeMap, BTreeSet};
@@ -156,7 +156,7 @@ impl Fitting<'_> {
             return Ok(());
         };
         let mut told = told.to_vec();
-        let Range { least, most, .. } = parameter.range;
+        let (low, high) = parameter.range;
         let mut tried: Vec<(f64, f64)> = Vec::new();
         for _ in 0..TRIES {
             let errors = match self.errors(parameter, value, &told, watch) {
@@ -177,7 +177,7 @@ impl Fitting<'_> {
             if error.abs() < NEAR {
                 break;
             }
-            let next = next_value(&tried).exp().clamp(least, most);
+            let next = next_value(&tried).exp().clamp(low, high);
             if tried.iter().any(|(tried, _)| (tried - next.ln()).abs() < NEAR / 10.0) {
                 break;
             }
@@ -249,7 +249,7 @@ impl Fitting<'_> {
         let before = figures(&mut self.subject, self.measured, &told, watch)?;
         let mut changes: Vec<(&Parameter, Vec<f64>)> = Vec::new();
         for parameter in PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key)) {
-            let (value, most) = (self.found[parameter.key], parameter.range.most);
+            let (value, most) = (self.found[parameter.key], parameter.range.1);
             let value = if value * (1.0 + NUDGE) > most { value * (1.0 - NUDGE) } else { value * (1.0 + NUDGE) };
             watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
             let mut subject = self.with(parameter, value)?;

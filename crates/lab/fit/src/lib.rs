@@ -23,5 +23,5 @@ pub use fio::{closed_from_fio, from_experiments, from_fio, offered_from_fio, tra
 pub use fitting::{FitError, Fitted, Watch, fit};
 pub use known::{KNOWN, KnownDrive};
 pub use measured::{Experiment, MeasuredDrive, MeasuredError, Order, Source, Work};
-pub use parameter::{PARAMETERS, Parameter, Range};
+pub use parameter::{PARAMETERS, Parameter};
 pub use subject::{Modelled, Outcome, Subject};

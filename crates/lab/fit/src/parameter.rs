@@ -6,28 +6,13 @@ use units::HostOp;
 
 /// The unit that a parameter is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub enum Unit {
     /// A fraction of 1.
     Share,
+    /// A duration.
     Nanoseconds,
+    /// A size.
     Bytes,
-}
-
-/// The smallest and the largest value of a parameter that make sense, in its unit.
-#[derive(Clone, Copy, Debug)]
-pub struct Range {
-    unit: Unit,
-    pub(crate) least: f64,
-    pub(crate) most: f64,
-}
-
-impl Range {
-    /// Any duration from 1 ns to 1 s.
-    const TIME: Self = Self::new(Unit::Nanoseconds, 1.0, 1e9);
-
-    const fn new(unit: Unit, least: f64, most: f64) -> Self {
-        Self { unit, least, most }
-    }
 }
 
 /// A parameter of a stack that figures tell.
@@ -35,8 +20,10 @@ impl Range {
 pub struct Parameter {
     pub key: &'static str,
     pub doc: &'static str,
-    /// What values make sense.
-    pub range: Range,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// Smallest and largest value that makes sense.
+    pub range: (f64, f64),
     /// Whether a figure rises with it (1), falls (-1), or does not tell it.
     tells: fn(&Experiment, &str) -> Option<f64>,
     /// Another parameter, without whose own figures only the sum of both is known.
@@ -45,95 +32,96 @@ pub struct Parameter {
     tells_else: fn(&Experiment, &str) -> Option<f64>,
 }
 
+/// Whatever a parameter does not say otherwise: it is a time, and no figure tells it.
+const USUAL: Parameter = Parameter {
+    key: "",
+    doc: "",
+    unit: Unit::Nanoseconds,
+    range: (1.0, 1e9),
+    tells: |_, _| None,
+    known_with: None,
+    tells_else: |_, _| None,
+};
+
 /// All of them, in the order in which they are fitted.
 pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         key: "drive.over_provisioning",
         doc: "raw flash",
-        range: Range::new(Unit::Share, 0.02, 4.0),
-        known_with: None,
+        unit: Unit::Share,
+        range: (0.02, 4.0),
         tells: |_, figure| (figure == "waf").then_some(-1.0),
         tells_else: |experiment, figure| {
             let is_saturated = !experiment.is_below_the_knee() && figure == "iops";
             (figure == "steady" || is_saturated || figure == "iops" && is_steady_write(experiment)).then_some(1.0)
         },
+        ..USUAL
     },
     Parameter {
         key: "flash.program_time",
         doc: "time of a program, from the bandwidth of writes before any collection",
-        range: Range::TIME,
-        known_with: None,
         tells: |experiment, figure| {
             let is_rate = matches!(figure, "plateau" | "phase2.rate") || is_rate(figure) && is_first_write(experiment);
             is_rate.then_some(-1.0)
         },
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "flash.read_time",
         doc: "time of a read, from reads that wait for nothing",
-        range: Range::TIME,
         known_with: Some("host.latency"),
         tells: |experiment, figure| is_lone_read(experiment, figure).then_some(1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "flash.suspend_step",
         doc: "how long a read waits for a program to be interrupted, from the tail of reads beside writes",
-        range: Range::new(Unit::Nanoseconds, 1e3, 1e7),
-        known_with: None,
+        range: (1e3, 1e7),
         tells: |_, figure| (figure == "read.p99").then_some(1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "controller.page_time",
         doc: "time of the firmware, from the most reads a second",
-        range: Range::TIME,
-        known_with: None,
         tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Read)).then_some(-1.0),
         tells_else: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
+        ..USUAL
     },
     Parameter {
         key: "controller.write_time",
         doc: "time of the firmware for writes, from the most writes a second",
-        range: Range::TIME,
-        known_with: None,
         tells: |experiment, figure| (is_rate(figure) && is_most(experiment, HostOp::Write)).then_some(-1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "host.latency",
         doc: "time between the host and the drive, from writes that wait for nothing",
-        range: Range::TIME,
-        known_with: None,
         tells: |experiment, figure| is_lone_write(experiment, figure).then_some(1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "flash.program_memory",
         doc: "memory for writes, from the tail of writes where the drive is not full of them",
-        range: Range::new(Unit::Bytes, 1_048_576.0, 1_073_741_824.0),
-        known_with: None,
+        unit: Unit::Bytes,
+        range: (1_048_576.0, 1_073_741_824.0),
         tells: |experiment, figure| {
             (experiment.is_below_the_knee() && matches!(figure, "write.p99" | "write.p999")).then_some(-1.0)
         },
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "flash.slc_program_time",
         doc: "time of a program with one bit a cell, from the bandwidth of the cache",
-        range: Range::TIME,
-        known_with: None,
         tells: |_, figure| (figure == "phase1.rate").then_some(-1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
     Parameter {
         key: "ftl.slc.share",
         doc: "blocks used with one bit a cell, from the place of the cliff",
-        range: Range::new(Unit::Share, 0.01, 1.0),
-        known_with: None,
+        unit: Unit::Share,
+        range: (0.01, 1.0),
         tells: |_, figure| (figure == "phase1.until").then_some(1.0),
-        tells_else: |_, _| None,
+        ..USUAL
     },
 ];
 
@@ -203,7 +191,7 @@ impl Parameter {
             return Some(times.iter().sum::<f64>() / times.len() as f64);
         }
         config.values.get(self.key)?;
-        let value = match self.range.unit {
+        let value = match self.unit {
             Unit::Share => config.values.real(self.key),
             Unit::Nanoseconds | Unit::Bytes => config.values.whole(self.key) as f64,
         };
@@ -224,7 +212,7 @@ impl Parameter {
             let times: Vec<String> = times.iter().map(|time| format!("{:.0}ns", time * value / mean)).collect();
             return (PAGE_READ_TIMES.to_owned(), times.join(","));
         }
-        let text = match self.range.unit {
+        let text = match self.unit {
             Unit::Share => format!("{:.3}%", value * 100.0),
             Unit::Bytes => format!("{:.0}KiB", (value / 1024.0).round()),
             Unit::Nanoseconds => format!("{value:.0}ns"),
@@ -251,8 +239,8 @@ mod tests {
                 Kind::Size { .. } => Unit::Bytes,
                 other => panic!("{} is {other:?}", parameter.key),
             };
-            assert_eq!(parameter.range.unit, unit, "{}", parameter.key);
-            let (_, text) = parameter.written(&Config::load("page", &[]).unwrap(), parameter.range.most);
+            assert_eq!(parameter.unit, unit, "{}", parameter.key);
+            let (_, text) = parameter.written(&Config::load("page", &[]).unwrap(), parameter.range.1);
             assert!(key.parse(&text).is_ok(), "{}: {text}", parameter.key);
         }
     }

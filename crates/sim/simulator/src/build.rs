@@ -73,11 +73,6 @@ fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
 }
 
-/// The first key if it is set, else the other.
-fn of_either(values: &Values, first: &'static str, other: &'static str) -> &'static str {
-    if values.get(first).is_some() { first } else { other }
-}
-
 impl DrivePlan {
     /// Checks that the values of a configuration fit together.
     ///
@@ -103,6 +98,7 @@ impl DrivePlan {
         let shape = array.mapped.with_blocks(u32::try_from(blocks).map_err(too_many)?);
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(array.units_per_program));
         let geometry = geometry.map_err(|error| array.impossible(&error, user_pages * page))?;
+        let command_ns = values.whole("controller.page_time");
         let plan = Self {
             part: Self::part(&config, &array, scale.erase_ns)?,
             scale,
@@ -116,12 +112,10 @@ impl DrivePlan {
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
                 latency_ns: values.whole("host.latency"),
-                write_ns: config.values.whole(of_either(
-                    &config.values,
-                    "controller.write_time",
-                    "controller.page_time",
-                )),
-                command_ns: values.whole("controller.page_time"),
+                write_ns: values
+                    .get("controller.write_time")
+                    .map_or(command_ns, |_| values.whole("controller.write_time")),
+                command_ns,
                 cores: values.whole("controller.cores") as u32,
                 idle_after_ns: values.whole("host.idle_after"),
             },
@@ -272,17 +266,13 @@ impl DrivePlan {
                         count - 1
                     ))
                 })?;
-                if dies.iter().any(
-                    |die: &DieId| if what == "dies" { die.0 == number } else { geometry.channel_of(*die).0 == number },
-                ) {
+                let is_one = |die: &DieId| number == if what == "dies" { die.0 } else { geometry.channel_of(*die).0 };
+                if dies.iter().any(is_one) {
                     return Err(together(format!(
                         "{key} names {what} that fail already: `{word}` stands there twice, or in both keys"
                     )));
                 }
-                let is_one = |die: &u32| {
-                    if what == "dies" { *die == number } else { geometry.channel_of(DieId(*die)).0 == number }
-                };
-                dies.extend((0..geometry.dies()).filter(is_one).map(DieId));
+                dies.extend((0..geometry.dies()).map(DieId).filter(is_one));
             }
         }
         Ok(dies)
