@@ -25,6 +25,8 @@ mod slots;
 mod snapshot;
 pub mod spelling;
 mod tag;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timing;
 mod waited;
 

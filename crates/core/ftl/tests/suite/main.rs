@@ -1,0 +1,6 @@
+//! Mappings against a plain map of what the host wrote: every mapping of the table, over small flash.
+
+mod drawn;
+mod elastic;
+mod laws;
+mod old_versions;

@@ -1,0 +1,210 @@
+//! The page mapping under a layer of stripes: the newest version of each page, and one old version until it is dropped.
+
+use crate::drawn::number;
+use ftl::mapping::{self, FtlContext, StripeShape, Stripes};
+use layer::testing::{Rig, TestFlash, cases, flash_of};
+use layer::{Old, PageOp, Values, Versioned};
+use nand::{CountedFlash, TimedFlash};
+use proptest::prelude::*;
+use units::{Geometry, HostOp, Shape};
+
+const PAGES: u32 = 24;
+/// Old versions that the spare blocks have room for.
+const MOST_OLD: usize = 4;
+const LANES: [u32; 3] = [0, 1, 2];
+
+/// No page has a parity: old versions are the test's to ask for.
+#[derive(Debug)]
+struct NoParity;
+
+impl StripeShape for NoParity {
+    fn parities(&self, _: u32) -> [Option<u32>; 2] {
+        [None; 2]
+    }
+
+    fn covered_until(&self, _: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Write { page: u32, keep: bool },
+    Trim { page: u32, keep: bool },
+    Drop(u32),
+    Read(u32),
+    Idle,
+    Reload,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let page = || 0..PAGES;
+    let deed = prop_oneof![
+        12 => (page(), any::<bool>()).prop_map(|(page, keep)| Deed::Write { page, keep }),
+        2 => (page(), any::<bool>()).prop_map(|(page, keep)| Deed::Trim { page, keep }),
+        2 => page().prop_map(Deed::Drop),
+        4 => page().prop_map(Deed::Read),
+        1 => Just(Deed::Idle),
+        1 => Just(Deed::Reload),
+    ];
+    prop::collection::vec(deed, 1..200)
+}
+
+/// A logical page as it must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    newest: u64,
+    /// Its old version, where one is kept.
+    old: Option<u64>,
+}
+
+struct Model<F: TestFlash> {
+    rig: Rig<F, dyn Versioned<F>>,
+    held: [Held; PAGES as usize],
+    values: Values,
+    moves_old: bool,
+}
+
+impl<F: TestFlash> Model<F> {
+    fn new(moves_old: bool) -> Self {
+        let mut values = Values::default();
+        for parameter in mapping::parameters() {
+            if let Some(text) = parameter.default {
+                values.set(parameter.key, parameter.parse(text).expect("a default is valid"));
+            }
+        }
+        values.set("flash.pages_per_block", number(4));
+        let shape = Shape {
+            channels: 3,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            blocks_per_die: 9,
+            pages_per_block: 4,
+            page_bytes: 512,
+        };
+        let flash = flash_of::<F>(Geometry::new(shape).expect("a valid shape"));
+        let layer = build(&values, moves_old, &flash);
+        Self { rig: Rig::new(flash, layer), held: [Held::default(); PAGES as usize], values, moves_old }
+    }
+
+    /// Collection waits for these old versions: one is dropped, the next one moved.
+    fn make_way(&mut self) {
+        let mut wanted = Vec::new();
+        self.rig.layer.take_wanted(&mut wanted);
+        for page in wanted {
+            if page % 2 == 0 {
+                self.drop_old(page);
+            } else {
+                self.rig.layer.move_old(&mut self.rig.flash, page);
+            }
+        }
+    }
+
+    fn drop_old(&mut self, page: u32) {
+        self.rig.layer.drop_old(&mut self.rig.flash, page);
+        self.held[page as usize].old = None;
+    }
+
+    /// Submits an operation on one page, making way until it finds room, and waits for it.
+    fn run(&mut self, op: PageOp, stamp: u32) -> Vec<u64> {
+        let payload = if op.op == HostOp::Trim { op.payload } else { self.rig.payload(&[stamp.into()], 1) };
+        let mut rest = Some(self.rig.begin(PageOp { payload, ..op }));
+        for _ in 0..100 {
+            rest = rest.and_then(|rest| self.rig.offer(rest));
+            while self.rig.step() {}
+            self.make_way();
+            while self.rig.step() {}
+            if rest.is_none() {
+                break;
+            }
+        }
+        assert_eq!(rest, None, "it finds no room");
+        let ended = self.rig.take_ended();
+        self.rig.release(&ended.first().expect("it has ended").op)
+    }
+
+    fn read(&mut self, page: u32, kept: bool) -> u64 {
+        self.run(PageOp { kept, ..PageOp::on_page(HostOp::Read, page, 1) }, u32::MAX)[0]
+    }
+
+    fn change(&mut self, op: HostOp, page: u32, keep: bool, stamp: u32) {
+        let kept = self.held.iter().filter(|held| held.old.is_some()).count();
+        let keep = keep && kept < MOST_OLD;
+        let before = self.held[page as usize];
+        // A trim of nothing keeps nothing, as nothing changes.
+        let changes = op == HostOp::Write || before.newest != 0;
+        if keep && changes && before.old.is_none() {
+            self.held[page as usize].old = Some(before.newest);
+        }
+        self.held[page as usize].newest = if op == HostOp::Write { stamp.into() } else { 0 };
+        self.run(PageOp { kept: keep, ..PageOp::on_page(op, page, 1) }, stamp);
+    }
+
+    fn do_it(&mut self, deed: Deed, stamp: u32) {
+        match deed {
+            Deed::Write { page, keep } => self.change(HostOp::Write, page, keep, stamp),
+            Deed::Trim { page, keep } => self.change(HostOp::Trim, page, keep, stamp),
+            Deed::Drop(page) => self.drop_old(page),
+            Deed::Read(page) => self.verify(page),
+            Deed::Idle => self.rig.idle(),
+            Deed::Reload => {
+                self.rig.run(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) });
+                let (values, moves_old) = (&self.values, self.moves_old);
+                self.rig.reload(&|flash| build(values, moves_old, flash));
+            }
+        }
+        while self.rig.step() {}
+        self.make_way();
+        self.rig.check();
+    }
+
+    fn verify(&mut self, page: u32) {
+        let held = self.held[page as usize];
+        assert_eq!(self.read(page, false), held.newest, "the newest version of page {page}");
+        assert_eq!(self.rig.layer.is_written(page), held.newest != 0, "page {page}");
+        // Reading may have made way for a collection that waited.
+        let Held { newest, old } = self.held[page as usize];
+        assert_eq!(self.read(page, true), old.unwrap_or(newest), "the old version of page {page}");
+        let expected = match self.held[page as usize].old {
+            None => Old::None,
+            Some(0) => Old::Zero,
+            Some(_) => Old::Page,
+        };
+        assert_eq!(self.rig.layer.old(page), expected, "page {page}");
+    }
+}
+
+fn build<F: TestFlash>(values: &Values, moves_old: bool, flash: &F) -> Box<dyn Versioned<F>> {
+    let stripes = Stripes {
+        lanes: &LANES,
+        lanes_per_plane: 1,
+        run: 1,
+        shape: &NoParity,
+        moves_old,
+        given: 0,
+        may_fail: 0,
+        in_turn: false,
+    };
+    let geometry = flash.state().geometry;
+    let context = FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: Some(stripes) };
+    let builder = mapping::builder::<F>("page").expect("it is in the table");
+    (builder.versioned.expect("pages stay on their chip").build)(&context, flash)
+}
+
+fn live<F: TestFlash>(moves_old: bool, deeds: &[Deed]) {
+    let mut model = Model::<F>::new(moves_old);
+    for (stamp, deed) in (1..).zip(deeds) {
+        model.do_it(*deed, stamp);
+    }
+    (0..PAGES).for_each(|page| model.verify(page));
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn a_page_has_its_newest_version_and_the_one_kept(moves_old in any::<bool>(), deeds in deeds()) {
+        live::<CountedFlash>(moves_old, &deeds);
+        live::<TimedFlash>(moves_old, &deeds);
+    }
+}
