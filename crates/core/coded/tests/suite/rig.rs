@@ -3,9 +3,11 @@
 use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
-use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
-use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PayloadId};
-use units::{DieId, Geometry, HostOp, Lpn, Organization};
+use layer::testing::{self, Host, Recipe, TestFlash, flash_of};
+use layer::{PageLayer, PageOp, ParameterKind, Values};
+use nand::{CountedFlash, Flash, FlashState};
+use std::rc::Rc;
+use units::{Geometry, HostOp, Shape};
 
 /// Banks, in groups of four.
 pub const BANKS: u32 = 8;
@@ -14,7 +16,7 @@ pub const ZONE: u32 = 8 * BANKS;
 /// Stripe blocks of the host: three zones.
 pub const BLOCKS: u32 = 3 * ZONE;
 /// Pages of a stripe block, of one sector each.
-const PAGES: u32 = 2;
+pub const PAGES: u32 = 2;
 
 /// What the two pages of a stripe block hold.
 pub type Block = [u64; PAGES as usize];
@@ -23,17 +25,14 @@ pub type Block = [u64; PAGES as usize];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
-pub struct Rig {
+/// What a drive is built from.
+pub struct Plan {
     plan: CodedPlan,
     values: Values,
     geometry: Geometry,
-    flash: CountedFlash,
-    layer: Box<dyn PageLayer<CountedFlash>>,
-    /// What each stripe block of the host holds; zeros: never written, or trimmed.
-    pub held: Vec<Block>,
 }
 
-impl Rig {
+impl Plan {
     /// Three zones and as many code zones, unless `set` says otherwise.
     pub fn new(set: &[(&str, &str)]) -> Self {
         let own = [
@@ -53,21 +52,70 @@ impl Rig {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let organization = Organization {
+        let number = |text: &str| ParameterKind::Count { min: 0, max: u64::MAX }.parse(text).expect("a number");
+        for (key, text) in [
+            ("flash.channels", "8"),
+            ("flash.dies_per_channel", "1"),
+            ("flash.planes_per_die", "1"),
+            ("flash.page_size", "512"),
+            ("flash.pages_per_block", "8"),
+            ("drive.capacity", "196608"),
+        ] {
+            values.set(key, number(text));
+        }
+        let plan = CodedPlan::new(&values).expect("the values fit").expect("there are zones");
+        let shape = Shape {
             channels: BANKS,
             dies_per_channel: 1,
             planes_per_die: 1,
+            blocks_per_die: plan.bank_blocks() as u32,
             pages_per_block: 8,
             page_bytes: 512,
         };
-        let plan = CodedPlan::new(&values, &organization, (BLOCKS * PAGES).into())
-            .expect("the values fit")
-            .expect("there are zones");
-        let shape = organization.with_blocks(plan.bank_blocks() as u32);
         let geometry = Geometry::new(shape).expect("a valid shape");
-        let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
-        let layer = plan.build(&context(geometry, &values), &below(), &flash);
-        Self { plan, values, geometry, flash, layer, held: vec![[0; PAGES as usize]; BLOCKS as usize] }
+        Self { plan, values, geometry }
+    }
+
+    fn context(&self) -> FtlContext<'_> {
+        let Self { geometry, values, .. } = self;
+        FtlContext { geometry: *geometry, user_pages: BLOCKS * PAGES, owner: 0, seed: 1, values, stripes: None }
+    }
+
+    fn build<F: TestFlash>(&self, flash: &F) -> Box<dyn PageLayer<F>> {
+        self.plan.build(&self.context(), &below(), flash)
+    }
+
+    fn recover<F: TestFlash>(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
+        self.plan.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
+    }
+
+    /// A host of it that tries whatever a host may do.
+    pub fn host<F: TestFlash>(self) -> Host<F> {
+        let plan = Rc::new(self);
+        let (to_build, to_recover) = (plan.clone(), plan.clone());
+        let recipe = Recipe {
+            build: Box::new(move |flash: &F| to_build.build(flash)),
+            recover: Box::new(move |image: &FlashState| to_recover.recover(image)),
+        };
+        Host::new(flash_of::<F>(plan.geometry), BLOCKS * PAGES, true, recipe)
+    }
+}
+
+/// A drive without time.
+pub struct Rig {
+    plan: Plan,
+    rig: testing::Rig<CountedFlash>,
+    /// What each stripe block of the host holds; zeros: never written, or trimmed.
+    pub held: Vec<Block>,
+}
+
+impl Rig {
+    /// As [`Plan::new`].
+    pub fn new(set: &[(&str, &str)]) -> Self {
+        let plan = Plan::new(set);
+        let flash = flash_of::<CountedFlash>(plan.geometry);
+        let layer = plan.build(&flash);
+        Self { plan, rig: testing::Rig::new(flash, layer), held: vec![[0; PAGES as usize]; BLOCKS as usize] }
     }
 
     /// A drive of which every stripe block was written, and then encoded.
@@ -80,74 +128,24 @@ impl Rig {
         rig
     }
 
-    /// Handles what flash and the layer have to tell; whether `token` is done, and how.
-    fn settle(&mut self, outbox: &mut Outbox) -> Option<bool> {
-        let mut index = 0;
-        while let Some((owner, event)) = self.flash.state().events.get(index).copied() {
-            self.layer.on_event(&mut self.flash, owner, &event, outbox);
-            index += 1;
-        }
-        self.flash.state_mut().events.clear();
-        let done = |signal: &Signal| match signal {
-            Signal::Done { failed, .. } => Some(*failed),
-            Signal::Room => None,
-        };
-        outbox.iter().find_map(done)
-    }
-
-    fn submit(&mut self, op: &PageOp) -> Result<(), Unreadable> {
-        let mut outbox = Outbox::new();
-        let answer = self.layer.submit(&mut self.flash, op, &mut outbox);
-        let heard = self.settle(&mut outbox);
-        let failed = match answer {
-            Answer::Done { failed } => failed,
-            Answer::Pending(_) => heard.expect("flash without time ends what was begun"),
-            Answer::Full { .. } => panic!("there is room"),
-        };
-        if failed { Err(Unreadable) } else { Ok(()) }
-    }
-
-    fn cells(&mut self, payload: PayloadId) -> &mut [u8] {
-        self.flash.memory_mut().payloads.cells_mut(payload)
-    }
-
-    fn payload(&mut self, stamps: &[u64]) -> PayloadId {
-        let payload = self.flash.memory_mut().payloads.take(stamps.len() as u32, 1);
-        for (page, stamp) in (0..).zip(stamps) {
-            self.cells(payload.offset(page)).copy_from_slice(&stamp.to_le_bytes());
-        }
-        payload
-    }
-
-    fn release(&mut self, payload: PayloadId, pages: usize) {
-        self.flash.memory_mut().payloads.release(payload, pages as u32);
-    }
-
-    fn on_block(op: HostOp, block: u32, payload: PayloadId) -> PageOp {
-        PageOp { payload, pages: PAGES, ..PageOp::on_page(op, Lpn(block * PAGES), 1) }
+    fn submit(&mut self, op: PageOp) -> Result<(), Unreadable> {
+        if self.rig.run(op).failed { Err(Unreadable) } else { Ok(()) }
     }
 
     pub fn write(&mut self, block: u32, stamps: Block) {
-        let payload = self.payload(&stamps);
-        self.submit(&Self::on_block(HostOp::Write, block, payload)).expect("the write succeeds");
-        self.release(payload, stamps.len());
+        assert!(!self.rig.write(block * PAGES, &stamps).failed, "the write succeeds");
         self.held[block as usize] = stamps;
     }
 
     pub fn trim(&mut self, block: u32) {
-        self.submit(&Self::on_block(HostOp::Trim, block, PayloadId::NONE)).expect("the trim succeeds");
+        let op = PageOp { pages: PAGES, ..PageOp::on_page(HostOp::Trim, block * PAGES, 1) };
+        self.submit(op).expect("the trim succeeds");
         self.held[block as usize] = [0; PAGES as usize];
     }
 
     pub fn read(&mut self, block: u32) -> Result<Block, Unreadable> {
-        let payload = self.payload(&[u64::MAX; PAGES as usize]);
-        let answer = self.submit(&Self::on_block(HostOp::Read, block, payload));
-        let stamps = std::array::from_fn(|page| {
-            let cells = &*self.cells(payload.offset(page as u32));
-            u64::from_le_bytes(cells.try_into().expect("a stamp has eight bytes"))
-        });
-        self.release(payload, PAGES as usize);
-        answer.map(|()| stamps)
+        let stamps = self.rig.read(block * PAGES, PAGES).ok_or(Unreadable)?;
+        Ok(stamps.try_into().expect("as many as were asked for"))
     }
 
     /// Writes and trims at random.
@@ -166,43 +164,30 @@ impl Rig {
 
     /// The off-line phase before the first request that counts.
     pub fn prepare(&mut self) {
-        self.layer.prepare(&mut self.flash);
-        self.settle(&mut Outbox::new());
+        self.rig.layer.prepare(&mut self.rig.flash);
         self.idle();
     }
 
     /// Lets the drive use an idle time, until it has nothing more to do.
     pub fn idle(&mut self) {
-        for _ in 0..1000 {
-            let is_busy = self.layer.on_idle(&mut self.flash);
-            self.settle(&mut Outbox::new());
-            if !is_busy {
-                return;
-            }
-        }
-        panic!("an idle time has no end");
+        self.rig.idle();
     }
 
     /// A die fails, and the layer hears of it.
     pub fn kill(&mut self, die: u32) {
-        let state = self.flash.state_mut();
-        state.kill_die(DieId(die));
-        state.events.push((0, Event::DieLost { die: DieId(die) }));
-        self.settle(&mut Outbox::new());
+        self.rig.kill(die);
     }
 
     /// What the host was told of is on flash; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
-        let image = self.flash.state().after_power_cut(&[], &mut Stream::new(1, "cut"));
-        let context = context(self.geometry, &self.values);
-        self.layer = self.plan.recover(&context, &below(), &image).expect("flash has out-of-band areas");
-        self.flash = CountedFlash::new(image);
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
+        let plan = &self.plan;
+        self.rig.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();
     }
 
     pub fn check(&self) {
-        self.layer.check(&self.flash).expect("the zones keep their invariants");
+        self.rig.check();
     }
 
     /// Every stripe block that can be read holds what was written last; the blocks that cannot.
@@ -219,13 +204,11 @@ impl Rig {
 
     /// A counter of the layer.
     pub fn counter(&self, name: &str) -> u64 {
-        let mut reports: Vec<LayerReport> = Vec::new();
-        self.layer.report(&mut reports);
-        reports.iter().find(|report| report.name == "coded").expect("it reports").counters[name]
+        self.rig.counter("coded", name)
     }
 
     pub fn reset_counters(&mut self) {
-        self.layer.reset_counters();
+        self.rig.layer.reset_counters();
     }
 }
 
@@ -235,11 +218,7 @@ fn stripe_kind() -> Vec<layer::Parameter> {
     vec![layer::Parameter::new("stripe.kind", kind, coded::KIND, "How pages are striped.")]
 }
 
-fn context(geometry: Geometry, values: &Values) -> FtlContext<'_> {
-    FtlContext { geometry, user_pages: BLOCKS * PAGES, owner: 0, seed: 1, values, stripes: None }
-}
-
-fn below() -> mapping::VersionedEntry<CountedFlash> {
-    let builder = mapping::builder::<CountedFlash>("page").expect("it is in the table");
+fn below<F: Flash>() -> mapping::VersionedEntry<F> {
+    let builder = mapping::builder::<F>("page").expect("it is in the table");
     builder.versioned.expect("pages stay on their chip")
 }

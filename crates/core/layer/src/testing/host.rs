@@ -154,6 +154,12 @@ impl<F: TestFlash> Host<F> {
         self.read_all();
     }
 
+    /// A die is lost; nothing is under way.
+    pub fn kill(&mut self, die: u32) {
+        self.rig.kill(die);
+        self.rig.drain();
+    }
+
     fn take(&mut self, step: Step) {
         match step {
             Step::Write { first, pages, mask, fua } => {
@@ -300,7 +306,8 @@ impl<F: TestFlash> Host<F> {
         }
     }
 
-    fn read_all(&mut self) {
+    /// Reads every page; nothing is under way.
+    pub fn read_all(&mut self) {
         let found = self.rig.read(0, self.pages).expect("flash has lost nothing");
         for (sector, value) in found.into_iter().enumerate() {
             assert_eq!(value, self.newest(sector).value, "sector {sector}");

@@ -4,7 +4,7 @@ use crate::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal, SnapshotReade
 use engine::random::Stream;
 use nand::{CommandOptions, ContentsKind, CountedFlash, Event, Flash, FlashState, Part, PayloadId, TimedFlash, Token};
 use std::collections::BTreeMap;
-use units::{Geometry, HostOp};
+use units::{DieId, Geometry, HostOp};
 
 /// A part whose commands take different times; a page moves over the channel in 5 us.
 pub const UNIT_PART: Part = Part {
@@ -274,6 +274,22 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
     /// What ended since the last call.
     pub fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
+    }
+
+    /// A die answers nothing any more, and the layer hears of it.
+    pub fn kill(&mut self, die: u32) {
+        let state = self.flash.state_mut();
+        state.kill_die(DieId(die));
+        state.events.push((0, Event::DieLost { die: DieId(die) }));
+        self.handle_events();
+    }
+
+    /// A counter of the layer called `layer`; 0 where it has none of that name.
+    pub fn counter(&self, layer: &str, name: &str) -> u64 {
+        let mut reports = Vec::new();
+        self.layer.report(&mut reports);
+        let own = reports.iter().find(|report| report.name == layer);
+        own.and_then(|report| report.counters.get(name)).copied().unwrap_or(0)
     }
 
     /// Power will be off after so many events of flash and submissions.
