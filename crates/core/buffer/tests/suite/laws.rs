@@ -1,7 +1,10 @@
 //! What a buffer promises, whichever policy decides what leaves it.
 
-use crate::rig::{PAGES, Page, Rig, SECTORS, over};
-use buffer::buffers;
+use crate::rig::{PAGES, Page, Plan, Rig, SECTORS, over};
+use buffer::{Buffer, buffers};
+use engine::random::Stream;
+use layer::testing::{Step, cases, steps};
+use layer::{Parameter, ParameterKind};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -54,7 +57,8 @@ fn carry_out(rig: &mut Rig, deeds: &[Deed]) -> BTreeMap<u32, Page> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(60))]
+
     #[test]
     fn a_read_sees_the_last_write_and_a_flush_brings_all_of_it_below(deeds in deeds()) {
         for kind in buffers() {
@@ -73,7 +77,7 @@ proptest! {
         for kind in buffers() {
             let mut rig = Rig::new(kind, &[]);
             carry_out(&mut rig, &deeds);
-            let sum = |names: &[&str]| names.iter().map(|name| rig.counter(&format!("buffer.{name}"))).sum::<u64>();
+            let sum = |names: &[&str]| names.iter().map(|name| rig.counter(name)).sum::<u64>();
             let came = sum(&["pages_buffered_before", "page_misses", "block_misses", "clean_pages_written"]);
             let went = sum(&["pages_written_back", "block_pages_written_back", "pages_forgotten"]);
             let there = sum(&["pages_buffered", "block_pages_buffered"]);
@@ -91,6 +95,47 @@ proptest! {
             for (page, wanted) in host {
                 prop_assert_eq!(rig.read(page), wanted, "page {} in {}", page, kind.name);
             }
+        }
+    }
+}
+
+/// Every choice and switch of a buffer, drawn from `seed`.
+fn settings(kind: &Buffer, seed: u64) -> Vec<(&'static str, String)> {
+    let mut stream = Stream::new(seed, kind.name);
+    let own = (kind.parameters)();
+    let draw = |Parameter { key, kind, .. }: &Parameter| {
+        let value = match kind {
+            ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].0.to_owned(),
+            ParameterKind::Switch => stream.chance(0.5).to_string(),
+            ParameterKind::Count { .. } if *key == "buffer.write_back_pages" => stream.below(4).to_string(),
+            _ => return None,
+        };
+        Some((*key, value))
+    };
+    let mut settings: Vec<_> = own.iter().filter_map(draw).collect();
+    if settings.contains(&("buffer.nonvolatile", "true".to_owned())) {
+        settings.retain(|(key, _)| *key != "buffer.acknowledge");
+    }
+    settings
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn a_read_returns_the_last_write_while_pages_are_on_their_way(
+        seed in any::<u64>(),
+        takes in prop::sample::select(vec![0, 1000]),
+        steps in steps(PAGES, 150),
+    ) {
+        for kind in buffers() {
+            let set = settings(&kind, seed);
+            println!("{} with 16 pages on {set:?}, {takes} ns", kind.name);
+            let set: Vec<(&str, &str)> = set.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            // What non-volatile memory holds in both areas does not go through a snapshot.
+            let is_kept = |step: &Step| *step != Step::Reload || !set.contains(&("buffer.nonvolatile", "true"));
+            let steps: Vec<Step> = steps.iter().copied().filter(is_kept).collect();
+            Plan::new(kind, &set, takes).host().live(&steps);
         }
     }
 }

@@ -1,15 +1,16 @@
 //! A buffer over a table of pages, and what is done to it a page at a time.
 
 use buffer::{Buffer, BufferContext};
+use layer::testing::{self, Host, Recipe, flash_of};
 use layer::{
-    Answer, BUFFER_OWNER, Held, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter, Values,
+    Answer, BUFFER_OWNER, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError,
+    SnapshotReader, SnapshotWriter, Values,
 };
-use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, Owner, PayloadId};
+use nand::{Event, Flash, FlashState, Owner, PayloadId, Time, TimedFlash};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use units::{Geometry, HostOp, Lpn, Request, Shape};
+use units::{Geometry, HostOp, Request, Shape};
 
 /// Logical pages of the host.
 pub const PAGES: u32 = 64;
@@ -26,14 +27,23 @@ pub struct Table {
     pub flushes: u32,
 }
 
-struct Below(Rc<RefCell<Table>>);
+/// A layer that keeps pages in a table. It answers at once, or takes its time for one operation after the other.
+struct Below {
+    table: Rc<RefCell<Table>>,
+    /// Time of an operation, ns.
+    takes: u64,
+    waiting: VecDeque<PageOp>,
+}
 
-fn cells(flash: &CountedFlash, payload: PayloadId) -> Page {
+/// The timer of the operation that is being served.
+const SERVED: u32 = 0;
+
+fn cells(flash: &TimedFlash, payload: PayloadId) -> Page {
     let cells = flash.state().memory.payloads.cells(payload);
     std::array::from_fn(|at| u64::from_le_bytes(cells[8 * at..8 * at + 8].try_into().expect("a stamp has eight bytes")))
 }
 
-fn put(flash: &mut CountedFlash, payload: PayloadId, page: Page, mask: u64) {
+fn put(flash: &mut TimedFlash, payload: PayloadId, page: Page, mask: u64) {
     let cells = flash.memory_mut().payloads.cells_mut(payload);
     for (at, stamp) in page.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1) {
         cells[8 * at..8 * at + 8].copy_from_slice(&stamp.to_le_bytes());
@@ -45,12 +55,12 @@ pub fn over(old: Page, new: Page, mask: u64) -> Page {
     std::array::from_fn(|at| if mask >> at & 1 == 1 { new[at] } else { old[at] })
 }
 
-impl PageLayer<CountedFlash> for Below {
-    fn submit(&mut self, flash: &mut CountedFlash, op: &PageOp, _: &mut Outbox) -> Answer {
-        let table = &mut *self.0.borrow_mut();
+impl Below {
+    fn carry_out(&mut self, flash: &mut TimedFlash, op: &PageOp) {
+        let table = &mut *self.table.borrow_mut();
         table.flushes += u32::from(op.op == HostOp::Flush);
         for index in 0..op.pages {
-            let (page, mask) = (op.at(index).0, op.mask_at(index, (1 << SECTORS) - 1));
+            let (page, mask) = (op.first + index, op.mask_at(index, (1 << SECTORS) - 1));
             let payload = op.payload.offset(index);
             let held = table.pages.get(&page).copied().unwrap_or_default();
             match op.op {
@@ -64,24 +74,48 @@ impl PageLayer<CountedFlash> for Below {
                 HostOp::Flush => {}
             }
         }
-        Answer::Done { failed: false }
     }
 
-    fn on_event(&mut self, _: &mut CountedFlash, _: Owner, _: &Event, _: &mut Outbox) {}
+    fn serve_next(&self, flash: &mut TimedFlash) {
+        let time = (!self.waiting.is_empty()).then(|| flash.now() + self.takes);
+        flash.set_timer(SERVED, time);
+    }
+}
 
-    fn on_idle(&mut self, _: &mut CountedFlash) -> bool {
+impl PageLayer<TimedFlash> for Below {
+    fn submit(&mut self, flash: &mut TimedFlash, op: &PageOp, _: &mut Outbox) -> Answer {
+        if self.takes == 0 {
+            self.carry_out(flash, op);
+            return Answer::Done { failed: false };
+        }
+        self.waiting.push_back(*op);
+        if self.waiting.len() == 1 {
+            self.serve_next(flash);
+        }
+        Answer::Pending(OpHandle(None))
+    }
+
+    fn on_event(&mut self, flash: &mut TimedFlash, _: Owner, event: &Event, outbox: &mut Outbox) {
+        assert_eq!(*event, Event::Timer { timer: SERVED }, "flash is not used");
+        let op = self.waiting.pop_front().expect("it was served");
+        self.carry_out(flash, &op);
+        outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: false, wait: None });
+        self.serve_next(flash);
+    }
+
+    fn on_idle(&mut self, _: &mut TimedFlash) -> bool {
         false
     }
 
-    fn hint_map(&self, _: &CountedFlash, _: &[Request]) {}
+    fn hint_map(&self, _: &TimedFlash, _: &[Request]) {}
 
-    fn hint_target(&self, _: &CountedFlash, _: &[Request]) {}
+    fn hint_target(&self, _: &TimedFlash, _: &[Request]) {}
 
-    fn holds(&self, _: &CountedFlash, page: Lpn) -> Held {
-        self.0.borrow().pages.get(&page.0).map_or(Held::Nothing, |_| Held::Bytes)
+    fn holds(&self, _: &TimedFlash, page: u32) -> Held {
+        self.table.borrow().pages.get(&page).map_or(Held::Nothing, |_| Held::Bytes)
     }
 
-    fn check(&self, _: &CountedFlash) -> Result<(), String> {
+    fn check(&self, _: &TimedFlash) -> Result<(), String> {
         Ok(())
     }
 
@@ -96,18 +130,19 @@ impl PageLayer<CountedFlash> for Below {
     }
 }
 
-/// A buffer of one kind over the table.
-pub struct Rig {
+/// What a buffer is built from.
+pub struct Plan {
     kind: Buffer,
     values: Values,
-    pub flash: CountedFlash,
-    layer: Box<dyn PageLayer<CountedFlash>>,
-    pub table: Rc<RefCell<Table>>,
+    geometry: Geometry,
+    table: Rc<RefCell<Table>>,
+    takes: u64,
 }
 
-impl Rig {
-    /// A buffer of 16 pages in logical blocks of 4, with these keys set.
-    pub fn new(kind: Buffer, set: &[(&str, &str)]) -> Self {
+impl Plan {
+    /// A buffer of 16 pages in logical blocks of 4, with these keys set, over a layer that takes so many ns for an
+    /// operation.
+    pub fn new(kind: Buffer, set: &[(&str, &str)], takes: u64) -> Self {
         let shape = Shape {
             channels: 1,
             dies_per_channel: 1,
@@ -131,97 +166,95 @@ impl Rig {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
-        let table = Rc::default();
-        let layer = Self::build(kind, &values, flash.state(), &table);
-        Self { kind, values, flash, layer, table }
+        Self { kind, values, geometry, table: Rc::default(), takes }
     }
 
-    fn build(
-        kind: Buffer,
-        values: &Values,
-        state: &FlashState,
-        table: &Rc<RefCell<Table>>,
-    ) -> Box<dyn PageLayer<CountedFlash>> {
-        let geometry = state.geometry;
+    fn build(&self, state: &FlashState) -> Box<dyn PageLayer<TimedFlash>> {
+        let Self { kind, ref values, geometry, .. } = *self;
         let context = BufferContext { geometry, user_pages: PAGES, owner: BUFFER_OWNER, name: kind.name, values };
         (kind.check)(&context).expect("the values fit together");
-        let build = buffer::build::<CountedFlash>(kind.name).expect("it is in the table");
-        build(&context, Box::new(Below(table.clone())), state)
+        let build = buffer::build::<TimedFlash>(kind.name).expect("it is in the table");
+        let below = Below { table: self.table.clone(), takes: self.takes, waiting: VecDeque::new() };
+        build(&context, Box::new(below), state)
     }
 
-    fn submit(&mut self, op: &PageOp) {
-        let mut outbox = Outbox::new();
-        let done = match self.layer.submit(&mut self.flash, op, &mut outbox) {
-            Answer::Done { failed } => !failed,
-            Answer::Pending(_) => outbox.iter().any(|signal| matches!(signal, Signal::Done { failed: false, .. })),
-            Answer::Full { .. } => false,
+    /// Whether its memory outlives a power cut.
+    fn is_nonvolatile(&self) -> bool {
+        self.values.on("buffer.nonvolatile")
+    }
+
+    /// A host of it that tries whatever a host may do.
+    pub fn host(self) -> Host<TimedFlash> {
+        let writes_last = self.is_nonvolatile() || self.values.name("buffer.acknowledge") == "flash";
+        let plan = Rc::new(self);
+        let (to_build, to_recover) = (plan.clone(), plan.clone());
+        let recipe = Recipe {
+            build: Box::new(move |flash: &TimedFlash| to_build.build(flash.state())),
+            recover: Box::new(move |image: &FlashState| to_recover.build(image)),
         };
-        assert!(done, "what is below answers at once, and {op:?} has no answer");
+        Host::new(flash_of(plan.geometry), PAGES, writes_last, recipe)
+    }
+}
+
+/// A buffer of one kind over the table, which answers at once.
+pub struct Rig {
+    plan: Plan,
+    rig: testing::Rig<TimedFlash>,
+    pub table: Rc<RefCell<Table>>,
+}
+
+impl Rig {
+    /// As [`Plan::new`].
+    pub fn new(kind: Buffer, set: &[(&str, &str)]) -> Self {
+        let plan = Plan::new(kind, set, 0);
+        let flash: TimedFlash = flash_of(plan.geometry);
+        let (layer, table) = (plan.build(flash.state()), plan.table.clone());
+        Self { plan, rig: testing::Rig::new(flash, layer), table }
+    }
+
+    fn submit(&mut self, op: PageOp) -> Vec<u64> {
+        let ended = self.rig.run(PageOp { request_sectors: op.first_mask.count_ones(), ..op });
+        assert!(!ended.failed, "{op:?} fails");
+        self.rig.release(&ended.op)
     }
 
     pub fn write(&mut self, page: u32, stamps: Page, mask: u64, fua: bool) {
-        let payload = self.payload(stamps, mask);
-        self.submit(&PageOp {
-            payload,
-            fua,
-            request_sectors: mask.count_ones(),
-            ..PageOp::on_page(HostOp::Write, Lpn(page), mask)
-        });
-        self.release(payload);
+        let payload = self.rig.payload(&stamps, mask);
+        self.submit(PageOp { payload, fua, ..PageOp::on_page(HostOp::Write, page, mask) });
     }
 
     pub fn read(&mut self, page: u32) -> Page {
         let mask = (1 << SECTORS) - 1;
-        let payload = self.payload(Page::default(), mask);
-        self.submit(&PageOp {
-            payload,
-            request_sectors: SECTORS as u32,
-            ..PageOp::on_page(HostOp::Read, Lpn(page), mask)
-        });
-        let read = cells(&self.flash, payload);
-        self.release(payload);
-        read
+        let payload = self.rig.payload(&Page::default(), mask);
+        let read = self.submit(PageOp { payload, ..PageOp::on_page(HostOp::Read, page, mask) });
+        read.try_into().expect("a page was read")
     }
 
     pub fn trim(&mut self, page: u32) {
-        self.submit(&PageOp::on_page(HostOp::Trim, Lpn(page), (1 << SECTORS) - 1));
+        self.submit(PageOp::on_page(HostOp::Trim, page, (1 << SECTORS) - 1));
     }
 
     pub fn flush(&mut self) {
-        self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) });
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) });
     }
 
     /// Power is cut, and comes back: what is below has lost nothing.
     pub fn cut_power(&mut self) {
-        let image = self.flash.state().after_power_cut(&[], &mut engine::random::Stream::new(1, "cut"));
-        self.layer = Self::build(self.kind, &self.values, &image, &self.table);
-        self.flash = CountedFlash::new(image);
+        let plan = &self.plan;
+        self.rig.restart(&|image| plan.build(image), &mut engine::random::Stream::new(1, "cut"));
     }
 
     /// Whether its memory outlives a power cut.
     pub fn is_nonvolatile(&self) -> bool {
-        self.values.on("buffer.nonvolatile")
+        self.plan.is_nonvolatile()
     }
 
     pub fn check(&self) {
-        self.layer.check(&self.flash).expect("the buffer keeps its invariants");
+        self.rig.check();
     }
 
     /// A counter of the buffer; 0 if it has none of that name.
     pub fn counter(&self, name: &str) -> u64 {
-        let mut reports = Vec::new();
-        self.layer.report(&mut reports);
-        reports[0].counters.get(name).copied().unwrap_or(0)
-    }
-
-    fn payload(&mut self, stamps: Page, mask: u64) -> PayloadId {
-        let payload = self.flash.memory_mut().payloads.take(1, mask);
-        put(&mut self.flash, payload, stamps, (1 << SECTORS) - 1);
-        payload
-    }
-
-    fn release(&mut self, payload: PayloadId) {
-        self.flash.memory_mut().payloads.release(payload, 1);
+        self.rig.counter(self.plan.kind.name, name)
     }
 }

@@ -23,6 +23,9 @@ pub const UNIT_PART: Part = Part {
     endurance: 0,
 };
 
+/// Timers of flash with time, for a test to set.
+const TIMERS: u32 = 1;
+
 /// Flash in the hands of a test.
 pub trait TestFlash: Flash + Sized {
     /// Flash in this state.
@@ -55,7 +58,7 @@ impl TestFlash for CountedFlash {
 
 impl TestFlash for TimedFlash {
     fn over(state: FlashState) -> Self {
-        Self::new(state, UNIT_PART, CommandOptions::default(), 0)
+        Self::new(state, UNIT_PART, CommandOptions::default(), TIMERS)
     }
 
     fn state_mut(&mut self) -> &mut FlashState {
