@@ -85,3 +85,42 @@ impl Gate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(number: u32) -> Sub {
+        Sub::Job { number }
+    }
+
+    #[test]
+    fn with_one_queue_the_first_waits_for_its_bank_and_all_others_behind_it() {
+        let mut gate = Gate::new(Queues::One, 4);
+        gate.enter(2);
+        gate.push(job(0), 2);
+        gate.push(job(1), 3);
+        assert_eq!(gate.pop(|_| true), None, "bank 2 is busy");
+        gate.leave(2);
+        assert_eq!([gate.pop(|_| true), gate.pop(|_| true), gate.pop(|_| true)], [Some(job(0)), Some(job(1)), None]);
+    }
+
+    #[test]
+    fn in_lockstep_any_bank_keeps_all_others_waiting() {
+        let mut gate = Gate::new(Queues::Lockstep, 4);
+        gate.enter(0);
+        gate.push(job(0), 2);
+        assert_eq!(gate.pop(|_| true), None);
+        gate.leave(0);
+        assert_eq!(gate.pop(|_| true), Some(job(0)));
+    }
+
+    #[test]
+    fn nobody_waits_behind_what_is_not_wanted_any_more() {
+        let mut gate = Gate::new(Queues::One, 4);
+        gate.enter(2);
+        gate.push(job(0), 2);
+        gate.push(job(1), 3);
+        assert_eq!(gate.pop(|sub| *sub != job(0)), Some(job(1)));
+    }
+}

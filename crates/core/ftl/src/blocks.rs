@@ -213,3 +213,62 @@ pub(crate) fn key_is_candidate(key: i16) -> bool {
 pub(crate) fn valid_of(key: i16) -> u32 {
     (key & !CANDIDATE) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use units::Shape;
+
+    /// Blocks of 11 pages, which share words of the bitmap.
+    fn table() -> BlockTable {
+        let shape = Shape {
+            channels: 1,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            blocks_per_die: 8,
+            pages_per_block: 11,
+            page_bytes: 512,
+        };
+        BlockTable::new(Geometry::new(shape).expect("a valid shape"))
+    }
+
+    proptest! {
+        #[test]
+        fn pages_are_valid_and_blocks_are_candidates_as_in_plain_sets(
+            steps in prop::collection::vec((0..176_u32, 0..6_u8), 0..400),
+        ) {
+            let mut table = table();
+            let (mut valid, mut candidates) = (BTreeSet::new(), BTreeSet::new());
+            let mut closed_at = [0; 16];
+            for (number, what) in steps {
+                let (page, block) = (Ppn(number), BlockId(number / 11));
+                match what {
+                    0..3 if valid.insert(page) => table.validate(page),
+                    0..3 => { valid.remove(&page); table.invalidate(page); }
+                    3 if candidates.insert(block) => {
+                        closed_at[block.index()] = table.closings();
+                        table.close(block);
+                    }
+                    4 if candidates.remove(&block) => table.take(block),
+                    5 if candidates.insert(block) => table.put_back(block),
+                    _ => {}
+                }
+                prop_assert_eq!(table.check(), Ok(valid.len() as u64));
+                for block in (0..16).map(BlockId) {
+                    let own: Vec<u32> = (block.0 * 11..block.0 * 11 + 11).filter(|p| valid.contains(&Ppn(*p))).collect();
+                    prop_assert_eq!(table.valid_pages_of(block).collect::<Vec<_>>(), own.clone());
+                    prop_assert_eq!(table.valid_count(block), own.len() as u32);
+                    prop_assert_eq!(table.is_candidate(block), candidates.contains(&block));
+                    prop_assert_eq!(table.closed_at(block, 1), &[closed_at[block.index()]]);
+                }
+            }
+            let mut writer = SnapshotWriter::new();
+            table.save(&mut writer);
+            let (bytes, mut again) = (writer.into_bytes(), self::table());
+            again.load(&mut SnapshotReader::new(&bytes)).expect("it fits");
+            prop_assert_eq!(format!("{again:?}"), format!("{table:?}"));
+        }
+    }
+}

@@ -86,3 +86,27 @@ impl PageList {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_page_written_longest_ago_is_the_oldest(steps in prop::collection::vec((0..12_u32, any::<bool>()), 0..200)) {
+            let (mut list, mut plain) = (PageList::new(), Vec::<u32>::new());
+            for (slot, leaves) in steps {
+                let place = plain.iter().position(|other| *other == slot);
+                place.map(|at| plain.remove(at));
+                match place {
+                    Some(_) if leaves => list.left(slot),
+                    _ => { list.put(slot, place.is_none()); plain.push(slot); }
+                }
+                prop_assert_eq!(list.oldest_first().collect::<Vec<_>>(), plain.clone());
+                prop_assert_eq!((list.oldest(), list.len() as usize), (plain.first().copied(), plain.len()));
+                prop_assert_eq!(list.check_against(plain.clone()), Ok(()));
+            }
+        }
+    }
+}

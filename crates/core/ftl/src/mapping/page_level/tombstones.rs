@@ -236,3 +236,83 @@ impl Tombstones {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use units::Shape;
+
+    fn tombstones() -> Tombstones {
+        let shape = Shape {
+            channels: 2,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            blocks_per_die: 8,
+            pages_per_block: 4,
+            page_bytes: 512,
+        };
+        Tombstones::new(Geometry::new(shape).expect("a valid shape"), 1)
+    }
+
+    proptest! {
+        #[test]
+        fn slots_hold_what_was_put_there_until_it_is_removed(steps in prop::collection::vec((0..64_u32, 0..6_u8), 0..200)) {
+            let mut tombstones = tombstones();
+            let mut plain = BTreeMap::<u32, (Ppn, u32)>::new();
+            for (number, what) in steps {
+                let living: Vec<u32> = plain.keys().copied().collect();
+                let chosen = living.get(number as usize % living.len().max(1)).copied();
+                match (what, chosen) {
+                    (0, _) => {
+                        let lowest = (0..).find(|slot| !plain.contains_key(slot)).expect("there are many");
+                        let slot = tombstones.add(Ppn(number), u64::from(number), Vec::new(), 1, None);
+                        prop_assert_eq!(slot, lowest, "the lowest free slot is taken");
+                        prop_assert!(!tombstones.is_durable(slot), "its program is under way");
+                        plain.insert(slot, (Ppn(number), 0));
+                    }
+                    (1, Some(slot)) => { tombstones.remove(slot); plain.remove(&slot); }
+                    (2, Some(slot)) => {
+                        tombstones.at(slot).live += 1;
+                        plain.get_mut(&slot).expect("it is there").1 += 1;
+                    }
+                    (3, Some(slot)) => {
+                        tombstones.at(slot).waiting = 0;
+                        prop_assert!(tombstones.is_durable(slot));
+                    }
+                    (4, Some(slot)) => {
+                        tombstones.set_short(slot, number % 2 == 0);
+                        prop_assert_eq!(tombstones.short().contains(&slot), number % 2 == 0);
+                    }
+                    (5, _) if number < 8 => {
+                        tombstones.remove_dead();
+                        plain.retain(|_, (_, live)| *live > 0);
+                    }
+                    _ => {}
+                }
+                let found = tombstones.iter().map(|(slot, tombstone)| (slot, (tombstone.page, tombstone.live)));
+                prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), plain.clone());
+                let needed = plain.iter().filter(|(_, (page, live))| page.0 < 32 && *live > 0).map(|(slot, _)| *slot);
+                prop_assert_eq!(tombstones.slots_where(|block| block.0 < 8), needed.collect::<Vec<_>>());
+                prop_assert!(tombstones.short().iter().all(|slot| plain.contains_key(slot)), "one that is gone is short");
+                let mut trimmed = vec![0; tombstones.slots()];
+                plain.iter().for_each(|(slot, (_, live))| trimmed[*slot as usize] = *live);
+                prop_assert_eq!(tombstones.check(&trimmed), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tombstone_is_durable_when_its_copies_are_and_they_are_one_group() {
+        let mut tombstones = tombstones();
+        let first = tombstones.add(Ppn(1), 7, Vec::new(), 1, None);
+        let copy = tombstones.add(Ppn(33), 7, Vec::new(), 1, Some(first));
+        assert_eq!((tombstones.at(first).waiting, tombstones.group(first)), (2, vec![first, copy]));
+        assert!(tombstones.has_copies(first) && tombstones.has_copies(copy));
+        tombstones.at(first).waiting -= 1;
+        assert!(!tombstones.is_durable(first), "the copy is not on flash");
+        tombstones.at(first).waiting -= 1;
+        assert!(tombstones.is_durable(first));
+    }
+}

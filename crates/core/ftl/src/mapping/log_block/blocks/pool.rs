@@ -92,3 +92,61 @@ impl FreePool {
         (self.turn, self.freed) = (turn as usize % self.order.len(), freed as u32);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alloc::ORDERS;
+    use layer::Values;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use units::Shape;
+
+    fn pool() -> FreePool {
+        let shape = Shape {
+            channels: 2,
+            dies_per_channel: 1,
+            planes_per_die: 2,
+            blocks_per_die: 8,
+            pages_per_block: 4,
+            page_bytes: 512,
+        };
+        let mut values = Values::default();
+        values.set(ORDERS.key, layer::Value::Name("cdp".to_owned()));
+        FreePool::new(Geometry::new(shape).expect("a valid shape"), ORDERS.read(&values))
+    }
+
+    proptest! {
+        #[test]
+        fn a_free_block_is_given_once(steps in prop::collection::vec((0..16_u32, 0..4_u8), 0..200)) {
+            let (mut pool, mut free) = (pool(), BTreeSet::new());
+            for (number, what) in steps {
+                match what {
+                    0..2 if free.insert(BlockId(number)) => pool.free(BlockId(number)),
+                    2 => {
+                        let taken = pool.take();
+                        prop_assert_eq!(taken.is_none(), free.is_empty(), "any plane gives what it has");
+                        prop_assert!(taken.is_none_or(|block| free.remove(&block)));
+                    }
+                    3 => {
+                        let most = free.iter().max_by_key(|block| block.0 * 7 % 16).copied();
+                        let taken = pool.take_worn(|block| block.0 * 7 % 16);
+                        prop_assert_eq!(taken, most);
+                        taken.iter().for_each(|block| { free.remove(block); });
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(pool.len() as usize, free.len());
+                prop_assert_eq!(pool.blocks().collect::<BTreeSet<_>>(), free.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn planes_give_in_turn_and_each_gives_first_what_came_first() {
+        let mut pool = pool();
+        [1, 0, 9, 8].map(BlockId).into_iter().for_each(|block| pool.push(block));
+        let taken: Vec<u32> = std::iter::from_fn(|| pool.take()).map(|block| block.0).collect();
+        assert_eq!(taken, [1, 9, 0, 8]);
+    }
+}

@@ -98,3 +98,39 @@ impl Table {
         Ok((some(&self.data) as u32, logs as u32))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn log_blocks_are_listed_by_their_last_use(steps in prop::collection::vec((0..6_u32, 0..4_u8), 0..200)) {
+            let mut table = Table::new(6);
+            // Logical blocks with a log block, used longest ago first.
+            let mut order: Vec<Lbn> = Vec::new();
+            let mut data = [None; 6];
+            for (step, (number, what)) in (0..).zip(steps) {
+                let lbn = Lbn(number);
+                let place = order.iter().position(|other| *other == lbn);
+                match (what, place) {
+                    (0, None) => { table.attach_log(lbn, BlockId(step)); order.push(lbn); }
+                    (1, Some(at)) => { table.touch_log(lbn); order.remove(at); order.push(lbn); }
+                    (2, at) => {
+                        prop_assert_eq!(table.detach_log(lbn).is_some(), at.is_some());
+                        at.map(|at| order.remove(at));
+                    }
+                    (3, _) => {
+                        let block = (step % 3 > 0).then_some(BlockId(step));
+                        prop_assert_eq!(table.set_data(lbn, block), std::mem::replace(&mut data[lbn.index()], block));
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(table.log_owners().collect::<Vec<_>>(), order.clone());
+                let with_data = data.iter().flatten().count() as u32;
+                prop_assert_eq!(table.check(), Ok((with_data, order.len() as u32)));
+            }
+        }
+    }
+}
