@@ -329,6 +329,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Gives the pages to the layer below, which hears of each whether another one follows.
+    /// 1. The next page of the write-back is submitted. Without room it stays the next one.
+    /// 2. It is on its way now.
+    /// 3. With the last page, the block is unlocked and the write-back leaves the queue.
+    /// 4. A page that is on flash at once has arrived, and gives its room back.
     fn write_pages(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         loop {
             let job = self.write_back.jobs.at(number);

@@ -312,8 +312,13 @@ fn check_banks(values: &Values, organization: &Organization) -> Result<(), Strin
     Ok(())
 }
 
-/// Where stripe blocks of `user_pages` are, or why the values do not fit the flash; nothing where `stripe.kind` is not
-/// `coded`.
+/// Where stripe blocks of `user_pages` are, or why the values do not fit the flash; nothing where `stripe.kind` is
+/// not `coded`.
+/// 1. A stripe block is a number of pages that divides an erase block; a zone has whole erase blocks of each bank, and
+///    whole rows.
+/// 2. The capacity is a number of zones, at least as many as there are code zones; all pages fit a map entry.
+/// 3. In lockstep one group takes all banks, and there are no code zones; otherwise the group divides the banks.
+/// 4. The code parses, and can be kept up to date in the way that is set.
 ///
 /// # Errors
 /// What does not fit, in words.

@@ -9,6 +9,11 @@ use layer::{Answer, Old, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
 
 impl<F: Flash> Striped<F> {
+    /// Reads pages, run by run.
+    /// 1. A page that is not there, or whose stripe is torn, is read by a job of its own.
+    /// 2. A page whose chip is busy, and that the rest of its stripe tells sooner, is computed.
+    /// 3. A page that a write waits with is answered from that write; what sectors it lacks are read below.
+    /// 4. Any other page is read below, in one operation with those that follow on its chip and need none of this.
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
         let mut index = 0;

@@ -351,6 +351,11 @@ impl<F: Flash> Work<F> {
 
     /// Writes what was lost to the spare, as old as the parity that is still there: that covers it. With a parity of
     /// its own it is newer than the last one, so that a power cut between the two is seen.
+    /// 1. If dies were lost or replaced meanwhile, the job begins anew.
+    /// 2. The number to write with is that of the youngest parity which is still there, if there is any.
+    /// 3. Data pages are written, then rows of the parity; the first row without a number gives its own to the others.
+    /// 4. Without room the job waits, and goes on where it stopped.
+    /// 5. When all of it is on flash, old versions of a new parity are dropped, and the job ends.
     pub fn refill(&mut self, flash: &mut F, number: u32) -> bool {
         if self.has_to_begin_anew(flash, number) {
             return true;

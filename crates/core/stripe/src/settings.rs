@@ -257,6 +257,11 @@ pub(crate) struct Plan {
 }
 
 /// Where pages are, or why the values do not fit the flash.
+/// 1. A stripe has as many chips as are set, or as there are channels: enough for its parity, and no more than a set
+///    holds.
+/// 2. The dies less the spares are a multiple of them.
+/// 3. The buffer that gathers pages has room for one, if there is one.
+/// 4. Pages lie page by page or block by block, and their numbers fit a map entry.
 ///
 /// # Errors
 /// What does not fit, in words.

@@ -116,6 +116,12 @@ impl<F: Flash> Work<F> {
     }
 
     /// What must be known before anything may be written.
+    /// 1. What the job wants is loaded. If a page of it is lost, a full parity is planned in another way; without one the
+    ///    write is refused.
+    /// 2. A write to lost chips is refused if the parities that are left cannot remember it, or if it keeps sectors that
+    ///    are gone.
+    /// 3. Pages written in part are completed with what was loaded.
+    /// 4. The data may be written.
     pub fn before(&mut self, flash: &mut F, number: u32) -> bool {
         loop {
             match self.load(flash, number) {
@@ -180,6 +186,11 @@ impl<F: Flash> Work<F> {
     }
 
     /// Gives the pages to the mapping. `false`: it has no room, or they are under way.
+    /// 1. A page of a lost chip is remembered by the parity alone.
+    /// 2. Any other page is submitted, and what it replaces is kept; without room the job waits.
+    /// 3. Of a full stripe over newer pages, those that are not newer go first; when they are on flash, the parity in
+    ///    memory takes the place of the one on flash, and the others follow.
+    /// 4. After the last page come the trims, or the parity.
     pub fn write_data(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, pages, trims, issued, .. } = *self.jobs.at(number);
         let (lost, _) = self.array.lost_members(stripe);

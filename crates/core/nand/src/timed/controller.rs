@@ -54,6 +54,12 @@ impl Controller {
         self.ready(id.slot);
     }
 
+    /// Issues a program.
+    /// 1. Memory that gathers pages takes it at once, if it is on and has room.
+    /// 2. The page is claimed, and the block of the page it supersedes is pinned.
+    /// 3. It gets a slot with all that is known of it. A copy keeps no barrier waiting; all others do.
+    /// 4. One that merges into a page whose program failed takes the data of that from the controller.
+    /// 5. It goes to its die as soon as what it comes after is done.
     #[inline(always)]
     pub fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
         if self.gather.is_on() && self.take_in_at_once(command) {

@@ -93,7 +93,13 @@ impl Collector {
         background.max(self.free_blocks).max(needed).max(ahead)
     }
 
-    /// The block of a lane to be emptied next, if there is need and room for what it holds.
+    /// The block of a lane to be emptied next, if there is need and room for what it holds. The first of these:
+    /// 1. A block with failed programs, once each of them has another place; not while others still look for one.
+    /// 2. In idle times, the oldest block with one bit a cell.
+    /// 3. A block whose refresh is due, if this lane may collect now.
+    /// 4. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room.
+    /// 5. If it does not, and no erase under way will make room: the cheapest victim that does.
+    /// 6. Failing that: one that is emptied into other lanes; or closed blocks are opened again, and all begins anew.
     pub fn next_victim<F: Flash>(
         &mut self,
         flash: &F,
@@ -145,6 +151,13 @@ impl Collector {
         found
     }
 
+    /// The victim of a lane, whether or not there is room for what it holds.
+    /// 1. Wear levelling goes first: the least worn closed block, if wear has drifted apart.
+    /// 2. Where superblocks are collected: the next block of the one being emptied.
+    /// 3. Otherwise the policy picks a candidate.
+    /// 4. A pick with programs under way, or with nothing to gain, is set aside, and the policy picks again.
+    /// 5. After too many full blocks, in this pick or one after the other, the block that gains most is taken instead.
+    /// 6. What was set aside counts as a candidate again.
     fn choose<F: Flash>(&mut self, flash: &F, ground: &mut Ground<'_>, lane: usize) -> Option<(BlockId, Cause)> {
         // Moving a full block makes garbage of translation pages, which is worth collecting, which
         // gives room to move a full block: once is enough until the host has written.

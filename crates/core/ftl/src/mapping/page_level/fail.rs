@@ -153,6 +153,13 @@ impl<A: MapAccess> PageMap<A> {
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
+    /// 1. A version that something newer on flash stands for is given up.
+    /// 2. Otherwise a page is looked for, from its own lane on: first among those to spare, then among those kept for
+    ///    collection. A page with a home stays in its lane.
+    /// 3. A tombstone moves, with all writes that supersede it.
+    /// 4. The newest version of a page moves, and the map with it.
+    /// 5. An older version moves, and what supersedes it supersedes the new place.
+    /// 6. The program is issued again.
     fn house<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) -> bool {
         let back = self.pages.back(failure.page);
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));

@@ -275,6 +275,10 @@ impl OldVersions for Kept {
         }
     }
 
+    /// 1. For each logical page newer than its parity: up to which number does that parity cover it?
+    /// 2. Of the versions up to that number, the newest is the old version; others with its number are its copies.
+    /// 3. Without any, the parity covers zeros.
+    /// 4. The pages found become valid, and the numbers of the newest versions are noted.
     fn recover(&mut self, context: &FtlContext<'_>, pages: &mut Pages, space: &Space, left: &Left<'_>) -> OldCopies {
         let Left { image, found, fresh } = *left;
         let mut copies = OldCopies::new();
@@ -437,6 +441,11 @@ pub(super) fn other_copy(geometry: &Geometry, logical: Lpn, block: BlockId, copi
 
 /// Of each page that is newer than its parity, the sequence number of that parity. Of several parities, the
 /// newest number that all of them had: power may have been cut between one and the other, more than once.
+/// 1. A parity page is torn if another row of its stripe has another number.
+/// 2. For torn ones, all numbers that flash has of them are collected.
+/// 3. The bound of a page is what memory outside of flash covers, where there is such a parity; otherwise the number
+///    of its parity on flash, or of torn ones the highest that all of them had.
+/// 4. A page that is not newer than its bound has none.
 fn bounds(
     stripes: &Stripes<'_>,
     image: &FlashState,

@@ -49,6 +49,14 @@ struct Copies {
 }
 
 impl<A: MapAccess> PageMap<A> {
+    /// Rebuilds the mapping from out-of-band areas.
+    /// 1. Lanes of lost dies are given up.
+    /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones.
+    /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
+    /// 4. Written blocks are closed; those of translation pages go on where they were.
+    /// 5. Old versions that parities cover are found for the stripes.
+    /// 6. Each lane is made collectable: where a block has no room for its valid pages, copies elsewhere stand for them.
+    /// 7. Tombstones that trim nothing are forgotten, and map entries that flash has not are noted.
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashState) -> Result<Self, RecoverError> {
         let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;

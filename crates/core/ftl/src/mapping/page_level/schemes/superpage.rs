@@ -54,6 +54,8 @@ impl Lockstep {
     }
 
     /// The groups that the values of a drive ask for.
+    /// 1. The channels and ways of a group divide those of the drive.
+    /// 2. A superpage has a power of two of pages, and no more sectors than a mask has bits.
     ///
     /// # Errors
     /// In words, where groups do not divide the drive or superpages are too large.

@@ -84,6 +84,10 @@ impl<S: Scheme> MapAccess for Translation<S> {
             || make_room(map, flash, S::WRITE_BACKS)
     }
 
+    /// 1. Without room for what the cache would evict, the translation page is read and not cached.
+    /// 2. Otherwise the scheme changes its cache, and says what that takes.
+    /// 3. What it evicts dirty is programmed.
+    /// 4. What it misses is read; an entry in memory may still be on its way there, which is waited for.
     #[inline]
     fn translate<F: Flash>(
         &mut self,
