@@ -257,7 +257,8 @@ mod tests {
                 }
                 prop_assert_eq!(table.check(), Ok(valid.len() as u64));
                 for block in (0..16).map(BlockId) {
-                    let own: Vec<u32> = (block.0 * 11..block.0 * 11 + 11).filter(|p| valid.contains(&Ppn(*p))).collect();
+                    let pages = block.0 * 11..block.0 * 11 + 11;
+                    let own: Vec<u32> = pages.filter(|page| valid.contains(&Ppn(*page))).collect();
                     prop_assert_eq!(table.valid_pages_of(block).collect::<Vec<_>>(), own.clone());
                     prop_assert_eq!(table.valid_count(block), own.len() as u32);
                     prop_assert_eq!(table.is_candidate(block), candidates.contains(&block));

@@ -116,10 +116,10 @@ impl<F: Flash> Work<F> {
     }
 
     /// What must be known before anything may be written.
-    /// 1. What the job wants is loaded. If a page of it is lost, a full parity is planned in another way; without one the
-    ///    write is refused.
-    /// 2. A write to lost chips is refused if the parities that are left cannot remember it, or if it keeps sectors that
-    ///    are gone.
+    /// 1. What the job wants is loaded. If a page of it is lost, a full parity is planned in another way; without one
+    ///    the write is refused.
+    /// 2. A write to lost chips is refused if the parities that are left cannot remember it, or if it keeps sectors
+    ///    that are gone.
     /// 3. Pages written in part are completed with what was loaded.
     /// 4. The data may be written.
     pub fn before(&mut self, flash: &mut F, number: u32) -> bool {

@@ -94,7 +94,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_page_written_longest_ago_is_the_oldest(steps in prop::collection::vec((0..12_u32, any::<bool>()), 0..200)) {
+        fn the_page_written_longest_ago_is_the_oldest(
+            steps in prop::collection::vec((0..12_u32, any::<bool>()), 0..200),
+        ) {
             let (mut list, mut plain) = (PageList::new(), Vec::<u32>::new());
             for (slot, leaves) in steps {
                 let place = plain.iter().position(|other| *other == slot);

@@ -1,4 +1,4 @@
-//! What coded striping promises whatever is asked of it: a read returns the last write, by whichever blocks it is computed.
+//! What coded striping promises: a read returns the last write, by whichever blocks it is computed.
 
 use crate::rig::{BLOCKS, PAGES, Plan};
 use layer::testing::{Host, Step, TestFlash, cases, steps};

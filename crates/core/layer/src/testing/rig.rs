@@ -162,7 +162,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         None
     }
 
-    /// Submits an operation, and goes on until all of it is accepted; its token. Where power is cut before that, some of
+    /// Submits an operation, and goes on until all of it is accepted; its token. If power is cut before that, some of
     /// it may be missing.
     ///
     /// # Panics

@@ -176,8 +176,8 @@ impl Scan {
 
     /// Finds a use for each block that is not erased; returns the shared log blocks, oldest first.
     /// 1. A block without a valid page is garbage.
-    /// 2. A block with pages of several logical blocks is a shared log block, and so is one out of place where there are
-    ///    any.
+    /// 2. A block with pages of several logical blocks is a shared log block. So is a block out of place, where the
+    ///    scheme has shared log blocks.
     /// 3. Of the blocks of one logical block, the first in place is its data block: that with most valid pages.
     /// 4. The next one is its log block, while log blocks are left and the scheme can use it.
     /// 5. All others are odd: their pages are merged as soon as there is room.

@@ -55,7 +55,7 @@ impl<A: MapAccess> PageMap<A> {
     /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
     /// 4. Written blocks are closed; those of translation pages go on where they were.
     /// 5. Old versions that parities cover are found for the stripes.
-    /// 6. Each lane is made collectable: where a block has no room for its valid pages, copies elsewhere stand for them.
+    /// 6. Each lane is made collectable: copies elsewhere stand for pages that would find no room.
     /// 7. Tombstones that trim nothing are forgotten, and map entries that flash has not are noted.
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashState) -> Result<Self, RecoverError> {
         let contents = image.contents().ok_or(RecoverError::NoContents)?;

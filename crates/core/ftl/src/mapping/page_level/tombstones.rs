@@ -258,7 +258,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn slots_hold_what_was_put_there_until_it_is_removed(steps in prop::collection::vec((0..64_u32, 0..6_u8), 0..200)) {
+        fn slots_hold_what_was_put_there_until_it_is_removed(
+            steps in prop::collection::vec((0..64_u32, 0..6_u8), 0..200),
+        ) {
             let mut tombstones = tombstones();
             let mut plain = BTreeMap::<u32, (Ppn, u32)>::new();
             for (number, what) in steps {
@@ -295,7 +297,8 @@ mod tests {
                 prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), plain.clone());
                 let needed = plain.iter().filter(|(_, (page, live))| page.0 < 32 && *live > 0).map(|(slot, _)| *slot);
                 prop_assert_eq!(tombstones.slots_where(|block| block.0 < 8), needed.collect::<Vec<_>>());
-                prop_assert!(tombstones.short().iter().all(|slot| plain.contains_key(slot)), "one that is gone is short");
+                let are_there = tombstones.short().iter().all(|slot| plain.contains_key(slot));
+                prop_assert!(are_there, "one that is gone is short");
                 let mut trimmed = vec![0; tombstones.slots()];
                 plain.iter().for_each(|(slot, (_, live))| trimmed[*slot as usize] = *live);
                 prop_assert_eq!(tombstones.check(&trimmed), Ok(()));
