@@ -182,6 +182,7 @@ impl Store {
     }
 
     fn enter(&mut self, area: Area, logical: Lpn, slot: u32) {
+        debug_assert!(self.find(area, logical).is_none(), "page {logical} is in {area:?} twice");
         let block = self.shape.block_of(logical);
         let held = &mut self.held[area.index()][block as usize];
         *held += 1;
@@ -200,6 +201,7 @@ impl Store {
     /// A page is not in an area any more; `true`: its logical block has none left.
     #[inline]
     fn leave(&mut self, area: Area, logical: Lpn) -> bool {
+        debug_assert!(self.find(area, logical).is_some(), "page {logical} leaves {area:?}, where it is not");
         let block = self.shape.block_of(logical);
         self.table[area.index()][logical.index()] = 0;
         let held = &mut self.held[area.index()][block as usize];
@@ -283,6 +285,7 @@ impl Store {
     fn send(&mut self, slot: u32, job: u32) {
         let logical = self.slots.at(slot).logical;
         let older = self.away(logical).unwrap_or(NONE);
+        debug_assert!(older != slot, "page {logical} is on its way already");
         let entry = self.slots.at_mut(slot);
         (entry.state, entry.job, entry.older) = (State::Queued, job, older);
         if older != NONE {

@@ -82,11 +82,13 @@ impl WriteBack {
     }
 
     fn lock(&mut self, block: u32) {
+        assert!(!self.is_locked(block), "block {block} is completed by one write-back at a time");
         self.locked[block as usize] = true;
         self.locks += 1;
     }
 
     fn unlock(&mut self, block: u32) {
+        assert!(self.is_locked(block), "block {block} is unlocked by the write-back that completed it");
         self.locked[block as usize] = false;
         self.locks -= 1;
     }

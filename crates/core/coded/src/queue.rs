@@ -45,6 +45,7 @@ impl Gate {
 
     /// Lets something wait for its bank.
     pub fn push(&mut self, sub: Sub, bank: u32) {
+        debug_assert!(!self.is_open(), "nothing waits where each bank has a queue");
         self.waiting.push_back((sub, bank));
     }
 

@@ -84,6 +84,7 @@ impl BlockTable {
 
     /// A block taken becomes a candidate again, as old as it was.
     pub fn put_back(&mut self, block: BlockId) {
+        debug_assert!(!self.is_candidate(block), "block {block} was put back twice");
         self.keys[block.index()] |= CANDIDATE;
     }
 

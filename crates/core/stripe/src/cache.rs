@@ -126,6 +126,7 @@ impl Cache {
             full: false,
             list: NONE,
         };
+        assert!(self.find(stripe).is_none(), "stripe {stripe} has one entry");
         let before = self.entries.numbers();
         let slot = self.entries.insert(entry);
         if self.entries.numbers() > before {
@@ -172,6 +173,7 @@ impl Cache {
     /// Takes a stripe out.
     pub fn remove(&mut self, slot: u32) -> Entry {
         let entry = self.entries.remove(slot);
+        assert!(self.find(entry.stripe) == Some(slot), "stripe {} is found where it is entered", entry.stripe);
         if entry.transient {
             self.transient -= 1;
         } else {

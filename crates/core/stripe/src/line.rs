@@ -184,6 +184,7 @@ impl Jobs {
     /// A job is done, and the next of its line begins, if there is one.
     pub fn leave(&mut self, number: u32) -> Job {
         let job = self.end(number);
+        debug_assert!(self.heads[job.stripe as usize] == number, "job {number} leaves before its turn");
         self.heads[job.stripe as usize] = job.next;
         if job.next != NONE && self.at(job.next).phase != Phase::Gathering && !self.at(job.next).stalled {
             self.wake(job.next);

@@ -134,6 +134,7 @@ impl Pages {
     /// The newest version moves from one page to another.
     #[inline(always)]
     pub fn relocate(&mut self, logical: Lpn, from: Ppn, to: Ppn) {
+        debug_assert!(self.find(logical) == Some(from), "logical page {logical} moves from where it is not");
         self.map[logical.index()] = Entry::page(to);
         self.back[to.index()] = Back::data(logical);
         self.blocks.invalidate(from);
@@ -142,6 +143,7 @@ impl Pages {
 
     /// `to` holds what `from` held, be it an old version or a tombstone.
     pub fn stand_in(&mut self, from: Ppn, to: Ppn) {
+        debug_assert!(self.blocks.is_valid(from), "page {from} holds nothing that another page could hold for it");
         self.back[to.index()] = self.back[from.index()];
         self.blocks.invalidate(from);
         self.blocks.validate(to);

@@ -94,7 +94,7 @@ impl Tombstones {
 
     /// A tombstone is needed no longer.
     pub fn remove(&mut self, slot: u32) {
-        self.slots[slot as usize] = None;
+        assert!(self.slots[slot as usize].take().is_some(), "tombstone {slot} is removed once");
         self.short.remove(&slot);
         self.free.push(Reverse(slot));
     }

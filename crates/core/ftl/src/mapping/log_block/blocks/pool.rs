@@ -46,6 +46,7 @@ impl FreePool {
             let plane = self.order[self.turn] as usize;
             self.turn = (self.turn + 1) % self.order.len();
             if let Some(block) = self.planes[plane].pop_front() {
+                debug_assert!(self.geometry.lane_of(block) as usize == plane, "block {block} is of another plane");
                 self.count -= 1;
                 return Some(block);
             }

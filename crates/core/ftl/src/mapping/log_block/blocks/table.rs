@@ -71,6 +71,7 @@ impl Table {
     /// A log block is used.
     #[inline]
     pub(super) fn touch_log(&mut self, lbn: Lbn) {
+        debug_assert!(self.log(lbn).is_some(), "logical block {lbn} has no log block to use");
         self.links.touch(&mut self.logs, lbn.0);
     }
 
