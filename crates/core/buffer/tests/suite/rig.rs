@@ -10,7 +10,7 @@ use nand::{Event, Flash, FlashState, Owner, PayloadId, Time, TimedFlash};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use units::{Geometry, HostOp, Request, Shape};
+use units::{Cause, Geometry, HostOp, Request, Shape};
 
 /// Logical pages of the host.
 pub const PAGES: u32 = 64;
@@ -88,6 +88,11 @@ impl PageLayer<TimedFlash> for Below {
             self.carry_out(flash, op);
             return Answer::Done { failed: false };
         }
+        // What completes a block was read behind the older version.
+        let is_version = |op: &PageOp| op.owner == BUFFER_OWNER && op.op == HostOp::Write && op.cause != Cause::Padding;
+        let overtakes = |other: &PageOp| is_version(other) && other.first == op.first;
+        let is_early = is_version(op) && self.waiting.iter().any(overtakes);
+        assert!(!is_early, "page {} leaves while an older version of it is on its way", op.first);
         self.waiting.push_back(*op);
         if self.waiting.len() == 1 {
             self.serve_next(flash);

@@ -1,6 +1,6 @@
 //! What coded striping promises: a read returns the last write, by whichever blocks it is computed.
 
-use crate::rig::{BLOCKS, PAGES, Plan};
+use crate::rig::{BLOCKS, PAGES, Plan, ZONE};
 use layer::testing::{Host, Step, TestFlash, cases, steps};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
@@ -58,6 +58,22 @@ proptest! {
     fn a_read_returns_the_last_write(set in settings(), steps in steps(NEAR, 100)) {
         live::<CountedFlash>(&set, &steps);
         live::<TimedFlash>(&set, &steps);
+    }
+
+    #[test]
+    fn a_code_zone_that_is_handed_on_counts_for_nothing_until_it_is_encoded(
+        set in settings(),
+        steps in steps(BLOCKS * PAGES, 100),
+        zones in prop::collection::vec(0..3_u32, 1..5),
+    ) {
+        let set: Settings = [&[("coded.code_zones", "1"), ("coded.offline_every", "1ms")], &set[..]].concat();
+        let mut host = encoded::<TimedFlash>(&set);
+        for zone in zones {
+            let reads = (0..BLOCKS).map(|block| Step::Read { first: zone * ZONE * PAGES + block % ZONE, pages: 4 });
+            host.live(&reads.collect::<Vec<_>>());
+            host.live(&[Step::Pause]);
+        }
+        host.live(&steps);
     }
 
     #[test]

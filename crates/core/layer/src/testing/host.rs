@@ -48,6 +48,8 @@ pub enum Step {
     Wait(u32),
     /// Waits until nothing is under way, and leaves the layer an idle time.
     Idle,
+    /// Waits until nothing is under way, and goes on as the layer begins to use an idle time.
+    Pause,
     /// Flushes, and puts the layer through a snapshot.
     Reload,
     /// Power is cut after so many events of flash and submissions.
@@ -70,6 +72,7 @@ pub fn steps(pages: u32, most: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Flush),
         1 => (0..30_u32).prop_map(Step::Wait),
         1 => Just(Step::Idle),
+        1 => Just(Step::Pause),
         1 => Just(Step::Reload),
         1 => (0..60_u32).prop_map(Step::Cut),
     ];
@@ -176,6 +179,7 @@ impl<F: TestFlash> Host<F> {
                 let _ = (0..events).all(|_| self.rig.step());
             }
             Step::Idle => self.rig.idle(),
+            Step::Pause => self.rig.begin_idle(),
             Step::Reload => {
                 self.cut_if_expected();
                 // Collection may have noted trims anew behind the first one.

@@ -252,6 +252,15 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         panic!("an idle time has no end");
     }
 
+    /// Lets the layer begin what it does in an idle time.
+    pub fn begin_idle(&mut self) {
+        self.drain();
+        if !self.is_off() {
+            self.layer.on_idle(&mut self.flash);
+            self.handle_events();
+        }
+    }
+
     /// The token of the next operation.
     pub fn next_token(&self) -> Token {
         self.next
