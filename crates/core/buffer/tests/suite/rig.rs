@@ -6,11 +6,11 @@ use layer::{
     Answer, BUFFER_OWNER, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError,
     SnapshotReader, SnapshotWriter, Values,
 };
-use nand::{Event, Flash, FlashState, Owner, PayloadId, Time, TimedFlash};
+use nand::{Event, Flash, FlashState, Owner, PayloadId, TimedFlash};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use units::{Cause, Geometry, HostOp, Request, Shape};
+use units::{Cause, Geometry, HostOp, Lpn, Request, Shape};
 
 /// Logical pages of the host.
 pub const PAGES: u32 = 64;
@@ -60,7 +60,7 @@ impl Below {
         let table = &mut *self.table.borrow_mut();
         table.flushes += u32::from(op.op == HostOp::Flush);
         for index in 0..op.pages {
-            let (page, mask) = (op.first + index, op.mask_at(index, (1 << SECTORS) - 1));
+            let (page, mask) = (op.at(index).0, op.mask_at(index, (1 << SECTORS) - 1));
             let payload = op.payload.offset(index);
             let held = table.pages.get(&page).copied().unwrap_or_default();
             match op.op {
@@ -116,8 +116,8 @@ impl PageLayer<TimedFlash> for Below {
 
     fn hint_target(&self, _: &TimedFlash, _: &[Request]) {}
 
-    fn holds(&self, _: &TimedFlash, page: u32) -> Held {
-        self.table.borrow().pages.get(&page).map_or(Held::Nothing, |_| Held::Bytes)
+    fn holds(&self, _: &TimedFlash, page: Lpn) -> Held {
+        self.table.borrow().pages.get(&page.0).map_or(Held::Nothing, |_| Held::Bytes)
     }
 
     fn check(&self, _: &TimedFlash) -> Result<(), String> {
@@ -225,22 +225,22 @@ impl Rig {
 
     pub fn write(&mut self, page: u32, stamps: Page, mask: u64, fua: bool) {
         let payload = self.rig.payload(&stamps, mask);
-        self.submit(PageOp { payload, fua, ..PageOp::on_page(HostOp::Write, page, mask) });
+        self.submit(PageOp { payload, fua, ..PageOp::on_page(HostOp::Write, Lpn(page), mask) });
     }
 
     pub fn read(&mut self, page: u32) -> Page {
         let mask = (1 << SECTORS) - 1;
         let payload = self.rig.payload(&Page::default(), mask);
-        let read = self.submit(PageOp { payload, ..PageOp::on_page(HostOp::Read, page, mask) });
+        let read = self.submit(PageOp { payload, ..PageOp::on_page(HostOp::Read, Lpn(page), mask) });
         read.try_into().expect("a page was read")
     }
 
     pub fn trim(&mut self, page: u32) {
-        self.submit(PageOp::on_page(HostOp::Trim, page, (1 << SECTORS) - 1));
+        self.submit(PageOp::on_page(HostOp::Trim, Lpn(page), (1 << SECTORS) - 1));
     }
 
     pub fn flush(&mut self) {
-        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) });
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) });
     }
 
     /// Power is cut, and comes back: what is below has lost nothing.

@@ -7,7 +7,7 @@ use layer::testing::{self, Host, Recipe, TestFlash, flash_of};
 use layer::{PageLayer, PageOp, ParameterKind, Values};
 use nand::{CountedFlash, Flash, FlashState};
 use std::rc::Rc;
-use units::{Geometry, HostOp, Shape};
+use units::{Geometry, HostOp, Lpn, Organization};
 
 /// Banks, in groups of four.
 pub const BANKS: u32 = 8;
@@ -52,26 +52,16 @@ impl Plan {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let number = |text: &str| ParameterKind::Count { min: 0, max: u64::MAX }.parse(text).expect("a number");
-        for (key, text) in [
-            ("flash.channels", "8"),
-            ("flash.dies_per_channel", "1"),
-            ("flash.planes_per_die", "1"),
-            ("flash.page_size", "512"),
-            ("flash.pages_per_block", "8"),
-            ("drive.capacity", "196608"),
-        ] {
-            values.set(key, number(text));
-        }
-        let plan = CodedPlan::new(&values).expect("the values fit").expect("there are zones");
-        let shape = Shape {
+        let organization = Organization {
             channels: BANKS,
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_die: plan.bank_blocks() as u32,
             pages_per_block: 8,
             page_bytes: 512,
         };
+        let plan = CodedPlan::new(&values, &organization, (BLOCKS * PAGES).into());
+        let plan = plan.expect("the values fit").expect("there are zones");
+        let shape = organization.with_blocks(plan.bank_blocks() as u32);
         let geometry = Geometry::new(shape).expect("a valid shape");
         Self { plan, values, geometry }
     }
@@ -138,7 +128,7 @@ impl Rig {
     }
 
     pub fn trim(&mut self, block: u32) {
-        let op = PageOp { pages: PAGES, ..PageOp::on_page(HostOp::Trim, block * PAGES, 1) };
+        let op = PageOp { pages: PAGES, ..PageOp::on_page(HostOp::Trim, Lpn(block * PAGES), 1) };
         self.submit(op).expect("the trim succeeds");
         self.held[block as usize] = [0; PAGES as usize];
     }
@@ -180,7 +170,7 @@ impl Rig {
 
     /// What the host was told of is on flash; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let plan = &self.plan;
         self.rig.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();

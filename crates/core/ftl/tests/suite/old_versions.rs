@@ -6,7 +6,7 @@ use layer::testing::{Rig, TestFlash, cases, flash_of};
 use layer::{Old, PageOp, Values, Versioned};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
-use units::{Geometry, HostOp, Shape};
+use units::{Geometry, HostOp, Lpn, Shape};
 
 const PAGES: u32 = 24;
 /// Old versions that the spare blocks have room for.
@@ -18,11 +18,11 @@ const LANES: [u32; 3] = [0, 1, 2];
 struct NoParity;
 
 impl StripeShape for NoParity {
-    fn parities(&self, _: u32) -> [Option<u32>; 2] {
+    fn parities(&self, _: Lpn) -> [Option<Lpn>; 2] {
         [None; 2]
     }
 
-    fn covered_until(&self, _: u32) -> Option<u64> {
+    fn covered_until(&self, _: Lpn) -> Option<u64> {
         None
     }
 }
@@ -92,8 +92,8 @@ impl<F: TestFlash> Model<F> {
         let mut wanted = Vec::new();
         self.rig.layer.take_wanted(&mut wanted);
         for page in wanted {
-            if page % 2 == 0 {
-                self.drop_old(page);
+            if page.0 % 2 == 0 {
+                self.drop_old(page.0);
             } else {
                 self.rig.layer.move_old(&mut self.rig.flash, page);
             }
@@ -101,7 +101,7 @@ impl<F: TestFlash> Model<F> {
     }
 
     fn drop_old(&mut self, page: u32) {
-        self.rig.layer.drop_old(&mut self.rig.flash, page);
+        self.rig.layer.drop_old(&mut self.rig.flash, Lpn(page));
         self.held[page as usize].old = None;
     }
 
@@ -124,7 +124,7 @@ impl<F: TestFlash> Model<F> {
     }
 
     fn read(&mut self, page: u32, kept: bool) -> u64 {
-        self.run(PageOp { kept, ..PageOp::on_page(HostOp::Read, page, 1) }, u32::MAX)[0]
+        self.run(PageOp { kept, ..PageOp::on_page(HostOp::Read, Lpn(page), 1) }, u32::MAX)[0]
     }
 
     fn change(&mut self, op: HostOp, page: u32, keep: bool, stamp: u32) {
@@ -137,7 +137,7 @@ impl<F: TestFlash> Model<F> {
             self.held[page as usize].old = Some(before.newest);
         }
         self.held[page as usize].newest = if op == HostOp::Write { stamp.into() } else { 0 };
-        self.run(PageOp { kept: keep, ..PageOp::on_page(op, page, 1) }, stamp);
+        self.run(PageOp { kept: keep, ..PageOp::on_page(op, Lpn(page), 1) }, stamp);
     }
 
     fn do_it(&mut self, deed: Deed, stamp: u32) {
@@ -148,7 +148,7 @@ impl<F: TestFlash> Model<F> {
             Deed::Read(page) => self.verify(page),
             Deed::Idle => self.rig.idle(),
             Deed::Reload => {
-                self.rig.run(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) });
+                self.rig.run(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) });
                 let (values, moves_old) = (&self.values, self.moves_old);
                 self.rig.reload(&|flash| build(values, moves_old, flash));
             }
@@ -161,7 +161,7 @@ impl<F: TestFlash> Model<F> {
     fn verify(&mut self, page: u32) {
         let held = self.held[page as usize];
         assert_eq!(self.read(page, false), held.newest, "the newest version of page {page}");
-        assert_eq!(self.rig.layer.is_written(page), held.newest != 0, "page {page}");
+        assert_eq!(self.rig.layer.is_written(Lpn(page)), held.newest != 0, "page {page}");
         // Reading may have made way for a collection that waited.
         let Held { newest, old } = self.held[page as usize];
         assert_eq!(self.read(page, true), old.unwrap_or(newest), "the old version of page {page}");
@@ -170,7 +170,7 @@ impl<F: TestFlash> Model<F> {
             Some(0) => Old::Zero,
             Some(_) => Old::Page,
         };
-        assert_eq!(self.rig.layer.old(page), expected, "page {page}");
+        assert_eq!(self.rig.layer.old(Lpn(page)), expected, "page {page}");
     }
 }
 

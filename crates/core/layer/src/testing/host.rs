@@ -9,7 +9,7 @@ use engine::random::Stream;
 use nand::{FlashState, PayloadId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use units::HostOp;
+use units::{HostOp, Lpn};
 
 /// Operations that a host has under way at once, at most.
 const QUEUE_DEPTH: usize = 4;
@@ -174,7 +174,7 @@ impl<F: TestFlash> Host<F> {
             }
             Step::Read { first, pages } => self.submit(self.op(HostOp::Read, first, pages)),
             Step::Trim { first, pages } => self.submit(self.op(HostOp::Trim, first, pages)),
-            Step::Flush => self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }),
+            Step::Flush => self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }),
             Step::Wait(events) => {
                 let _ = (0..events).all(|_| self.rig.step());
             }
@@ -198,14 +198,14 @@ impl<F: TestFlash> Host<F> {
 
     fn op(&self, kind: HostOp, first: u32, pages: u32) -> PageOp {
         let (first, full) = (first % self.pages, self.rig.flash.state().geometry.full_mask());
-        PageOp { pages: pages.min(self.pages - first), ..PageOp::on_page(kind, first, full) }
+        PageOp { pages: pages.min(self.pages - first), ..PageOp::on_page(kind, Lpn(first), full) }
     }
 
     /// Sectors of an operation, with their place among those of its pages.
     fn sectors(&self, op: PageOp) -> impl Iterator<Item = (usize, usize)> + use<F> {
         let full = self.rig.flash.state().geometry.full_mask();
         let sectors = self.sectors;
-        let first = op.first as usize * sectors;
+        let first = op.first.index() * sectors;
         let is_meant = move |place: &usize| op.mask_at((place / sectors) as u32, full) >> (place % sectors) & 1 == 1;
         (0..op.pages as usize * sectors).filter(is_meant).map(move |place| (first + place, place))
     }

@@ -4,7 +4,7 @@ use crate::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal, SnapshotReade
 use engine::random::Stream;
 use nand::{CommandOptions, ContentsKind, CountedFlash, Event, Flash, FlashState, Part, PayloadId, TimedFlash, Token};
 use std::collections::BTreeMap;
-use units::{DieId, Geometry, HostOp};
+use units::{DieId, Geometry, HostOp, Lpn};
 
 /// A part whose commands take different times; a page moves over the channel in 5 us.
 pub const UNIT_PART: Part = Part {
@@ -382,7 +382,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         let geometry = self.flash.state().geometry;
         let (full, pages) = (geometry.full_mask(), stamps.len() as u32 / geometry.sectors_per_page());
         let payload = self.payload(stamps, full);
-        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Write, first, full) });
+        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Write, Lpn(first), full) });
         self.release(&ended.op);
         ended
     }
@@ -392,7 +392,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         let geometry = self.flash.state().geometry;
         let full = geometry.full_mask();
         let payload = self.payload(&vec![u64::MAX; (pages * geometry.sectors_per_page()) as usize], full);
-        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Read, first, full) });
+        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Read, Lpn(first), full) });
         let stamps = self.release(&ended.op);
         (!ended.failed).then_some(stamps)
     }

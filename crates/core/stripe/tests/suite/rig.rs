@@ -3,11 +3,11 @@
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::testing::{self, Host, Recipe, TestFlash, flash_of};
-use layer::{PageLayer, PageOp, ParameterKind, Values};
+use layer::{PageLayer, PageOp, Values};
 use nand::{CountedFlash, Flash, FlashState, PageKind};
 use std::rc::Rc;
 use stripe::{StripeLayout, StripePlan};
-use units::{Cause, Geometry, HostOp, Ppn, Shape};
+use units::{Cause, Geometry, HostOp, Lpn, Organization, Ppn};
 
 /// Logical pages of the host, of one sector each: eight stripes of four data pages.
 pub const PAGES: u32 = 32;
@@ -32,16 +32,15 @@ impl Plan {
         let chips = if kind.starts_with("raid6") { 6 } else { 5 };
         let spares = set.iter().find(|(key, _)| *key == "stripe.spares").map_or("0", |(_, spares)| *spares);
         let dies = chips + spares.parse::<u32>().expect("a number");
-        let shape = Shape {
+        let organization = Organization {
             channels: dies,
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_die: 16,
             pages_per_block: 4,
             page_bytes: 512,
         };
-        let geometry = Geometry::new(shape).expect("a valid shape");
-        let (dies, chips) = (dies.to_string(), chips.to_string());
+        let geometry = Geometry::new(organization.with_blocks(16)).expect("a valid shape");
+        let chips = chips.to_string();
         let own = [
             ("stripe.kind", kind),
             ("stripe.chips", &chips),
@@ -55,16 +54,8 @@ impl Plan {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let number = |text: &str| ParameterKind::Count { min: 0, max: u64::MAX }.parse(text).expect("a number");
-        for (key, text) in [
-            ("flash.channels", dies.as_str()),
-            ("flash.dies_per_channel", "1"),
-            ("flash.page_size", "512"),
-            ("flash.pages_per_block", "4"),
-        ] {
-            values.set(key, number(text));
-        }
-        let plan = StripePlan::new(&values, u64::from(PAGES)).expect("the values fit").expect("there are stripes");
+        let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
+        let plan = plan.expect("there are stripes");
         Self { plan, values, geometry }
     }
 
@@ -126,12 +117,12 @@ impl Rig {
 
     /// Flash can no longer correct the newest version of a page of the host.
     pub fn lose(&mut self, page: u32) {
-        let lost = self.place(self.layout().below(page)).expect("it was written");
+        let lost = self.place(self.layout().below(Lpn(page))).expect("it was written");
         self.rig.flash.state_mut().lose_page(lost);
     }
 
     pub fn trim(&mut self, page: u32) {
-        self.submit(PageOp::on_page(HostOp::Trim, page, 1)).expect("the trim succeeds");
+        self.submit(PageOp::on_page(HostOp::Trim, Lpn(page), 1)).expect("the trim succeeds");
         self.held[page as usize] = 0;
     }
 
@@ -167,7 +158,7 @@ impl Rig {
 
     /// What the host was told of is on flash, or in memory that lasts; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let plan = &self.plan;
         self.rig.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();
@@ -203,13 +194,13 @@ impl Rig {
     }
 
     /// Where the newest version of a page of the mapping below is, by its out-of-band areas.
-    pub fn place(&self, below: u32) -> Option<Ppn> {
+    pub fn place(&self, below: Lpn) -> Option<Ppn> {
         let state = self.rig.flash.state();
         let contents = state.contents().expect("contents are on");
         let is_version = |page: &Ppn| {
             let oob = contents.oob(page.0);
             let is_dead = state.die_is_dead(self.plan.geometry.die_of(self.plan.geometry.block_of(*page)));
-            oob.kind == PageKind::Data && oob.logical == below && !is_dead
+            oob.kind == PageKind::Data && oob.logical == below.0 && !is_dead
         };
         // The highest bit says that no older version is covered by a parity.
         let sequence = |page: &Ppn| contents.oob(page.0).sequence << 1;
@@ -217,7 +208,7 @@ impl Rig {
     }
 
     /// What flash holds of a page of the mapping below; 0 where it was never written.
-    pub fn on_flash(&self, below: u32) -> u64 {
+    pub fn on_flash(&self, below: Lpn) -> u64 {
         let contents = self.rig.flash.state().contents().expect("contents are on");
         let stamp = |page: Ppn| u64::from_le_bytes(contents.page(page.0).try_into().expect("a stamp has eight bytes"));
         self.place(below).map_or(0, stamp)
@@ -226,7 +217,7 @@ impl Rig {
     /// What the host wrote to the data pages of a stripe.
     pub fn members(&self, stripe: u32) -> Vec<u64> {
         let layout = self.layout();
-        let member = |index| layout.user_page(stripe, index).map_or(0, |page| self.held[page as usize]);
+        let member = |index| layout.user_page(stripe, index).map_or(0, |page| self.held[page.index()]);
         (0..layout.data).map(member).collect()
     }
 }
