@@ -208,3 +208,20 @@ proptest! {
         live::<TimedFlash>(moves_old, &deeds);
     }
 }
+
+/// Pages of one lane alone, until its collection meets an old version that it has to wait for.
+#[test]
+fn a_collection_that_waits_for_an_old_version_asks_for_it_again_after_a_reload() {
+    let write = |page, keep| Deed::Write { page, keep };
+    let plain = |pages: &[u32]| pages.iter().map(|page| write(*page, false)).collect::<Vec<_>>();
+    let deeds = [
+        plain(&[1, 16, 7, 10, 19, 7, 19, 4, 7, 7]),
+        vec![write(1, true), write(1, false), write(5, false), write(7, true), write(7, false)],
+        vec![write(10, false), write(7, false), write(10, true), write(4, false), write(22, false)],
+        vec![Deed::Trim { page: 16, keep: false }, Deed::Reload],
+        plain(&[22, 1, 21, 4, 7, 22]),
+        vec![Deed::Trim { page: 19, keep: true }, Deed::Reload],
+        plain(&[16, 22, 7, 10, 19, 10, 4, 7]),
+    ];
+    live::<CountedFlash>(false, &deeds.concat());
+}

@@ -82,6 +82,12 @@ impl Cursor {
         self.in_flight > 0 && self.collection.as_ref().and_then(lead).is_some_and(|lead| lead <= 0)
     }
 
+    /// Pages of the block being emptied that were dealt with.
+    pub fn passed(&self) -> impl Iterator<Item = Ppn> {
+        let passed = self.collection.as_ref().map_or(&[][..], |collection| &collection.pages[..collection.next]);
+        passed.iter().copied().map(Ppn)
+    }
+
     /// A block is being emptied, or copies of one are under way.
     pub fn is_busy(&self) -> bool {
         self.in_flight > 0 || self.collection.is_some()

@@ -2,6 +2,7 @@
 
 use super::PageMap;
 use super::access::MapAccess;
+use super::entry::Held;
 use super::old_versions::{self, OldVersions};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Counters, FlashState};
@@ -64,6 +65,17 @@ impl<A: MapAccess> PageMap<A> {
         self.access.save(writer);
     }
 
+    /// Who was asked for old versions that collections wait for may not have answered, and is in no snapshot.
+    fn ask_for_old_versions_again(&mut self) {
+        for lane in 0..self.space.lanes.len() {
+            for page in self.space.lanes[lane].cursor.passed().filter(|page| self.pages.blocks().is_valid(*page)) {
+                if let Held::Version(logical) = self.pages.back(page).held() {
+                    self.versions.met(&self.pages, logical, page);
+                }
+            }
+        }
+    }
+
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
         self.pages.load(reader, SECTIONS)?;
@@ -87,6 +99,7 @@ impl<A: MapAccess> PageMap<A> {
         self.pages.note_sequence(*sequence);
         self.retired_blocks = *retired as u32;
         self.collector.stream = engine::random::Stream::from_state(state);
+        self.ask_for_old_versions_again();
         Ok(())
     }
 }
