@@ -216,8 +216,10 @@ impl Pages {
                     if !self.blocks.is_valid(page) || self.back(page) != Back::data(logical) {
                         return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
                     }
-                    let block = state.block(self.geometry.block_of(page));
-                    if self.geometry.page_in_block(page) >= u32::from(block.issued) {
+                    let block = self.geometry.block_of(page);
+                    // A lost die shows nothing of its pages; stripes compute them.
+                    let is_seen = !state.die_is_dead(self.geometry.die_of(block));
+                    if is_seen && self.geometry.page_in_block(page) >= u32::from(state.block(block).issued) {
                         return Err(format!("logical page {logical} maps to page {page}, never programmed"));
                     }
                 }

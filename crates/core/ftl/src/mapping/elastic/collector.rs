@@ -1,7 +1,7 @@
 //! Collection: superblocks are emptied into new stripes and erased. A policy chooses among the superblocks that give
 //! room.
 
-use super::entry::{Place, Superblock};
+use super::grid::Superblock;
 use super::log::Log;
 use super::space::{KEPT, STREAMS, Space};
 use crate::FtlContext;
@@ -9,7 +9,7 @@ use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, Outcome};
-use units::Cause;
+use units::{Cause, Ppn};
 
 /// Superblocks emptied for each one there is, without a write of the host between them, after which a policy is
 /// overruled: what its choices seem to give is used up by stripes that are short.
@@ -25,7 +25,7 @@ pub(super) struct Collector {
     window: u32,
     /// Superblock being emptied and what of it is left to look at, last first.
     victim: Option<Superblock>,
-    queue: Vec<Place>,
+    queue: Vec<Ppn>,
     /// Superblocks whose pages were all moved.
     emptied: Vec<Superblock>,
     /// What the policy sees: pages of each superblock that collecting it gives no room for. Kept to use its memory
@@ -62,18 +62,18 @@ impl Collector {
     /// Goes on collecting as far as window and room allow.
     pub fn collect<F: Flash>(&mut self, flash: &mut F, log: &mut Log) {
         while let Some(victim) = self.victim.or_else(|| self.begin(flash.state(), log)) {
-            while let Some(place) = self.queue.last().copied() {
+            while let Some(page) = self.queue.last().copied() {
                 // What is under way when power is cut is written in vain: little, where there is little room.
                 let window = if log.space.free() == 0 { log.grid.data() } else { self.window };
                 if log.stripes.copies() >= window {
                     return;
                 }
-                if log.pages.is_valid(place) && !log.move_away(flash, place, Cause::Gc) {
+                if log.pages.blocks().is_valid(page) && !log.move_away(flash, page, Cause::Gc) {
                     return;
                 }
                 self.queue.pop();
             }
-            debug_assert!(log.pages.valid_count(victim) == 0, "an emptied superblock has no valid page");
+            debug_assert!(log.valid_count(victim) == 0, "an emptied superblock has no valid page");
             self.emptied.push(victim);
             self.victim = None;
         }
@@ -84,7 +84,7 @@ impl Collector {
         let victim = self.next_victim(state, log, free <= self.free_blocks)?;
         log.space.begin_collection(victim);
         self.victim = Some(victim);
-        self.queue = log.pages.valid_in(victim).rev().collect();
+        self.queue = log.grid.valid_in(&log.pages, victim).rev().collect();
         self.collected += 1;
         self.victim
     }
@@ -100,8 +100,8 @@ impl Collector {
             return None;
         }
         let is_meant = |victim: &Superblock| needs_room || failing.contains(victim) || to_rebuild.contains(victim);
-        let victim = log.space.candidates().filter(is_meant).min_by_key(|victim| log.pages.valid_count(*victim))?;
-        let valid = log.pages.valid_count(victim);
+        let victim = log.space.candidates().filter(is_meant).min_by_key(|victim| log.valid_count(*victim))?;
+        let valid = log.valid_count(victim);
         let fits = if pressed { valid <= log.open_room(state) } else { log.grid.with_parity(valid) <= log.room(state) };
         fits.then_some(victim)
     }
@@ -109,13 +109,13 @@ impl Collector {
     /// The choice of the policy among superblocks that give room for a page and its parity: with less, copies would
     /// go round for ever.
     fn choose(&mut self, state: &FlashState, log: &Log) -> Option<Superblock> {
-        let (all, room) = (log.grid.live_places(), log.room(state));
+        let (all, room) = (log.grid.live_pages(), log.room(state));
         let least = log.grid.with_parity(1);
         let whole = Space::places_left(&log.grid, state, None);
         self.keys.clear();
         self.keys.resize(log.grid.superblocks() as usize, Keys::NO_CANDIDATE);
         for victim in log.space.candidates() {
-            let takes = log.grid.with_parity(log.pages.valid_count(victim));
+            let takes = log.grid.with_parity(log.valid_count(victim));
             // Few have lost a block, and to look for them takes time.
             let is_damaged = log.space.is_damaged(victim);
             let left = if is_damaged { Space::places_left(&log.grid, state, Some(victim)) } else { whole };
@@ -163,7 +163,7 @@ impl Collector {
             self.queue.clear();
         }
         for stream in STREAMS {
-            if log.space.open(stream).is_some_and(|open| log.pages.valid_count(open.superblock) == 0) {
+            if log.space.open(stream).is_some_and(|open| log.valid_count(open.superblock) == 0) {
                 log.space.close_open(stream);
             }
         }

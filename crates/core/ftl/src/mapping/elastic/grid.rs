@@ -1,24 +1,51 @@
-//! Where places are: superblocks over the planes, and which dies are in use.
+//! Superblocks over the planes, the order in which their pages are programmed, and which dies are in use.
 //!
-//! Consecutive positions of a superblock are on different dies, so any stripe that is short enough is spread over as
+//! Consecutive pages of a superblock are on different dies, so any stripe that is short enough is spread over as
 //! many dies as it has pages.
 //!
 //! *Protects*: a die in use is neither lost nor a spare. Only this file says which are.
 
 use super::Chips;
-use super::entry::{Place, Superblock};
+use crate::mapping::pages::Pages;
 use nand::{BlockRow, FlashState, PageKind};
 use units::{BlockId, DieId, Geometry, Ppn};
 
-/// The numbering of places, and the dies.
+/// A superblock, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Superblock(pub u32);
+
+impl Superblock {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A page by its number in the order in which pages are programmed: superblock by superblock, and in each across the
+/// planes. As it lies in parity records on flash: four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position(pub u32);
+
+impl Position {
+    /// The one behind it.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// All from here to `end`.
+    pub fn to(self, end: Self) -> impl DoubleEndedIterator<Item = Self> + use<> {
+        (self.0..end.0).map(Self)
+    }
+}
+
+/// The numbering of pages, and the dies.
 #[derive(Debug)]
 pub(super) struct Grid {
     geometry: Geometry,
     /// Planes in order of positions, and the index of each plane there.
     lanes: Vec<u32>,
     index_of: Vec<u32>,
-    /// Places of a superblock.
-    places: u32,
+    /// Pages of a superblock.
+    pages: u32,
     /// Most data pages of a stripe.
     data: u32,
     /// By index: the die is lost, or not used yet.
@@ -47,7 +74,7 @@ impl Grid {
             geometry,
             lost: vec![false; lanes.len()],
             index_of,
-            places: lanes.len() as u32 * geometry.pages_per_block,
+            pages: lanes.len() as u32 * geometry.pages_per_block,
             lanes,
             data,
             span: if data < geometry.channels { geometry.channels } else { dies },
@@ -71,44 +98,50 @@ impl Grid {
         (0..self.superblocks()).map(Superblock)
     }
 
-    /// The die of a place.
-    pub fn die_of(&self, place: Place) -> DieId {
-        self.geometry.die_of(self.block_of(place))
+    /// The die of a page.
+    pub fn die_of(&self, page: Ppn) -> DieId {
+        self.geometry.die_of(self.geometry.block_of(page))
     }
 
-    /// All places of the drive.
-    pub fn all_places(&self) -> impl Iterator<Item = Place> + use<> {
-        Place(0).to(Place(self.superblocks() * self.places))
+    /// All pages of the drive, in order of positions.
+    pub fn all_pages(&self) -> impl Iterator<Item = Ppn> + use<'_> {
+        self.all().flat_map(|superblock| self.pages_of(superblock))
     }
 
-    /// Places of a superblock.
-    pub fn places(&self) -> u32 {
-        self.places
+    /// Pages of a superblock, in order of positions.
+    pub fn pages_of(&self, superblock: Superblock) -> impl DoubleEndedIterator<Item = Ppn> + use<'_> {
+        self.pages_from(self.first_of(superblock), self.end_of(superblock))
     }
 
-    /// The superblock of a place.
+    /// Pages from one position to another one.
+    pub fn pages_from(&self, first: Position, end: Position) -> impl DoubleEndedIterator<Item = Ppn> + use<'_> {
+        first.to(end).map(|position| self.page(position))
+    }
+
+    /// The superblock of a page.
     #[inline]
-    pub fn of(&self, place: Place) -> Superblock {
-        Superblock(place.0 / self.places)
+    pub fn of(&self, page: Ppn) -> Superblock {
+        self.superblock_of(self.geometry.block_of(page))
     }
 
-    /// The first place of a superblock.
-    pub fn first_of(&self, superblock: Superblock) -> Place {
-        Place(superblock.0 * self.places)
+    /// The first position of a superblock.
+    pub fn first_of(&self, superblock: Superblock) -> Position {
+        Position(superblock.0 * self.pages)
     }
 
-    /// The end of a superblock, as a place.
-    pub fn end_of(&self, superblock: Superblock) -> Place {
-        Place((superblock.0 + 1) * self.places)
+    /// The end of a superblock, as a position.
+    pub fn end_of(&self, superblock: Superblock) -> Position {
+        Position((superblock.0 + 1) * self.pages)
     }
 
-    /// The first place that a stripe which begins at `first` may not use.
-    pub fn reach_of(&self, first: Place) -> Place {
-        self.end_of(self.of(first)).min(Place(first.0 + self.span))
+    /// The first position that a stripe which begins at `first` may not use.
+    pub fn reach_of(&self, first: Position) -> Position {
+        let end = Position((first.0 / self.pages + 1) * self.pages);
+        end.min(Position(first.0 + self.span))
     }
 
-    /// Whether the first of two places may belong to a stripe that begins at the other one.
-    pub fn reaches(&self, first: Place, other: Place) -> bool {
+    /// Whether the first of two positions may belong to a stripe that begins at the other one.
+    pub fn reaches(&self, first: Position, other: Position) -> bool {
         other.0 - first.0 < self.span
     }
 
@@ -122,39 +155,43 @@ impl Grid {
         self.data
     }
 
-    /// Places that `pages` take with their parities.
+    /// Pages that `pages` take with their parities.
     pub fn with_parity(&self, pages: u32) -> u32 {
         let data = self.data.min(self.live_dies().saturating_sub(1)).max(1);
         pages + pages.div_ceil(data)
     }
 
-    fn index(&self, place: Place) -> u32 {
-        place.0 % self.places % self.lanes()
+    /// The index of the plane of a page.
+    fn index(&self, page: Ppn) -> u32 {
+        self.index_of[self.geometry.lane_of(self.geometry.block_of(page)) as usize]
     }
 
-    /// The flash page of a place.
+    /// The page at a position.
     #[inline]
-    pub fn page(&self, place: Place) -> Ppn {
-        self.geometry.page_at(self.block_of(place), place.0 % self.places / self.lanes())
+    pub fn page(&self, position: Position) -> Ppn {
+        let (superblock, within) = (Superblock(position.0 / self.pages), position.0 % self.pages);
+        self.geometry.page_at(self.block(superblock, within % self.lanes()), within / self.lanes())
     }
 
-    /// The erase block of a place.
-    pub fn block_of(&self, place: Place) -> BlockId {
-        self.block(self.of(place), self.index(place))
-    }
-
-    /// The place of a flash page.
+    /// The position of a page.
     #[inline]
-    pub fn place(&self, page: Ppn) -> Place {
-        let block = self.geometry.block_of(page);
-        let index = self.index_of[self.geometry.lane_of(block) as usize];
-        let position = self.geometry.page_in_block(page) * self.lanes() + index;
-        Place(self.superblock_of(block).0 * self.places + position)
+    pub fn position(&self, page: Ppn) -> Position {
+        Position(self.of(page).0 * self.pages + self.geometry.page_in_block(page) * self.lanes() + self.index(page))
     }
 
     /// The erase block of a superblock on the plane with this index.
     pub fn block(&self, superblock: Superblock, index: u32) -> BlockId {
         BlockId(self.lanes[index as usize] * self.geometry.blocks_per_plane() + superblock.0)
+    }
+
+    /// Valid pages of a superblock.
+    pub fn valid_count(&self, pages: &Pages, superblock: Superblock) -> u32 {
+        (0..self.lanes()).map(|index| pages.blocks().valid_count(self.block(superblock, index))).sum()
+    }
+
+    /// The valid pages of a superblock, in order of positions.
+    pub fn valid_in(&self, pages: &Pages, superblock: Superblock) -> impl DoubleEndedIterator<Item = Ppn> {
+        self.pages_of(superblock).filter(|page| pages.blocks().is_valid(*page))
     }
 
     /// Erase blocks of a superblock on dies in use, with their indices.
@@ -179,16 +216,15 @@ impl Grid {
         &state.blocks()[first..first + self.superblocks() as usize]
     }
 
-    /// Whether the die of a place is lost, or not used yet.
+    /// Whether the die of a page is lost, or not used yet.
     #[inline]
-    pub fn is_lost(&self, place: Place) -> bool {
-        self.lost[self.index(place) as usize]
+    pub fn is_lost(&self, page: Ppn) -> bool {
+        self.lost[self.index(page) as usize]
     }
 
     /// Whether a page of data can be read, or will be when it is programmed.
-    pub fn is_readable(&self, state: &FlashState, place: Place) -> bool {
-        let page = self.page(place);
-        if state.die_is_dead(self.die_of(place)) {
+    pub fn is_readable(&self, state: &FlashState, page: Ppn) -> bool {
+        if state.die_is_dead(self.die_of(page)) {
             return false;
         }
         state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
@@ -203,9 +239,9 @@ impl Grid {
         self.lost[..self.geometry.dies() as usize].iter().filter(|lost| !**lost).count() as u32
     }
 
-    /// Places of a superblock on dies in use.
-    pub fn live_places(&self) -> u32 {
-        self.places / self.geometry.dies() * self.live_dies()
+    /// Pages of a superblock on dies in use.
+    pub fn live_pages(&self) -> u32 {
+        self.pages / self.geometry.dies() * self.live_dies()
     }
 
     /// Erase blocks of a superblock on one die.
@@ -310,12 +346,13 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_one_flash_page_and_its_neighbours_are_on_other_dies() {
+    fn a_position_is_one_page_and_its_neighbours_are_on_other_dies() {
         let grid = grid();
-        let mut pages: Vec<Ppn> = grid.all_places().map(|place| grid.page(place)).collect();
-        assert!(grid.all_places().all(|place| grid.place(grid.page(place)) == place));
-        for first in grid.all_places() {
-            let dies: Vec<DieId> = first.to(grid.reach_of(first)).map(|place| grid.die_of(place)).collect();
+        let mut pages: Vec<Ppn> = grid.all_pages().collect();
+        for first in Position(0).to(Position(72)) {
+            assert_eq!(grid.position(grid.page(first)), first);
+            let reach = grid.pages_from(first, grid.reach_of(first));
+            let dies: Vec<DieId> = reach.map(|page| grid.die_of(page)).collect();
             assert!(dies.iter().enumerate().all(|(index, die)| !dies[..index].contains(die)), "{first:?}: {dies:?}");
         }
         pages.sort_unstable();
@@ -331,6 +368,6 @@ mod tests {
         grid.lose(DieId(1));
         assert_eq!((state(&grid), grid.lose_spare(DieId(3))), ([3, 0, 1, 1], false));
         grid.lose(DieId(2));
-        assert_eq!((state(&grid), grid.live_places()), ([2, 1, 2, 2], 12));
+        assert_eq!((state(&grid), grid.live_pages()), ([2, 1, 2, 2], 12));
     }
 }

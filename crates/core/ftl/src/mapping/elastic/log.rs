@@ -1,9 +1,7 @@
 //! The log of stripes: what is written goes behind what was written last, a parity behind the pages it covers.
 
-use super::entry::{At, Entry, Place};
-use super::grid::Grid;
+use super::grid::{Grid, Position, Superblock};
 use super::operations::Operations;
-use super::pages::Pages;
 use super::parity;
 use super::repairs::Repairs;
 use super::roles::Roles;
@@ -11,9 +9,11 @@ use super::space::{STREAMS, Space, Stream};
 use super::stripes::{Content, Stripe, UnderWay, Waits};
 use super::tombstones::{Tombstones, encode};
 use crate::mapping::common::{UNMAPPED, reach};
+use crate::mapping::entry::{Entry, Place};
+use crate::mapping::pages::Pages;
 use layer::Outbox;
 use nand::{CommandId, Completion, Flash, FlashState, Outcome, Owner, PageProgram, Program};
-use units::Cause;
+use units::{Cause, Lpn, Ppn};
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,9 +47,9 @@ impl Log {
         self.stripes.number(Stream::Host).is_none() && self.space.open(Stream::Host).is_some()
     }
 
-    /// A place for one more page of the stripe being built, or of a new one. The host leaves alone what collection
+    /// Where one more page of the stripe being built goes, or of a new one. The host leaves alone what collection
     /// needs to go on.
-    pub fn next_place<F: Flash>(&mut self, flash: &mut F, stream: Stream) -> Option<Place> {
+    pub fn next_page<F: Flash>(&mut self, flash: &mut F, stream: Stream) -> Option<Ppn> {
         if self.space.free() < stream.leaves() {
             return None;
         }
@@ -65,13 +65,13 @@ impl Log {
                 continue;
             };
             let built = self.stripes.building(stream);
-            let first = built.map(|stripe| stripe.first().place);
+            let first = built.map(|stripe| self.grid.position(stripe.first().page));
             let has_room = built.is_none_or(|stripe| (stripe.members.len() as u32) < self.grid.data());
             // Its parity must find a place on another die.
             let alone = self.grid.live_dies() < 2 || self.space.is_pressed() && stream == Stream::Copies;
             let end = self.grid.end_of(open.superblock);
             let (state, end) = (flash.state(), first.map_or(end, |first| end.min(self.grid.reach_of(first))));
-            let usable = |from: Place| Space::usable_from(&self.grid, state, from, end);
+            let usable = |from: Position| Space::usable_from(&self.grid, state, from, end);
             let place = match first {
                 _ if !has_room || self.space.fills_gaps(stream) && !self.space.is_pressed() => None,
                 None if !alone => Space::pair_from(&self.grid, state, open.next, end),
@@ -79,7 +79,7 @@ impl Log {
             };
             if let Some(place) = place.filter(|place| alone || usable(place.next()).is_some()) {
                 self.space.advance(stream, open.superblock, place.next());
-                return Some(place);
+                return Some(self.grid.page(place));
             }
             if first.is_some() {
                 self.close_stripe(flash, stream);
@@ -109,7 +109,7 @@ impl Log {
 
     /// Places in which copies can be programmed without erasing anything, about.
     pub fn room(&self, state: &FlashState) -> u32 {
-        self.open_room(state) + self.space.free() as u32 * self.grid.live_places()
+        self.open_room(state) + self.space.free() as u32 * self.grid.live_pages()
     }
 
     /// Programs a version of a logical page in the stripe being built. `false`: there is no room.
@@ -121,19 +121,17 @@ impl Log {
         stream: Stream,
     ) -> bool {
         let logical = content.logical.expect("a version of a logical page");
-        let Some(place) = self.next_place(flash, stream) else { return false };
-        let stripe = self.stripe_at(place, stream);
-        let old = self.pages.place(logical, place);
+        let Some(page) = self.next_page(flash, stream) else { return false };
+        let stripe = self.stripe_at(page, stream);
+        let old = self.supersede(logical);
+        self.pages.place(logical, page);
         let mut content = *content;
-        if let (Some(old), None) = (old.place(), content.waits.hold) {
-            content.waits.hold = Some(self.space.hold(self.grid.of(old)));
+        if let (Some(old), None) = (old.page_or_slot(), content.waits.hold) {
+            content.waits.hold = Some(self.space.hold(self.grid.of(Ppn(old))));
         }
-        if let At::Tombstone(old) = old.at() {
-            self.tombstones.bury(&mut self.pages, old);
-        }
-        let members = self.stripes.add(stripe, place, content);
+        let members = self.stripes.add(stripe, page, content);
         let command = PageProgram {
-            page: self.grid.page(place),
+            page,
             // What it replaces is kept by its superblock, longer than a program would keep it.
             supersedes: None,
             what: Program::Data { payload: content.cells, merge: false },
@@ -150,23 +148,38 @@ impl Log {
         true
     }
 
-    /// The stripe being built, or a new one that begins at `place`.
-    pub fn stripe_at(&mut self, place: Place, stream: Stream) -> u32 {
+    /// A logical page gets a newer version or a tombstone: drops what its map entry names, and returns the entry.
+    pub fn supersede(&mut self, logical: Lpn) -> Entry {
+        let old = self.pages.entry(logical);
+        match old.place() {
+            Place::Page(page) => self.pages.drop(page),
+            Place::Tombstone(page) => self.tombstones.bury(&mut self.pages, Ppn(page)),
+            Place::InLog(_) | Place::Nowhere => {}
+        }
+        old
+    }
+
+    /// Valid pages of a superblock.
+    pub fn valid_count(&self, superblock: Superblock) -> u32 {
+        self.grid.valid_count(&self.pages, superblock)
+    }
+
+    /// The stripe being built, or a new one that begins at `page`.
+    pub fn stripe_at(&mut self, page: Ppn, stream: Stream) -> u32 {
         self.stripes.number(stream).unwrap_or_else(|| {
-            self.space.keep_busy(self.grid.of(place), 1);
+            self.space.keep_busy(self.grid.of(page), 1);
             self.stripes.begin(stream)
         })
     }
 
     /// Issues a program of a stripe.
     fn program<F: Flash>(&mut self, flash: &mut F, stripe: u32, command: PageProgram) {
-        let place = self.grid.place(command.page);
-        self.stripes.fly(stripe, place);
+        self.stripes.fly(stripe, command.page);
         reach(flash, command.page);
         let outcome = flash.program(self.owner, command);
         // Of one that failed on the spot an event will tell.
         if outcome == Outcome::Done && flash.state().is_programmed(command.page) {
-            self.stripes.landed(place);
+            self.stripes.landed(command.page);
         }
     }
 
@@ -175,13 +188,13 @@ impl Log {
         &mut self,
         flash: &mut F,
         stripe: u32,
-        place: Place,
+        page: Ppn,
         record: Option<Box<[u8]>>,
         cause: Cause,
     ) {
         let record = record.and_then(|record| flash.memory_mut().payloads.take_record(|| record));
         let command = PageProgram {
-            page: self.grid.page(place),
+            page,
             supersedes: None,
             what: Program::Record(record),
             logical: UNMAPPED,
@@ -197,34 +210,35 @@ impl Log {
     pub fn close_stripe<F: Flash>(&mut self, flash: &mut F, stream: Stream) {
         let Some(stripe) = self.stripes.close(stream) else { return };
         let first = self.stripes.at(stripe).first();
-        let from = self.space.open(stream).map_or(first.place, |open| open.next);
-        let place = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(first.place));
+        let begin = self.grid.position(first.page);
+        let from = self.space.open(stream).map_or(begin, |open| open.next);
+        let place = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(begin));
         let Some(place) = place.filter(|_| !self.space.fills_gaps(stream)) else {
             // Whoever waits for a page waits on unless there is no other die.
             self.stripes.end_without(stripe, self.grid.live_dies() > 1);
             return;
         };
-        self.space.advance(stream, self.grid.of(first.place), place.next());
-        self.stripes.end_with(stripe, place);
+        self.space.advance(stream, self.grid.of(first.page), place.next());
+        let parity = self.grid.page(place);
+        self.stripes.end_with(stripe, parity);
         let is_parity = first.content.logical.is_some();
         let record = flash.state().holds_contents().then(|| match first.content.logical {
-            Some(_) => parity::encode(&flash.state().memory.payloads, &self.stripes.at(stripe).members),
-            None => encode(self.tombstones.ranges(first.place)),
+            Some(_) => parity::encode(&self.grid, &flash.state().memory.payloads, &self.stripes.at(stripe).members),
+            None => encode(self.tombstones.ranges(first.page)),
         });
         self.counters.parities += u64::from(is_parity);
         let cause = if is_parity { Cause::Parity } else { Cause::Metadata };
-        self.program_record(flash, stripe, place, record, cause);
+        self.program_record(flash, stripe, parity, record, cause);
     }
 
     /// A program failed: its stripe is written once more when the rest of it has ended.
     pub fn program_failed<F: Flash>(&mut self, flash: &mut F, failed: CommandId) {
-        let page = flash.failure(failed).page;
-        let place = self.grid.place(page);
-        let (stripe, is_member) = self.stripes.fail(place, failed);
+        let page = flash.failed(failed).details().page;
+        let (stripe, is_member) = self.stripes.fail(page, failed);
         if !is_member {
             flash.abandon(failed, page);
         }
-        self.space.note_failure(self.grid.of(place));
+        self.space.note_failure(self.grid.of(page));
         for stream in STREAMS {
             if self.stripes.number(stream) == Some(stripe) {
                 self.close_stripe(flash, stream);
@@ -241,7 +255,7 @@ impl Log {
         outbox: &mut Outbox,
     ) {
         let stripe = self.stripes.end(number);
-        let superblock = self.grid.of(stripe.first().place);
+        let superblock = self.grid.of(stripe.first().page);
         if stripe.failed {
             self.space.keep_busy(superblock, stripe.members.len() as u32);
             self.stripes.move_all(&stripe);
@@ -255,18 +269,18 @@ impl Log {
     fn end_well<F: Flash>(&mut self, flash: &mut F, stripe: &Stripe, operations: &mut Operations, outbox: &mut Outbox) {
         let first = stripe.first();
         if first.content.logical.is_none() {
-            self.tombstones.is_safe(&mut self.pages, first.place);
+            self.tombstones.is_safe(&mut self.pages, first.page);
             if stripe.parity.is_none() && self.grid.live_dies() > 1 {
-                self.repairs.add(first.place);
+                self.repairs.add(first.page);
             }
         } else {
             self.counters.stripes += 1;
             self.counters.pages += stripe.members.len() as u64;
-            let places = stripe.members.iter().map(|member| member.place);
+            let pages = stripe.members.iter().map(|member| member.page);
             if let Some(parity) = stripe.parity {
-                self.roles.enter(places, parity);
+                self.roles.enter(pages, parity);
             } else if self.grid.live_dies() > 1 {
-                places.for_each(|place| self.repairs.add(place));
+                pages.for_each(|page| self.repairs.add(page));
             }
         }
         for member in &stripe.members {
@@ -292,11 +306,11 @@ impl Log {
     /// Pages of stripes that failed find another place. `true`: there is none left to move.
     pub fn pump_moves<F: Flash>(&mut self, flash: &mut F, operations: &mut Operations, outbox: &mut Outbox) -> bool {
         while let Some(member) = self.stripes.next_move() {
-            let from = member.place;
+            let from = member.page;
             let entry = member.content.logical.map(|logical| self.pages.entry(logical));
-            let is_current = entry.is_none_or(|entry| entry == Entry::data(from));
+            let is_current = entry.is_none_or(|entry| entry == Entry::page(from));
             let to = match member.content.logical {
-                _ if !is_current => entry.and_then(Entry::place),
+                _ if !is_current => entry.and_then(Entry::page_or_slot).map(Ppn),
                 None => self.move_tombstone(flash, from, &member.content),
                 Some(logical) => {
                     let placed = self.put(flash, &member.content, None, Stream::Copies);
@@ -310,7 +324,7 @@ impl Log {
                 self.wait_for(to, member.content.waits, operations, outbox);
             }
             if let Some(failed) = member.failure {
-                flash.abandon(failed, self.grid.page(to));
+                flash.failed(failed).abandon(to);
             }
             for waits in others {
                 self.wait_for(to, waits, operations, outbox);
@@ -320,9 +334,9 @@ impl Log {
         true
     }
 
-    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `place`.
-    fn wait_for(&mut self, place: Place, waits: Waits, operations: &mut Operations, outbox: &mut Outbox) {
-        if !self.stripes.wait_for(place, waits) {
+    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `page`.
+    fn wait_for(&mut self, page: Ppn, waits: Waits, operations: &mut Operations, outbox: &mut Outbox) {
+        if !self.stripes.wait_for(page, waits) {
             self.finish(waits, operations, outbox);
         }
     }

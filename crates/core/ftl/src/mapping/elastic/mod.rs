@@ -19,7 +19,7 @@
 //! Elastic       operations of the layer above, flushes, reads
 //!   Collector   the superblock being emptied, and who chooses it
 //!   Log         what is written goes behind what was written last
-//!     Grid      where places are, which dies are in use       Roles       which pages a parity covers
+//!     Grid      the order of pages, which dies are in use     Roles       which pages a parity covers
 //!     Pages     the maps, and what is valid                   Tombstones  what is nowhere
 //!     Space     free and open superblocks                     UnderWay    stripes that are not on flash
 //!                                                             Repairs     what has to be written once more
@@ -29,12 +29,10 @@
 //! a stripe has.
 
 mod collector;
-mod entry;
 mod grid;
 mod log;
 mod moves;
 mod operations;
-mod pages;
 mod parity;
 mod read;
 mod recover;
@@ -46,6 +44,7 @@ mod stripes;
 mod tombstones;
 mod trim;
 
+use super::pages::Pages;
 use super::ranges::Range;
 use super::{FtlContext, Recovered, page_level};
 use collector::Collector;
@@ -57,7 +56,6 @@ use layer::{
 use log::{Counters, Log};
 use nand::{Awaits, Cancel, Event, Flash, FlashState, Outcome, Owner};
 use operations::Operations;
-use pages::Pages;
 use repairs::Repairs;
 use roles::Roles;
 use space::{KEPT, STREAMS, Space, Stream};
@@ -138,9 +136,9 @@ impl<F: Flash> Elastic<F> {
         Self {
             log: Log {
                 owner: context.owner,
-                pages: Pages::new(&grid, context.user_pages),
+                pages: Pages::new(geometry, context.user_pages),
                 space: Space::new(&grid, state),
-                roles: Roles::new(&grid),
+                roles: Roles::new(geometry.pages()),
                 grid,
                 tombstones: Tombstones::new(geometry.page_bytes),
                 stripes: UnderWay::default(),
@@ -219,7 +217,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     fn settle_repairs(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        if self.log.repairs.any_places() {
+        if self.log.repairs.any_pages() {
             self.settle(flash, outbox);
         }
     }
@@ -352,7 +350,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
             Event::Notified { page, .. } => {
                 // One that failed and was given up ends as well.
                 if flash.state().is_programmed(page) {
-                    self.log.stripes.landed(self.log.grid.place(page));
+                    self.log.stripes.landed(page);
                 }
             }
             Event::ProgramFailed(failed) => self.log.program_failed(flash, failed),
@@ -371,7 +369,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
     fn hint_map(&self, _: &F, soon: &[Request]) {
         let sectors = u64::from(self.page_bytes) / SECTOR_BYTES;
         for request in soon {
-            self.log.pages.prefetch((request.first_sector / sectors) as usize);
+            self.log.pages.prefetch_entry((request.first_sector / sectors) as usize);
         }
     }
 

@@ -1,9 +1,9 @@
 //! What a parity page holds: which pages it covers, and their sum.
 
-use super::entry::Place;
+use super::grid::{Grid, Position};
 use super::stripes::Member;
 use nand::Payloads;
-use units::Lpn;
+use units::{Lpn, Ppn};
 
 /// How a parity begins, to tell it from a tombstone.
 const MARK: u8 = 1;
@@ -12,7 +12,7 @@ const MEMBER_BYTES: usize = 16;
 /// A page that a parity covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoveredPage {
-    pub place: Place,
+    pub page: Ppn,
     pub logical: Lpn,
     pub sequence: u64,
 }
@@ -25,13 +25,13 @@ pub(super) struct ParityRecord<'a> {
 
 impl<'a> ParityRecord<'a> {
     /// Nothing if the record is none of a parity.
-    pub fn read(record: &'a [u8]) -> Option<Self> {
+    pub fn read(grid: &Grid, record: &'a [u8]) -> Option<Self> {
         let (&[MARK, count], rest) = record.split_first_chunk()? else { return None };
         let (pages, cells) = rest.split_at_checked(usize::from(count) * MEMBER_BYTES)?;
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         let long = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         let pages = pages.chunks_exact(MEMBER_BYTES).map(|page| CoveredPage {
-            place: Place(word(&page[..4])),
+            page: grid.page(Position(word(&page[..4]))),
             logical: Lpn(word(&page[4..8])),
             sequence: long(&page[8..]),
         });
@@ -40,12 +40,12 @@ impl<'a> ParityRecord<'a> {
 }
 
 /// Writes the record of the parity of these pages, which are in memory.
-pub(super) fn encode(payloads: &Payloads, members: &[Member]) -> Box<[u8]> {
+pub(super) fn encode(grid: &Grid, payloads: &Payloads, members: &[Member]) -> Box<[u8]> {
     let mut sum = vec![0; payloads.cells(members[0].content.cells).len()];
     let mut record = vec![MARK, members.len() as u8];
-    for Member { place, content, .. } in members {
+    for Member { page, content, .. } in members {
         let logical = content.logical.expect("a parity covers data");
-        record.extend(place.0.to_le_bytes());
+        record.extend(grid.position(*page).0.to_le_bytes());
         record.extend(logical.0.to_le_bytes());
         record.extend(content.sequence.to_le_bytes());
         add(payloads.cells(content.cells), &mut sum);

@@ -1,7 +1,5 @@
 //! Reads, and what is read in place of a page that cannot be.
 
-use super::entry::Place;
-use super::grid::Grid;
 use super::log::Log;
 use super::parity::{ParityRecord, add};
 use layer::{Held, PageOp};
@@ -22,8 +20,8 @@ fn page_cells(state: &FlashState, page: Ppn) -> Option<&[u8]> {
     state.contents().map(|contents| contents.page(page.0))
 }
 
-fn read_of(grid: &Grid, place: Place, cause: Cause, sectors: u8) -> Read {
-    Read { page: grid.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
+fn read_of(page: Ppn, cause: Cause, sectors: u8) -> Read {
+    Read { page, cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
 }
 
 /// The logical pages of an operation.
@@ -38,11 +36,11 @@ impl Log {
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             match self.pages.find(logical) {
                 None => flash.memory_mut().payloads.clear(payload, mask),
-                Some(place) if self.grid.is_readable(flash.state(), place) => {
-                    let read = read_of(&self.grid, place, op.cause, mask.count_ones() as u8);
+                Some(page) if self.grid.is_readable(flash.state(), page) => {
+                    let read = read_of(page, op.cause, mask.count_ones() as u8);
                     flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
                 }
-                Some(place) => self.read_around(flash, place, Wanted { payload, mask, cause: op.cause, join }),
+                Some(page) => self.read_around(flash, page, Wanted { payload, mask, cause: op.cause, join }),
             }
         }
     }
@@ -50,9 +48,9 @@ impl Log {
     /// What a logical page holds; one that is lost is an error to read, and no zeros.
     pub fn holds<F: Flash>(&self, flash: &F, logical: Lpn) -> Held {
         match self.pages.find(logical) {
-            Some(place) => {
-                let is_readable = self.grid.is_readable(flash.state(), place);
-                Held::written(!is_readable || flash.may_hold_bytes(self.grid.page(place)))
+            Some(page) => {
+                let is_readable = self.grid.is_readable(flash.state(), page);
+                Held::written(!is_readable || flash.may_hold_bytes(page))
             }
             None if self.is_gone(logical) => Held::Bytes,
             None => Held::Nothing,
@@ -60,38 +58,38 @@ impl Log {
     }
 
     /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.
-    fn others_of(&self, state: &FlashState, place: Place) -> Option<Vec<Place>> {
-        let stripe = self.roles.stripe_of(&self.grid, place)?;
-        let others: Vec<Place> = stripe.pages().filter(|other| *other != place).collect();
+    fn others_of(&self, state: &FlashState, page: Ppn) -> Option<Vec<Ppn>> {
+        let stripe = self.roles.stripe_of(&self.grid, page)?;
+        let others: Vec<Ppn> = stripe.pages().filter(|other| *other != page).collect();
         others.iter().all(|other| self.grid.is_readable(state, *other)).then_some(others)
     }
 
     /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
     pub fn is_lost_for_good(&self, state: &FlashState, logical: Lpn) -> bool {
-        let Some(place) = self.pages.find(logical) else { return self.is_gone(logical) };
-        !self.grid.is_readable(state, place)
-            && self.stripes.in_memory(place).is_none()
-            && self.others_of(state, place).is_none()
+        let Some(page) = self.pages.find(logical) else { return self.is_gone(logical) };
+        !self.grid.is_readable(state, page)
+            && self.stripes.in_memory(page).is_none()
+            && self.others_of(state, page).is_none()
     }
 
     /// Answers a read of a page that cannot be read.
     #[cold]
-    fn read_around<F: Flash>(&mut self, flash: &mut F, place: Place, wanted: Wanted) {
+    fn read_around<F: Flash>(&mut self, flash: &mut F, page: Ppn, wanted: Wanted) {
         let Wanted { payload, mask, cause, join } = wanted;
-        if let Some(member) = self.stripes.in_memory(place) {
+        if let Some(member) = self.stripes.in_memory(page) {
             flash.memory_mut().payloads.copy(member.content.cells, payload, mask);
             return;
         }
-        let own = read_of(&self.grid, place, cause, mask.count_ones() as u8);
-        let Some(others) = self.others_of(flash.state(), place) else {
+        let own = read_of(page, cause, mask.count_ones() as u8);
+        let Some(others) = self.others_of(flash.state(), page) else {
             flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..own });
             return;
         };
         // That it cannot be read is found out by reading it, unless the die is known to be lost.
-        let (is_lost, sectors) = (self.grid.is_lost(place), self.full_mask.count_ones() as u8);
+        let (is_lost, sectors) = (self.grid.is_lost(page), self.full_mask.count_ones() as u8);
         let after = if is_lost { None } else { flash.read(self.owner, own).pending() };
         for other in &others {
-            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
+            let read = read_of(*other, Cause::Rebuild, sectors);
             flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
         }
         let cells = self.sum_of(flash, &others);
@@ -99,20 +97,20 @@ impl Log {
         flash.memory_mut().payloads.release(cells, 1);
         self.counters.reconstructed += 1;
         if !is_lost {
-            self.repairs.add_once(place);
+            self.repairs.add_once(page);
         }
     }
 
     /// The sum of pages on flash; the last one is a parity.
-    fn sum_of<F: Flash>(&self, flash: &mut F, places: &[Place]) -> PayloadId {
+    fn sum_of<F: Flash>(&self, flash: &mut F, pages: &[Ppn]) -> PayloadId {
         let cells = flash.memory_mut().payloads.take(1, self.full_mask);
         let Some(contents) = flash.state().contents() else { return cells };
         let mut sum = vec![0; flash.state().memory.payloads.cells(cells).len()];
-        let (parity, data) = places.split_last().expect("a stripe has a parity");
-        for place in data {
-            add(contents.page(self.grid.page(*place).0), &mut sum);
+        let (parity, data) = pages.split_last().expect("a stripe has a parity");
+        for page in data {
+            add(contents.page(page.0), &mut sum);
         }
-        let record = contents.record(self.grid.page(*parity).0).and_then(ParityRecord::read);
+        let record = contents.record(parity.0).and_then(|record| ParityRecord::read(&self.grid, record));
         add(record.expect("a parity page holds a parity").cells, &mut sum);
         flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&sum);
         cells
@@ -123,34 +121,34 @@ impl Log {
     pub fn fetch<F: Flash>(
         &mut self,
         flash: &mut F,
-        place: Place,
+        page: Ppn,
         cause: Cause,
         sectors: u8,
     ) -> Option<(PayloadId, Option<CommandId>)> {
-        if let Some(member) = self.stripes.in_memory(place) {
+        if let Some(member) = self.stripes.in_memory(page) {
             let cells = flash.memory_mut().payloads.take(1, self.full_mask);
             flash.memory_mut().payloads.copy(member.content.cells, cells, self.full_mask);
-            let after = if self.grid.is_lost(place) {
+            let after = if self.grid.is_lost(page) {
                 None
             } else {
-                flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending()
+                flash.read(self.owner, read_of(page, cause, sectors)).pending()
             };
             return Some((cells, after));
         }
-        if self.grid.is_readable(flash.state(), place) {
-            let after = flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending();
+        if self.grid.is_readable(flash.state(), page) {
+            let after = flash.read(self.owner, read_of(page, cause, sectors)).pending();
             let cells = flash.memory_mut().payloads.take(1, self.full_mask);
-            let page = page_cells(flash.state(), self.grid.page(place)).map(<[u8]>::to_vec);
+            let page = page_cells(flash.state(), page).map(<[u8]>::to_vec);
             if let Some(page) = page {
                 flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&page);
             }
             return Some((cells, after));
         }
-        let others = self.others_of(flash.state(), place)?;
+        let others = self.others_of(flash.state(), page)?;
         let sectors = self.full_mask.count_ones() as u8;
         let mut after = None;
         for other in &others {
-            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
+            let read = read_of(*other, Cause::Rebuild, sectors);
             after = flash.read(self.owner, Read { after, ..read }).pending();
         }
         self.counters.reconstructed += 1;

@@ -5,13 +5,13 @@
 //! can be read, and are written once more. Nobody was told that they were safe, so older versions may be all that
 //! is left of some; those have not been erased.
 
-use super::entry::{At, Entry, Place};
 use super::log::Log;
 use super::parity::{CoveredPage, ParityRecord};
 use super::roles::Role;
 use super::space::STREAMS;
 use super::tombstones::{decode, number_of};
 use crate::mapping::RecoverError;
+use crate::mapping::entry::{Entry, Place};
 use nand::{Contents, FlashState, Oob, PageKind};
 use units::{Lpn, Ppn};
 
@@ -109,103 +109,107 @@ impl Recovery<'_> {
     }
 
     /// Every page that was programmed and whose die is there.
-    fn programmed(&self) -> impl Iterator<Item = (Place, Ppn)> {
-        self.log.grid.all_places().map(|place| (place, self.log.grid.page(place))).filter(move |(place, page)| {
+    fn programmed(&self) -> impl Iterator<Item = Ppn> {
+        self.log.grid.all_pages().filter(move |page| {
             let is_bad = self.image.block(self.image.geometry.block_of(*page)).is_bad();
-            !self.log.grid.is_lost(*place) && !is_bad && self.image.is_programmed(*page)
+            !self.log.grid.is_lost(*page) && !is_bad && self.image.is_programmed(*page)
         })
     }
 
     /// Finds the stripes that are complete as far as can be seen. Returns what the others lack.
     fn adopt_stripes(&mut self) -> Vec<CoveredPage> {
         let (mut missing, mut complete) = (Vec::new(), Vec::new());
-        for (place, page) in self.programmed() {
-            let Some(record) = self.contents.record(page.0).and_then(ParityRecord::read) else { continue };
+        for page in self.programmed() {
+            let Some(record) =
+                self.contents.record(page.0).and_then(|record| ParityRecord::read(&self.log.grid, record))
+            else {
+                continue;
+            };
             if self.contents.oob(page.0).kind != PageKind::Metadata {
                 continue;
             }
-            let is_lost = |page: &CoveredPage| self.log.grid.is_lost(page.place);
-            let is_there = |page: &CoveredPage| is_of(self.contents.oob(self.log.grid.page(page.place).0), page);
+            let is_lost = |covered: &CoveredPage| self.log.grid.is_lost(covered.page);
+            let is_there = |covered: &CoveredPage| is_of(self.contents.oob(covered.page.0), covered);
             if record.pages.iter().all(|page| is_lost(page) || is_there(page)) {
-                complete.push((place, record.pages));
+                complete.push((page, record.pages));
             } else {
                 // What a lost die may have had of such a stripe counts for nothing either.
                 missing.extend(record.pages.iter().copied().filter(|page| is_lost(page) || !is_there(page)));
             }
         }
         for (parity, pages) in complete {
-            self.log.roles.enter(pages.iter().map(|page| page.place), parity);
+            self.log.roles.enter(pages.iter().map(|covered| covered.page), parity);
         }
         missing
     }
 
     fn find_newest(&mut self) -> Found {
         let nothing = Newest { sequence: 0, rank: Rank::Nothing, entry: Entry::NOWHERE };
-        let newest = vec![nothing; self.log.pages.logical_pages()];
+        let newest = vec![nothing; self.log.pages.logical_pages() as usize];
         let mut found = Found { newest, last: self.log.pages.sequence() };
         let mut tombstones = Vec::new();
-        for (place, page) in self.programmed() {
+        for page in self.programmed() {
             let oob = self.contents.oob(page.0);
             let record = self.contents.record(page.0);
             match oob.kind {
                 PageKind::Data | PageKind::Lost => {
-                    let rank = if self.log.roles.of(place) == Role::Data { Rank::Covered } else { Rank::Alone };
-                    let version = Newest { sequence: oob.sequence, rank, entry: Entry::data(place) };
+                    let rank = if self.log.roles.of(page) == Role::Data { Rank::Covered } else { Rank::Alone };
+                    let version = Newest { sequence: oob.sequence, rank, entry: Entry::page(page) };
                     found.note(Lpn(oob.logical), version);
                 }
                 PageKind::Metadata => {
-                    if let Some(record) = record.and_then(ParityRecord::read) {
-                        self.find_lost(place, &record, &mut found);
+                    if let Some(record) = record.and_then(|record| ParityRecord::read(&self.log.grid, record)) {
+                        self.find_lost(page, &record, &mut found);
                     } else if let Some(ranges) = record.and_then(decode) {
-                        tombstones.push((place, ranges));
+                        tombstones.push((page, ranges));
                     }
                 }
                 PageKind::Erased | PageKind::Torn => {}
             }
         }
-        for (place, ranges) in tombstones {
+        for (page, ranges) in tombstones {
             for range in &ranges {
                 let (sequence, rank) = (number_of(range), Rank::Tombstone);
-                let nothing = Newest { sequence, rank, entry: Entry::tombstone(place) };
+                let nothing = Newest { sequence, rank, entry: Entry::tombstone(page.0) };
                 range.pages().for_each(|logical| found.note(logical, nothing));
             }
-            self.log.tombstones.found(place, ranges);
+            self.log.tombstones.found(page, ranges);
         }
         found
     }
 
     /// Finds the pages of a stripe that are on lost dies.
-    fn find_lost(&self, parity: Place, record: &ParityRecord<'_>, found: &mut Found) {
+    fn find_lost(&self, parity: Ppn, record: &ParityRecord<'_>, found: &mut Found) {
         if self.log.roles.of(parity) != Role::Parity {
             return;
         }
-        let lost = || record.pages.iter().filter(|page| self.log.grid.is_lost(page.place));
+        let lost = || record.pages.iter().filter(|page| self.log.grid.is_lost(page.page));
         let rank = if lost().count() == 1 { Rank::Computed } else { Rank::Lost };
-        for &CoveredPage { place, logical, sequence } in lost() {
-            found.note(logical, Newest { sequence, rank, entry: Entry::data(place) });
+        for &CoveredPage { page, logical, sequence } in lost() {
+            found.note(logical, Newest { sequence, rank, entry: Entry::page(page) });
         }
     }
 
     /// Fills the map with what was found.
     fn adopt_newest(&mut self, newest: &[Newest]) {
         for (logical, newest) in (0..).map(Lpn).zip(newest) {
-            match newest.entry.at() {
-                At::Nowhere => {}
-                At::Tombstone(place) => {
-                    self.log.pages.trim(logical, place);
-                    self.log.tombstones.count(place);
+            match newest.entry.place() {
+                Place::InLog(_) | Place::Nowhere => {}
+                Place::Tombstone(page) => {
+                    self.log.pages.unmap(logical, newest.entry);
+                    self.log.tombstones.count(Ppn(page));
                 }
-                At::Data(place) => {
-                    self.log.pages.place(logical, place);
+                Place::Page(page) => {
+                    self.log.pages.place(logical, page);
                     // Beside a lost die a parity may be there that cannot be seen; a new one does no harm.
                     if newest.rank == Rank::Alone && self.log.grid.live_dies() > 1 {
-                        self.log.repairs.add(place);
+                        self.log.repairs.add(page);
                     }
                 }
             }
         }
-        for place in self.log.tombstones.adopt(&self.log.grid, &mut self.log.pages) {
-            self.log.repairs.add(place);
+        for page in self.log.tombstones.adopt(&self.log.grid, &mut self.log.pages) {
+            self.log.repairs.add(page);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! What has to be written once more, because it has no parity, could not be read, or was on a lost die.
 
-use super::entry::{At, Place, Superblock};
+use super::grid::Superblock;
 use super::log::Log;
 use super::space::Stream;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState};
 use std::collections::{BTreeSet, VecDeque};
-use units::{Cause, Lpn};
+use units::{Cause, Lpn, Ppn};
 
 /// What is left to be written once more.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
-    /// Valid places without a parity, or that could not be read.
-    places: VecDeque<Place>,
+    /// Valid pages without a parity, or that could not be read.
+    pages: VecDeque<Ppn>,
     /// Logical pages to be written anew because a power cut left an incomplete stripe with a later version of them:
     /// should the die where that is missing be lost, the stripe would look complete.
     doubted: BTreeSet<Lpn>,
@@ -20,7 +20,7 @@ pub(super) struct Repairs {
     to_rebuild: BTreeSet<Superblock>,
     /// Pages written once more at once.
     window: u32,
-    /// Places that got a parity, and superblocks whose pages are elsewhere now, since counting began.
+    /// Pages that got a parity, and superblocks whose pages are elsewhere now, since counting began.
     pub healed: u64,
     pub rebuilt: u64,
 }
@@ -31,15 +31,15 @@ impl Repairs {
         Self { window, ..Self::default() }
     }
 
-    /// A valid place has no parity.
-    pub fn add(&mut self, place: Place) {
-        self.places.push_back(place);
+    /// A valid page has no parity.
+    pub fn add(&mut self, page: Ppn) {
+        self.pages.push_back(page);
     }
 
-    /// A valid place could not be read.
-    pub fn add_once(&mut self, place: Place) {
-        if !self.places.contains(&place) {
-            self.places.push_back(place);
+    /// A valid page could not be read.
+    pub fn add_once(&mut self, page: Ppn) {
+        if !self.pages.contains(&page) {
+            self.pages.push_back(page);
         }
     }
 
@@ -58,24 +58,24 @@ impl Repairs {
         &self.to_rebuild
     }
 
-    /// Valid places without a parity, or that could not be read.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
-        self.places.iter().copied()
+    /// Valid pages without a parity, or that could not be read.
+    pub fn pages(&self) -> impl Iterator<Item = Ppn> {
+        self.pages.iter().copied()
     }
 
     /// Pages are to be written once more.
     pub fn any(&self) -> bool {
-        !self.places.is_empty() || !self.doubted.is_empty()
+        !self.pages.is_empty() || !self.doubted.is_empty()
     }
 
-    /// Some place is to be written once more.
-    pub fn any_places(&self) -> bool {
-        !self.places.is_empty()
+    /// Some page is to be written once more.
+    pub fn any_pages(&self) -> bool {
+        !self.pages.is_empty()
     }
 
     /// Pages to be written once more.
     pub fn left(&self) -> u64 {
-        (self.places.len() + self.doubted.len()) as u64
+        (self.pages.len() + self.doubted.len()) as u64
     }
 
     /// A superblock is erased.
@@ -85,13 +85,13 @@ impl Repairs {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let mut put = |section, numbers: Vec<u32>| writer.put_u32(section, numbers.into_iter());
-        put("elastic.repairs", self.places.iter().map(|place| place.0).collect());
+        put("elastic.repairs", self.pages.iter().map(|page| page.0).collect());
         put("elastic.doubted", self.doubted.iter().map(|logical| logical.0).collect());
         put("elastic.to_rebuild", self.to_rebuild.iter().map(|superblock| superblock.0).collect());
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.places = reader.get_u32("elastic.repairs")?.into_iter().map(Place).collect();
+        self.pages = reader.get_u32("elastic.repairs")?.into_iter().map(Ppn).collect();
         self.doubted = reader.get_u32("elastic.doubted")?.into_iter().map(Lpn).collect();
         self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().map(Superblock).collect();
         Ok(())
@@ -107,18 +107,18 @@ impl Log {
             return false;
         }
         let fewest = if self.space.free() == 0 {
-            self.space.candidates().map(|victim| self.pages.valid_count(victim)).min()
+            self.space.candidates().map(|victim| self.valid_count(victim)).min()
         } else {
             None
         };
         fewest.is_none_or(|fewest| {
             let takes = if self.space.is_pressed() { fewest } else { self.grid.with_parity(fewest) };
             let room = self.open_room(state);
-            takes >= self.grid.live_places() || takes > room || takes + self.grid.with_parity(1) <= room
+            takes >= self.grid.live_pages() || takes > room || takes + self.grid.with_parity(1) <= room
         })
     }
 
-    /// Pages without a parity get one, in another place, as far as there is room.
+    /// Pages without a parity get one, in another page, as far as there is room.
     pub fn pump_repairs<F: Flash>(&mut self, flash: &mut F) {
         while let Some(logical) = self.repairs.doubted.first().copied() {
             let is_busy = self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.state());
@@ -127,32 +127,29 @@ impl Log {
             }
             self.repairs.doubted.pop_first();
         }
-        while let Some(place) = self.repairs.places.front().copied() {
+        while let Some(page) = self.repairs.pages.front().copied() {
             if self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.state()) {
                 return;
             }
-            if self.pages.is_valid(place) {
-                if !self.move_away(flash, place, Cause::Rebuild) {
+            if self.pages.blocks().is_valid(page) {
+                if !self.move_away(flash, page, Cause::Rebuild) {
                     return;
                 }
                 self.repairs.healed += 1;
             }
-            self.repairs.places.pop_front();
+            self.repairs.pages.pop_front();
         }
     }
 
     /// Writes the newest version of a page once more, as the newest. `false`: there is no room.
     fn affirm<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
-        let place = match self.pages.entry(logical).at() {
-            At::Data(place) => Some(place),
-            At::Tombstone(_) | At::Nowhere => None,
-        };
-        if place.is_some_and(|place| self.stripes.in_memory(place).is_some()) {
+        let page = self.pages.find(logical);
+        if page.is_some_and(|page| self.stripes.in_memory(page).is_some()) {
             return true; // somebody else does
         }
         let sequence = self.pages.next_sequence();
-        match place {
-            Some(place) => self.rewrite(flash, logical, place, sequence, Cause::Rebuild),
+        match page {
+            Some(page) => self.rewrite(flash, logical, page, sequence, Cause::Rebuild),
             None if self.is_gone(logical) => self.give_up(flash, logical, sequence),
             None => self.write_nothing(flash, logical, sequence),
         }

@@ -1,11 +1,11 @@
-//! What places hold of stripes on flash: which pages a parity covers.
+//! What pages hold of stripes on flash: which pages a parity covers.
 
-use super::entry::{Place, Superblock};
-use super::grid::Grid;
+use super::grid::{Grid, Superblock};
 use super::unfit;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use units::Ppn;
 
-/// What a place holds of a stripe.
+/// What a page holds of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Nothing, or nothing yet.
@@ -18,60 +18,61 @@ pub(super) enum Role {
 
 /// A stripe on flash.
 pub(super) struct Covered {
-    pub data: Vec<Place>,
-    pub parity: Place,
+    pub data: Vec<Ppn>,
+    pub parity: Ppn,
 }
 
 impl Covered {
     /// All its pages, the parity last.
-    pub fn pages(&self) -> impl Iterator<Item = Place> {
+    pub fn pages(&self) -> impl Iterator<Item = Ppn> {
         self.data.iter().copied().chain([self.parity])
     }
 }
 
-/// The role of each place. Only complete stripes have any.
+/// The role of each page. Only complete stripes have any.
 #[derive(Debug)]
 pub(super) struct Roles(Vec<Role>);
 
 impl Roles {
     /// No stripe is on flash.
-    pub fn new(grid: &Grid) -> Self {
-        Self(vec![Role::None; (grid.superblocks() * grid.places()) as usize])
+    pub fn new(pages: u32) -> Self {
+        Self(vec![Role::None; pages as usize])
     }
 
     #[inline]
-    pub fn of(&self, place: Place) -> Role {
-        self.0[place.index()]
+    pub fn of(&self, page: Ppn) -> Role {
+        self.0[page.index()]
     }
 
     /// A stripe is on flash.
-    pub fn enter(&mut self, data: impl Iterator<Item = Place>, parity: Place) {
-        data.for_each(|place| self.0[place.index()] = Role::Data);
+    pub fn enter(&mut self, data: impl Iterator<Item = Ppn>, parity: Ppn) {
+        data.for_each(|page| self.0[page.index()] = Role::Data);
         self.0[parity.index()] = Role::Parity;
     }
 
     /// A superblock is erased.
     pub fn clear(&mut self, grid: &Grid, superblock: Superblock) {
-        self.0[grid.first_of(superblock).index()..grid.end_of(superblock).index()].fill(Role::None);
+        grid.pages_of(superblock).for_each(|page| self.0[page.index()] = Role::None);
     }
 
     /// The stripe that a data page belongs to; nothing if it has no parity.
-    pub fn stripe_of(&self, grid: &Grid, place: Place) -> Option<Covered> {
-        if self.of(place) != Role::Data {
+    pub fn stripe_of(&self, grid: &Grid, page: Ppn) -> Option<Covered> {
+        if self.of(page) != Role::Data {
             return None;
         }
-        let superblock = grid.of(place);
-        let parity = place.to(grid.end_of(superblock)).find(|place| self.of(*place) == Role::Parity)?;
-        let first = grid.first_of(superblock).to(place).rfind(|place| self.of(*place) == Role::Parity);
-        let first = first.map_or(grid.first_of(superblock), Place::next);
-        let data = first.to(parity).filter(|place| self.of(*place) == Role::Data).collect();
-        Some(Covered { data, parity })
+        let (superblock, position) = (grid.of(page), grid.position(page));
+        let mut before = grid.pages_from(grid.first_of(superblock), position);
+        let mut after = grid.pages_from(position, grid.end_of(superblock));
+        let parity = after.find(|page| self.of(*page) == Role::Parity)?;
+        let first = before.rfind(|page| self.of(*page) == Role::Parity);
+        let first = first.map_or(grid.first_of(superblock), |last| grid.position(last).next());
+        let data = grid.pages_from(first, grid.position(parity)).filter(|page| self.of(*page) == Role::Data);
+        Some(Covered { data: data.collect(), parity })
     }
 
     /// Whether a superblock holds pages of stripes that are on lost dies.
     pub fn is_torn(&self, grid: &Grid, superblock: Superblock) -> bool {
-        let is_lost = |place: Place| grid.is_lost(place) && self.of(place) != Role::None;
-        grid.first_of(superblock).to(grid.end_of(superblock)).any(is_lost)
+        grid.pages_of(superblock).any(|page| grid.is_lost(page) && self.of(page) != Role::None)
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {

@@ -3,10 +3,9 @@
 //! *Protects*: a superblock is in one state and no other; it is erased only when nothing in it or after it is under
 //! way. Only this file opens, closes, frees and gives up superblocks.
 
-use super::entry::{Place, Superblock};
-use super::grid::Grid;
-use super::pages::Pages;
+use super::grid::{Grid, Position, Superblock};
 use super::unfit;
+use crate::mapping::pages::Pages;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashState;
 use std::collections::{BTreeSet, VecDeque};
@@ -53,7 +52,7 @@ impl Stream {
 pub(super) struct Open {
     pub superblock: Superblock,
     /// Its next place.
-    pub next: Place,
+    pub next: Position,
 }
 
 /// All superblocks of a drive.
@@ -119,7 +118,7 @@ impl Space {
     }
 
     /// A stream goes on at `next`.
-    pub fn advance(&mut self, stream: Stream, superblock: Superblock, next: Place) {
+    pub fn advance(&mut self, stream: Stream, superblock: Superblock, next: Position) {
         self.open[stream as usize] = Some(Open { superblock, next });
     }
 
@@ -149,11 +148,11 @@ impl Space {
 
     /// The place behind all that a superblock holds: stripes follow each other. What lost dies hold does not count, as
     /// nobody can erase it. `None`: nothing is programmed.
-    fn behind(grid: &Grid, state: &FlashState, superblock: Superblock) -> Option<Place> {
+    fn behind(grid: &Grid, state: &FlashState, superblock: Superblock) -> Option<Position> {
         let issued = |block: BlockId| u32::from(state.block(block).issued);
         let in_use = grid.blocks(superblock).filter(|(_, block)| issued(*block) > 0);
         let used = in_use.map(|(index, block)| (issued(block) - 1) * grid.lanes() + index + 1).max()?;
-        Some(Place(grid.first_of(superblock).0 + used))
+        Some(Position(grid.first_of(superblock).0 + used))
     }
 
     /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut in
@@ -161,11 +160,11 @@ impl Space {
     #[cold]
     pub fn reopen(&mut self, grid: &Grid, state: &FlashState, room: u32) -> bool {
         let least = room as usize;
-        let room = |superblock: Superblock, from: Place| {
+        let room = |superblock: Superblock, from: Position| {
             let places = from.to(grid.end_of(superblock));
             places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
         };
-        let most = |from: &dyn Fn(Superblock) -> Place| {
+        let most = |from: &dyn Fn(Superblock) -> Position| {
             let all = self.candidates().map(|superblock| (superblock, room(superblock, from(superblock))));
             all.max_by_key(|(_, room)| *room)
                 .filter(|(_, room)| *room > least)
@@ -199,11 +198,11 @@ impl Space {
     }
 
     /// The first place from `from` to `end` that can be programmed.
-    pub fn usable_from(grid: &Grid, state: &FlashState, from: Place, end: Place) -> Option<Place> {
+    pub fn usable_from(grid: &Grid, state: &FlashState, from: Position, end: Position) -> Option<Position> {
         from.to(end).find(|place| {
             let page = grid.page(*place);
             let row = state.block(state.geometry.block_of(page));
-            !grid.is_lost(*place)
+            !grid.is_lost(page)
                 && !row.is_bad()
                 && !row.has_failed()
                 && u32::from(row.issued) <= state.geometry.page_in_block(page)
@@ -211,7 +210,7 @@ impl Space {
     }
 
     /// The first place from there on that can be programmed and has another such place near enough for its parity.
-    pub fn pair_from(grid: &Grid, state: &FlashState, from: Place, end: Place) -> Option<Place> {
+    pub fn pair_from(grid: &Grid, state: &FlashState, from: Position, end: Position) -> Option<Position> {
         let mut first = Self::usable_from(grid, state, from, end)?;
         while let Some(second) = Self::usable_from(grid, state, first.next(), end) {
             if grid.reaches(first, second) {
@@ -222,14 +221,14 @@ impl Space {
         None
     }
 
-    /// Places of its open superblock that a stream can still program.
-    pub fn rest(&self, grid: &Grid, state: &FlashState, stream: Stream) -> impl Iterator<Item = Place> {
+    /// Pages of its open superblock that a stream can still program.
+    pub fn rest(&self, grid: &Grid, state: &FlashState, stream: Stream) -> impl Iterator<Item = Position> {
         let open = self.open(stream);
         let places = open.map(|open| open.next.to(grid.end_of(open.superblock)));
         places.into_iter().flatten().filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
     }
 
-    /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
+    /// Pages of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
     /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
     pub fn places_left(grid: &Grid, state: &FlashState, superblock: Option<Superblock>) -> u32 {
         let lanes = grid.lanes();
@@ -404,9 +403,9 @@ impl Space {
 
     /// # Errors
     /// A superblock is not what it is taken for.
-    pub fn check(&self, pages: &Pages) -> Result<(), String> {
+    pub fn check(&self, grid: &Grid, pages: &Pages) -> Result<(), String> {
         for (superblock, state) in (0..).map(Superblock).zip(&self.states) {
-            let (is_free, valid) = (self.free.contains(&superblock), pages.valid_count(superblock));
+            let (is_free, valid) = (self.free.contains(&superblock), grid.valid_count(pages, superblock));
             if is_free != (*state == State::Free) || is_free && valid > 0 {
                 return Err(format!("{superblock:?} is {state:?} with {valid} valid pages; listed as free: {is_free}"));
             }
@@ -450,7 +449,7 @@ impl Space {
             return Err(unfit("an open superblock is missing"));
         };
         self.open = [(host, host_next), (copies, copies_next)].map(|(superblock, next)| {
-            (superblock != u32::MAX).then_some(Open { superblock: Superblock(superblock), next: Place(next) })
+            (superblock != u32::MAX).then_some(Open { superblock: Superblock(superblock), next: Position(next) })
         });
         self.failing = reader.get_u32("elastic.failing")?.into_iter().map(Superblock).collect();
         Ok(())

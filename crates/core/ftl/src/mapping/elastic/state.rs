@@ -1,29 +1,30 @@
 //! Invariants, report and snapshot.
 
-use super::entry::{At, Place};
 use super::log::{Counters, Log};
 use super::parity::{ParityRecord, add};
 use super::roles::Role;
+use super::unfit;
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashState;
 use std::collections::BTreeSet;
-use units::Lpn;
+use units::{BlockId, Lpn, Ppn};
+
+/// Names of the maps in a snapshot.
+const SECTIONS: [&str; 2] = ["elastic.map", "elastic.back"];
 
 impl Log {
     pub fn check(&self, state: &FlashState) -> Result<(), String> {
-        let valid = self.pages.check()?;
-        self.space.check(&self.pages)?;
-        let repairs: BTreeSet<Place> = self.repairs.places().collect();
-        let mut mapped = 0;
-        for (logical, entry) in self.pages.entries() {
-            if let At::Data(place) = entry.at() {
-                mapped += 1;
-                if !repairs.contains(&place) {
-                    check_covered(self, state, logical, place)?;
-                }
+        let valid = self.pages.blocks().check()?;
+        let mut trimmed = vec![0; state.geometry.pages() as usize];
+        let mapped = self.pages.check(state, &mut trimmed)?;
+        let metadata = self.tombstones.check(&trimmed)?;
+        self.space.check(&self.grid, &self.pages)?;
+        let repairs: BTreeSet<Ppn> = self.repairs.pages().collect();
+        for logical in self.pages.all() {
+            if let Some(page) = self.pages.find(logical).filter(|page| !repairs.contains(page)) {
+                check_covered(self, logical, page)?;
             }
         }
-        let metadata = self.tombstones.check(&self.pages)?;
         if valid != mapped + metadata {
             return Err(format!("{valid} valid pages, but {mapped} mapped and {metadata} of tombstones"));
         }
@@ -35,28 +36,28 @@ impl Log {
         if self.grid.deaths() == 0 {
             return 0;
         }
-        let is_beyond = |place: &Place| {
-            let stripe = || self.roles.stripe_of(&self.grid, *place);
-            self.grid.is_lost(*place)
-                && self.stripes.in_memory(*place).is_none()
+        let is_beyond = |page: &Ppn| {
+            let stripe = || self.roles.stripe_of(&self.grid, *page);
+            self.grid.is_lost(*page)
+                && self.stripes.in_memory(*page).is_none()
                 && stripe().is_none_or(|stripe| stripe.pages().filter(|page| self.grid.is_lost(*page)).count() > 1)
         };
-        self.pages.entries().filter_map(|(_, entry)| entry.on_flash()).filter(is_beyond).count() as u64
+        self.pages.all().filter_map(|logical| self.pages.find(logical)).filter(is_beyond).count() as u64
     }
 
     /// What happened since counting began; `collected`: superblocks that were emptied.
     pub fn report(&self, collected: u64) -> LayerReport {
         let Counters { stripes, pages, parities, trimmed, copied, reconstructed, lost } = self.counters;
+        let valid = |block| self.pages.blocks().valid_count(BlockId(block)) as u16;
         let mut report = LayerReport {
             name: "stripe",
-            valid_pages: self.pages.valid_by_block(&self.grid),
+            valid_pages: (0..self.grid.superblocks() * self.grid.lanes()).map(valid).collect(),
             ..LayerReport::default()
         };
-        // The map, a valid bit and two of the role for each place, a count and a state for each superblock.
+        // The map, a valid bit and two of the role for each page, a count and a state for each superblock.
         let superblocks = u64::from(self.grid.superblocks());
-        report.ram_bytes = self.pages.logical_pages() as u64 * 4
-            + (superblocks * u64::from(self.grid.places()) * 3).div_ceil(8)
-            + superblocks * 5;
+        report.ram_bytes =
+            self.pages.map_bytes() + (self.grid.all_pages().count() as u64 * 3).div_ceil(8) + superblocks * 5;
         report.counters.extend([
             ("stripes_written", stripes),
             ("stripe_pages", pages),
@@ -84,7 +85,8 @@ impl Log {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         assert!(self.stripes.is_empty(), "a drive is drained before its state is saved");
-        self.pages.save(writer);
+        self.pages.save(writer, SECTIONS);
+        writer.put_u64("elastic.numbers", [self.pages.sequence()].into_iter());
         self.roles.save(writer);
         self.space.save(writer);
         self.tombstones.save(writer);
@@ -92,7 +94,9 @@ impl Log {
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.pages.load(reader)?;
+        self.pages.load(reader, SECTIONS)?;
+        let numbers = reader.get_u64("elastic.numbers")?;
+        self.pages.note_sequence(*numbers.first().ok_or_else(|| unfit("a counter is missing"))?);
         self.roles.load(reader)?;
         self.space.load(reader)?;
         self.tombstones.load(reader)?;
@@ -101,17 +105,16 @@ impl Log {
 }
 
 /// A page at rest belongs to a stripe with a parity, on as many dies as it has pages.
-fn check_covered(log: &Log, state: &FlashState, logical: Lpn, place: Place) -> Result<(), String> {
-    let superblock = log.grid.of(place);
+fn check_covered(log: &Log, logical: Lpn, page: Ppn) -> Result<(), String> {
+    let superblock = log.grid.of(page);
     let is_rebuilt = log.repairs.to_rebuild().contains(&superblock) || log.grid.live_dies() < 2;
-    if log.stripes.in_memory(place).is_some() || is_rebuilt {
+    if log.stripes.in_memory(page).is_some() || is_rebuilt {
         return Ok(());
     }
-    let Some(stripe) = log.roles.stripe_of(&log.grid, place) else {
-        return Err(format!("logical page {logical} at {place:?} has no parity"));
+    let Some(stripe) = log.roles.stripe_of(&log.grid, page) else {
+        return Err(format!("logical page {logical} at {page:?} has no parity"));
     };
-    let die = |place: Place| state.geometry.die_of(state.geometry.block_of(log.grid.page(place)));
-    let dies: BTreeSet<_> = stripe.pages().map(die).collect();
+    let dies: BTreeSet<_> = stripe.pages().map(|page| log.grid.die_of(page)).collect();
     let pages = stripe.data.len() + 1;
     if dies.len() == pages {
         return Ok(());
@@ -124,22 +127,21 @@ fn check_sums(log: &Log, state: &FlashState) -> Result<(), String> {
     let Some(contents) = state.contents() else { return Ok(()) };
     let mut sum: Vec<u8> = Vec::new();
     let mut members = Vec::new();
-    for place in log.grid.all_places() {
-        let page = log.grid.page(place);
-        match log.roles.of(place) {
+    for page in log.grid.all_pages() {
+        match log.roles.of(page) {
             Role::None => {}
             Role::Data => {
                 sum.resize(contents.page(page.0).len(), 0);
                 add(contents.page(page.0), &mut sum);
-                members.push(place);
+                members.push(page);
             }
             Role::Parity => {
-                let record = contents.record(page.0).and_then(ParityRecord::read);
-                let record = record.ok_or_else(|| format!("{place:?} holds no parity"))?;
-                let named: Vec<Place> = record.pages.iter().map(|page| page.place).collect();
+                let record = contents.record(page.0).and_then(|record| ParityRecord::read(&log.grid, record));
+                let record = record.ok_or_else(|| format!("{page:?} holds no parity"))?;
+                let named: Vec<Ppn> = record.pages.iter().map(|covered| covered.page).collect();
                 let is_seen = members.iter().all(|member| !log.grid.is_lost(*member));
                 if named != members || is_seen && record.cells != sum {
-                    return Err(format!("the parity at {place:?} is of {named:?} and not the sum of {members:?}"));
+                    return Err(format!("the parity at {page:?} is of {named:?} and not the sum of {members:?}"));
                 }
                 sum.clear();
                 members.clear();

@@ -2,12 +2,12 @@
 //!
 //! *Protects*: a page is in memory until its stripe is on flash, and whoever waits for it is told then and not before.
 
-use super::entry::{Place, Superblock};
+use super::grid::Superblock;
 use super::space::Stream;
 use layer::Slots;
 use nand::{CommandId, PayloadId};
 use std::collections::{BTreeMap, VecDeque};
-use units::{Cause, Lpn};
+use units::{Cause, Lpn, Ppn};
 
 /// Who waits until a page is safe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,7 @@ impl Content {
 /// A page on its way to flash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    pub place: Place,
+    pub page: Ppn,
     pub content: Content,
     pub failure: Option<CommandId>,
 }
@@ -54,7 +54,7 @@ pub(super) struct Member {
 pub(super) struct Stripe {
     pub members: Vec<Member>,
     /// Where the parity goes, or the twin of a tombstone.
-    pub parity: Option<Place>,
+    pub parity: Option<Ppn>,
     /// Programs under way.
     waiting: u32,
     closed: bool,
@@ -86,14 +86,14 @@ pub(super) struct UnderWay {
     building: [Option<u32>; 2],
     /// Complete stripes that are not on flash.
     complete: u32,
-    /// Stripe of each place being programmed.
-    flying: BTreeMap<Place, u32>,
-    /// Places just programmed, and stripes whose programs have all ended.
-    landed: VecDeque<Place>,
+    /// Stripe of each page being programmed.
+    flying: BTreeMap<Ppn, u32>,
+    /// Ppns just programmed, and stripes whose programs have all ended.
+    landed: VecDeque<Ppn>,
     ended: VecDeque<u32>,
-    /// Pages of failed stripes, and who waits for those in each place besides.
+    /// Pages of failed stripes, and who waits for those in each page besides.
     moves: VecDeque<Member>,
-    waiting_moves: Vec<(Place, Waits)>,
+    waiting_moves: Vec<(Ppn, Waits)>,
     unasked: Unasked,
 }
 
@@ -146,12 +146,12 @@ impl UnderWay {
     }
 
     /// One more page belongs to a stripe; how many there are now.
-    pub fn add(&mut self, stripe: u32, place: Place, content: Content) -> u32 {
+    pub fn add(&mut self, stripe: u32, page: Ppn, content: Content) -> u32 {
         if let Some(unasked) = self.unasked(&content) {
             *unasked += 1;
         }
         let members = &mut self.stripes.at_mut(stripe).members;
-        members.push(Member { place, content, failure: None });
+        members.push(Member { page, content, failure: None });
         members.len() as u32
     }
 
@@ -185,9 +185,9 @@ impl UnderWay {
         Some(stripe)
     }
 
-    /// The parity of a complete stripe, or the twin of a tombstone, goes to `place`.
-    pub fn end_with(&mut self, stripe: u32, place: Place) {
-        self.stripes.at_mut(stripe).parity = Some(place);
+    /// The parity of a complete stripe, or the twin of a tombstone, goes to `page`.
+    pub fn end_with(&mut self, stripe: u32, page: Ppn) {
+        self.stripes.at_mut(stripe).parity = Some(page);
     }
 
     /// A complete stripe has no place for a parity. It fails, if it must have one and a page of it is waited for.
@@ -202,20 +202,20 @@ impl UnderWay {
     }
 
     /// A program of a stripe is issued.
-    pub fn fly(&mut self, stripe: u32, place: Place) {
-        self.flying.insert(place, stripe);
+    pub fn fly(&mut self, stripe: u32, page: Ppn) {
+        self.flying.insert(page, stripe);
         self.stripes.at_mut(stripe).waiting += 1;
     }
 
     /// A program has ended.
-    pub fn landed(&mut self, place: Place) {
-        self.landed.push_back(place);
+    pub fn landed(&mut self, page: Ppn) {
+        self.landed.push_back(page);
     }
 
     /// Takes in the programs that have ended. Returns the next stripe without a program under way, if there is one.
     pub fn next_ended(&mut self) -> Option<u32> {
-        while let Some(place) = self.landed.pop_front() {
-            self.land(place);
+        while let Some(page) = self.landed.pop_front() {
+            self.land(page);
         }
         self.ended.pop_front()
     }
@@ -225,8 +225,8 @@ impl UnderWay {
         self.landed.is_empty() && self.ended.is_empty()
     }
 
-    fn land(&mut self, place: Place) {
-        let number = self.flying[&place];
+    fn land(&mut self, page: Ppn) {
+        let number = self.flying[&page];
         let stripe = self.stripes.at_mut(number);
         stripe.waiting -= 1;
         if stripe.closed && stripe.waiting == 0 {
@@ -236,13 +236,13 @@ impl UnderWay {
 
     /// A program failed: its stripe is written once more when the rest of it has ended. Its number, and whether the
     /// page is one of its members.
-    pub fn fail(&mut self, place: Place, failed: CommandId) -> (u32, bool) {
-        let number = self.flying[&place];
+    pub fn fail(&mut self, page: Ppn, failed: CommandId) -> (u32, bool) {
+        let number = self.flying[&page];
         let stripe = self.stripes.at_mut(number);
         stripe.failed = true;
-        let member = stripe.members.iter_mut().find(|member| member.place == place);
+        let member = stripe.members.iter_mut().find(|member| member.page == page);
         let is_member = member.map(|member| member.failure = Some(failed)).is_some();
-        self.land(place);
+        self.land(page);
         (number, is_member)
     }
 
@@ -250,15 +250,15 @@ impl UnderWay {
     pub fn end(&mut self, number: u32) -> Stripe {
         let stripe = self.stripes.remove(number);
         self.complete -= 1;
-        for place in stripe.members.iter().map(|member| member.place).chain(stripe.parity) {
-            self.flying.remove(&place);
+        for page in stripe.members.iter().map(|member| member.page).chain(stripe.parity) {
+            self.flying.remove(&page);
         }
         stripe
     }
 
     /// The pages of a stripe that failed are to find another place. Whoever waited for it besides waits for the first.
     pub fn move_all(&mut self, stripe: &Stripe) {
-        let first = stripe.first().place;
+        let first = stripe.first().page;
         self.waiting_moves.extend(stripe.others.iter().map(|waits| (first, *waits)));
         self.moves.extend(stripe.members.iter().copied());
     }
@@ -283,28 +283,28 @@ impl UnderWay {
             return Vec::new();
         }
         let (its, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.waiting_moves).into_iter().partition(|(place, _)| *place == member.place);
+            std::mem::take(&mut self.waiting_moves).into_iter().partition(|(page, _)| *page == member.page);
         self.waiting_moves = others;
         its.into_iter().map(|(_, waits)| waits).collect()
     }
 
-    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `place`. `false`: that
+    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `page`. `false`: that
     /// one is safe.
-    pub fn wait_for(&mut self, place: Place, waits: Waits) -> bool {
-        if let Some(stripe) = self.flying.get(&place) {
+    pub fn wait_for(&mut self, page: Ppn, waits: Waits) -> bool {
+        if let Some(stripe) = self.flying.get(&page) {
             self.stripes.at_mut(*stripe).others.push(waits);
-        } else if self.moves.iter().any(|other| other.place == place) {
-            self.waiting_moves.push((place, waits));
+        } else if self.moves.iter().any(|other| other.page == page) {
+            self.waiting_moves.push((page, waits));
         } else {
             return false;
         }
         true
     }
 
-    /// The page at `place`, where it is still in memory.
-    pub fn in_memory(&self, place: Place) -> Option<Member> {
-        let flying = self.flying.get(&place).map(|stripe| &self.stripes.at(*stripe).members);
-        flying.into_iter().flatten().chain(&self.moves).find(|member| member.place == place).copied()
+    /// The page at `page`, where it is still in memory.
+    pub fn in_memory(&self, page: Ppn) -> Option<Member> {
+        let flying = self.flying.get(&page).map(|stripe| &self.stripes.at(*stripe).members);
+        flying.into_iter().flatten().chain(&self.moves).find(|member| member.page == page).copied()
     }
 }
 
@@ -317,11 +317,11 @@ mod tests {
     fn a_stripe_whose_program_failed_stays_failed_without_a_parity() {
         let mut under_way = UnderWay::default();
         let stripe = under_way.begin(Stream::Copies);
-        let place = Place(3);
-        under_way.add(stripe, place, Content::version(Lpn(7), 1, PayloadId::NONE, Cause::Gc));
-        under_way.fly(stripe, place);
+        let page = Ppn(3);
+        under_way.add(stripe, page, Content::version(Lpn(7), 1, PayloadId::NONE, Cause::Gc));
+        under_way.fly(stripe, page);
         under_way.stripes.at_mut(stripe).failed = true;
-        under_way.landed(place);
+        under_way.landed(page);
         under_way.close(Stream::Copies);
         under_way.end_without(stripe, true);
         assert_eq!(under_way.next_ended(), Some(stripe));
