@@ -7,8 +7,7 @@
 //!             1111…  nowhere: never written
 //! ```
 //!
-//! A page-level mapping has its tombstones in slots; in a log-block mapping and under elastic stripes the slot is the
-//! number of the flash page.
+//! A page-level mapping has its tombstones in slots; in a log-block mapping the slot is the number of the flash page.
 
 use units::{Lpn, Ppn};
 

@@ -19,6 +19,14 @@ impl Range {
     }
 }
 
+/// Adds a page to ranges, to the last of them where it follows that.
+pub(super) fn push(ranges: &mut Vec<Range>, logical: Lpn, sequence: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.first.0 + last.count == logical.0 && last.sequence == sequence => last.count += 1,
+        _ => ranges.push(Range { first: logical, count: 1, sequence }),
+    }
+}
+
 /// Writes ranges as a tombstone's record.
 pub(super) fn encode(ranges: &[Range]) -> Box<[u8]> {
     let bytes = ranges.iter().flat_map(|range| {

@@ -89,6 +89,11 @@ impl Grid {
         Self { spares, ..grid }
     }
 
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.geometry.page_bytes as usize
+    }
+
     /// Superblocks of the drive.
     pub fn superblocks(&self) -> u32 {
         self.geometry.blocks_per_plane()

@@ -7,10 +7,10 @@ use super::repairs::Repairs;
 use super::roles::Roles;
 use super::space::{STREAMS, Space, Stream};
 use super::stripes::{Content, Stripe, UnderWay, Waits};
-use super::tombstones::{Tombstones, encode};
 use crate::mapping::common::{UNMAPPED, reach};
 use crate::mapping::entry::{Entry, Place};
 use crate::mapping::pages::Pages;
+use crate::mapping::tombstones::Tombstones;
 use layer::Outbox;
 use nand::{CommandId, Completion, Flash, FlashState, Outcome, Owner, PageProgram, Program};
 use units::{Cause, Lpn, Ppn};
@@ -126,8 +126,8 @@ impl Log {
         let old = self.supersede(logical);
         self.pages.place(logical, page);
         let mut content = *content;
-        if let (Some(old), None) = (old.page_or_slot(), content.waits.hold) {
-            content.waits.hold = Some(self.space.hold(self.grid.of(Ppn(old))));
+        if let (Some(old), None) = (old, content.waits.hold) {
+            content.waits.hold = Some(self.space.hold(self.grid.of(old)));
         }
         let members = self.stripes.add(stripe, page, content);
         let command = PageProgram {
@@ -148,15 +148,25 @@ impl Log {
         true
     }
 
-    /// A logical page gets a newer version or a tombstone: drops what its map entry names, and returns the entry.
-    pub fn supersede(&mut self, logical: Lpn) -> Entry {
-        let old = self.pages.entry(logical);
-        match old.place() {
+    /// A logical page gets a newer version or a tombstone: drops what its map entry names. Returns where that is.
+    pub fn supersede(&mut self, logical: Lpn) -> Option<Ppn> {
+        let entry = self.pages.entry(logical);
+        let old = self.page_of(entry);
+        match entry.place() {
             Place::Page(page) => self.pages.drop(page),
-            Place::Tombstone(page) => self.tombstones.bury(&mut self.pages, Ppn(page)),
+            Place::Tombstone(slot) => self.unbury(slot),
             Place::InLog(_) | Place::Nowhere => {}
         }
         old
+    }
+
+    /// The page that says what a logical page is: its newest version, or its tombstone.
+    fn page_of(&self, entry: Entry) -> Option<Ppn> {
+        match entry.place() {
+            Place::Page(page) => Some(page),
+            Place::Tombstone(slot) => Some(self.tombstones.get(slot)?.page),
+            Place::InLog(_) | Place::Nowhere => None,
+        }
     }
 
     /// Valid pages of a superblock.
@@ -224,7 +234,7 @@ impl Log {
         let is_parity = first.content.logical.is_some();
         let record = flash.state().holds_contents().then(|| match first.content.logical {
             Some(_) => parity::encode(&self.grid, &flash.state().memory.payloads, &self.stripes.at(stripe).members),
-            None => encode(self.tombstones.ranges(first.page)),
+            None => self.copied_record(first.page),
         });
         self.counters.parities += u64::from(is_parity);
         let cause = if is_parity { Cause::Parity } else { Cause::Metadata };
@@ -269,7 +279,7 @@ impl Log {
     fn end_well<F: Flash>(&mut self, flash: &mut F, stripe: &Stripe, operations: &mut Operations, outbox: &mut Outbox) {
         let first = stripe.first();
         if first.content.logical.is_none() {
-            self.tombstones.is_safe(&mut self.pages, first.page);
+            self.tombstone_written(first.page);
             if stripe.parity.is_none() && self.grid.live_dies() > 1 {
                 self.repairs.add(first.page);
             }
@@ -310,7 +320,7 @@ impl Log {
             let entry = member.content.logical.map(|logical| self.pages.entry(logical));
             let is_current = entry.is_none_or(|entry| entry == Entry::page(from));
             let to = match member.content.logical {
-                _ if !is_current => entry.and_then(Entry::page_or_slot).map(Ppn),
+                _ if !is_current => entry.and_then(|entry| self.page_of(entry)),
                 None => self.move_tombstone(flash, from, &member.content),
                 Some(logical) => {
                     let placed = self.put(flash, &member.content, None, Stream::Copies);

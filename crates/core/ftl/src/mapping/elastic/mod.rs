@@ -41,11 +41,11 @@ mod roles;
 mod space;
 mod state;
 mod stripes;
-mod tombstones;
 mod trim;
 
 use super::pages::Pages;
 use super::ranges::Range;
+use super::tombstones::Tombstones;
 use super::{FtlContext, Recovered, page_level};
 use collector::Collector;
 use grid::Grid;
@@ -61,7 +61,6 @@ use roles::Roles;
 use space::{KEPT, STREAMS, Space, Stream};
 use std::marker::PhantomData;
 use stripes::{Content, UnderWay, Waits};
-use tombstones::Tombstones;
 use units::{DieId, HostOp, Lpn, Request, SECTOR_BYTES};
 
 /// Superblocks that hold no data of a full drive: those kept, one open for each stream, and one to begin with.
@@ -140,7 +139,7 @@ impl<F: Flash> Elastic<F> {
                 space: Space::new(&grid, state),
                 roles: Roles::new(geometry.pages()),
                 grid,
-                tombstones: Tombstones::new(geometry.page_bytes),
+                tombstones: Tombstones::new(geometry, 0),
                 stripes: UnderWay::default(),
                 repairs: Repairs::new(window),
                 full_mask: geometry.full_mask(),

@@ -12,7 +12,7 @@ impl Log {
     /// Writes what is at a page into a new stripe. `false`: there is no room.
     pub fn move_away<F: Flash>(&mut self, flash: &mut F, page: Ppn, cause: Cause) -> bool {
         match self.pages.back(page).held() {
-            Held::Tombstone(first) => self.merge_tombstones(flash, Ppn(first), page, cause),
+            Held::Tombstone(slot) => self.merge_tombstones(flash, slot, page, cause),
             Held::Version(logical) => {
                 let sequence = self.sequence_of(flash.state(), page);
                 self.rewrite(flash, logical, page, sequence, cause)

@@ -9,7 +9,7 @@ use super::log::Log;
 use super::parity::{CoveredPage, ParityRecord};
 use super::roles::Role;
 use super::space::STREAMS;
-use super::tombstones::{decode, number_of};
+use super::trim::{decode, number_of};
 use crate::mapping::RecoverError;
 use crate::mapping::entry::{Entry, Place};
 use nand::{Contents, FlashState, Oob, PageKind};
@@ -168,12 +168,13 @@ impl Recovery<'_> {
             }
         }
         for (page, ranges) in tombstones {
-            for range in &ranges {
-                let (sequence, rank) = (number_of(range), Rank::Tombstone);
-                let nothing = Newest { sequence, rank, entry: Entry::tombstone(page.0) };
-                range.pages().for_each(|logical| found.note(logical, nothing));
+            let number = self.contents.oob(page.0).sequence;
+            let slot = self.log.tombstones.add(page, number, ranges.clone(), 0, None);
+            for range in ranges {
+                let newest =
+                    Newest { sequence: number_of(&range), rank: Rank::Tombstone, entry: Entry::tombstone(slot) };
+                range.pages().for_each(|logical| found.note(logical, newest));
             }
-            self.log.tombstones.found(page, ranges);
         }
         found
     }
@@ -195,9 +196,9 @@ impl Recovery<'_> {
         for (logical, newest) in (0..).map(Lpn).zip(newest) {
             match newest.entry.place() {
                 Place::InLog(_) | Place::Nowhere => {}
-                Place::Tombstone(page) => {
+                Place::Tombstone(slot) => {
                     self.log.pages.unmap(logical, newest.entry);
-                    self.log.tombstones.count(Ppn(page));
+                    self.log.tombstones.at(slot).live += 1;
                 }
                 Place::Page(page) => {
                     self.log.pages.place(logical, page);
@@ -208,8 +209,6 @@ impl Recovery<'_> {
                 }
             }
         }
-        for page in self.log.tombstones.adopt(&self.log.grid, &mut self.log.pages) {
-            self.log.repairs.add(page);
-        }
+        self.log.adopt_tombstones();
     }
 }

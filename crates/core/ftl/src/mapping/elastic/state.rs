@@ -4,6 +4,7 @@ use super::log::{Counters, Log};
 use super::parity::{ParityRecord, add};
 use super::roles::Role;
 use super::unfit;
+use crate::mapping::tombstones::Tombstone;
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashState;
 use std::collections::BTreeSet;
@@ -15,9 +16,15 @@ const SECTIONS: [&str; 2] = ["elastic.map", "elastic.back"];
 impl Log {
     pub fn check(&self, state: &FlashState) -> Result<(), String> {
         let valid = self.pages.blocks().check()?;
-        let mut trimmed = vec![0; state.geometry.pages() as usize];
+        let mut trimmed = vec![0; self.tombstones.slots()];
         let mapped = self.pages.check(state, &mut trimmed)?;
-        let metadata = self.tombstones.check(&trimmed)?;
+        self.tombstones.check(&trimmed)?;
+        let is_idle =
+            |slot: u32, tombstone: &Tombstone| tombstone.first == slot && tombstone.live == 0 && tombstone.waiting == 0;
+        if let Some((slot, _)) = self.tombstones.iter().find(|(slot, tombstone)| is_idle(*slot, tombstone)) {
+            return Err(format!("tombstone {slot} is kept, though nothing names it"));
+        }
+        let metadata = self.tombstones.iter().count() as u64;
         self.space.check(&self.grid, &self.pages)?;
         let repairs: BTreeSet<Ppn> = self.repairs.pages().collect();
         for logical in self.pages.all() {

@@ -29,7 +29,6 @@ pub(super) mod slc;
 mod space;
 mod state;
 mod together;
-mod tombstones;
 mod translation;
 mod trim;
 mod trims;

@@ -12,9 +12,10 @@ use super::Heard;
 use super::entry::{Back, Entry, Place};
 use super::pages::Pages;
 use super::space::Space;
-use super::tombstones::{RANGE_BYTES, Range, Tombstones, encode};
 use crate::FtlContext;
 use crate::mapping::common::UNMAPPED;
+use crate::mapping::ranges::{self, RANGE_BYTES, Range, encode};
+use crate::mapping::tombstones::Tombstones;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, LawBroken, Outcome, Owner, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{BlockId, Cause, Geometry, Lpn, Ppn};
@@ -115,19 +116,12 @@ impl Trims {
         }
     }
 
-    fn add_range(&mut self, logical: Lpn, sequence: u64) {
-        match self.ranges.last_mut() {
-            Some(last) if last.first.0 + last.count == logical.0 && last.sequence == sequence => last.count += 1,
-            _ => self.ranges.push(Range { first: logical, count: 1, sequence }),
-        }
-    }
-
     /// Unmaps a page whose last version (or last tombstone) is at `old`, which stays held.
     pub fn add<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, logical: Lpn, old: Ppn, sequence: u64) {
         self.hold(flash, old);
         pages.unmap(logical, Entry::in_log(self.pending.len() as u32));
         self.pending.push(PendingPage { old: Some(old), sequence });
-        self.add_range(logical, sequence);
+        ranges::push(&mut self.ranges, logical, sequence);
     }
 
     /// A trimmed page is written again: what the new version supersedes, and the block whose hold
@@ -219,7 +213,7 @@ impl Trims {
         for range in ranges {
             for logical in range.pages() {
                 if self.is_pending(pages, logical, range.sequence) {
-                    self.add_range(logical, range.sequence);
+                    ranges::push(&mut self.ranges, logical, range.sequence);
                 }
             }
         }

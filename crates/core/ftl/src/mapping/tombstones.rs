@@ -1,11 +1,10 @@
 //! The tombstones on flash or on their way there, in slots that map entries name.
 
+use super::ranges::Range;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::{BlockId, Geometry, Lpn, Ppn};
-
-pub(super) use crate::mapping::ranges::{RANGE_BYTES, Range, decode, encode};
 
 /// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
 /// entries name the first, which counts for all.
