@@ -7,7 +7,6 @@ use super::space::{KEPT, STREAMS, Space};
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, Outcome};
 use units::{Cause, Ppn};
 
@@ -82,7 +81,7 @@ impl Collector {
     fn begin(&mut self, state: &FlashState, log: &mut Log) -> Option<Superblock> {
         let free = log.space.free() + log.space.being_erased() + self.emptied.len();
         let victim = self.next_victim(state, log, free <= self.free_blocks)?;
-        log.space.begin_collection(victim);
+        log.pages.withdraw(victim.first_block());
         self.victim = Some(victim);
         self.queue = log.grid.valid_in(&log.pages, victim).rev().collect();
         self.collected += 1;
@@ -100,7 +99,7 @@ impl Collector {
             return None;
         }
         let is_meant = |victim: &Superblock| needs_room || failing.contains(victim) || to_rebuild.contains(victim);
-        let victim = log.space.candidates().filter(is_meant).min_by_key(|victim| log.valid_count(*victim))?;
+        let victim = log.space.candidates(&log.pages).filter(is_meant).min_by_key(|victim| log.valid_count(*victim))?;
         let valid = log.valid_count(victim);
         let fits = if pressed { valid <= log.open_room(state) } else { log.grid.with_parity(valid) <= log.room(state) };
         fits.then_some(victim)
@@ -114,7 +113,7 @@ impl Collector {
         let whole = Space::places_left(&log.grid, state, None);
         self.keys.clear();
         self.keys.resize(log.grid.superblocks() as usize, Keys::NO_CANDIDATE);
-        for victim in log.space.candidates() {
+        for victim in log.space.candidates(&log.pages) {
             let takes = log.grid.with_parity(log.valid_count(victim));
             // Few have lost a block, and to look for them takes time.
             let is_damaged = log.space.is_damaged(victim);
@@ -124,11 +123,11 @@ impl Collector {
                 self.keys[victim.index()] = all - gained;
             }
         }
-        let (closed_at, closings) = log.space.closings();
+        let blocks = log.pages.blocks();
         let view = VictimView {
             keys: Keys::Superblocks(&self.keys),
-            closed_at,
-            closings,
+            closed_at: blocks.closed_at(Superblock(0).first_block(), log.grid.superblocks()),
+            closings: blocks.closings(),
             rows: log.grid.rows(state),
             pages_per_block: all,
         };
@@ -155,16 +154,16 @@ impl Collector {
         }
         if log.space.is_pressed() {
             let room = log.open_room(state);
-            return log.space.reopen(&log.grid, state, room);
+            return log.space.reopen(&log.grid, state, &mut log.pages, room);
         }
         log.space.press();
         if let Some(victim) = self.victim.take() {
-            log.space.put_back(victim);
+            log.pages.put_back(victim.first_block());
             self.queue.clear();
         }
         for stream in STREAMS {
             if log.space.open(stream).is_some_and(|open| log.valid_count(open.superblock) == 0) {
-                log.space.close_open(stream);
+                log.space.close_open(&mut log.pages, stream);
             }
         }
         true
@@ -191,18 +190,5 @@ impl Collector {
             }
         }
         log.space.free() > before
-    }
-
-    pub fn save(&self, writer: &mut SnapshotWriter) {
-        let left: Vec<u32> = self.emptied.iter().copied().chain(self.victim).map(|victim| victim.0).collect();
-        writer.put_u32("elastic.collected", left.into_iter());
-    }
-
-    /// What was being emptied may be chosen again.
-    pub fn load(reader: &mut SnapshotReader<'_>, log: &mut Log) -> Result<(), SnapshotError> {
-        for superblock in reader.get_u32("elastic.collected")? {
-            log.space.put_back(Superblock(superblock));
-        }
-        Ok(())
     }
 }

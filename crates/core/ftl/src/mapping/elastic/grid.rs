@@ -1,7 +1,7 @@
 //! Superblocks over the planes, the order in which their pages are programmed, and which dies are in use.
 //!
-//! Consecutive pages of a superblock are on different dies, so any stripe that is short enough is spread over as
-//! many dies as it has pages.
+//! A superblock is the blocks of one number in all planes. Consecutive pages of it are on different dies, so any stripe
+//! that is short enough is spread over as many dies as it has pages.
 //!
 //! *Protects*: a die in use is neither lost nor a spare. Only this file says which are.
 
@@ -17,6 +17,11 @@ pub(super) struct Superblock(pub u32);
 impl Superblock {
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// Its block on the first plane, which stands for it in the table of blocks: closed, taken and put back.
+    pub const fn first_block(self) -> BlockId {
+        BlockId(self.0)
     }
 }
 
@@ -41,14 +46,9 @@ impl Position {
 #[derive(Debug)]
 pub(super) struct Grid {
     geometry: Geometry,
-    /// Planes in order of positions, and the index of each plane there.
-    lanes: Vec<u32>,
-    index_of: Vec<u32>,
-    /// Pages of a superblock.
-    pages: u32,
     /// Most data pages of a stripe.
     data: u32,
-    /// By index: the die is lost, or not used yet.
+    /// By die: it is lost, or not used yet.
     lost: Vec<bool>,
     /// Consecutive positions that a stripe may use: they are on different dies.
     span: u32,
@@ -65,28 +65,17 @@ impl Grid {
     /// Where there are as many channels as a stripe has pages, each page is on a channel of its own.
     pub fn new(geometry: Geometry, Chips { data, spares }: Chips) -> Self {
         let dies = geometry.dies();
-        let planes = (0..geometry.planes_per_die).flat_map(|plane| (0..dies).map(move |die| (die, plane)));
-        let lanes: Vec<u32> = planes.map(|(die, plane)| die * geometry.planes_per_die + plane).collect();
-        let mut index_of = vec![0; lanes.len()];
-        (0..).zip(&lanes).for_each(|(index, lane)| index_of[*lane as usize] = index);
-        let spares: Vec<DieId> = (dies - spares..dies).map(DieId).collect();
-        let mut grid = Self {
+        let usual_dies = dies - spares;
+        Self {
             geometry,
-            lost: vec![false; lanes.len()],
-            index_of,
-            pages: lanes.len() as u32 * geometry.pages_per_block,
-            lanes,
             data,
+            lost: (0..dies).map(|die| die >= usual_dies).collect(),
             span: if data < geometry.channels { geometry.channels } else { dies },
-            usual_dies: dies - spares.len() as u32,
-            spares: Vec::new(),
+            spares: (usual_dies..dies).map(DieId).collect(),
+            usual_dies,
             deaths: 0,
             failed_dies: 0,
-        };
-        for die in &spares {
-            grid.set_lost(*die, true);
         }
-        Self { spares, ..grid }
     }
 
     /// Bytes of a page.
@@ -103,9 +92,14 @@ impl Grid {
         (0..self.superblocks()).map(Superblock)
     }
 
-    /// The die of a page.
-    pub fn die_of(&self, page: Ppn) -> DieId {
-        self.geometry.die_of(self.geometry.block_of(page))
+    /// Erase blocks of a superblock.
+    pub fn lanes(&self) -> u32 {
+        self.geometry.planes()
+    }
+
+    /// Pages of a superblock.
+    fn pages(&self) -> u32 {
+        self.lanes() * self.geometry.pages_per_block
     }
 
     /// All pages of the drive, in order of positions.
@@ -123,26 +117,36 @@ impl Grid {
         first.to(end).map(|position| self.page(position))
     }
 
+    /// The superblock of an erase block.
+    pub fn superblock_of(&self, block: BlockId) -> Superblock {
+        Superblock(block.0 % self.superblocks())
+    }
+
     /// The superblock of a page.
     #[inline]
     pub fn of(&self, page: Ppn) -> Superblock {
         self.superblock_of(self.geometry.block_of(page))
     }
 
+    /// The die of a page.
+    pub fn die_of(&self, page: Ppn) -> DieId {
+        self.geometry.die_of(self.geometry.block_of(page))
+    }
+
     /// The first position of a superblock.
     pub fn first_of(&self, superblock: Superblock) -> Position {
-        Position(superblock.0 * self.pages)
+        Position(superblock.0 * self.pages())
     }
 
     /// The end of a superblock, as a position.
     pub fn end_of(&self, superblock: Superblock) -> Position {
-        Position((superblock.0 + 1) * self.pages)
+        Position((superblock.0 + 1) * self.pages())
     }
 
     /// The first position that a stripe which begins at `first` may not use.
     pub fn reach_of(&self, first: Position) -> Position {
-        let end = Position((first.0 / self.pages + 1) * self.pages);
-        end.min(Position(first.0 + self.span))
+        let end = (first.0 / self.pages() + 1) * self.pages();
+        Position(end.min(first.0 + self.span))
     }
 
     /// Whether the first of two positions may belong to a stripe that begins at the other one.
@@ -166,32 +170,43 @@ impl Grid {
         pages + pages.div_ceil(data)
     }
 
-    /// The index of the plane of a page.
-    fn index(&self, page: Ppn) -> u32 {
-        self.index_of[self.geometry.lane_of(self.geometry.block_of(page)) as usize]
-    }
-
     /// The page at a position.
     #[inline]
     pub fn page(&self, position: Position) -> Ppn {
-        let (superblock, within) = (Superblock(position.0 / self.pages), position.0 % self.pages);
-        self.geometry.page_at(self.block(superblock, within % self.lanes()), within / self.lanes())
+        let (superblock, within) = (position.0 / self.pages(), position.0 % self.pages());
+        self.geometry.page_at(self.block(Superblock(superblock), within % self.lanes()), within / self.lanes())
     }
 
     /// The position of a page.
     #[inline]
     pub fn position(&self, page: Ppn) -> Position {
-        Position(self.of(page).0 * self.pages + self.geometry.page_in_block(page) * self.lanes() + self.index(page))
+        let block = self.geometry.block_of(page);
+        let index = self.geometry.plane_of(block) * self.geometry.dies() + self.geometry.die_of(block).0;
+        let within = self.geometry.page_in_block(page) * self.lanes() + index;
+        Position(self.superblock_of(block).0 * self.pages() + within)
     }
 
-    /// The erase block of a superblock on the plane with this index.
+    /// The erase block of a superblock with this index: the first plane of each die, then the second ones.
+    #[inline]
     pub fn block(&self, superblock: Superblock, index: u32) -> BlockId {
-        BlockId(self.lanes[index as usize] * self.geometry.blocks_per_plane() + superblock.0)
+        let (plane, die) = (index / self.geometry.dies(), index % self.geometry.dies());
+        let first = die * self.geometry.blocks_per_die + plane * self.superblocks();
+        BlockId(first + superblock.0)
+    }
+
+    /// Erase blocks of a superblock, lost ones included.
+    pub fn all_blocks(&self, superblock: Superblock) -> impl Iterator<Item = BlockId> + use<'_> {
+        (0..self.lanes()).map(move |index| self.block(superblock, index))
+    }
+
+    /// Erase blocks of a superblock on dies in use, with their indices.
+    pub fn blocks(&self, superblock: Superblock) -> impl Iterator<Item = (u32, BlockId)> + use<'_> {
+        (0..).zip(self.all_blocks(superblock)).filter(|(index, _)| !self.lane_is_lost(*index))
     }
 
     /// Valid pages of a superblock.
     pub fn valid_count(&self, pages: &Pages, superblock: Superblock) -> u32 {
-        (0..self.lanes()).map(|index| pages.blocks().valid_count(self.block(superblock, index))).sum()
+        self.all_blocks(superblock).map(|block| pages.blocks().valid_count(block)).sum()
     }
 
     /// The valid pages of a superblock, in order of positions.
@@ -199,60 +214,35 @@ impl Grid {
         self.pages_of(superblock).filter(|page| pages.blocks().is_valid(*page))
     }
 
-    /// Erase blocks of a superblock on dies in use, with their indices.
-    pub fn blocks(&self, superblock: Superblock) -> impl Iterator<Item = (u32, BlockId)> + use<'_> {
-        let live = (0..self.lanes()).filter(|index| !self.lost[*index as usize]);
-        live.map(move |index| (index, self.block(superblock, index)))
-    }
-
-    /// Erase blocks of a superblock.
-    pub fn lanes(&self) -> u32 {
-        self.lanes.len() as u32
-    }
-
-    /// The superblock of an erase block.
-    pub fn superblock_of(&self, block: BlockId) -> Superblock {
-        Superblock(block.0 % self.geometry.blocks_per_plane())
-    }
-
     /// Of each superblock one erase block, which is erased with the others.
     pub fn rows<'a>(&self, state: &'a FlashState) -> &'a [BlockRow] {
-        let first = self.block(Superblock(0), 0).index();
-        &state.blocks()[first..first + self.superblocks() as usize]
+        &state.blocks()[..self.superblocks() as usize]
     }
 
     /// Whether the die of a page is lost, or not used yet.
     #[inline]
     pub fn is_lost(&self, page: Ppn) -> bool {
-        self.lost[self.index(page) as usize]
+        self.lost[self.die_of(page).index()]
+    }
+
+    /// Whether the die of a plane is lost, or not used yet, by index.
+    pub fn lane_is_lost(&self, index: u32) -> bool {
+        self.lost[(index % self.geometry.dies()) as usize]
     }
 
     /// Whether a page of data can be read, or will be when it is programmed.
     pub fn is_readable(&self, state: &FlashState, page: Ppn) -> bool {
-        if state.die_is_dead(self.die_of(page)) {
-            return false;
-        }
-        state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
-    }
-
-    /// Whether the die of a plane is lost, by index.
-    pub fn lane_is_lost(&self, index: u32) -> bool {
-        self.lost[index as usize]
+        let is_kept = || state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost);
+        !state.die_is_dead(self.die_of(page)) && is_kept()
     }
 
     pub fn live_dies(&self) -> u32 {
-        self.lost[..self.geometry.dies() as usize].iter().filter(|lost| !**lost).count() as u32
+        self.lost.iter().filter(|lost| !**lost).count() as u32
     }
 
     /// Pages of a superblock on dies in use.
     pub fn live_pages(&self) -> u32 {
-        self.pages / self.geometry.dies() * self.live_dies()
-    }
-
-    /// Erase blocks of a superblock on one die.
-    pub fn blocks_on(&self, superblock: Superblock, die: DieId) -> impl Iterator<Item = BlockId> + use<'_> {
-        let lanes = (0..).zip(&self.lanes).filter(move |(_, lane)| *lane / self.geometry.planes_per_die == die.0);
-        lanes.map(move |(index, _)| self.block(superblock, index))
+        self.pages() / self.geometry.dies() * self.live_dies()
     }
 
     /// Dies that were in use and answer nothing any more.
@@ -290,37 +280,28 @@ impl Grid {
         self.failed_dies += 1;
         self.deaths += 1;
         self.span = self.geometry.dies();
-        self.set_lost(die, true);
+        self.lost[die.index()] = true;
     }
 
     /// A spare is used. `false`: there is none.
     fn replace(&mut self) -> bool {
         let spare = self.spares.pop();
         if let Some(spare) = spare {
-            self.set_lost(spare, false);
+            self.lost[spare.index()] = false;
         }
         spare.is_some()
     }
 
-    fn set_lost(&mut self, die: DieId, is_lost: bool) {
-        for (lane, lost) in self.lanes.iter().zip(&mut self.lost) {
-            if lane / self.geometry.planes_per_die == die.0 {
-                *lost = is_lost;
-            }
-        }
-    }
-
     /// Which dies are lost, and which spares have taken their places.
     pub fn adopt(&mut self, image: &FlashState) {
-        for spare in self.spares.clone() {
-            let is_used = (0..image.geometry.blocks())
-                .map(BlockId)
-                .any(|block| image.geometry.die_of(block) == spare && image.block(block).done > 0);
-            if is_used && !image.die_is_dead(spare) {
-                self.spares.retain(|other| *other != spare);
-                self.set_lost(spare, false);
-            }
-        }
+        let is_used = |spare: DieId| {
+            let first = image.geometry.first_block(spare).index();
+            let blocks = &image.blocks()[first..first + image.geometry.blocks_per_die as usize];
+            !image.die_is_dead(spare) && blocks.iter().any(|row| row.done > 0)
+        };
+        let (used, spares): (Vec<_>, Vec<_>) = self.spares.iter().copied().partition(|spare| is_used(*spare));
+        used.into_iter().for_each(|die| self.lost[die.index()] = false);
+        self.spares = spares;
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.spares.retain(|spare| *spare != die);
             self.note_death(die);

@@ -84,7 +84,7 @@ impl Log {
             if first.is_some() {
                 self.close_stripe(flash, stream);
             } else {
-                self.space.close_open(stream);
+                self.space.close_open(&mut self.pages, stream);
             }
         }
     }

@@ -325,7 +325,7 @@ impl<F: Flash> Elastic<F> {
         // What has a page there is filled no further: it will be collected.
         for stream in STREAMS {
             log.close_stripe(flash, stream);
-            log.space.close_open(stream);
+            log.space.close_open(&mut log.pages, stream);
         }
         log.grid.lose(die);
         log.repairs.rebuild(log.space.with_pages_on(&log.grid, flash.state(), die));
@@ -393,12 +393,10 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         self.log.save(writer);
-        self.collector.save(writer);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.log.load(reader)?;
-        Collector::load(reader, &mut self.log)
+        self.log.load(reader)
     }
 }
 

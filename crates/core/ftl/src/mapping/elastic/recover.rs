@@ -68,7 +68,7 @@ fn is_of(oob: Oob, page: &CoveredPage) -> bool {
 pub(super) fn recover(log: &mut Log, image: &FlashState) -> Result<(), RecoverError> {
     let contents = image.contents().ok_or(RecoverError::NoContents)?;
     log.grid.adopt(image);
-    log.space.adopt(&log.grid, image);
+    log.space.adopt(&log.grid, image, &mut log.pages);
     Recovery { log, image, contents }.recover();
     Ok(())
 }
@@ -103,7 +103,7 @@ impl Recovery<'_> {
         for stream in STREAMS {
             let open = self.log.space.open(stream);
             if open.is_some_and(|open| self.log.repairs.to_rebuild().contains(&open.superblock)) {
-                self.log.space.close_open(stream);
+                self.log.space.close_open(&mut self.log.pages, stream);
             }
         }
     }

@@ -107,7 +107,7 @@ impl Log {
             return false;
         }
         let fewest = if self.space.free() == 0 {
-            self.space.candidates().map(|victim| self.valid_count(victim)).min()
+            self.space.candidates(&self.pages).map(|victim| self.valid_count(victim)).min()
         } else {
             None
         };

@@ -19,17 +19,15 @@ pub(super) const KEPT: usize = 2;
 enum State {
     Free = 0,
     Open = 1,
-    /// Full, or as full as it gets.
+    /// Full, or as full as it gets: it may be collected, or what is valid in it is being moved.
     Closed = 2,
-    /// What is valid in it is being moved.
-    Collected = 3,
     /// Being erased.
-    Erasing = 4,
+    Erasing = 3,
     /// Too few of its blocks are left for a page and its parity.
-    Bad = 5,
+    Bad = 4,
 }
 
-const STATES: [State; 6] = [State::Free, State::Open, State::Closed, State::Collected, State::Erasing, State::Bad];
+const STATES: [State; 5] = [State::Free, State::Open, State::Closed, State::Erasing, State::Bad];
 
 /// Who fills a superblock: what collection copies stays longer than what the host writes, and is kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +57,6 @@ pub(super) struct Open {
 #[derive(Debug)]
 pub(super) struct Space {
     states: Vec<State>,
-    /// Running number at which each was closed, and the one of the next.
-    closed_at: Vec<u32>,
-    closings: u32,
     /// Stripes under way, and pages to be moved, in each superblock: it is no victim until there are none.
     busy: Vec<u32>,
     /// Stripes under way that replace something in each superblock: it is not erased until there are none.
@@ -93,8 +88,6 @@ impl Space {
         };
         Self {
             states: vec![State::Free; count],
-            closed_at: vec![0; count],
-            closings: 0,
             busy: vec![0; count],
             held: vec![0; count],
             erasing: vec![0; count],
@@ -139,11 +132,16 @@ impl Space {
     }
 
     /// Nothing more is written to the open superblock of a stream.
-    pub fn close_open(&mut self, stream: Stream) {
+    pub fn close_open(&mut self, pages: &mut Pages, stream: Stream) {
         self.in_gaps &= stream != Stream::Copies;
         if let Some(Open { superblock, .. }) = self.open[stream as usize].take() {
-            self.close(superblock);
+            self.close(pages, superblock);
         }
+    }
+
+    fn close(&mut self, pages: &mut Pages, superblock: Superblock) {
+        self.states[superblock.index()] = State::Closed;
+        pages.close(superblock.first_block());
     }
 
     /// The place behind all that a superblock holds: stripes follow each other. What lost dies hold does not count, as
@@ -158,14 +156,14 @@ impl Space {
     /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut in
     /// its erase left erased. `false`: none has more than `room`, what the open one has.
     #[cold]
-    pub fn reopen(&mut self, grid: &Grid, state: &FlashState, room: u32) -> bool {
+    pub fn reopen(&mut self, grid: &Grid, state: &FlashState, pages: &mut Pages, room: u32) -> bool {
         let least = room as usize;
         let room = |superblock: Superblock, from: Position| {
             let places = from.to(grid.end_of(superblock));
             places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
         };
         let most = |from: &dyn Fn(Superblock) -> Position| {
-            let all = self.candidates().map(|superblock| (superblock, room(superblock, from(superblock))));
+            let all = self.candidates(pages).map(|superblock| (superblock, room(superblock, from(superblock))));
             all.max_by_key(|(_, room)| *room)
                 .filter(|(_, room)| *room > least)
                 .map(|(chosen, _)| (chosen, from(chosen)))
@@ -174,8 +172,9 @@ impl Space {
         let in_gaps = behind.is_none();
         let Some((superblock, from)) = behind.or_else(|| most(&|which| grid.first_of(which))) else { return false };
         let Some(next) = Self::usable_from(grid, state, from, grid.end_of(superblock)) else { return false };
-        self.close_open(Stream::Copies);
+        self.close_open(pages, Stream::Copies);
         self.states[superblock.index()] = State::Open;
+        pages.withdraw(superblock.first_block());
         self.advance(Stream::Copies, superblock, next);
         self.in_gaps = in_gaps;
         true
@@ -184,17 +183,6 @@ impl Space {
     /// A stream fills gaps between stripes, where no stripe may lie: its pages have no parity.
     pub fn fills_gaps(&self, stream: Stream) -> bool {
         self.in_gaps && stream == Stream::Copies
-    }
-
-    fn close(&mut self, superblock: Superblock) {
-        self.states[superblock.index()] = State::Closed;
-        self.closed_at[superblock.index()] = self.closings;
-        self.closings += 1;
-    }
-
-    /// When each superblock was closed, as a running number, and the one of the next.
-    pub fn closings(&self) -> (&[u32], u32) {
-        (&self.closed_at, self.closings)
     }
 
     /// The first place from `from` to `end` that can be programmed.
@@ -284,19 +272,9 @@ impl Space {
     }
 
     /// Superblocks that may be collected.
-    pub fn candidates(&self) -> impl Iterator<Item = Superblock> + use<'_> {
-        let closed = (0..).map(Superblock).zip(&self.states).filter(|(_, state)| **state == State::Closed);
-        closed.map(|(superblock, _)| superblock).filter(|superblock| self.busy[superblock.index()] == 0)
-    }
-
-    /// What is valid in a superblock is moved from now on.
-    pub fn begin_collection(&mut self, superblock: Superblock) {
-        self.states[superblock.index()] = State::Collected;
-    }
-
-    /// A superblock being collected may be chosen again, as old as it was.
-    pub fn put_back(&mut self, superblock: Superblock) {
-        self.states[superblock.index()] = State::Closed;
+    pub fn candidates(&self, pages: &Pages) -> impl Iterator<Item = Superblock> {
+        let all = (0..self.states.len() as u32).map(Superblock);
+        all.filter(|which| pages.blocks().is_candidate(which.first_block()) && self.busy[which.index()] == 0)
     }
 
     /// Collection goes on without parities.
@@ -366,20 +344,22 @@ impl Space {
 
     /// Superblocks that hold something.
     pub fn in_use(&self) -> impl Iterator<Item = Superblock> + use<'_> {
-        let is_used = |state: State| matches!(state, State::Open | State::Closed | State::Collected);
+        let is_used = |state: State| matches!(state, State::Open | State::Closed);
         (0..).map(Superblock).zip(&self.states).filter(move |(_, state)| is_used(**state)).map(|(which, _)| which)
     }
 
     /// Superblocks in use with pages on a die.
     pub fn with_pages_on(&self, grid: &Grid, state: &FlashState, die: DieId) -> BTreeSet<Superblock> {
-        let has_pages =
-            |superblock: &Superblock| grid.blocks_on(*superblock, die).any(|block| state.block(block).issued > 0);
+        let is_there = |block: &BlockId| state.geometry.die_of(*block) == die;
+        let has_pages = |superblock: &Superblock| {
+            grid.all_blocks(*superblock).filter(is_there).any(|block| state.block(block).issued > 0)
+        };
         self.in_use().filter(has_pages).collect()
     }
 
     /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which
     /// are filled up. What lost dies hold does not count: nobody can erase it.
-    pub fn adopt(&mut self, grid: &Grid, state: &FlashState) {
+    pub fn adopt(&mut self, grid: &Grid, state: &FlashState, pages: &mut Pages) {
         self.free.clear();
         let mut open = Vec::new();
         for superblock in grid.all() {
@@ -387,7 +367,7 @@ impl Space {
                 self.free.push_back(superblock);
                 continue;
             };
-            self.close(superblock);
+            self.close(pages, superblock);
             let room = grid.end_of(superblock).0 - behind.0;
             if room > 0 {
                 open.push((room, superblock, behind));
@@ -398,6 +378,7 @@ impl Space {
             let Some((_, superblock, next)) = open.pop() else { break };
             self.advance(stream, superblock, next);
             self.states[superblock.index()] = State::Open;
+            pages.withdraw(superblock.first_block());
         }
     }
 
@@ -406,7 +387,8 @@ impl Space {
     pub fn check(&self, grid: &Grid, pages: &Pages) -> Result<(), String> {
         for (superblock, state) in (0..).map(Superblock).zip(&self.states) {
             let (is_free, valid) = (self.free.contains(&superblock), grid.valid_count(pages, superblock));
-            if is_free != (*state == State::Free) || is_free && valid > 0 {
+            let may_be_chosen = pages.blocks().is_candidate(superblock.first_block());
+            if is_free != (*state == State::Free) || is_free && valid > 0 || may_be_chosen && *state != State::Closed {
                 return Err(format!("{superblock:?} is {state:?} with {valid} valid pages; listed as free: {is_free}"));
             }
         }
@@ -417,12 +399,8 @@ impl Space {
         // Whoever goes on from here is not pressed: gaps are filled no further.
         let gaps = self.open(Stream::Copies).filter(|_| self.in_gaps).map(|open| open.superblock);
         let states = (0..).map(Superblock).zip(&self.states);
-        let states: Vec<u32> = states
-            .map(|(superblock, state)| if Some(superblock) == gaps { State::Closed } else { *state } as u32)
-            .collect();
-        writer.put_u32("elastic.states", states.into_iter());
-        writer.put_u32("elastic.closed", self.closed_at.iter().copied());
-        writer.put_u32("elastic.closings", [self.closings].into_iter());
+        let states = states.map(|(which, state)| if Some(which) == gaps { State::Closed } else { *state } as u32);
+        writer.put_u32("elastic.states", states.collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.damaged", self.damaged.iter().map(|damaged| u32::from(*damaged)));
         writer.put_u32("elastic.free", self.free.iter().map(|superblock| superblock.0));
         let open = self.open.map(|open| open.filter(|open| Some(open.superblock) != gaps));
@@ -431,18 +409,18 @@ impl Space {
         writer.put_u32("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
     }
 
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let (states, closed) = (reader.get_u32("elastic.states")?, reader.get_u32("elastic.closed")?);
-        let closings = reader.get_u32("elastic.closings")?;
-        let damaged = reader.get_u32("elastic.damaged")?;
-        if [states.len(), closed.len(), damaged.len()] != [self.states.len(); 3] {
+    /// Reads what [`Space::save`] wrote. What was being emptied may be chosen again.
+    pub fn load(&mut self, pages: &mut Pages, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let (states, damaged) = (reader.get_u32("elastic.states")?, reader.get_u32("elastic.damaged")?);
+        if [states.len(), damaged.len()] != [self.states.len(); 2] {
             return Err(unfit("the number of superblocks differs"));
         }
-        for (state, number) in self.states.iter_mut().zip(states) {
+        for ((which, state), number) in (0..).map(Superblock).zip(&mut self.states).zip(states) {
             *state = *STATES.get(number as usize).ok_or_else(|| unfit("a superblock is in no known state"))?;
+            if *state == State::Closed && !pages.blocks().is_candidate(which.first_block()) {
+                pages.put_back(which.first_block());
+            }
         }
-        self.closed_at = closed;
-        self.closings = *closings.first().ok_or_else(|| unfit("a counter is missing"))?;
         self.damaged = damaged.into_iter().map(|damaged| damaged != 0).collect();
         self.free = reader.get_u32("elastic.free")?.into_iter().map(Superblock).collect();
         let &[host, host_next, copies, copies_next] = reader.get_u32("elastic.open")?.as_slice() else {

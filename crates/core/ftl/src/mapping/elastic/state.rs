@@ -105,7 +105,7 @@ impl Log {
         let numbers = reader.get_u64("elastic.numbers")?;
         self.pages.note_sequence(*numbers.first().ok_or_else(|| unfit("a counter is missing"))?);
         self.roles.load(reader)?;
-        self.space.load(reader)?;
+        self.space.load(&mut self.pages, reader)?;
         self.tombstones.load(reader)?;
         self.repairs.load(reader)
     }
