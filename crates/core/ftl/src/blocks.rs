@@ -68,6 +68,12 @@ impl BlockTable {
         valid_of(self.keys[block.index()])
     }
 
+    /// Adds the valid pages of as many blocks as there are sums, from `first` on.
+    pub fn add_valid(&self, first: BlockId, sums: &mut [u32]) {
+        let keys = &self.keys[first.index()..][..sums.len()];
+        sums.iter_mut().zip(keys).for_each(|(sum, key)| *sum += valid_of(*key));
+    }
+
     /// A block becomes a candidate for collection: nothing more will be programmed into it.
     pub fn close(&mut self, block: BlockId) {
         debug_assert!(!self.is_candidate(block), "block {block} was closed twice");

@@ -32,6 +32,11 @@ pub(super) fn written_pages(image: &FlashState, block: BlockId) -> impl Iterator
     (0..u32::from(image.block(block).done)).map(move |position| geometry.page_at(block, position))
 }
 
+/// All programmed pages that can be read, block by block.
+pub(super) fn written(image: &FlashState) -> impl Iterator<Item = Ppn> + use<'_> {
+    written_blocks(image).flat_map(|block| written_pages(image, block))
+}
+
 /// Passes over the pages of a block before the one that is programmed next.
 #[inline]
 pub(super) fn reach<F: Flash>(flash: &mut F, page: Ppn) {

@@ -3,7 +3,7 @@
 
 use super::grid::Superblock;
 use super::log::Log;
-use super::space::{KEPT, STREAMS, Space};
+use super::space::{KEPT, STREAMS};
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
@@ -27,8 +27,9 @@ pub(super) struct Collector {
     queue: Vec<Ppn>,
     /// Superblocks whose pages were all moved.
     emptied: Vec<Superblock>,
-    /// What the policy sees: pages of each superblock that collecting it gives no room for. Kept to use its memory
-    /// again.
+    /// Kept to use their memory again: valid pages of each superblock, and the keys that the policy sees: pages that
+    /// collecting it gives no room for.
+    valid: Vec<u32>,
     keys: Vec<u32>,
     /// Superblocks chosen since the host wrote.
     in_a_row: u32,
@@ -47,6 +48,7 @@ impl Collector {
             victim: None,
             queue: Vec::new(),
             emptied: Vec::new(),
+            valid: Vec::new(),
             keys: Vec::new(),
             in_a_row: 0,
             collected: 0,
@@ -110,14 +112,15 @@ impl Collector {
     fn choose(&mut self, state: &FlashState, log: &Log) -> Option<Superblock> {
         let (all, room) = (log.grid.live_pages(), log.room(state));
         let least = log.grid.with_parity(1);
-        let whole = Space::places_left(&log.grid, state, None);
+        let whole = log.grid.pages_left(state, None);
+        log.grid.valid_counts(&log.pages, &mut self.valid);
         self.keys.clear();
-        self.keys.resize(log.grid.superblocks() as usize, Keys::NO_CANDIDATE);
+        self.keys.resize(self.valid.len(), Keys::NO_CANDIDATE);
         for victim in log.space.candidates(&log.pages) {
-            let takes = log.grid.with_parity(log.valid_count(victim));
+            let takes = log.grid.with_parity(self.valid[victim.index()]);
             // Few have lost a block, and to look for them takes time.
             let is_damaged = log.space.is_damaged(victim);
-            let left = if is_damaged { Space::places_left(&log.grid, state, Some(victim)) } else { whole };
+            let left = if is_damaged { log.grid.pages_left(state, Some(victim)) } else { whole };
             let gained = left.saturating_sub(takes);
             if takes <= room && gained >= least {
                 self.keys[victim.index()] = all - gained;

@@ -46,6 +46,10 @@ impl Position {
 #[derive(Debug)]
 pub(super) struct Grid {
     geometry: Geometry,
+    /// The first block of each plane, in the order in which a superblock goes across them.
+    firsts: Vec<u32>,
+    /// Pages of a superblock.
+    pages: u32,
     /// Most data pages of a stripe.
     data: u32,
     /// By die: it is lost, or not used yet.
@@ -66,8 +70,12 @@ impl Grid {
     pub fn new(geometry: Geometry, Chips { data, spares }: Chips) -> Self {
         let dies = geometry.dies();
         let usual_dies = dies - spares;
+        let planes = (0..geometry.planes_per_die).flat_map(|plane| (0..dies).map(move |die| (die, plane)));
+        let first = |(die, plane)| die * geometry.blocks_per_die + plane * geometry.blocks_per_plane();
         Self {
             geometry,
+            firsts: planes.map(first).collect(),
+            pages: geometry.planes() * geometry.pages_per_block,
             data,
             lost: (0..dies).map(|die| die >= usual_dies).collect(),
             span: if data < geometry.channels { geometry.channels } else { dies },
@@ -94,12 +102,7 @@ impl Grid {
 
     /// Erase blocks of a superblock.
     pub fn lanes(&self) -> u32 {
-        self.geometry.planes()
-    }
-
-    /// Pages of a superblock.
-    fn pages(&self) -> u32 {
-        self.lanes() * self.geometry.pages_per_block
+        self.firsts.len() as u32
     }
 
     /// All pages of the drive, in order of positions.
@@ -135,17 +138,17 @@ impl Grid {
 
     /// The first position of a superblock.
     pub fn first_of(&self, superblock: Superblock) -> Position {
-        Position(superblock.0 * self.pages())
+        Position(superblock.0 * self.pages)
     }
 
     /// The end of a superblock, as a position.
     pub fn end_of(&self, superblock: Superblock) -> Position {
-        Position((superblock.0 + 1) * self.pages())
+        Position((superblock.0 + 1) * self.pages)
     }
 
     /// The first position that a stripe which begins at `first` may not use.
     pub fn reach_of(&self, first: Position) -> Position {
-        let end = (first.0 / self.pages() + 1) * self.pages();
+        let end = (first.0 / self.pages + 1) * self.pages;
         Position(end.min(first.0 + self.span))
     }
 
@@ -173,7 +176,7 @@ impl Grid {
     /// The page at a position.
     #[inline]
     pub fn page(&self, position: Position) -> Ppn {
-        let (superblock, within) = (position.0 / self.pages(), position.0 % self.pages());
+        let (superblock, within) = (position.0 / self.pages, position.0 % self.pages);
         self.geometry.page_at(self.block(Superblock(superblock), within % self.lanes()), within / self.lanes())
     }
 
@@ -183,15 +186,13 @@ impl Grid {
         let block = self.geometry.block_of(page);
         let index = self.geometry.plane_of(block) * self.geometry.dies() + self.geometry.die_of(block).0;
         let within = self.geometry.page_in_block(page) * self.lanes() + index;
-        Position(self.superblock_of(block).0 * self.pages() + within)
+        Position(self.superblock_of(block).0 * self.pages + within)
     }
 
     /// The erase block of a superblock with this index: the first plane of each die, then the second ones.
     #[inline]
     pub fn block(&self, superblock: Superblock, index: u32) -> BlockId {
-        let (plane, die) = (index / self.geometry.dies(), index % self.geometry.dies());
-        let first = die * self.geometry.blocks_per_die + plane * self.superblocks();
-        BlockId(first + superblock.0)
+        BlockId(self.firsts[index as usize] + superblock.0)
     }
 
     /// Erase blocks of a superblock, lost ones included.
@@ -207,6 +208,13 @@ impl Grid {
     /// Valid pages of a superblock.
     pub fn valid_count(&self, pages: &Pages, superblock: Superblock) -> u32 {
         self.all_blocks(superblock).map(|block| pages.blocks().valid_count(block)).sum()
+    }
+
+    /// Valid pages of all superblocks.
+    pub fn valid_counts(&self, pages: &Pages, counts: &mut Vec<u32>) {
+        counts.clear();
+        counts.resize(self.superblocks() as usize, 0);
+        self.firsts.iter().for_each(|first| pages.blocks().add_valid(BlockId(*first), counts));
     }
 
     /// The valid pages of a superblock, in order of positions.
@@ -242,7 +250,51 @@ impl Grid {
 
     /// Pages of a superblock on dies in use.
     pub fn live_pages(&self) -> u32 {
-        self.pages() / self.geometry.dies() * self.live_dies()
+        self.pages / self.geometry.dies() * self.live_dies()
+    }
+
+    /// Whether a block can be programmed or erased.
+    fn works(state: &FlashState, block: BlockId) -> bool {
+        let row = state.block(block);
+        !row.is_bad() && !row.has_failed()
+    }
+
+    /// The first position from `from` to `end` that can be programmed.
+    pub fn usable_from(&self, state: &FlashState, from: Position, end: Position) -> Option<Position> {
+        from.to(end).find(|position| {
+            let page = self.page(*position);
+            let block = self.geometry.block_of(page);
+            !self.is_lost(page)
+                && Self::works(state, block)
+                && u32::from(state.block(block).issued) <= self.geometry.page_in_block(page)
+        })
+    }
+
+    /// The first position from there on that can be programmed and has another such one near enough for its parity.
+    pub fn pair_from(&self, state: &FlashState, from: Position, end: Position) -> Option<Position> {
+        let mut first = self.usable_from(state, from, end)?;
+        while let Some(second) = self.usable_from(state, first.next(), end) {
+            if self.reaches(first, second) {
+                return Some(first);
+            }
+            first = second;
+        }
+        None
+    }
+
+    /// Pages of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
+    /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
+    pub fn pages_left(&self, state: &FlashState, superblock: Option<Superblock>) -> u32 {
+        let lanes = self.lanes();
+        let works = |index: u32| {
+            let index = index % lanes;
+            !self.lane_is_lost(index) && superblock.is_none_or(|which| Self::works(state, self.block(which, index)))
+        };
+        let is_alone = self.live_dies() < 2;
+        let has_neighbour =
+            |index: u32| (1..self.span).any(|distance| works(index + distance) || works(index + lanes - distance));
+        let counts = |index: &u32| works(*index) && (is_alone || has_neighbour(*index));
+        (0..lanes).filter(counts).count() as u32 * self.geometry.pages_per_block
     }
 
     /// Dies that were in use and answer nothing any more.

@@ -55,13 +55,12 @@ impl Log {
         }
         loop {
             let Some(open) = self.space.open(stream) else {
-                if self.space.open_next(&self.grid, stream) {
-                    continue;
+                if !self.space.open_next(&self.grid, stream) {
+                    if stream == Stream::Host || !self.may_take_over() {
+                        return None;
+                    }
+                    self.space.take_over();
                 }
-                if stream == Stream::Host || !self.may_take_over() {
-                    return None;
-                }
-                self.space.take_over();
                 continue;
             };
             let built = self.stripes.building(stream);
@@ -71,10 +70,10 @@ impl Log {
             let alone = self.grid.live_dies() < 2 || self.space.is_pressed() && stream == Stream::Copies;
             let end = self.grid.end_of(open.superblock);
             let (state, end) = (flash.state(), first.map_or(end, |first| end.min(self.grid.reach_of(first))));
-            let usable = |from: Position| Space::usable_from(&self.grid, state, from, end);
+            let usable = |from: Position| self.grid.usable_from(state, from, end);
             let place = match first {
                 _ if !has_room || self.space.fills_gaps(stream) && !self.space.is_pressed() => None,
-                None if !alone => Space::pair_from(&self.grid, state, open.next, end),
+                None if !alone => self.grid.pair_from(state, open.next, end),
                 _ => usable(open.next),
             };
             if let Some(place) = place.filter(|place| alone || usable(place.next()).is_some()) {
@@ -222,7 +221,7 @@ impl Log {
         let first = self.stripes.at(stripe).first();
         let begin = self.grid.position(first.page);
         let from = self.space.open(stream).map_or(begin, |open| open.next);
-        let place = Space::usable_from(&self.grid, flash.state(), from, self.grid.reach_of(begin));
+        let place = self.grid.usable_from(flash.state(), from, self.grid.reach_of(begin));
         let Some(place) = place.filter(|_| !self.space.fills_gaps(stream)) else {
             // Whoever waits for a page waits on unless there is no other die.
             self.stripes.end_without(stripe, self.grid.live_dies() > 1);

@@ -31,7 +31,6 @@
 mod collector;
 mod grid;
 mod log;
-mod moves;
 mod operations;
 mod parity;
 mod read;
@@ -61,7 +60,7 @@ use roles::Roles;
 use space::{KEPT, STREAMS, Space, Stream};
 use std::marker::PhantomData;
 use stripes::{Content, UnderWay, Waits};
-use units::{DieId, HostOp, Lpn, Request, SECTOR_BYTES};
+use units::{DieId, HostOp, Lpn, Request};
 
 /// Superblocks that hold no data of a full drive: those kept, one open for each stream, and one to begin with.
 pub const RESERVE: u32 = KEPT as u32 + STREAMS.len() as u32 + 1;
@@ -122,7 +121,6 @@ struct Elastic<F: Flash> {
     reads: Slots<Asked>,
     /// More pages of a group are coming.
     more: bool,
-    page_bytes: u32,
     flash: PhantomData<F>,
 }
 
@@ -149,7 +147,6 @@ impl<F: Flash> Elastic<F> {
             operations: Operations::default(),
             reads: Slots::default(),
             more: false,
-            page_bytes: geometry.page_bytes,
             flash: PhantomData,
         }
     }
@@ -366,7 +363,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
-        let sectors = u64::from(self.page_bytes) / SECTOR_BYTES;
+        let sectors = u64::from(self.log.full_mask.count_ones());
         for request in soon {
             self.log.pages.prefetch_entry((request.first_sector / sectors) as usize);
         }

@@ -15,11 +15,6 @@ struct Wanted {
     join: JoinId,
 }
 
-/// The cells of a page on flash.
-fn page_cells(state: &FlashState, page: Ppn) -> Option<&[u8]> {
-    state.contents().map(|contents| contents.page(page.0))
-}
-
 fn read_of(page: Ppn, cause: Cause, sectors: u8) -> Read {
     Read { page, cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
 }
@@ -138,7 +133,7 @@ impl Log {
         if self.grid.is_readable(flash.state(), page) {
             let after = flash.read(self.owner, read_of(page, cause, sectors)).pending();
             let cells = flash.memory_mut().payloads.take(1, self.full_mask);
-            let page = page_cells(flash.state(), page).map(<[u8]>::to_vec);
+            let page = flash.state().contents().map(|contents| contents.page(page.0).to_vec());
             if let Some(page) = page {
                 flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&page);
             }
@@ -166,14 +161,12 @@ impl Log {
         let kept = self.full_mask & !mask;
         let old = self.pages.find(logical).filter(|_| kept != 0);
         let fetched = old.and_then(|old| self.fetch(flash, old, Cause::Padding, kept.count_ones() as u8));
-        let (cells, after) = fetched.unwrap_or((PayloadId::NONE, None));
-        let cells = if cells == PayloadId::NONE {
-            let page = flash.memory_mut().payloads.take(1, self.full_mask);
-            flash.memory_mut().payloads.clear(page, self.full_mask);
-            page
-        } else {
-            cells
-        };
+        let (cells, after) = fetched.unwrap_or_else(|| {
+            let payloads = &mut flash.memory_mut().payloads;
+            let cells = payloads.take(1, self.full_mask);
+            payloads.clear(cells, self.full_mask);
+            (cells, None)
+        });
         let payloads = &mut flash.memory_mut().payloads;
         payloads.copy(payload, cells, mask & payloads.mask(payload));
         (cells, after)

@@ -11,6 +11,7 @@ use super::roles::Role;
 use super::space::STREAMS;
 use super::trim::{decode, number_of};
 use crate::mapping::RecoverError;
+use crate::mapping::common::written;
 use crate::mapping::entry::{Entry, Place};
 use nand::{Contents, FlashState, Oob, PageKind};
 use units::{Lpn, Ppn};
@@ -108,18 +109,10 @@ impl Recovery<'_> {
         }
     }
 
-    /// Every page that was programmed and whose die is there.
-    fn programmed(&self) -> impl Iterator<Item = Ppn> {
-        self.log.grid.all_pages().filter(move |page| {
-            let is_bad = self.image.block(self.image.geometry.block_of(*page)).is_bad();
-            !self.log.grid.is_lost(*page) && !is_bad && self.image.is_programmed(*page)
-        })
-    }
-
     /// Finds the stripes that are complete as far as can be seen. Returns what the others lack.
     fn adopt_stripes(&mut self) -> Vec<CoveredPage> {
         let (mut missing, mut complete) = (Vec::new(), Vec::new());
-        for page in self.programmed() {
+        for page in written(self.image) {
             let Some(record) =
                 self.contents.record(page.0).and_then(|record| ParityRecord::read(&self.log.grid, record))
             else {
@@ -148,7 +141,7 @@ impl Recovery<'_> {
         let newest = vec![nothing; self.log.pages.logical_pages() as usize];
         let mut found = Found { newest, last: self.log.pages.sequence() };
         let mut tombstones = Vec::new();
-        for page in self.programmed() {
+        for page in written(self.image) {
             let oob = self.contents.oob(page.0);
             let record = self.contents.record(page.0);
             match oob.kind {

@@ -160,7 +160,7 @@ impl Space {
         let least = room as usize;
         let room = |superblock: Superblock, from: Position| {
             let places = from.to(grid.end_of(superblock));
-            places.filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some()).count()
+            places.filter(|place| grid.usable_from(state, *place, place.next()).is_some()).count()
         };
         let most = |from: &dyn Fn(Superblock) -> Position| {
             let all = self.candidates(pages).map(|superblock| (superblock, room(superblock, from(superblock))));
@@ -171,7 +171,7 @@ impl Space {
         let behind = most(&|which| Self::behind(grid, state, which).unwrap_or_else(|| grid.end_of(which)));
         let in_gaps = behind.is_none();
         let Some((superblock, from)) = behind.or_else(|| most(&|which| grid.first_of(which))) else { return false };
-        let Some(next) = Self::usable_from(grid, state, from, grid.end_of(superblock)) else { return false };
+        let Some(next) = grid.usable_from(state, from, grid.end_of(superblock)) else { return false };
         self.close_open(pages, Stream::Copies);
         self.states[superblock.index()] = State::Open;
         pages.withdraw(superblock.first_block());
@@ -185,53 +185,11 @@ impl Space {
         self.in_gaps && stream == Stream::Copies
     }
 
-    /// The first place from `from` to `end` that can be programmed.
-    pub fn usable_from(grid: &Grid, state: &FlashState, from: Position, end: Position) -> Option<Position> {
-        from.to(end).find(|place| {
-            let page = grid.page(*place);
-            let row = state.block(state.geometry.block_of(page));
-            !grid.is_lost(page)
-                && !row.is_bad()
-                && !row.has_failed()
-                && u32::from(row.issued) <= state.geometry.page_in_block(page)
-        })
-    }
-
-    /// The first place from there on that can be programmed and has another such place near enough for its parity.
-    pub fn pair_from(grid: &Grid, state: &FlashState, from: Position, end: Position) -> Option<Position> {
-        let mut first = Self::usable_from(grid, state, from, end)?;
-        while let Some(second) = Self::usable_from(grid, state, first.next(), end) {
-            if grid.reaches(first, second) {
-                return Some(first);
-            }
-            first = second;
-        }
-        None
-    }
-
     /// Pages of its open superblock that a stream can still program.
     pub fn rest(&self, grid: &Grid, state: &FlashState, stream: Stream) -> impl Iterator<Item = Position> {
         let open = self.open(stream);
         let places = open.map(|open| open.next.to(grid.end_of(open.superblock)));
-        places.into_iter().flatten().filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
-    }
-
-    /// Pages of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
-    /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
-    pub fn places_left(grid: &Grid, state: &FlashState, superblock: Option<Superblock>) -> u32 {
-        let lanes = grid.lanes();
-        let works = |index: u32| {
-            let is_good = |superblock| {
-                let row = state.block(grid.block(superblock, index % lanes));
-                !row.is_bad() && !row.has_failed()
-            };
-            !grid.lane_is_lost(index % lanes) && superblock.is_none_or(is_good)
-        };
-        let is_alone = grid.live_dies() < 2;
-        let has_neighbour =
-            |index: u32| (1..grid.span()).any(|distance| works(index + distance) || works(index + lanes - distance));
-        let counts = |index: &u32| works(*index) && (is_alone || has_neighbour(*index));
-        (0..lanes).filter(counts).count() as u32 * state.geometry.pages_per_block
+        places.into_iter().flatten().filter(|place| grid.usable_from(state, *place, place.next()).is_some())
     }
 
     /// Whether a superblock has a block that failed or was bad from the start.
@@ -328,7 +286,7 @@ impl Space {
     fn set_free(&mut self, grid: &Grid, state: &FlashState, superblock: Superblock) {
         self.freed = true;
         let (first, end) = (grid.first_of(superblock), grid.end_of(superblock));
-        if grid.live_dies() > 1 && Self::pair_from(grid, state, first, end).is_none() {
+        if grid.live_dies() > 1 && grid.pair_from(state, first, end).is_none() {
             self.states[superblock.index()] = State::Bad;
             return;
         }

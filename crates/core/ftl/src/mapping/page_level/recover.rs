@@ -16,8 +16,7 @@ use super::old_versions::{FRESH, Found, Left, OldCopies, OldVersions, other_copy
 use super::pages::Pages;
 use super::space::{Space, Stream};
 use super::trims::Trims;
-use crate::mapping::common::UNMAPPED;
-use crate::mapping::common::{written_blocks, written_pages};
+use crate::mapping::common::{UNMAPPED, written, written_blocks};
 use crate::mapping::ranges::decode;
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{Contents, FlashState, Oob, PageKind};
@@ -125,7 +124,7 @@ impl<V: OldVersions> Recovery<'_, V> {
             metadata: Vec::new(),
             copies: BTreeMap::new(),
         };
-        for page in written_blocks(self.image).flat_map(|block| written_pages(self.image, block)) {
+        for page in written(self.image) {
             let oob = self.contents.oob(page.0);
             self.pages.note_sequence(oob.sequence & !FRESH);
             match oob.kind {
