@@ -126,6 +126,7 @@ impl Space {
             return false;
         }
         let Some(superblock) = self.free.pop_front() else { return false };
+        debug_assert!(self.states[superblock.index()] == State::Free, "{superblock:?} is listed as free");
         self.states[superblock.index()] = State::Open;
         self.advance(stream, superblock, grid.first_of(superblock));
         true
@@ -257,6 +258,11 @@ impl Space {
     /// Blocks of a superblock that have to be erased before it is used again; it is being erased from now on. Where
     /// there are none it is free now.
     pub fn begin_erase(&mut self, grid: &Grid, state: &FlashState, superblock: Superblock) -> Vec<BlockId> {
+        let state_before = self.states[superblock.index()];
+        debug_assert!(
+            state_before == State::Closed && !self.is_needed(superblock),
+            "{superblock:?} is {state_before:?}"
+        );
         self.states[superblock.index()] = State::Erasing;
         self.failing.retain(|failing| *failing != superblock);
         let used = grid.blocks(superblock).map(|(_, block)| block).filter(|block| {
@@ -275,6 +281,7 @@ impl Space {
     pub fn block_erased(&mut self, grid: &Grid, state: &FlashState, block: BlockId) {
         let superblock = grid.superblock_of(block);
         self.damaged[superblock.index()] |= state.block(block).is_bad();
+        debug_assert!(self.states[superblock.index()] == State::Erasing, "{superblock:?} was not being erased");
         let left = &mut self.erasing[superblock.index()];
         *left -= 1;
         if *left == 0 {
