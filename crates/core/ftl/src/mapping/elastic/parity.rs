@@ -2,7 +2,7 @@
 
 use super::grid::{Grid, Position};
 use super::stripes::Member;
-use nand::Payloads;
+use nand::{Contents, Payloads};
 use units::{Lpn, Ppn};
 
 /// How a parity begins, to tell it from a tombstone.
@@ -24,9 +24,9 @@ pub(super) struct ParityRecord<'a> {
 }
 
 impl<'a> ParityRecord<'a> {
-    /// Nothing if the record is none of a parity.
-    pub fn read(grid: &Grid, record: &'a [u8]) -> Option<Self> {
-        let (&[MARK, count], rest) = record.split_first_chunk()? else { return None };
+    /// What `page` holds; nothing if that is no parity.
+    pub fn read(grid: &Grid, contents: &'a Contents, page: Ppn) -> Option<Self> {
+        let (&[MARK, count], rest) = contents.record(page.0)?.split_first_chunk()? else { return None };
         let (pages, cells) = rest.split_at_checked(usize::from(count) * MEMBER_BYTES)?;
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         let long = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));

@@ -105,7 +105,7 @@ impl Log {
         for page in data {
             add(contents.page(page.0), &mut sum);
         }
-        let record = contents.record(parity.0).and_then(|record| ParityRecord::read(&self.grid, record));
+        let record = ParityRecord::read(&self.grid, contents, *parity);
         add(record.expect("a parity page holds a parity").cells, &mut sum);
         flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&sum);
         cells

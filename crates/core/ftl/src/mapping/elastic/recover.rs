@@ -39,23 +39,6 @@ enum Rank {
     Tombstone,
 }
 
-/// The newest version of each logical page.
-struct Found {
-    newest: Vec<Newest>,
-    /// The largest sequence number.
-    last: u64,
-}
-
-impl Found {
-    fn note(&mut self, logical: Lpn, found: Newest) {
-        let best = &mut self.newest[logical.index()];
-        if (found.sequence, found.rank) > (best.sequence, best.rank) {
-            *best = found;
-        }
-        self.last = self.last.max(found.sequence);
-    }
-}
-
 /// Whether a page on flash is this one.
 fn is_of(oob: Oob, page: &CoveredPage) -> bool {
     matches!(oob.kind, PageKind::Data | PageKind::Lost)
@@ -70,7 +53,9 @@ pub(super) fn recover(log: &mut Log, image: &FlashState) -> Result<(), RecoverEr
     let contents = image.contents().ok_or(RecoverError::NoContents)?;
     log.grid.adopt(image);
     log.space.adopt(&log.grid, image, &mut log.pages);
-    Recovery { log, image, contents }.recover();
+    let nothing = Newest { sequence: 0, rank: Rank::Nothing, entry: Entry::NOWHERE };
+    let newest = vec![nothing; log.pages.logical_pages() as usize];
+    Recovery { log, image, contents, newest }.recover();
     Ok(())
 }
 
@@ -79,20 +64,21 @@ struct Recovery<'a> {
     log: &'a mut Log,
     image: &'a FlashState,
     contents: &'a Contents,
+    /// The newest version of each logical page found so far.
+    newest: Vec<Newest>,
 }
 
 impl Recovery<'_> {
     fn recover(&mut self) {
         let missing = self.adopt_stripes();
-        let found = self.find_newest();
-        self.log.pages.note_sequence(found.last);
+        self.find_newest();
         for CoveredPage { logical, sequence, .. } in missing {
             self.log.pages.note_sequence(sequence);
-            if found.newest[logical.index()].sequence < sequence {
+            if self.newest[logical.index()].sequence < sequence {
                 self.log.repairs.doubt(logical);
             }
         }
-        self.adopt_newest(&found.newest);
+        self.adopt_newest();
         self.adopt_rebuild();
     }
 
@@ -113,11 +99,7 @@ impl Recovery<'_> {
     fn adopt_stripes(&mut self) -> Vec<CoveredPage> {
         let (mut missing, mut complete) = (Vec::new(), Vec::new());
         for page in written(self.image) {
-            let Some(record) =
-                self.contents.record(page.0).and_then(|record| ParityRecord::read(&self.log.grid, record))
-            else {
-                continue;
-            };
+            let Some(record) = ParityRecord::read(&self.log.grid, self.contents, page) else { continue };
             if self.contents.oob(page.0).kind != PageKind::Metadata {
                 continue;
             }
@@ -136,57 +118,51 @@ impl Recovery<'_> {
         missing
     }
 
-    fn find_newest(&mut self) -> Found {
-        let nothing = Newest { sequence: 0, rank: Rank::Nothing, entry: Entry::NOWHERE };
-        let newest = vec![nothing; self.log.pages.logical_pages() as usize];
-        let mut found = Found { newest, last: self.log.pages.sequence() };
-        let mut tombstones = Vec::new();
+    /// A version, a tombstone or what a parity says of a page was found.
+    fn note(&mut self, logical: Lpn, sequence: u64, rank: Rank, entry: Entry) {
+        self.log.pages.note_sequence(sequence);
+        let best = &mut self.newest[logical.index()];
+        if (sequence, rank) > (best.sequence, best.rank) {
+            *best = Newest { sequence, rank, entry };
+        }
+    }
+
+    fn find_newest(&mut self) {
         for page in written(self.image) {
-            let oob = self.contents.oob(page.0);
-            let record = self.contents.record(page.0);
-            match oob.kind {
+            let Oob { kind, logical, sequence, .. } = self.contents.oob(page.0);
+            match kind {
                 PageKind::Data | PageKind::Lost => {
                     let rank = if self.log.roles.of(page) == Role::Data { Rank::Covered } else { Rank::Alone };
-                    let version = Newest { sequence: oob.sequence, rank, entry: Entry::page(page) };
-                    found.note(Lpn(oob.logical), version);
+                    self.note(Lpn(logical), sequence, rank, Entry::page(page));
                 }
+                PageKind::Metadata if self.log.roles.of(page) == Role::Parity => self.find_lost(page),
                 PageKind::Metadata => {
-                    if let Some(record) = record.and_then(|record| ParityRecord::read(&self.log.grid, record)) {
-                        self.find_lost(page, &record, &mut found);
-                    } else if let Some(ranges) = record.and_then(decode) {
-                        tombstones.push((page, ranges));
+                    let Some(ranges) = self.contents.record(page.0).and_then(decode) else { continue };
+                    let slot = self.log.tombstones.add(page, sequence, ranges.clone(), 0, None);
+                    for range in ranges {
+                        let (number, entry) = (number_of(&range), Entry::tombstone(slot));
+                        range.pages().for_each(|logical| self.note(logical, number, Rank::Tombstone, entry));
                     }
                 }
                 PageKind::Erased | PageKind::Torn => {}
             }
         }
-        for (page, ranges) in tombstones {
-            let number = self.contents.oob(page.0).sequence;
-            let slot = self.log.tombstones.add(page, number, ranges.clone(), 0, None);
-            for range in ranges {
-                let newest =
-                    Newest { sequence: number_of(&range), rank: Rank::Tombstone, entry: Entry::tombstone(slot) };
-                range.pages().for_each(|logical| found.note(logical, newest));
-            }
-        }
-        found
     }
 
     /// Finds the pages of a stripe that are on lost dies.
-    fn find_lost(&self, parity: Ppn, record: &ParityRecord<'_>, found: &mut Found) {
-        if self.log.roles.of(parity) != Role::Parity {
-            return;
-        }
-        let lost = || record.pages.iter().filter(|page| self.log.grid.is_lost(page.page));
-        let rank = if lost().count() == 1 { Rank::Computed } else { Rank::Lost };
-        for &CoveredPage { page, logical, sequence } in lost() {
-            found.note(logical, Newest { sequence, rank, entry: Entry::page(page) });
+    fn find_lost(&mut self, parity: Ppn) {
+        let record = ParityRecord::read(&self.log.grid, self.contents, parity).expect("it is known as a parity");
+        let lost = record.pages.into_iter().filter(|covered| self.log.grid.is_lost(covered.page));
+        let lost: Vec<CoveredPage> = lost.collect();
+        let rank = if lost.len() == 1 { Rank::Computed } else { Rank::Lost };
+        for CoveredPage { page, logical, sequence } in lost {
+            self.note(logical, sequence, rank, Entry::page(page));
         }
     }
 
     /// Fills the map with what was found.
-    fn adopt_newest(&mut self, newest: &[Newest]) {
-        for (logical, newest) in (0..).map(Lpn).zip(newest) {
+    fn adopt_newest(&mut self) {
+        for (logical, newest) in (0..).map(Lpn).zip(&self.newest) {
             match newest.entry.place() {
                 Place::InLog(_) | Place::Nowhere => {}
                 Place::Tombstone(slot) => {

@@ -195,9 +195,8 @@ impl Log {
             return contents.oob(page.0).sequence;
         }
         let stripe = self.roles.stripe_of(&self.grid, page);
-        let record = stripe.and_then(|stripe| contents.record(stripe.parity.0));
-        let covered =
-            record.and_then(|record| ParityRecord::read(&self.grid, record)).map_or(Vec::new(), |record| record.pages);
+        let record = stripe.and_then(|stripe| ParityRecord::read(&self.grid, contents, stripe.parity));
+        let covered = record.map_or(Vec::new(), |record| record.pages);
         covered.iter().find(|covered| covered.page == page).map_or(self.pages.sequence(), |covered| covered.sequence)
     }
 }

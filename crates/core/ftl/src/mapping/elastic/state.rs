@@ -143,7 +143,7 @@ fn check_sums(log: &Log, state: &FlashState) -> Result<(), String> {
                 members.push(page);
             }
             Role::Parity => {
-                let record = contents.record(page.0).and_then(|record| ParityRecord::read(&log.grid, record));
+                let record = ParityRecord::read(&log.grid, contents, page);
                 let record = record.ok_or_else(|| format!("{page:?} holds no parity"))?;
                 let named: Vec<Ppn> = record.pages.iter().map(|covered| covered.page).collect();
                 let is_seen = members.iter().all(|member| !log.grid.is_lost(*member));
