@@ -11,11 +11,7 @@ mod log_block;
 mod page_level;
 mod pages;
 mod ranges;
-mod shrd;
-mod superpage;
 mod tombstones;
-mod tpftl;
-mod tpm;
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
 use log_block::schemes::{bast, block, fast};

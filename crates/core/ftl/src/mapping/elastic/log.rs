@@ -242,7 +242,7 @@ impl Log {
 
     /// A program failed: its stripe is written once more when the rest of it has ended.
     pub fn program_failed<F: Flash>(&mut self, flash: &mut F, failed: CommandId) {
-        let page = flash.failed(failed).details().page;
+        let page = flash.failure(failed).page;
         let (stripe, is_member) = self.stripes.fail(page, failed);
         if !is_member {
             flash.abandon(failed, page);
@@ -333,7 +333,7 @@ impl Log {
                 self.wait_for(to, member.content.waits, operations, outbox);
             }
             if let Some(failed) = member.failure {
-                flash.failed(failed).abandon(to);
+                flash.abandon(failed, to);
             }
             for waits in others {
                 self.wait_for(to, waits, operations, outbox);
