@@ -93,6 +93,17 @@ fn files_and_functions_stay_readable() {
 }
 
 #[test]
+fn a_module_with_parts_has_all_of_them_in_its_folder() {
+    let sources = all_sources();
+    let has_folder = |file: &str| sources.iter().any(|(name, _)| name.starts_with(&format!("{file}/")));
+    let beside =
+        |name: &str| name.strip_suffix(".rs").filter(|file| has_folder(file)).map(|file| format!("{file}/mod.rs"));
+    let problems: Vec<String> =
+        sources.iter().filter_map(|(name, _)| Some(format!("{name}: move it to {}", beside(name)?))).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
 fn simulation_code_prints_nothing_and_reads_no_clock_and_no_environment() {
     const BANNED: [&str; 7] =
         ["println!", "eprintln!", "Instant::now", "SystemTime::now", "std::env::", "process::exit", "dbg!("];
