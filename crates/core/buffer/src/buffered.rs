@@ -475,6 +475,10 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        // A page that non-volatile memory has twice may be in both areas: nothing was on its way when this was saved.
+        for (area, slot) in self.write_back.take_back() {
+            self.store.take_back(area, slot);
+        }
         for area in Area::ALL {
             for [logical, low, high] in reader.each::<[u32; 3]>("buffer.pages")? {
                 let logical = Lpn(logical);

@@ -282,6 +282,23 @@ impl Store {
         slot
     }
 
+    /// Puts a page on its way back into its area. It is the only version of its page on its way.
+    pub fn take_back(&mut self, area: Area, slot: u32) {
+        let entry = self.slots.at_mut(slot);
+        let logical = entry.logical;
+        assert!(entry.older == NONE && entry.newer == NONE, "another version of page {logical} is on its way");
+        (entry.state, entry.job) = (State::Dirty, NONE);
+        self.away[logical.index()] = 0;
+        self.leaving[area.index()] -= 1;
+        let in_frame = self.held(area, self.shape.block_of(logical)) > 0;
+        self.used[area.index()] -= match self.by_frame(area) {
+            false => 1,
+            true if in_frame => 0,
+            true => self.shape.block_pages,
+        };
+        self.enter(area, logical, slot);
+    }
+
     fn send(&mut self, slot: u32, job: u32) {
         let logical = self.slots.at(slot).logical;
         let older = self.away(logical).unwrap_or(NONE);

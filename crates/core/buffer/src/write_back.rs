@@ -125,6 +125,18 @@ impl WriteBack {
         self.slots[job as usize].push(slot);
     }
 
+    /// Takes back all that the layer below was not given: its slots, with the area of each.
+    pub fn take_back(&mut self) -> Vec<(Area, u32)> {
+        let mut taken = Vec::new();
+        for item in std::mem::take(&mut self.queue) {
+            if let Item::Job(number) = item {
+                let area = Area::ALL[self.jobs.remove(number).area];
+                taken.extend(self.slots[number as usize].drain(..).map(|slot| (area, slot)));
+            }
+        }
+        taken
+    }
+
     /// Slots of a job.
     fn slots(&self, job: u32) -> &[u32] {
         &self.slots[job as usize]

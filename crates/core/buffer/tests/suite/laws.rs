@@ -132,9 +132,6 @@ proptest! {
             let set = settings(&kind, seed);
             println!("{} with 16 pages on {set:?}, {takes} ns", kind.name);
             let set: Vec<(&str, &str)> = set.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            // What non-volatile memory holds in both areas does not go through a snapshot.
-            let is_kept = |step: &Step| *step != Step::Reload || !set.contains(&("buffer.nonvolatile", "true"));
-            let steps: Vec<Step> = steps.iter().copied().filter(is_kept).collect();
             Plan::new(kind, &set, takes).host().live(&steps);
         }
     }
@@ -173,4 +170,13 @@ fn what_volatile_memory_held_is_gone_after_a_power_cut_and_what_was_flushed_is_n
         rig.cut_power();
         assert_eq!(rig.read(7), [1; SECTORS], "{}", kind.name);
     }
+}
+
+#[test]
+fn a_page_in_both_areas_of_nonvolatile_memory_goes_through_a_snapshot() {
+    let two_level = buffers().into_iter().find(|kind| kind.name == "two-level").expect("it is in the table");
+    let write = |first, pages| Step::Write { first, pages, mask: 0, fua: false };
+    let read = Step::Read { first: PAGES - 3, pages: 3 };
+    let steps = [write(PAGES - 1, 1), write(PAGES - 3, 3), Step::Reload, read];
+    Plan::new(two_level, &[("buffer.nonvolatile", "true")], 0).host().live(&steps);
 }
