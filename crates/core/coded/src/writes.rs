@@ -142,7 +142,7 @@ impl Writes {
 
     /// A flush goes on to the mapping when the writes before it are done.
     pub fn submit_flush<F: Flash>(&mut self, turn: &mut Turn<'_, F>, op: &PageOp) -> Answer {
-        if self.jobs.flushes.joins(op) {
+        if self.jobs.flushes.try_join(op) {
             return Answer::Pending(OpHandle(None));
         }
         let answer = turn.submit(op);

@@ -31,7 +31,7 @@ impl FlushLine {
     }
 
     /// A flush comes. Whether it waits now, behind what is under way and the flushes before it; if not it can be done.
-    pub fn joins(&mut self, op: &PageOp) -> bool {
+    pub fn try_join(&mut self, op: &PageOp) -> bool {
         let waits = !self.waiting.is_empty() || self.under_way.any();
         if waits {
             self.waiting.push_back((self.under_way.last, *op));
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn a_flush_waits_for_what_began_before_it_and_for_nothing_else() {
         let mut line = FlushLine::default();
-        assert!(!line.joins(&flush(0)), "nothing is under way");
+        assert!(!line.try_join(&flush(0)), "nothing is under way");
         let (first, second) = (line.begin(), line.begin());
-        assert!(line.joins(&flush(1)));
+        assert!(line.try_join(&flush(1)));
         let third = line.begin();
-        assert!(line.joins(&flush(2)));
+        assert!(line.try_join(&flush(2)));
         line.end(second);
         assert_eq!(passed(&mut line, Answer::Done { failed: false }), []);
         line.end(first);
@@ -139,7 +139,7 @@ mod tests {
     fn a_flush_that_finds_no_room_keeps_its_place() {
         let mut line = FlushLine::default();
         let serial = line.begin();
-        assert!(line.joins(&flush(1)) && line.joins(&flush(2)));
+        assert!(line.try_join(&flush(1)) && line.try_join(&flush(2)));
         line.end(serial);
         assert_eq!(passed(&mut line, Answer::Full { taken: 0, pending: false }), [1]);
         assert_eq!(passed(&mut line, Answer::Pending(crate::OpHandle(None))), [1, 2]);

@@ -61,9 +61,9 @@ fn add(sum: &mut WaitVector, wait: &WaitVector) {
         let kind = kinds.trailing_zeros() as usize;
         kinds &= kinds - 1;
         let known = sum.kinds >> kind & 1 == 1;
-        for lane in 0..2 {
-            let before = if known { sum.entries[kind][lane] } else { 0 };
-            sum.entries[kind][lane] = before + wait.entries[kind][lane];
+        for part in 0..2 {
+            let before = if known { sum.entries[kind][part] } else { 0 };
+            sum.entries[kind][part] = before + wait.entries[kind][part];
         }
         sum.kinds |= 1 << kind;
     }

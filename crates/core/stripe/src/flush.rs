@@ -10,7 +10,7 @@ use nand::Flash;
 
 impl<F: Flash> Striped<F> {
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if self.work.jobs.flushes.joins(op) {
+        if self.work.jobs.flushes.try_join(op) {
             return Answer::Pending(OpHandle(None));
         }
         let answer = self.flush_below(flash, op);

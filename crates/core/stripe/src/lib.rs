@@ -165,7 +165,7 @@ impl StripePlan {
         let moves_old = settings::MOVES_OLD.read(context.values);
         let given = shape.covered.values().copied().max().unwrap_or(0);
         let stripes = Stripes {
-            lanes: &chips.lanes,
+            lanes: &chips.planes,
             lanes_per_plane: 1,
             run: 1,
             shape,

@@ -83,7 +83,7 @@ pub(crate) struct Replaced {
 #[derive(Clone, Debug)]
 pub(crate) struct Chips {
     /// Planes that consecutive pages of the mapping use in turn.
-    pub lanes: Vec<u32>,
+    pub planes: Vec<u32>,
     planes_per_die: u32,
     lost: Vec<DieId>,
     spares: Vec<DieId>,
@@ -109,9 +109,9 @@ const _: () = assert!(FIRST_ROW >= crate::layout::MOST_DATA);
 pub(crate) const KIND: u64 = 7 << 61;
 
 impl Chips {
-    pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
+    pub fn new(planes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
         Self {
-            lanes,
+            planes,
             planes_per_die,
             lost: Vec::new(),
             failed: Vec::new(),
@@ -128,7 +128,7 @@ impl Chips {
     }
 
     fn die(&self, page: u32) -> DieId {
-        DieId(self.lanes[page as usize % self.lanes.len()] / self.planes_per_die)
+        DieId(self.planes[page as usize % self.planes.len()] / self.planes_per_die)
     }
 
     /// The lost dies have something of a stripe: its data pages and rows of the parity.
@@ -168,7 +168,7 @@ impl Chips {
             self.failed.push(die);
         }
         self.spares.retain(|spare| *spare != die);
-        let used = self.lanes.iter().any(|lane| lane / self.planes_per_die == die.0);
+        let used = self.planes.iter().any(|plane| plane / self.planes_per_die == die.0);
         if used && !self.lost.contains(&die) {
             self.refills.retain(|refill| refill.spare != die);
             self.lost.push(die);
@@ -187,9 +187,9 @@ impl Chips {
         self.lost.retain(|die| *die != lost);
         self.spares.retain(|die| *die != spare);
         let (from, to) = (lost.0 * self.planes_per_die, spare.0 * self.planes_per_die);
-        for lane in &mut self.lanes {
-            if (from..from + self.planes_per_die).contains(lane) {
-                *lane = *lane - from + to;
+        for plane in &mut self.planes {
+            if (from..from + self.planes_per_die).contains(plane) {
+                *plane = *plane - from + to;
             }
         }
         if replaced.filled < stripes {

@@ -284,7 +284,7 @@ impl Geometry {
 
     /// Plane of a block, numbered over the whole drive.
     #[inline(always)]
-    pub const fn lane_of(&self, block: BlockId) -> u32 {
+    pub const fn plane_in_drive(&self, block: BlockId) -> u32 {
         self.by_blocks_per_plane.divide(block.0)
     }
 

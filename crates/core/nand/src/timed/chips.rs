@@ -155,14 +155,14 @@ impl Chips {
             return;
         }
         let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
-        let lane = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { self.dies.lane(kind, cause) };
+        let queue = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { self.dies.queue(kind, cause) };
         if traced && cause == Cause::Host as u8 {
-            let before = self.dies[die].last_before(self.dies[die].tail[lane]);
+            let before = self.dies[die].last_before(self.dies[die].tail[queue]);
             self.commands.at(id).root = self.commands.get(before).root;
         }
         self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
-        self.dies.link(die, lane, id, &mut self.commands);
-        if lane == Die::URGENT && self.options.suspend != SuspendOption::Off {
+        self.dies.link(die, queue, id, &mut self.commands);
+        if queue == Die::URGENT && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
         if self.cached {
@@ -186,8 +186,8 @@ impl Chips {
     /// Takes a queued command out of its die's queue.
     pub fn unlink(&mut self, id: u32) {
         let index = self.die_of(id);
-        let lane = self.dies.lane_of(index, id, self.commands.get(id));
-        self.dies.unlink(index, lane, id, &mut self.commands);
+        let queue = self.dies.queue_of(index, id, self.commands.get(id));
+        self.dies.unlink(index, queue, id, &mut self.commands);
     }
 
     /// Interrupts what is in an array for a read that goes first, now or as soon as that can be, if it may be.
@@ -286,17 +286,17 @@ impl Chips {
                 return;
             }
             let die = &self.dies[index];
-            let lane = die.next_lane();
+            let queue = die.next_queue();
             if die.suspended != NIL {
-                if lane == 0 {
+                if queue == 0 {
                     self.resume(index);
                     return;
                 }
-            } else if die.head[lane] == NIL {
+            } else if die.head[queue] == NIL {
                 self.vacate(index);
                 return;
             }
-            self.start_next(index, lane);
+            self.start_next(index, queue);
             if !self.options.cache_program {
                 return;
             }
@@ -311,7 +311,7 @@ impl Chips {
     /// collection which waits for one of them never waits in vain.
     fn wait_for_cleaning(&mut self, index: usize) -> bool {
         let die = &self.dies[index];
-        let head = die.head[die.next_lane()];
+        let head = die.head[die.next_queue()];
         if !die.cleans || head == NIL || is_cleaning(self.commands.get(head).cause) {
             return false;
         }
@@ -330,8 +330,8 @@ impl Chips {
     /// register while the array works.
     fn dispatch_cached(&mut self, index: usize) {
         let die = &self.dies[index];
-        let lane = die.next_lane();
-        let head = die.head[lane];
+        let queue = die.next_queue();
+        let head = die.head[queue];
         let interrupts =
             self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.commands.get(head).cause);
         if head == NIL || die.suspended != NIL || interrupts {
@@ -344,20 +344,20 @@ impl Chips {
             && die.transfer == NIL
             && (beside(die.array, Kind::Program) || beside(die.array, Kind::Gathered));
         if read || program {
-            self.start_next(index, lane);
+            self.start_next(index, queue);
         }
     }
 
     #[inline]
-    fn start_next(&mut self, index: usize, lane: usize) {
-        let id = self.dies[index].head[lane];
-        self.dies.unlink(index, lane, id, &mut self.commands);
+    fn start_next(&mut self, index: usize, queue: usize) {
+        let id = self.dies[index].head[queue];
+        self.dies.unlink(index, queue, id, &mut self.commands);
         let slot = self.commands.at(id);
         slot.state = State::Active;
         slot.next = NIL;
         self.commands.settle_wait(id, self.dies.meter(index), self.schedule.now);
         if self.gangs {
-            self.form_gang(index, lane, id);
+            self.form_gang(index, queue, id);
         }
         self.start(index, id);
     }
@@ -633,11 +633,11 @@ impl Chips {
     }
 
     /// Adds queued commands of the same kind for other planes, and reads of the same physical pages.
-    fn form_gang(&mut self, index: usize, lane: usize, first: u32) {
+    fn form_gang(&mut self, index: usize, queue: usize, first: u32) {
         let kind = self.commands.get(first).kind;
         let mut taken = 1_u64 << (self.times.plane_of(self.commands.get(first), &self.state) % 64);
         let mut last = first;
-        let mut at = self.dies[index].head[lane];
+        let mut at = self.dies[index].head[queue];
         for _ in 0..GANG_SEARCH {
             if at == NIL {
                 break;
@@ -651,7 +651,7 @@ impl Chips {
             let is_free = self.options.multi_plane && taken & bit == 0;
             taken |= bit; // one command a plane, and none may overtake another of its plane
             if is_read_already || is_free && is_alike {
-                self.dies.unlink(index, lane, at, &mut self.commands);
+                self.dies.unlink(index, queue, at, &mut self.commands);
                 let slot = self.commands.at(at);
                 slot.state = State::Active;
                 slot.next = NIL;

@@ -147,7 +147,7 @@ impl Controller {
 
     #[inline(never)]
     fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
-        let plane = |page| self.chips.state.geometry.lane_of(self.chips.state.geometry.block_of(page));
+        let plane = |page| self.chips.state.geometry.plane_in_drive(self.chips.state.geometry.block_of(page));
         debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
         let waits = !self.chips.state.is_programmed(copy.from) && !self.chips.state.block_is_dead(copy.from);
         let after = waits.then(|| self.wait_for_page(owner, copy.from, None));

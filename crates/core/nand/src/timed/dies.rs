@@ -106,7 +106,7 @@ impl Die {
 
     /// The queue that is served next.
     #[inline]
-    pub fn next_lane(&self) -> usize {
+    pub fn next_queue(&self) -> usize {
         if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
     }
 
@@ -177,32 +177,32 @@ impl Dies {
 
     /// The queue that a command joins by itself.
     #[inline]
-    pub fn lane(&self, kind: Kind, cause: u8) -> usize {
+    pub fn queue(&self, kind: Kind, cause: u8) -> usize {
         usize::from(kind == Kind::Read && self.urgent[usize::from(is_cleaning(cause))])
     }
 
     /// The queue from whose ends a command can be taken. Where it stands between others of its queue, which one that is
     /// does not matter.
-    pub fn lane_of(&self, index: usize, id: u32, slot: &Slot) -> usize {
+    pub fn queue_of(&self, index: usize, id: u32, slot: &Slot) -> usize {
         let die = &self.all[index];
         let ends = [die.head[Die::CLEANING], die.tail[Die::CLEANING]];
-        if ends.contains(&id) { Die::CLEANING } else { self.lane(slot.kind, slot.cause) }
+        if ends.contains(&id) { Die::CLEANING } else { self.queue(slot.kind, slot.cause) }
     }
 
     /// Puts a command at the end of a queue.
     #[inline]
-    pub fn link(&mut self, index: usize, lane: usize, id: u32, commands: &mut Commands) {
+    pub fn link(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {
         let die = &mut self.all[index];
-        let tail = die.tail[lane];
+        let tail = die.tail[queue];
         let slot = commands.at(id);
         slot.state = State::Queued;
         slot.prev = tail;
         slot.next = NIL;
         die.queued.commands += 1;
         die.queued.cleaning += u32::from(is_cleaning(slot.cause));
-        die.tail[lane] = id;
+        die.tail[queue] = id;
         if tail == NIL {
-            die.head[lane] = id;
+            die.head[queue] = id;
         } else {
             commands.at(tail).next = id;
         }
@@ -210,7 +210,7 @@ impl Dies {
 
     /// Takes a command out of a queue: O(1).
     #[inline]
-    pub fn unlink(&mut self, index: usize, lane: usize, id: u32, commands: &mut Commands) {
+    pub fn unlink(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {
         let slot = commands.get(id);
         debug_assert!(slot.state == State::Queued, "command {id} is in no queue: {slot:?}");
         let (next, prev, cause) = (slot.next, slot.prev, slot.cause);
@@ -218,12 +218,12 @@ impl Dies {
         die.queued.commands -= 1;
         die.queued.cleaning -= u32::from(is_cleaning(cause));
         if prev == NIL {
-            die.head[lane] = next;
+            die.head[queue] = next;
         } else {
             commands.at(prev).next = next;
         }
         if next == NIL {
-            die.tail[lane] = prev;
+            die.tail[queue] = prev;
         } else {
             commands.at(next).prev = prev;
         }

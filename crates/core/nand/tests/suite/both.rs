@@ -89,7 +89,7 @@ impl<F: Owned> Layer<F> {
         let Some(from) = self.map[logical] else { return };
         let Some(to) = self.place() else { return };
         let geometry = self.flash.state().geometry;
-        let [source, target] = [from, to].map(|page| geometry.lane_of(geometry.block_of(page)));
+        let [source, target] = [from, to].map(|page| geometry.plane_in_drive(geometry.block_of(page)));
         let way = if source == target { CopyWay::Plane } else { CopyWay::Channel };
         self.map[logical] = Some(to);
         self.flash.copy(0, PageCopy { logical: logical as u32, ..copy(from, to, way) });

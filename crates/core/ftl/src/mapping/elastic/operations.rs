@@ -50,7 +50,7 @@ impl Operations {
 
     /// Answers a flush, now or after what began before it.
     pub fn flush(&mut self, op: &PageOp) -> Answer {
-        if self.flushes.joins(op) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: false } }
+        if self.flushes.try_join(op) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: false } }
     }
 
     /// Tells whoever waits: flushes, and if there is room an operation that was refused.

@@ -22,7 +22,7 @@ enum Window {
 
 impl<A: MapAccess> PageMap<A> {
     /// The collector, and what it looks at.
-    pub(super) fn collector(&mut self) -> (&mut Collector, Ground<'_>) {
+    pub(super) fn collector_on_ground(&mut self) -> (&mut Collector, Ground<'_>) {
         let Self { collector, pages, space, trims, homeless, slc, .. } = self;
         let pages_per_block = self.geometry.pages_per_block;
         (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block })
@@ -59,7 +59,7 @@ impl<A: MapAccess> PageMap<A> {
 
     /// Chooses a victim if the plane needs one and there is room for what it holds.
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
-        let (collector, mut ground) = self.collector();
+        let (collector, mut ground) = self.collector_on_ground();
         let Some((victim, cause)) = collector.next_victim(flash, &mut ground, lane) else { return false };
         let cause = if cause == Cause::Gc && flash.state().block(victim).is_slc() { Cause::Fold } else { cause };
         self.space.lanes.begin(&mut self.pages, victim);

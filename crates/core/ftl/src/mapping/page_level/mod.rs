@@ -434,7 +434,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
             if flash.state().ageing.refreshes_by_age() {
-                let (collector, ground) = self.collector();
+                let (collector, ground) = self.collector_on_ground();
                 collector.due.look(flash.state(), &ground, lane);
             }
             self.collect(flash, lane);

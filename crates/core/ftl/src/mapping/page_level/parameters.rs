@@ -179,6 +179,14 @@ pub(super) fn translation_shape<S: Scheme>(values: &Values, layout: &Layout) -> 
             layout.page_bytes
         ));
     }
+    if layout.pages_per_block < S::WRITE_BACKS {
+        return Err(format!(
+            "one access of this mapping writes back up to {} translation pages, and an erase block has {} pages; raise \
+             flash.pages_per_block to {0} or more",
+            S::WRITE_BACKS,
+            layout.pages_per_block
+        ));
+    }
     let shape = TranslationShape::new(layout.user_pages, entries);
     let charged = charged_bytes::<S>(values, shape);
     let least = S::least_bytes(shape, values) + charged;

@@ -30,7 +30,7 @@ impl FreePool {
     }
 
     pub fn push(&mut self, block: BlockId) {
-        self.planes[self.geometry.lane_of(block) as usize].push_back(block);
+        self.planes[self.geometry.plane_in_drive(block) as usize].push_back(block);
         self.count += 1;
     }
 
@@ -46,7 +46,10 @@ impl FreePool {
             let plane = self.order[self.turn] as usize;
             self.turn = (self.turn + 1) % self.order.len();
             if let Some(block) = self.planes[plane].pop_front() {
-                debug_assert!(self.geometry.lane_of(block) as usize == plane, "block {block} is of another plane");
+                debug_assert!(
+                    self.geometry.plane_in_drive(block) as usize == plane,
+                    "block {block} is of another plane"
+                );
                 self.count -= 1;
                 return Some(block);
             }
