@@ -188,7 +188,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if taken < rest.pages {
                 let (owner, token, next) = (op.owner, op.token, rest.first + taken);
                 self.stalled = Some(Stalled { owner, token, next, first: piece.first, sector: piece.sectors.0, area });
-                return self.below.room.refuse(index + taken, false);
+                return self.below.room.refuse(index + taken);
             }
             self.wrote(flash, area, &piece);
             index += rest.pages;

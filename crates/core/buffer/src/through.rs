@@ -24,7 +24,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Gives an operation to the layer below as it is; how many of its pages were taken.
     pub fn pass(&mut self, flash: &mut F, op: &PageOp) -> (Answer, u32) {
         if self.is_in_the_way(op) {
-            return (self.below.room.refuse(0, false), 0);
+            return (self.below.room.refuse(0), 0);
         }
         let answer = self.below.submit(flash, op);
         match self.below.room.note(answer) {

@@ -358,7 +358,8 @@ impl Codes {
         match answer {
             Answer::Done { failed } => encoding.spoiled |= failed,
             Answer::Pending(_) => encoding.outstanding += 1,
-            Answer::Full { taken, pending } => {
+            Answer::Full { taken, pending, failed } => {
+                encoding.spoiled |= failed;
                 encoding.outstanding += u32::from(pending);
                 encoding.stalled = true;
                 self.stalled.push(slot);

@@ -359,7 +359,8 @@ impl Writes {
                 job.outstanding += 1;
                 None
             }
-            Answer::Full { taken, pending } => {
+            Answer::Full { taken, pending, failed } => {
+                job.note_step(failed);
                 job.outstanding += u32::from(pending);
                 job.stalled = true;
                 self.jobs.waited(number).since = turn.now();

@@ -141,7 +141,7 @@ mod tests {
         let serial = line.begin();
         assert!(line.try_join(&flush(1)) && line.try_join(&flush(2)));
         line.end(serial);
-        assert_eq!(passed(&mut line, Answer::Full { taken: 0, pending: false }), [1]);
+        assert_eq!(passed(&mut line, Answer::Done { failed: false }.full(0)), [1]);
         assert_eq!(passed(&mut line, Answer::Pending(crate::OpHandle(None))), [1, 2]);
     }
 }

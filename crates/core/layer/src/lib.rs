@@ -177,7 +177,20 @@ pub enum Answer {
         taken: u32,
         /// The accepted pages are not all done: their token will be heard once.
         pending: bool,
+        /// They are all done, and one of them failed.
+        failed: bool,
     },
+}
+
+impl Answer {
+    /// What is said of an operation that found no room after `taken` of its pages, where this is to be said of those.
+    #[must_use]
+    pub fn full(self, taken: u32) -> Self {
+        match self {
+            Self::Done { failed } => Self::Full { taken, pending: false, failed },
+            _ => Self::Full { taken, pending: true, failed: false },
+        }
+    }
 }
 
 /// What a layer tells the one above it.

@@ -34,9 +34,9 @@ impl Room {
         answer
     }
 
-    /// Refuses an operation after `taken` of its pages; `pending`: of those some are under way.
-    pub fn refuse(&mut self, taken: u32, pending: bool) -> Answer {
-        self.note(Answer::Full { taken, pending })
+    /// Refuses an operation after `taken` of its pages, which are done.
+    pub fn refuse(&mut self, taken: u32) -> Answer {
+        self.note(Answer::Done { failed: false }.full(taken))
     }
 
     /// There may be room: whoever was refused may try again.
@@ -58,7 +58,7 @@ mod tests {
         room.note(Answer::Done { failed: false });
         room.announce(&mut outbox);
         assert!(outbox.is_empty(), "nobody was refused");
-        room.refuse(0, false);
+        room.refuse(0);
         room.announce(&mut outbox);
         room.announce(&mut outbox);
         assert_eq!(outbox, [Signal::Room]);

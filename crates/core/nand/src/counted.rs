@@ -32,6 +32,7 @@ struct Failed {
 pub struct CountedFlash<M: Meter = ()> {
     state: FlashState,
     meter: M,
+    /// A read of the join opened last failed.
     join_failed: bool,
     failed: Vec<Option<Failed>>,
     waiting_erases: Vec<(Owner, BlockId, Cause)>,
@@ -295,13 +296,13 @@ impl<M: Meter> CountedFlash<M> {
 impl<M: Meter> Flash for CountedFlash<M> {
     #[inline]
     fn open(&mut self, _: Owner, _: Token, _: Cancel) -> JoinId {
-        self.join_failed = false;
-        JoinId(0)
+        // Joins nest: each keeps what was known of the one around it.
+        JoinId(std::mem::take(&mut self.join_failed).into())
     }
 
     #[inline]
-    fn close(&mut self, _: JoinId, _: Awaits) -> (Outcome, bool) {
-        (Outcome::Done, self.join_failed)
+    fn close(&mut self, join: JoinId, _: Awaits) -> (Outcome, bool) {
+        (Outcome::Done, std::mem::replace(&mut self.join_failed, join.0 == 1))
     }
 
     #[inline(always)]

@@ -204,7 +204,7 @@ impl Plan {
 /// A buffer of one kind over the table, which answers at once.
 pub struct Rig {
     plan: Plan,
-    rig: testing::Rig<TimedFlash>,
+    driven: testing::Rig<TimedFlash>,
     pub table: Rc<RefCell<Table>>,
 }
 
@@ -214,23 +214,23 @@ impl Rig {
         let plan = Plan::new(kind, set, 0);
         let flash: TimedFlash = flash_of(plan.geometry);
         let (layer, table) = (plan.build(flash.state()), plan.table.clone());
-        Self { plan, rig: testing::Rig::new(flash, layer), table }
+        Self { plan, driven: testing::Rig::new(flash, layer), table }
     }
 
     fn submit(&mut self, op: PageOp) -> Vec<u64> {
-        let ended = self.rig.run(PageOp { request_sectors: op.first_mask.count_ones(), ..op });
+        let ended = self.driven.run(PageOp { request_sectors: op.first_mask.count_ones(), ..op });
         assert!(!ended.failed, "{op:?} fails");
-        self.rig.release(&ended.op)
+        self.driven.release(&ended.op)
     }
 
     pub fn write(&mut self, page: u32, stamps: Page, mask: u64, fua: bool) {
-        let payload = self.rig.payload(&stamps, mask);
+        let payload = self.driven.payload(&stamps, mask);
         self.submit(PageOp { payload, fua, ..PageOp::on_page(HostOp::Write, Lpn(page), mask) });
     }
 
     pub fn read(&mut self, page: u32) -> Page {
         let mask = (1 << SECTORS) - 1;
-        let payload = self.rig.payload(&Page::default(), mask);
+        let payload = self.driven.payload(&Page::default(), mask);
         let read = self.submit(PageOp { payload, ..PageOp::on_page(HostOp::Read, Lpn(page), mask) });
         read.try_into().expect("a page was read")
     }
@@ -246,7 +246,7 @@ impl Rig {
     /// Power is cut, and comes back: what is below has lost nothing.
     pub fn cut_power(&mut self) {
         let plan = &self.plan;
-        self.rig.restart(&|image| plan.build(image), &mut engine::random::Stream::new(1, "cut"));
+        self.driven.restart(&|image| plan.build(image), &mut engine::random::Stream::new(1, "cut"));
     }
 
     /// Whether its memory outlives a power cut.
@@ -255,11 +255,11 @@ impl Rig {
     }
 
     pub fn check(&self) {
-        self.rig.check();
+        self.driven.check();
     }
 
     /// A counter of the buffer; 0 if it has none of that name.
     pub fn counter(&self, name: &str) -> u64 {
-        self.rig.counter(self.plan.kind.name, name)
+        self.driven.counter(self.plan.kind.name, name)
     }
 }

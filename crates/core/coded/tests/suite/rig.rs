@@ -27,7 +27,7 @@ pub struct Unreadable;
 
 /// What a drive is built from.
 pub struct Plan {
-    plan: CodedPlan,
+    coded: CodedPlan,
     values: Values,
     geometry: Geometry,
 }
@@ -63,7 +63,7 @@ impl Plan {
         let plan = plan.expect("the values fit").expect("there are zones");
         let shape = organization.with_blocks(plan.bank_blocks() as u32);
         let geometry = Geometry::new(shape).expect("a valid shape");
-        Self { plan, values, geometry }
+        Self { coded: plan, values, geometry }
     }
 
     fn context(&self) -> FtlContext<'_> {
@@ -72,11 +72,11 @@ impl Plan {
     }
 
     fn build<F: TestFlash>(&self, flash: &F) -> Box<dyn PageLayer<F>> {
-        self.plan.build(&self.context(), &below(), flash)
+        self.coded.build(&self.context(), &below(), flash)
     }
 
     fn recover<F: TestFlash>(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
-        self.plan.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
+        self.coded.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
     }
 
     /// A host of it that tries whatever a host may do.
@@ -94,7 +94,7 @@ impl Plan {
 /// A drive without time.
 pub struct Rig {
     plan: Plan,
-    rig: testing::Rig<CountedFlash>,
+    driven: testing::Rig<CountedFlash>,
     /// What each stripe block of the host holds; zeros: never written, or trimmed.
     pub held: Vec<Block>,
 }
@@ -105,7 +105,7 @@ impl Rig {
         let plan = Plan::new(set);
         let flash = flash_of::<CountedFlash>(plan.geometry);
         let layer = plan.build(&flash);
-        Self { plan, rig: testing::Rig::new(flash, layer), held: vec![[0; PAGES as usize]; BLOCKS as usize] }
+        Self { plan, driven: testing::Rig::new(flash, layer), held: vec![[0; PAGES as usize]; BLOCKS as usize] }
     }
 
     /// A drive of which every stripe block was written, and then encoded.
@@ -119,11 +119,11 @@ impl Rig {
     }
 
     fn submit(&mut self, op: PageOp) -> Result<(), Unreadable> {
-        if self.rig.run(op).failed { Err(Unreadable) } else { Ok(()) }
+        if self.driven.run(op).failed { Err(Unreadable) } else { Ok(()) }
     }
 
     pub fn write(&mut self, block: u32, stamps: Block) {
-        assert!(!self.rig.write(block * PAGES, &stamps).failed, "the write succeeds");
+        assert!(!self.driven.write(block * PAGES, &stamps).failed, "the write succeeds");
         self.held[block as usize] = stamps;
     }
 
@@ -134,7 +134,7 @@ impl Rig {
     }
 
     pub fn read(&mut self, block: u32) -> Result<Block, Unreadable> {
-        let stamps = self.rig.read(block * PAGES, PAGES).ok_or(Unreadable)?;
+        let stamps = self.driven.read(block * PAGES, PAGES).ok_or(Unreadable)?;
         Ok(stamps.try_into().expect("as many as were asked for"))
     }
 
@@ -154,30 +154,30 @@ impl Rig {
 
     /// The off-line phase before the first request that counts.
     pub fn prepare(&mut self) {
-        self.rig.layer.prepare(&mut self.rig.flash);
+        self.driven.layer.prepare(&mut self.driven.flash);
         self.idle();
     }
 
     /// Lets the drive use an idle time, until it has nothing more to do.
     pub fn idle(&mut self) {
-        self.rig.idle();
+        self.driven.idle();
     }
 
     /// A die fails, and the layer hears of it.
     pub fn kill(&mut self, die: u32) {
-        self.rig.kill(die);
+        self.driven.kill(die);
     }
 
     /// What the host was told of is on flash; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
         self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let plan = &self.plan;
-        self.rig.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
+        self.driven.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();
     }
 
     pub fn check(&self) {
-        self.rig.check();
+        self.driven.check();
     }
 
     /// Every stripe block that can be read holds what was written last; the blocks that cannot.
@@ -194,11 +194,11 @@ impl Rig {
 
     /// A counter of the layer.
     pub fn counter(&self, name: &str) -> u64 {
-        self.rig.counter("coded", name)
+        self.driven.counter("coded", name)
     }
 
     pub fn reset_counters(&mut self) {
-        self.rig.layer.reset_counters();
+        self.driven.layer.reset_counters();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file in `page_level/schemes` or `log_block/schemes`, its `mod` there and a line in the table below; one
-//! that caches its map also has a line in `conduct.rs`, which a test asks for. From that line come its
+//! To add one: a file in `page_level/schemes` or `log_block/schemes`, its `mod` there and a line in the table below;
+//! one that caches its map also has a line in `conduct.rs`, which a test asks for. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
 mod common;

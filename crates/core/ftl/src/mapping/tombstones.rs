@@ -267,7 +267,7 @@ mod tests {
                 let chosen = living.get(number as usize % living.len().max(1)).copied();
                 match (what, chosen) {
                     (0, _) => {
-                        let lowest = (0..).find(|slot| !plain.contains_key(slot)).expect("there are many");
+                        let lowest = (0..u32::MAX).find(|slot| !plain.contains_key(slot)).expect("there are many");
                         let slot = tombstones.add(Ppn(number), u64::from(number), Vec::new(), 1, None);
                         prop_assert_eq!(slot, lowest, "the lowest free slot is taken");
                         prop_assert!(!tombstones.is_durable(slot), "its program is under way");
@@ -299,7 +299,9 @@ mod tests {
                 let are_there = tombstones.short().iter().all(|slot| plain.contains_key(slot));
                 prop_assert!(are_there, "one that is gone is short");
                 let mut trimmed = vec![0; tombstones.slots()];
-                plain.iter().for_each(|(slot, (_, live))| trimmed[*slot as usize] = *live);
+                for (slot, (_, live)) in &plain {
+                    trimmed[*slot as usize] = *live;
+                }
                 prop_assert_eq!(tombstones.check(&trimmed), Ok(()));
             }
         }

@@ -86,12 +86,17 @@ struct Version {
     value: u64,
 }
 
+/// Builds a layer over flash that nobody has used yet.
+pub type Build<F> = dyn Fn(&F) -> Box<dyn PageLayer<F>>;
+/// Rebuilds a layer from what a power cut left.
+pub type Recover<F> = dyn Fn(&FlashState) -> Box<dyn PageLayer<F>>;
+
 /// What builds the layer that a host uses.
 pub struct Recipe<F> {
     /// Over flash in the state that a snapshot was taken in, or in its fresh state.
-    pub build: Box<dyn Fn(&F) -> Box<dyn PageLayer<F>>>,
+    pub build: Box<Build<F>>,
     /// From what a power cut left.
-    pub recover: Box<dyn Fn(&FlashState) -> Box<dyn PageLayer<F>>>,
+    pub recover: Box<Recover<F>>,
 }
 
 /// A host: see the module description.

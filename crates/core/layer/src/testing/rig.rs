@@ -153,10 +153,11 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         match answer {
             Answer::Done { failed } => self.part_ended(op.token, failed),
             Answer::Pending(_) => {}
-            Answer::Full { taken, .. } => {
+            Answer::Full { taken, failed, .. } => {
+                self.under_way.get_mut(&op.token).expect("it is not accepted").failed |= failed;
                 let first_mask = op.mask_at(taken, self.flash.state().geometry.full_mask());
                 let (first, pages, payload) = (op.first + taken, op.pages - taken, op.payload.offset(taken));
-                return Some(PageOp { first, pages, payload, first_mask, ..op });
+                return Some(PageOp { first, pages, first_mask, payload, ..op });
             }
         }
         None
@@ -337,11 +338,11 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
             writer.into_bytes()
         };
         self.drain();
-        let bytes = saved(&*self.layer);
+        let bytes = saved(&self.layer);
         self.layer = build(&self.flash);
         let mut reader = SnapshotReader::new(&bytes);
         self.layer.load(&mut reader).expect("the snapshot fits");
-        assert!(reader.is_empty() && saved(&*self.layer) == bytes, "a snapshot changes what it holds");
+        assert!(reader.is_empty() && saved(&self.layer) == bytes, "a snapshot changes what it holds");
     }
 
     /// Checks every law of the layer.
@@ -382,7 +383,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         let geometry = self.flash.state().geometry;
         let (full, pages) = (geometry.full_mask(), stamps.len() as u32 / geometry.sectors_per_page());
         let payload = self.payload(stamps, full);
-        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Write, Lpn(first), full) });
+        let ended = self.run(PageOp { pages, payload, ..PageOp::on_page(HostOp::Write, Lpn(first), full) });
         self.release(&ended.op);
         ended
     }
@@ -392,7 +393,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         let geometry = self.flash.state().geometry;
         let full = geometry.full_mask();
         let payload = self.payload(&vec![u64::MAX; (pages * geometry.sectors_per_page()) as usize], full);
-        let ended = self.run(PageOp { payload, pages, ..PageOp::on_page(HostOp::Read, Lpn(first), full) });
+        let ended = self.run(PageOp { pages, payload, ..PageOp::on_page(HostOp::Read, Lpn(first), full) });
         let stamps = self.release(&ended.op);
         (!ended.failed).then_some(stamps)
     }

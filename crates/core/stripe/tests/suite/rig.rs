@@ -21,7 +21,7 @@ pub struct Unreadable;
 
 /// What a drive is built from.
 pub struct Plan {
-    plan: StripePlan,
+    stripes: StripePlan,
     values: Values,
     pub geometry: Geometry,
 }
@@ -56,7 +56,7 @@ impl Plan {
         }
         let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
         let plan = plan.expect("there are stripes");
-        Self { plan, values, geometry }
+        Self { stripes: plan, values, geometry }
     }
 
     fn context(&self) -> FtlContext<'_> {
@@ -65,11 +65,11 @@ impl Plan {
     }
 
     fn build<F: TestFlash>(&self, flash: &F) -> Box<dyn PageLayer<F>> {
-        self.plan.build(&self.context(), &below(), flash)
+        self.stripes.build(&self.context(), &below(), flash)
     }
 
     fn recover<F: TestFlash>(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
-        self.plan.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
+        self.stripes.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
     }
 
     /// A host of it that tries whatever a host may do.
@@ -87,7 +87,7 @@ impl Plan {
 /// A drive without time.
 pub struct Rig {
     plan: Plan,
-    rig: testing::Rig<CountedFlash>,
+    driven: testing::Rig<CountedFlash>,
     /// What each page of the host holds; 0: never written, or trimmed.
     pub held: Vec<u64>,
 }
@@ -98,27 +98,27 @@ impl Rig {
         let plan = Plan::new(kind, set);
         let flash = flash_of::<CountedFlash>(plan.geometry);
         let layer = plan.build(&flash);
-        Self { plan, rig: testing::Rig::new(flash, layer), held: vec![0; PAGES as usize] }
+        Self { plan, driven: testing::Rig::new(flash, layer), held: vec![0; PAGES as usize] }
     }
 
     pub fn layout(&self) -> StripeLayout {
-        self.plan.plan.layout()
+        self.plan.stripes.layout()
     }
 
     fn submit(&mut self, op: PageOp) -> Result<(), Unreadable> {
-        if self.rig.run(op).failed { Err(Unreadable) } else { Ok(()) }
+        if self.driven.run(op).failed { Err(Unreadable) } else { Ok(()) }
     }
 
     /// Writes consecutive pages in one operation.
     pub fn write(&mut self, first: u32, stamps: &[u64]) {
-        assert!(!self.rig.write(first, stamps).failed, "the write succeeds");
+        assert!(!self.driven.write(first, stamps).failed, "the write succeeds");
         self.held[first as usize..][..stamps.len()].copy_from_slice(stamps);
     }
 
     /// Flash can no longer correct the newest version of a page of the host.
     pub fn lose(&mut self, page: u32) {
         let lost = self.place(self.layout().below(Lpn(page))).expect("it was written");
-        self.rig.flash.state_mut().lose_page(lost);
+        self.driven.flash.state_mut().lose_page(lost);
     }
 
     pub fn trim(&mut self, page: u32) {
@@ -127,7 +127,7 @@ impl Rig {
     }
 
     pub fn read(&mut self, page: u32) -> Found {
-        self.rig.read(page, 1).map(|stamps| stamps[0]).ok_or(Unreadable)
+        self.driven.read(page, 1).map(|stamps| stamps[0]).ok_or(Unreadable)
     }
 
     /// Writes of one to five pages and trims, at random.
@@ -148,24 +148,24 @@ impl Rig {
 
     /// Lets the drive use an idle time, until it has nothing more to do.
     pub fn idle(&mut self) {
-        self.rig.idle();
+        self.driven.idle();
     }
 
     /// A die fails, and the layer hears of it.
     pub fn kill(&mut self, die: u32) {
-        self.rig.kill(die);
+        self.driven.kill(die);
     }
 
     /// What the host was told of is on flash, or in memory that lasts; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
         self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
         let plan = &self.plan;
-        self.rig.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
+        self.driven.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();
     }
 
     pub fn check(&self) {
-        self.rig.check();
+        self.driven.check();
     }
 
     /// Every page that can be read holds what was written last; the pages that cannot.
@@ -182,20 +182,20 @@ impl Rig {
 
     /// A counter of the stripe layer.
     pub fn counter(&self, name: &str) -> u64 {
-        self.rig.counter("stripe", name)
+        self.driven.counter("stripe", name)
     }
 
     pub fn reads(&self, cause: Cause) -> u64 {
-        self.rig.flash.state().counters.reads[cause.index()]
+        self.driven.flash.state().counters.reads[cause.index()]
     }
 
     pub fn programs(&self, cause: Cause) -> u64 {
-        self.rig.flash.state().counters.programs[cause.index()]
+        self.driven.flash.state().counters.programs[cause.index()]
     }
 
     /// Where the newest version of a page of the mapping below is, by its out-of-band areas.
     pub fn place(&self, below: Lpn) -> Option<Ppn> {
-        let state = self.rig.flash.state();
+        let state = self.driven.flash.state();
         let contents = state.contents().expect("contents are on");
         let is_version = |page: &Ppn| {
             let oob = contents.oob(page.0);
@@ -209,7 +209,7 @@ impl Rig {
 
     /// What flash holds of a page of the mapping below; 0 where it was never written.
     pub fn on_flash(&self, below: Lpn) -> u64 {
-        let contents = self.rig.flash.state().contents().expect("contents are on");
+        let contents = self.driven.flash.state().contents().expect("contents are on");
         let stamp = |page: Ppn| u64::from_le_bytes(contents.page(page.0).try_into().expect("a stamp has eight bytes"));
         self.place(below).map_or(0, stamp)
     }

@@ -165,7 +165,7 @@ impl<F: Flash> PageLayer<F> for Toy {
         self.is_refused |= refused.is_some();
         let awaits = if op.op == HostOp::Flush { Awaits::AllPrograms } else { Awaits::Commands };
         match (flash.close(join, awaits), refused) {
-            ((outcome, _), Some(taken)) => Answer::Full { taken, pending: outcome != Outcome::Done },
+            ((outcome, failed), Some(taken)) => Answer::Full { taken, pending: outcome != Outcome::Done, failed },
             ((Outcome::Done, failed), None) => Answer::Done { failed },
             ((Outcome::Pending(_), _), None) => Answer::Pending(OpHandle(Some(join))),
         }

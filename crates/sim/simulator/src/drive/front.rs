@@ -68,7 +68,7 @@ impl Front {
 impl<F: Clocked> Drive<F> {
     /// Lets a request pass to the layers later. `false`: it may go on at once.
     #[inline]
-    pub(super) fn is_on_its_way(&mut self, id: u32, request: &Request) -> bool {
+    pub(super) fn send_on_its_way(&mut self, id: u32, request: &Request) -> bool {
         let options = &self.options;
         if options.link_bytes_per_second == 0 && options.latency_ns == 0 && !options.has_firmware() {
             return false;

@@ -278,7 +278,10 @@ impl<F: Clocked> Drive<F> {
                 slot.outstanding += 1;
                 slot.next_page = slot.end_page;
             }
-            Answer::Full { taken, pending } => self.stall(id, taken, pending),
+            Answer::Full { taken, pending, failed } => {
+                self.slots[id as usize].failed |= failed;
+                self.stall(id, taken, pending);
+            }
         }
     }
 
@@ -453,7 +456,7 @@ impl<F: Clocked> BlockDevice for Drive<F> {
         if self.has_contents() {
             self.attach_contents(id, cells);
         }
-        if self.is_on_its_way(id, request) {
+        if self.send_on_its_way(id, request) {
             return;
         }
         self.enter(id);

@@ -37,7 +37,7 @@ impl<F: Flash> MadeUp<F> for Scribe {
         }
         assert_eq!((op.pages, op.owner), (1, GATHER_OWNER));
         if heard.room == Some(0) {
-            return Answer::Full { taken: 0, pending: false };
+            return Answer::Done { failed: false }.full(0);
         }
         heard.room = heard.room.map(|room| room - 1);
         if !heard.is_open {

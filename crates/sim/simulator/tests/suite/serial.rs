@@ -328,7 +328,7 @@ impl MadeUp<MeteredFlash> for Reluctant {
     fn submit(&mut self, flash: &mut MeteredFlash, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if op.op == HostOp::Write {
             if !self.has_room {
-                return Answer::Full { taken: 0, pending: false };
+                return Answer::Done { failed: false }.full(0);
             }
             self.program(flash, Cause::Host, op.first.0);
         } else if self.next > 0 || !self.has_room {
@@ -394,4 +394,35 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
 #[test]
 fn a_metered_drive_has_no_clock_of_its_own() {
     const { assert!(!MeteredFlash::HAS_TIME) };
+}
+
+/// The same where the first page of a write is accepted, and fails.
+struct Stumbling(Reluctant);
+
+impl MadeUp<MeteredFlash> for Stumbling {
+    fn submit(&mut self, flash: &mut MeteredFlash, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if op.op == HostOp::Write && !self.0.has_room {
+            self.0.program(flash, Cause::Host, op.first.0);
+            return Answer::Done { failed: true }.full(1);
+        }
+        self.0.submit(flash, op, outbox)
+    }
+}
+
+#[test]
+fn a_write_whose_first_page_failed_fails_although_the_rest_found_no_room_at_first() {
+    let state = small_state();
+    let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
+    let layer = Box::new(MadeUpLayer(Stumbling(Reluctant { has_room: false, next: 0 })));
+    let mut device = SerialDrive::new(simulator::Drive::new(flash, layer, 64, HostOptions::default()));
+    for (tag, op) in [HostOp::Write, HostOp::Read].into_iter().enumerate() {
+        device.submit(tag as u32, &request(op, 0, 16));
+    }
+    let mut completions = Completions::default();
+    let mut failed = Vec::new();
+    while device.advance(&mut completions) == Progress::Worked {
+        failed.extend(completions.done.iter().map(|done| (done.tag, done.failed)));
+    }
+    failed.sort_unstable();
+    assert_eq!(failed, [(0, true), (1, false)]);
 }

@@ -352,7 +352,9 @@ impl Grid {
             !image.die_is_dead(spare) && blocks.iter().any(|row| row.done > 0)
         };
         let (used, spares): (Vec<_>, Vec<_>) = self.spares.iter().copied().partition(|spare| is_used(*spare));
-        used.into_iter().for_each(|die| self.lost[die.index()] = false);
+        for die in used {
+            self.lost[die.index()] = false;
+        }
         self.spares = spares;
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.spares.retain(|spare| *spare != die);

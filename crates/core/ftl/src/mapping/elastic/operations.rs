@@ -31,8 +31,8 @@ impl Operations {
     /// There is no room for the last `missing` pages of an operation.
     pub fn refuse(&mut self, number: u32, taken: u32, missing: u32) -> Answer {
         self.ops.fewer_parts(number, missing);
-        let pending = matches!(self.answer(number), Answer::Pending(_));
-        self.refused.refuse(taken, pending)
+        let so_far = self.answer(number);
+        self.refused.note(so_far.full(taken))
     }
 
     /// A page of an operation cannot be written.

@@ -236,6 +236,8 @@ impl Log {
             self.tombstones.at(slot).copies.push(copy);
             self.pages.keep(at, Back::tombstone(slot));
         }
-        others.into_iter().for_each(|(slot, _)| self.tombstones.remove(slot));
+        for (slot, _) in others {
+            self.tombstones.remove(slot);
+        }
     }
 }

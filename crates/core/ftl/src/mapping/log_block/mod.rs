@@ -38,7 +38,7 @@ use layer::{
 };
 pub(super) use lbn::Lbn;
 use merge::Kind;
-use nand::{Awaits, Cancel, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, Read};
+use nand::{Awaits, Cancel, Completion, Event, Flash, FlashState, JoinId, Owner, Read};
 pub(super) use parameters::common;
 use trims::Range;
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
@@ -181,8 +181,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// There is no room for the rest of an operation.
     fn refuse<F: Flash>(&mut self, flash: &mut F, join: JoinId, taken: u32) -> Answer {
-        let (outcome, _) = flash.close(join, Awaits::Commands);
-        self.room.refuse(taken, outcome != Outcome::Done)
+        self.room.note(answer(flash, join, Awaits::Commands).full(taken))
     }
 
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
@@ -266,7 +265,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         if self.ground.begin_rewrite(flash, first, pages) {
             Answer::Done { failed: false }
         } else {
-            self.room.refuse(0, false)
+            self.room.refuse(0)
         }
     }
 

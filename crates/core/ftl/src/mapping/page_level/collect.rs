@@ -13,8 +13,8 @@ const LOOK_AHEAD: usize = 16;
 
 /// How issuing copies ended.
 enum Window {
-    /// No more copies may be under way now.
-    Full,
+    /// It goes on when a copy ends, the host writes, or an old version is dropped.
+    Waits,
     /// There is no room for the next one.
     Stalled,
     Emptied,
@@ -38,7 +38,7 @@ impl<A: MapAccess> PageMap<A> {
                 return;
             }
             match self.copy_window(flash, lane) {
-                Window::Full => return,
+                Window::Waits => return,
                 Window::Stalled => self.set_aside(flash, lane),
                 Window::Emptied => {
                     if !self.end_collection(flash, lane) {
@@ -79,12 +79,12 @@ impl<A: MapAccess> PageMap<A> {
     fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Window {
         loop {
             let cursor = &self.space.lanes[lane].cursor;
-            let Some(collection) = cursor.collection() else { return Window::Full };
+            let Some(collection) = cursor.collection() else { return Window::Waits };
             if cursor.copies_under_way() >= self.settings.window {
-                return Window::Full;
+                return Window::Waits;
             }
             if self.settings.paced && self.is_in_time(lane) {
-                return Window::Full;
+                return Window::Waits;
             }
             let victim = collection.victim;
             let Some(page) = collection.page(0) else {
@@ -93,7 +93,7 @@ impl<A: MapAccess> PageMap<A> {
                 }
                 // Old versions it waits for: it goes on when they are dropped.
                 let waits = self.pages.blocks().valid_count(victim) > 0;
-                return if waits { Window::Full } else { Window::Emptied };
+                return if waits { Window::Waits } else { Window::Emptied };
             };
             let cause = collection.cause;
             if let Some(ahead) = collection.page(LOOK_AHEAD) {

@@ -123,7 +123,7 @@ impl Collector {
         let cached = ground.slc.filter(|_| self.idle && !erasing).and_then(|slc| slc.oldest(flash, ground, lane));
         if let Some(block) = cached
             && ground.emptying(flash, lane, block).is_admitted(true)
-            && !ground.homeless.pin(block)
+            && !ground.homeless.pins(block)
         {
             return Some((block, Cause::Fold));
         }
@@ -136,7 +136,7 @@ impl Collector {
             return None;
         }
         let (block, cause) = self.choose(flash, ground, lane)?;
-        if ground.emptying(flash, lane, block).is_admitted(true) && !ground.homeless.pin(block) {
+        if ground.emptying(flash, lane, block).is_admitted(true) && !ground.homeless.pins(block) {
             return Some((block, cause));
         }
         if erasing && ground.homeless.is_empty() {
@@ -155,7 +155,8 @@ impl Collector {
     /// 1. Wear levelling goes first: the least worn closed block, if wear has drifted apart.
     /// 2. Where superblocks are collected: the next block of the one being emptied.
     /// 3. Otherwise the policy picks a candidate.
-    /// 4. A pick with programs under way, or with nothing to gain, is set aside, and the policy picks again.
+    /// 4. A pick with programs under way, or with nothing to gain where a full block may not be moved now, is
+    ///    set aside, and the policy picks again.
     /// 5. After too many full blocks, in this pick or one after the other, the block that gains most is taken instead.
     /// 6. What was set aside counts as a candidate again.
     fn choose<F: Flash>(&mut self, flash: &F, ground: &mut Ground<'_>, lane: usize) -> Option<(BlockId, Cause)> {
@@ -246,7 +247,7 @@ impl Ground<'_> {
 
     /// The block with the fewest valid pages among those whose copies find room.
     fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pin(*block));
+        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pins(*block));
         let valid = |block: &BlockId| self.pages.blocks().valid_count(*block);
         // Mostly the first choice is admitted; asking every block would be slow.
         let least = blocks.clone().min_by_key(valid)?;
@@ -284,7 +285,7 @@ impl Ground<'_> {
         }
         let pages = self.pages_per_block;
         let room = self.space.lanes.spare_blocks_beside(lane) as u32 * pages;
-        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pin(*block));
+        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pins(*block));
         let least = blocks.min_by_key(|block| self.pages.blocks().valid_count(*block))?;
         (self.pages.blocks().valid_count(least) < room.min(pages)).then_some(least)
     }

@@ -127,7 +127,7 @@ impl<A: MapAccess> PageMap<A> {
     /// Copies or erases are under way, and not all of them wait for a tombstone's copies: their end will be heard.
     pub(super) fn is_making_room<F: Flash>(&self, flash: &F) -> bool {
         let lanes = &self.space.lanes;
-        lanes.are_reclaiming() && !(self.trims.holds_for_copies() && lanes.wait_for_pins(flash.state()))
+        lanes.are_reclaiming() && !(self.trims.holds_for_copies() && lanes.all_wait_for_pins(flash.state()))
     }
 
     /// Tombstones take less room, where several have copies. `false`: they already take as little as they can.

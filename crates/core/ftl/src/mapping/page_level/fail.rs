@@ -49,7 +49,7 @@ impl Homeless {
     }
 
     /// Whether one supersedes a page of this block, whose erase must wait for it.
-    pub fn pin(&self, block: BlockId) -> bool {
+    pub fn pins(&self, block: BlockId) -> bool {
         let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
         self.failures.iter().any(|failure| supersedes(failure) == Some(block))
     }

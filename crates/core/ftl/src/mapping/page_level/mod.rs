@@ -199,8 +199,7 @@ impl<A: MapAccess> PageMap<A> {
                 Ok(page) => page,
                 Err(why) => {
                     self.starve(flash, why);
-                    let (outcome, _) = flash.close(join, Awaits::Commands);
-                    return Answer::Full { taken: index, pending: outcome != Outcome::Done };
+                    return answer(flash, join, Awaits::Commands).full(index);
                 }
             };
             let known =

@@ -184,7 +184,7 @@ pub(crate) struct Kept {
     pages: u64,
     /// Collection moves them at once instead of waiting.
     moves: bool,
-    /// Logical pages whose old version is kept in any case.
+    /// Logical pages whose old version collection moves instead of waiting for it.
     to_be_moved: BTreeSet<Lpn>,
     wanted: Vec<Lpn>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
@@ -381,9 +381,7 @@ impl Kept {
 
     /// The page of an old version that is kept no longer: the caller's to drop.
     pub fn drop(&mut self, logical: Lpn) -> Option<Ppn> {
-        let page = self.replace(logical, Entry::NOWHERE)?;
-        self.to_be_moved.remove(&logical);
-        Some(page)
+        self.replace(logical, Entry::NOWHERE)
     }
 
     /// The page of an old version that counts as zeros from now on: the caller's to drop.
@@ -397,6 +395,7 @@ impl Kept {
     }
 
     fn replace(&mut self, logical: Lpn, entry: Entry) -> Option<Ppn> {
+        self.to_be_moved.remove(&logical);
         let page = std::mem::replace(&mut self.table[logical.index()], entry).on_flash();
         self.pages -= u64::from(page.is_some());
         page

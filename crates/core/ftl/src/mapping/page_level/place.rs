@@ -93,7 +93,7 @@ impl<A: MapAccess> PageMap<A> {
                 break; // the rest of a shared block is no longer promised
             }
             if !self.space.lanes[lane].host_is_full() || !self.space.lanes.can_give(lane) {
-                let sheds = when_full == WhenFull::ShedTombstones && self.space.lanes.shed();
+                let sheds = when_full == WhenFull::ShedTombstones && self.space.lanes.are_shedding();
                 if sheds && !self.space.lanes[lane].is_reclaiming() {
                     self.shed_tombstones(flash, lane);
                 }
@@ -126,7 +126,7 @@ impl<A: MapAccess> PageMap<A> {
         match cached {
             None => self.space.open_block(&mut self.pages, lane, Stream::Host),
             Some(size) => {
-                flash.blocks_mut().use_slc(self.space.open_smaller(&mut self.pages, lane, Stream::Host, size))
+                flash.blocks_mut().use_slc(self.space.open_smaller(&mut self.pages, lane, Stream::Host, size));
             }
         }
     }

@@ -92,7 +92,7 @@ impl Due {
             ground.space.lanes.of_block(*block) == lane
                 && ground.pages.blocks().is_candidate(*block)
                 && row.done == row.issued
-                && !ground.homeless.pin(*block)
+                && !ground.homeless.pins(*block)
                 && ground.emptying(flash, lane, *block).is_admitted(true)
         };
         self.0.iter().copied().find(is_free)

@@ -6,7 +6,7 @@ use super::old_versions::OldVersions;
 use super::place::{NoRoom, WhenFull};
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
-use nand::{Awaits, Cancel, Flash, Outcome};
+use nand::{Awaits, Cancel, Flash};
 use units::{BlockId, Lpn};
 
 impl<A: MapAccess> PageMap<A> {
@@ -22,8 +22,7 @@ impl<A: MapAccess> PageMap<A> {
             }
             if let Err(why) = self.make_trim_room(flash, logical) {
                 self.starve(flash, why);
-                let pending = flash.close(join, Awaits::Commands).0 != Outcome::Done;
-                return Answer::Full { taken: index, pending };
+                return answer(flash, join, Awaits::Commands).full(index);
             }
             self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
             // Read only now: making room may have moved the page.
@@ -52,12 +51,10 @@ impl<A: MapAccess> PageMap<A> {
         let logged = if self.trims.is_empty() { Ok(()) } else { self.log_trims(flash, WhenFull::ShedTombstones) };
         if let Err(why) = logged {
             self.starve(flash, why);
-            let (outcome, _) = flash.close(join, Awaits::Commands);
-            return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
+            return answer(flash, join, Awaits::Commands).full(0);
         }
         if self.waits_for_copies(flash) {
-            let (outcome, _) = flash.close(join, Awaits::Commands);
-            return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
+            return answer(flash, join, Awaits::Commands).full(0);
         }
         self.fill_up(flash);
         answer(flash, join, Awaits::AllPrograms)

@@ -4,8 +4,8 @@
 //! goes on as long as the pages follow each other; an overwrite of its logical block out of sequence merges it;
 //! all other overwrites appended to log blocks that logical blocks share; the oldest one is reclaimed by a
 //! full merge of each logical block with a valid page in it.
-//! Simplified: see [`crate::mapping::log_block`]. The page out of sequence goes where any other page would go after that
-//! merge; an option leaves the log block as it is instead.
+//! Simplified: see [`crate::mapping::log_block`]. The page out of sequence goes where any other page would go after
+//! that merge; an option leaves the log block as it is instead.
 //! Protects: shared log blocks are erased in the order they were opened.
 
 use crate::mapping::Mapping;

@@ -71,7 +71,7 @@ impl Emptying<'_> {
         let room = self.space.room_for(self.lane, Back::data(Lpn(0)));
         // Tombstones may go to another lane.
         let leaving =
-            if self.space.lanes.shed() && room < valid + 1 { self.pages.tombstones_in(self.block) } else { 0 };
+            if self.space.lanes.are_shedding() && room < valid + 1 { self.pages.tombstones_in(self.block) } else { 0 };
         room >= valid - leaving + u32::from(self.held)
     }
 
@@ -105,7 +105,7 @@ impl Space {
     #[inline]
     pub fn gains(&self, pages: &Pages, lane: usize, block: BlockId) -> bool {
         pages.blocks().valid_count(block) < self.geometry.pages_per_block
-            || self.lanes.shed() && self.sheds_tombstones(pages, lane, block)
+            || self.lanes.are_shedding() && self.sheds_tombstones(pages, lane, block)
     }
 
     #[cold]

@@ -147,7 +147,7 @@ impl Lanes {
 
     /// Pages have a lane that they cannot leave, and tombstones none: a full lane gives its tombstones to others.
     #[inline]
-    pub fn shed(&self) -> bool {
+    pub fn are_shedding(&self) -> bool {
         self.division.sheds
     }
 
@@ -171,7 +171,7 @@ impl Lanes {
 
     /// No copy is under way, and every erase waits for something that pins its block.
     #[cold]
-    pub fn wait_for_pins(&self, state: &FlashState) -> bool {
+    pub fn all_wait_for_pins(&self, state: &FlashState) -> bool {
         let waits = |lane: &Lane| {
             let mut pending = lane.blocks().map(|block| state.block(block)).filter(|row| row.erase_pending());
             lane.cursor.copies_under_way() == 0 && (lane.erasing == 0 || pending.all(|row| row.pins > 0))

@@ -287,7 +287,7 @@ impl Space {
     /// A page for a record that the collection of this lane makes necessary.
     pub fn collection_record_page(&mut self, pages: &mut Pages, lane: usize) -> Option<Ppn> {
         // What a full lane collects its tombstones for is room.
-        if self.lanes.shed() {
+        if self.lanes.are_shedding() {
             let elsewhere = self.page_elsewhere(pages, lane, Back::RECORD);
             return elsewhere.or_else(|| self.copy_page(pages, lane, Back::RECORD));
         }
