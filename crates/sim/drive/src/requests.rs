@@ -86,7 +86,7 @@ impl Drive {
         let plan = DrivePlan::new(config)?;
         if plan.has_nonvolatile_memory() {
             let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use \
-                stripe.kind = none or zones and \
+                stripe.kind = none or coded and \
                  buffer.nonvolatile = false, or keep the drive in memory";
             return Err(DriveError::Unsupported(problem.to_owned()));
         }

@@ -61,9 +61,7 @@ impl Drawn {
             settings.extend(drawn.map(|text| (parameter.key, text)));
         }
         let (channels, planes_per_die) = (1 + stream.below(2) as u32, 1 + stream.below(2) as u32);
-        // It refuses blocks that do not hold all that one access writes back.
-        let least_pages = if mapping.name == "leaftl" { 4 } else { 2 };
-        let (pages_per_block, sectors) = (least_pages + stream.below(5) as u32, 1 << stream.below(3));
+        let (pages_per_block, sectors) = (4 + stream.below(5) as u32, 1 << stream.below(3));
         for (key, value) in [
             ("flash.channels", channels),
             ("flash.dies_per_channel", 1),
