@@ -1,7 +1,7 @@
 //! A buffer over a table of pages, and what is done to it a page at a time.
 
 use buffer::{Buffer, BufferContext};
-use layer::testing::{self, Host, Recipe, flash_of};
+use layer::testing::{self, Host, flash_of};
 use layer::{
     Answer, BUFFER_OWNER, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError,
     SnapshotReader, SnapshotWriter, Values,
@@ -157,24 +157,14 @@ impl Plan {
             page_bytes: 512 * SECTORS as u32,
         };
         let geometry = Geometry::new(shape).expect("a valid shape");
-        let mut values = Values::default();
+        let small = [("buffer.size", "32KiB"), ("buffer.block_buffer", "16KiB")];
         // A configuration has a value for the keys of all kinds.
-        for parameter in buffer::buffers().iter().flat_map(|kind| (kind.parameters)()) {
-            let text = set.iter().find(|(key, _)| *key == parameter.key).map(|(_, text)| *text);
-            let small = match parameter.key {
-                "buffer.size" => Some("32KiB"),
-                "buffer.block_buffer" => Some("16KiB"),
-                _ => parameter.default,
-            };
-            let text = text.or(small);
-            if let Some(text) = text {
-                values.set(parameter.key, parameter.parse(text).expect("a valid value"));
-            }
-        }
+        let all = buffer::buffers().into_iter().flat_map(|kind| (kind.parameters)());
+        let values = testing::values(all, &[set, &small].concat());
         Self { kind, values, geometry, table: Rc::default(), takes }
     }
 
-    fn build(&self, state: &FlashState) -> Box<dyn PageLayer<TimedFlash>> {
+    fn build_over(&self, state: &FlashState) -> Box<dyn PageLayer<TimedFlash>> {
         let Self { kind, ref values, geometry, .. } = *self;
         let context = BufferContext { geometry, user_pages: PAGES, owner: BUFFER_OWNER, name: kind.name, values };
         (kind.check)(&context).expect("the values fit together");
@@ -191,13 +181,17 @@ impl Plan {
     /// A host of it that tries whatever a host may do.
     pub fn host(self) -> Host<TimedFlash> {
         let writes_last = self.is_nonvolatile() || self.values.name("buffer.acknowledge") == "flash";
-        let plan = Rc::new(self);
-        let (to_build, to_recover) = (plan.clone(), plan.clone());
-        let recipe = Recipe {
-            build: Box::new(move |flash: &TimedFlash| to_build.build(flash.state())),
-            recover: Box::new(move |image: &FlashState| to_recover.build(image)),
-        };
-        Host::new(flash_of(plan.geometry), PAGES, writes_last, recipe)
+        Host::new(flash_of(self.geometry), PAGES, writes_last, self)
+    }
+}
+
+impl testing::Plan<TimedFlash> for Plan {
+    fn build(&self, flash: &TimedFlash) -> Box<dyn PageLayer<TimedFlash>> {
+        self.build_over(flash.state())
+    }
+
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<TimedFlash>> {
+        self.build_over(image)
     }
 }
 
@@ -213,7 +207,7 @@ impl Rig {
     pub fn new(kind: Buffer, set: &[(&str, &str)]) -> Self {
         let plan = Plan::new(kind, set, 0);
         let flash: TimedFlash = flash_of(plan.geometry);
-        let (layer, table) = (plan.build(flash.state()), plan.table.clone());
+        let (layer, table) = (plan.build_over(flash.state()), plan.table.clone());
         Self { plan, driven: testing::Rig::new(flash, layer), table }
     }
 
@@ -246,7 +240,7 @@ impl Rig {
     /// Power is cut, and comes back: what is below has lost nothing.
     pub fn cut_power(&mut self) {
         let plan = &self.plan;
-        self.driven.restart(&|image| plan.build(image), &mut engine::random::Stream::new(1, "cut"));
+        self.driven.restart(&|image| plan.build_over(image), &mut engine::random::Stream::new(1, "cut"));
     }
 
     /// Whether its memory outlives a power cut.

@@ -3,10 +3,9 @@
 use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
-use layer::testing::{self, Host, Recipe, TestFlash, flash_of};
+use layer::testing::{self, Host, Plan as _, TestFlash, flash_of};
 use layer::{PageLayer, PageOp, ParameterKind, Values};
 use nand::{CountedFlash, Flash, FlashState};
-use std::rc::Rc;
 use units::{Geometry, HostOp, Lpn, Organization};
 
 /// Banks, in groups of four.
@@ -44,14 +43,8 @@ impl Plan {
             ("coded.offline_first", "at-start"),
             ("coded.read_ahead.after", "0B"),
         ];
-        let mut values = Values::default();
         let all = [mapping::parameters(), stripe_kind(), coded::parameters()].concat();
-        for parameter in all {
-            let text = set.iter().chain(&own).find(|(key, _)| *key == parameter.key).map(|(_, text)| *text);
-            if let Some(text) = text.or(parameter.default) {
-                values.set(parameter.key, parameter.parse(text).expect("a valid value"));
-            }
-        }
+        let values = testing::values(all, &[set, &own].concat());
         let organization = Organization {
             channels: BANKS,
             dies_per_channel: 1,
@@ -71,23 +64,19 @@ impl Plan {
         FtlContext { geometry: *geometry, user_pages: BLOCKS * PAGES, owner: 0, seed: 1, values, stripes: None }
     }
 
-    fn build<F: TestFlash>(&self, flash: &F) -> Box<dyn PageLayer<F>> {
+    /// A host of it that tries whatever a host may do.
+    pub fn host<F: TestFlash>(self) -> Host<F> {
+        Host::new(flash_of(self.geometry), BLOCKS * PAGES, true, self)
+    }
+}
+
+impl<F: TestFlash> testing::Plan<F> for Plan {
+    fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
         self.coded.build(&self.context(), &below(), flash)
     }
 
-    fn recover<F: TestFlash>(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
         self.coded.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
-    }
-
-    /// A host of it that tries whatever a host may do.
-    pub fn host<F: TestFlash>(self) -> Host<F> {
-        let plan = Rc::new(self);
-        let (to_build, to_recover) = (plan.clone(), plan.clone());
-        let recipe = Recipe {
-            build: Box::new(move |flash: &F| to_build.build(flash)),
-            recover: Box::new(move |image: &FlashState| to_recover.recover(image)),
-        };
-        Host::new(flash_of::<F>(plan.geometry), BLOCKS * PAGES, true, recipe)
     }
 }
 

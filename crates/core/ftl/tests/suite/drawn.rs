@@ -2,8 +2,8 @@
 
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext, Layout, Mapping};
-use layer::testing::{Host, Recipe, TestFlash, flash_of};
-use layer::{ParameterKind, Values};
+use layer::testing::{Host, Plan, TestFlash, flash_of};
+use layer::{PageLayer, ParameterKind, Value, Values};
 use nand::{FaultPlan, FlashState};
 use units::{Geometry, Shape};
 
@@ -62,21 +62,12 @@ impl Drawn {
         }
         let (channels, planes_per_die) = (1 + stream.below(2) as u32, 1 + stream.below(2) as u32);
         let (pages_per_block, sectors) = (4 + stream.below(5) as u32, 1 << stream.below(3));
-        for (key, value) in [
-            ("flash.channels", channels),
-            ("flash.dies_per_channel", 1),
-            ("flash.planes_per_die", planes_per_die),
-            ("flash.page_size", 512 * sectors),
-            ("flash.pages_per_block", pages_per_block),
-        ] {
-            values.set(key, number(u64::from(value)));
-        }
         let (planes, data_blocks) = (channels * planes_per_die, 2 + stream.below(4) as u32);
         let pages = planes * data_blocks * pages_per_block - stream.below(3) as u32;
         let layout = Layout { page_bytes: 512 * sectors, pages_per_block, planes, user_pages: pages };
         let mut cache = 16;
         let reserve = loop {
-            values.set("ftl.map_cache", number(cache));
+            values.set("ftl.map_cache", Value::Whole(cache));
             match (mapping.reserve_blocks)(&values, &layout) {
                 Ok(reserve) => break reserve,
                 Err(problem) => assert!(cache < 1 << 20, "{problem}; {settings:?}"),
@@ -104,16 +95,7 @@ impl Drawn {
         if let Some(plan) = faults {
             flash.state_mut().set_faults(plan, 1);
         }
-        let builder = || mapping::builder::<F>(self.name).expect("it is in the table");
-        let (of_build, of_recover) = (self.clone(), self.clone());
-        let (build, recover) = (builder().build, builder().recover);
-        let recipe = Recipe {
-            build: Box::new(move |flash: &F| build(&of_build.context(), flash)),
-            recover: Box::new(move |image: &FlashState| {
-                recover(&of_recover.context(), image).expect("it has contents")
-            }),
-        };
-        let mut host = Host::new(flash, self.pages, true, recipe);
+        let mut host = Host::new(flash, self.pages, true, self.clone());
         host.rig.spare_blocks = self.spare;
         host
     }
@@ -124,7 +106,14 @@ impl Drawn {
     }
 }
 
-/// The value of a key that is a number.
-pub fn number(value: u64) -> layer::Value {
-    ParameterKind::Count { min: 0, max: u64::MAX }.parse(&value.to_string()).expect("a number")
+impl<F: TestFlash> Plan<F> for Drawn {
+    fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
+        let builder = mapping::builder::<F>(self.name).expect("it is in the table");
+        (builder.build)(&self.context(), flash)
+    }
+
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
+        let builder = mapping::builder::<F>(self.name).expect("it is in the table");
+        (builder.recover)(&self.context(), image).expect("it has contents")
+    }
 }

@@ -1,8 +1,7 @@
 //! The page mapping under a layer of stripes: the newest version of each page, and one old version until it is dropped.
 
-use crate::drawn::number;
 use ftl::mapping::{self, FtlContext, StripeShape, Stripes};
-use layer::testing::{Rig, TestFlash, cases, flash_of};
+use layer::testing::{self, Rig, TestFlash, cases, flash_of};
 use layer::{Old, PageOp, Values, Versioned};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
@@ -67,13 +66,7 @@ struct Model<F: TestFlash> {
 
 impl<F: TestFlash> Model<F> {
     fn new(moves_old: bool) -> Self {
-        let mut values = Values::default();
-        for parameter in mapping::parameters() {
-            if let Some(text) = parameter.default {
-                values.set(parameter.key, parameter.parse(text).expect("a default is valid"));
-            }
-        }
-        values.set("flash.pages_per_block", number(4));
+        let values = testing::values(mapping::parameters(), &[]);
         let shape = Shape {
             channels: 3,
             dies_per_channel: 1,

@@ -86,24 +86,20 @@ struct Version {
     value: u64,
 }
 
-/// Builds a layer over flash that nobody has used yet.
-pub type Build<F> = dyn Fn(&F) -> Box<dyn PageLayer<F>>;
-/// Rebuilds a layer from what a power cut left.
-pub type Recover<F> = dyn Fn(&FlashState) -> Box<dyn PageLayer<F>>;
+/// What the layer that a host uses is built from.
+pub trait Plan<F> {
+    /// The layer over flash in its fresh state, or in the state that a snapshot was taken in.
+    fn build(&self, flash: &F) -> Box<dyn PageLayer<F>>;
 
-/// What builds the layer that a host uses.
-pub struct Recipe<F> {
-    /// Over flash in the state that a snapshot was taken in, or in its fresh state.
-    pub build: Box<Build<F>>,
-    /// From what a power cut left.
-    pub recover: Box<Recover<F>>,
+    /// The layer from what a power cut left.
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>>;
 }
 
 /// A host: see the module description.
 pub struct Host<F: TestFlash> {
     /// The layer, and what is under way.
     pub rig: Rig<F>,
-    recipe: Recipe<F>,
+    plan: Box<dyn Plan<F>>,
     /// Writes last once they have ended.
     writes_last: bool,
     pages: u32,
@@ -123,13 +119,13 @@ pub struct Host<F: TestFlash> {
 
 impl<F: TestFlash> Host<F> {
     /// A host with `pages` pages, over a drive that nobody has used.
-    pub fn new(flash: F, pages: u32, writes_last: bool, recipe: Recipe<F>) -> Self {
+    pub fn new(flash: F, pages: u32, writes_last: bool, plan: impl Plan<F> + 'static) -> Self {
         let sectors = flash.state().geometry.sectors_per_page() as usize;
         let all = pages as usize * sectors;
-        let layer = (recipe.build)(&flash);
+        let layer = plan.build(&flash);
         Self {
             rig: Rig::new(flash, layer),
-            recipe,
+            plan: Box::new(plan),
             writes_last,
             pages,
             sectors,
@@ -195,7 +191,7 @@ impl<F: TestFlash> Host<F> {
                     }
                     self.rig.drain();
                 }
-                self.rig.reload(&self.recipe.build);
+                self.rig.reload(&|flash| self.plan.build(flash));
             }
             Step::Cut(events) => self.rig.cut_after(events),
         }
@@ -301,7 +297,7 @@ impl<F: TestFlash> Host<F> {
 
     fn cut_power(&mut self) {
         self.rig.take_ended().iter().for_each(|ended| self.ended(ended));
-        self.rig.restart(&self.recipe.recover, &mut self.stream);
+        self.rig.restart(&|image| self.plan.recover(image), &mut self.stream);
         self.numbers.clear();
         self.rig.check();
         let found = self.rig.read(0, self.pages).expect("flash has lost nothing");

@@ -9,5 +9,21 @@
 mod host;
 mod rig;
 
-pub use host::{Host, Recipe, Step, cases, steps};
+use crate::{Parameter, Values};
+pub use host::{Host, Plan, Step, cases, steps};
 pub use rig::{Ended, Rig, TestFlash, UNIT_PART, flash_of};
+
+/// The values of these parameters: as in `set`, and where it has no such key, the default.
+///
+/// # Panics
+/// A value is not within the limits of its parameter.
+pub fn values(parameters: impl IntoIterator<Item = Parameter>, set: &[(&str, &str)]) -> Values {
+    let mut values = Values::default();
+    for parameter in parameters {
+        let text = set.iter().find(|(key, _)| *key == parameter.key).map(|(_, text)| *text);
+        if let Some(text) = text.or(parameter.default) {
+            values.set(parameter.key, parameter.parse(text).expect("tests set what is allowed"));
+        }
+    }
+    values
+}

@@ -2,10 +2,9 @@
 
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
-use layer::testing::{self, Host, Recipe, TestFlash, flash_of};
+use layer::testing::{self, Host, Plan as _, TestFlash, flash_of};
 use layer::{PageLayer, PageOp, Values};
 use nand::{CountedFlash, Flash, FlashState, PageKind};
-use std::rc::Rc;
 use stripe::{StripeLayout, StripePlan};
 use units::{Cause, Geometry, HostOp, Lpn, Organization, Ppn};
 
@@ -47,13 +46,8 @@ impl Plan {
             ("stripe.buffer_size", "0B"),
             ("stripe.cache.entries", "2"),
         ];
-        let mut values = Values::default();
-        for parameter in mapping::parameters().into_iter().chain(stripe::parameters()) {
-            let text = set.iter().chain(&own).find(|(key, _)| *key == parameter.key).map(|(_, text)| *text);
-            if let Some(text) = text.or(parameter.default) {
-                values.set(parameter.key, parameter.parse(text).expect("a valid value"));
-            }
-        }
+        let all = [mapping::parameters(), stripe::parameters()].concat();
+        let values = testing::values(all, &[set, &own].concat());
         let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
         let plan = plan.expect("there are stripes");
         Self { stripes: plan, values, geometry }
@@ -64,23 +58,19 @@ impl Plan {
         FtlContext { geometry: *geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: None }
     }
 
-    fn build<F: TestFlash>(&self, flash: &F) -> Box<dyn PageLayer<F>> {
+    /// A host of it that tries whatever a host may do.
+    pub fn host<F: TestFlash>(self) -> Host<F> {
+        Host::new(flash_of(self.geometry), PAGES, true, self)
+    }
+}
+
+impl<F: TestFlash> testing::Plan<F> for Plan {
+    fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
         self.stripes.build(&self.context(), &below(), flash)
     }
 
-    fn recover<F: TestFlash>(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
         self.stripes.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
-    }
-
-    /// A host of it that tries whatever a host may do.
-    pub fn host<F: TestFlash>(self) -> Host<F> {
-        let plan = Rc::new(self);
-        let (to_build, to_recover) = (plan.clone(), plan.clone());
-        let recipe = Recipe {
-            build: Box::new(move |flash: &F| to_build.build(flash)),
-            recover: Box::new(move |image: &FlashState| to_recover.recover(image)),
-        };
-        Host::new(flash_of::<F>(plan.geometry), PAGES, true, recipe)
     }
 }
 

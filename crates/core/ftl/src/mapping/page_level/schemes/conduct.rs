@@ -26,13 +26,7 @@ pub(in crate::mapping) struct Trial<S> {
 impl<S: Scheme> Trial<S> {
     /// A scheme with an empty cache and these settings; the others have their defaults.
     pub fn new(shape: TranslationShape, budget: u64, parameters: Vec<Parameter>, settings: &[(&str, &str)]) -> Self {
-        let mut values = Values::default();
-        for parameter in parameters {
-            let set = settings.iter().find(|setting| setting.0 == parameter.key).map(|setting| setting.1);
-            if let Some(text) = set.or(parameter.default) {
-                values.set(parameter.key, parameter.kind.parse(text).expect("tests set what is allowed"));
-            }
-        }
+        let values = layer::testing::values(parameters, settings);
         let (pages, count) = (shape.user_pages as usize, shape.count as usize);
         Self {
             shape,

@@ -312,17 +312,7 @@ mod tests {
     fn a_remap_takes_along_what_was_gathered_since_its_oldest_page_was_written() {
         let (pages, translation_pages, log) = (1 << 16, 1 << 9, 1 << 12);
         let share = f64::from(log) / f64::from(pages) * 100.0;
-        let values = parameters().into_iter().fold(Values::default(), |mut values, parameter| {
-            let text = if parameter.key == "ftl.shrd.log" {
-                format!("{share}%")
-            } else {
-                parameter.default.unwrap_or("0").to_owned()
-            };
-            if parameter.default.is_some() {
-                values.set(parameter.key, parameter.kind.parse(&text).unwrap());
-            }
-            values
-        });
+        let values = layer::testing::values(parameters(), &[("ftl.shrd.log", &format!("{share}%"))]);
         let mut scheme = Shrd::new(TranslationShape::new(pages, pages / translation_pages), 1 << 10, &values);
         let mut stream = Stream::new(7, "shrd");
         let mut write = |count: u32| {
