@@ -91,33 +91,6 @@ pub struct SnapshotWriter {
     bytes: Vec<u8>,
 }
 
-macro_rules! sections {
-    ($($put:ident, $get:ident, $type:ty;)*) => {
-        impl SnapshotWriter {$(
-            /// Appends a table of numbers.
-            pub fn $put(&mut self, section: &'static str, values: impl ExactSizeIterator<Item = $type>) {
-                self.put(section, values);
-            }
-        )*}
-
-        impl SnapshotReader<'_> {$(
-            /// Reads the next table, of numbers.
-            ///
-            /// # Errors
-            /// It is another table, or the snapshot ends inside it.
-            pub fn $get(&mut self, section: &'static str) -> Result<Vec<$type>, SnapshotError> {
-                self.get(section)
-            }
-        )*}
-    };
-}
-
-sections! {
-    put_u8, get_u8, u8;
-    put_u32, get_u32, u32;
-    put_u64, get_u64, u64;
-}
-
 impl SnapshotWriter {
     /// A writer of a snapshot without sections.
     pub fn new() -> Self {
@@ -181,17 +154,6 @@ impl<'a> SnapshotReader<'a> {
         Ok(self.header(section, T::WIDTH)?.chunks_exact(T::BYTES).map(T::read))
     }
 
-    /// The next table, number by number.
-    ///
-    /// # Errors
-    /// It is another table, or the snapshot ends inside it.
-    pub fn each_u32(
-        &mut self,
-        section: &'static str,
-    ) -> Result<impl ExactSizeIterator<Item = u32> + use<'a>, SnapshotError> {
-        self.each(section)
-    }
-
     /// The next table.
     ///
     /// # Errors
@@ -251,24 +213,24 @@ mod tests {
     #[test]
     fn tables_come_back_and_wrong_ones_are_refused() {
         let mut writer = SnapshotWriter::new();
-        writer.put_u32("map", [1, 2, 3].into_iter());
-        writer.put_u64("time", [9].into_iter());
+        writer.put("map", [1_u32, 2, 3]);
+        writer.put("time", [9_u64]);
         let bytes = writer.into_bytes();
         let mut reader = SnapshotReader::new(&bytes);
-        assert_eq!(reader.get_u32("map").unwrap(), [1, 2, 3]);
-        assert!(matches!(reader.get_u64("other"), Err(SnapshotError::Section { .. })));
+        assert_eq!(reader.get::<u32>("map").unwrap(), [1, 2, 3]);
+        assert!(matches!(reader.get::<u64>("other"), Err(SnapshotError::Section { .. })));
         let mut writer = SnapshotWriter::new();
         writer.put("pages", [Lpn(3), Lpn(5)].into_iter().filter(|page| page.0 > 3).map(|page| [page.0, 7, 8]));
         writer.put("flags", [true, false]);
         let rows = writer.into_bytes();
         let mut reader = SnapshotReader::new(&rows);
-        assert_eq!(reader.get_u32("pages").unwrap(), [5, 7, 8]);
+        assert_eq!(reader.get::<u32>("pages").unwrap(), [5, 7, 8]);
         let mut flags = [false; 3];
         assert!(matches!(reader.fill("flags", &mut flags), Err(SnapshotError::Unfit { .. })), "it has two");
         let mut reader = SnapshotReader::new(&rows);
         assert_eq!(reader.array::<Lpn, 3>("pages").unwrap(), [Lpn(5), Lpn(7), Lpn(8)]);
         assert_eq!(reader.array::<bool, 2>("flags").unwrap(), [true, false]);
         let mut short = SnapshotReader::new(&bytes[..10]);
-        assert_eq!(short.get_u32("map"), Err(SnapshotError::Truncated { section: "map" }));
+        assert_eq!(short.get::<u32>("map"), Err(SnapshotError::Truncated { section: "map" }));
     }
 }

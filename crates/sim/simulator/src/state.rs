@@ -20,13 +20,13 @@ impl DriveState {
     pub fn of(drive: &Drive<CountedFlash>) -> Self {
         let mut writer = SnapshotWriter::new();
         let (rows, faults) = drive.flash().state().export();
-        writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
-        writer.put_u64("flash.faults", faults.into_iter());
-        writer.put_u32("flash.slc_erases", drive.flash().state().blocks.slc_erases().iter().copied());
+        writer.put("flash.blocks", rows.into_iter().flatten());
+        writer.put("flash.faults", faults);
+        writer.put("flash.slc_erases", drive.flash().state().blocks.slc_erases().iter().copied());
         let Ages { ages_ns, reads, lost } = drive.flash().state().ageing.export();
-        writer.put_u64("flash.ages", ages_ns.into_iter());
-        writer.put_u32("flash.block_reads", reads.into_iter());
-        writer.put_u32("flash.lost", lost.into_iter());
+        writer.put("flash.ages", ages_ns);
+        writer.put("flash.block_reads", reads);
+        writer.put("flash.lost", lost);
         drive.top().save(&mut writer);
         Self(writer.into_bytes())
     }
@@ -63,15 +63,15 @@ impl DriveState {
 
 fn load_flash(flash: &mut FlashState, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
     let unfit = |problem: &str| SnapshotError::Unfit { section: "flash.blocks", problem: problem.to_owned() };
-    let rows = reader.get_u32("flash.blocks")?;
+    let rows = reader.get::<u32>("flash.blocks")?;
     let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
-    let faults = reader.get_u64("flash.faults")?;
+    let faults = reader.get::<u64>("flash.faults")?;
     let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
-    let slc_erases = reader.get_u32("flash.slc_erases")?;
+    let slc_erases = reader.get::<u32>("flash.slc_erases")?;
     let ages = Ages {
-        ages_ns: reader.get_u64("flash.ages")?,
-        reads: reader.get_u32("flash.block_reads")?,
-        lost: reader.get_u32("flash.lost")?,
+        ages_ns: reader.get::<u64>("flash.ages")?,
+        reads: reader.get::<u32>("flash.block_reads")?,
+        lost: reader.get::<u32>("flash.lost")?,
     };
     if flash.import(&rows, faults) && flash.blocks.import_slc_erases(slc_erases) && flash.ageing.import(ages) {
         Ok(())

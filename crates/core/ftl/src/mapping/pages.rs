@@ -232,8 +232,8 @@ impl Pages {
 
     /// `map_section`, `back_section`: what the maps are called in the snapshot.
     pub fn save(&self, writer: &mut SnapshotWriter, [map_section, back_section]: [&'static str; 2]) {
-        writer.put_u32(map_section, self.map.iter().map(|entry| entry.bits()));
-        writer.put_u32(back_section, self.back.iter().map(|back| back.bits()));
+        writer.put(map_section, self.map.iter().map(|entry| entry.bits()));
+        writer.put(back_section, self.back.iter().map(|back| back.bits()));
         self.blocks.save(writer);
     }
 
@@ -248,10 +248,10 @@ impl Pages {
             if found == expected { Ok(()) } else { Err(SnapshotError::Unfit { section, problem: problem() }) }
         };
         // Written in place: the tables are laid out for random access.
-        let map = reader.each_u32(map_section)?;
+        let map = reader.each::<u32>(map_section)?;
         same_size(map_section, map.len(), self.map.len())?;
         self.map.iter_mut().zip(map).for_each(|(entry, bits)| *entry = Entry::from_bits(bits));
-        let back = reader.each_u32(back_section)?;
+        let back = reader.each::<u32>(back_section)?;
         same_size(back_section, back.len(), self.back.len())?;
         self.back.iter_mut().zip(back).for_each(|(back, bits)| *back = Back::from_bits(bits));
         self.blocks.load(reader)?;

@@ -191,29 +191,29 @@ impl Tombstones {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("trims.slots", [self.slots.len() as u32].into_iter());
+        writer.put("trims.slots", [self.slots.len() as u32]);
         for (slot, tombstone) in self.iter() {
             assert!(tombstone.waiting == 0, "a drive is drained before its state is saved");
             let Tombstone { page, sequence, live, first, .. } = *tombstone;
-            writer.put_u32("trims.head", [slot, page.0, live, first].into_iter());
-            writer.put_u64("trims.number", [sequence].into_iter());
+            writer.put("trims.head", [slot, page.0, live, first]);
+            writer.put("trims.number", [sequence]);
             let numbers = tombstone.ranges.iter().flat_map(|r| [u64::from(r.first.0), u64::from(r.count), r.sequence]);
-            writer.put_u64("trims.ranges", numbers.collect::<Vec<_>>().into_iter());
+            writer.put("trims.ranges", numbers);
         }
-        writer.put_u32("trims.head", std::iter::empty());
+        writer.put("trims.head", std::iter::empty::<u32>());
     }
 
     /// Reads what [`Tombstones::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "trims", problem: problem.to_owned() };
-        let slots = reader.get_u32("trims.slots")?;
+        let slots = reader.get::<u32>("trims.slots")?;
         let slots = slots.first().copied().ok_or_else(|| unfit("their number is missing"))? as usize;
         let mut tombstones: Vec<Option<Tombstone>> = vec![None; slots];
         loop {
-            let head = reader.get_u32("trims.head")?;
+            let head = reader.get::<u32>("trims.head")?;
             let &[slot, page, live, first] = head.as_slice() else { break };
-            let sequence = *reader.get_u64("trims.number")?.first().ok_or_else(|| unfit("a number is missing"))?;
-            let ranges = reader.get_u64("trims.ranges")?;
+            let sequence = *reader.get::<u64>("trims.number")?.first().ok_or_else(|| unfit("a number is missing"))?;
+            let ranges = reader.get::<u64>("trims.ranges")?;
             let ranges = ranges.chunks_exact(3);
             let ranges =
                 ranges.map(|r| Range { first: Lpn(r[0] as u32), count: r[1] as u32, sequence: r[2] }).collect();

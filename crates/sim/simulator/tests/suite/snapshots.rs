@@ -1,4 +1,5 @@
-//! The format of snapshots: sections, their order and their widths are those of files that users have.
+//! The format of snapshots: sections, their order and their widths. Files of snapshots name the build that wrote them,
+//! and no other one reads them; what is held here is that a change of the code for saving and loading changes nothing.
 
 use crate::support::go;
 use nand::CountedFlash;
@@ -7,7 +8,7 @@ use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, DriveState, 
 use units::{HostOp, Request};
 
 /// Stacks that have the sections between them, settings, and the FNV-1a hash of the snapshot.
-const SNAPSHOTS: [(&str, &[&str], u64); 24] = [
+const SNAPSHOTS: [(&str, &[&str], u64); 25] = [
     ("bast", &[], 0x0004_da05_4bb1_04ea),
     ("block", &[], 0xffab_3a80_12ad_af50),
     ("block-lru", &[], 0x7876_dd7b_4f01_fbd6),
@@ -25,6 +26,7 @@ const SNAPSHOTS: [(&str, &[&str], u64); 24] = [
     ("page", &[], 0x76ba_a12a_d2e7_c1e5),
     ("page-only", &[], 0x3064_4748_e8b5_fad9),
     ("raid5-ppc", &["stripe.cache.entries=64"], 0x7b69_6ec9_3acc_eaca),
+    ("raid-elastic", &[], 0xfbfd_9546_296f_29f5),
     ("raid6-ppc", &["stripe.cache.entries=64"], 0x370c_957e_976b_3fa2),
     (
         "striping-coded",

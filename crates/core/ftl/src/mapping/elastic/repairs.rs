@@ -88,16 +88,15 @@ impl Repairs {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        let mut put = |section, numbers: Vec<u32>| writer.put_u32(section, numbers.into_iter());
-        put("elastic.repairs", self.pages.iter().map(|page| page.0).collect());
-        put("elastic.doubted", self.doubted.iter().map(|logical| logical.0).collect());
-        put("elastic.to_rebuild", self.to_rebuild.iter().map(|superblock| superblock.0).collect());
+        writer.put("elastic.repairs", self.pages.iter().copied());
+        writer.put("elastic.doubted", self.doubted.iter().copied());
+        writer.put("elastic.to_rebuild", self.to_rebuild.iter().map(|superblock| superblock.0));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.pages = reader.get_u32("elastic.repairs")?.into_iter().map(Ppn).collect();
-        self.doubted = reader.get_u32("elastic.doubted")?.into_iter().map(Lpn).collect();
-        self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().map(Superblock).collect();
+        self.pages = reader.each("elastic.repairs")?.collect();
+        self.doubted = reader.each("elastic.doubted")?.collect();
+        self.to_rebuild = reader.each("elastic.to_rebuild")?.map(Superblock).collect();
         Ok(())
     }
 }

@@ -76,11 +76,11 @@ impl Roles {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("elastic.roles", self.0.iter().map(|role| *role as u32));
+        writer.put("elastic.roles", self.0.iter().map(|role| *role as u32));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let roles = reader.get_u32("elastic.roles")?;
+        let roles = reader.get::<u32>("elastic.roles")?;
         if roles.len() != self.0.len() {
             return Err(unfit("the number of pages differs"));
         }

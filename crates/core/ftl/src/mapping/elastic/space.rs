@@ -365,18 +365,18 @@ impl Space {
         let gaps = self.open(Stream::Copies).filter(|_| self.in_gaps).map(|open| open.superblock);
         let states = (0..).map(Superblock).zip(&self.states);
         let states = states.map(|(which, state)| if Some(which) == gaps { State::Closed } else { *state } as u32);
-        writer.put_u32("elastic.states", states.collect::<Vec<_>>().into_iter());
-        writer.put_u32("elastic.damaged", self.damaged.iter().map(|damaged| u32::from(*damaged)));
-        writer.put_u32("elastic.free", self.free.iter().map(|superblock| superblock.0));
+        writer.put("elastic.states", states);
+        writer.put("elastic.damaged", self.damaged.iter().map(|damaged| u32::from(*damaged)));
+        writer.put("elastic.free", self.free.iter().map(|superblock| superblock.0));
         let open = self.open.map(|open| open.filter(|open| Some(open.superblock) != gaps));
         let open = open.map(|open| open.map_or([u32::MAX; 2], |open| [open.superblock.0, open.next.0]));
-        writer.put_u32("elastic.open", open.as_flattened().iter().copied());
-        writer.put_u32("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
+        writer.put("elastic.open", open.as_flattened().iter().copied());
+        writer.put("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
     }
 
     /// Reads what [`Space::save`] wrote. What was being emptied may be chosen again.
     pub fn load(&mut self, pages: &mut Pages, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let (states, damaged) = (reader.get_u32("elastic.states")?, reader.get_u32("elastic.damaged")?);
+        let (states, damaged) = (reader.get::<u32>("elastic.states")?, reader.get::<u32>("elastic.damaged")?);
         if [states.len(), damaged.len()] != [self.states.len(); 2] {
             return Err(unfit("the number of superblocks differs"));
         }
@@ -387,14 +387,14 @@ impl Space {
             }
         }
         self.damaged = damaged.into_iter().map(|damaged| damaged != 0).collect();
-        self.free = reader.get_u32("elastic.free")?.into_iter().map(Superblock).collect();
-        let &[host, host_next, copies, copies_next] = reader.get_u32("elastic.open")?.as_slice() else {
+        self.free = reader.get::<u32>("elastic.free")?.into_iter().map(Superblock).collect();
+        let &[host, host_next, copies, copies_next] = reader.get::<u32>("elastic.open")?.as_slice() else {
             return Err(unfit("an open superblock is missing"));
         };
         self.open = [(host, host_next), (copies, copies_next)].map(|(superblock, next)| {
             (superblock != u32::MAX).then_some(Open { superblock: Superblock(superblock), next: Position(next) })
         });
-        self.failing = reader.get_u32("elastic.failing")?.into_iter().map(Superblock).collect();
+        self.failing = reader.get::<u32>("elastic.failing")?.into_iter().map(Superblock).collect();
         Ok(())
     }
 }

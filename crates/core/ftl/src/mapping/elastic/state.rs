@@ -93,7 +93,7 @@ impl Log {
     pub fn save(&self, writer: &mut SnapshotWriter) {
         assert!(self.stripes.is_empty(), "a drive is drained before its state is saved");
         self.pages.save(writer, SECTIONS);
-        writer.put_u64("elastic.numbers", [self.pages.sequence()].into_iter());
+        writer.put("elastic.numbers", [self.pages.sequence()]);
         self.roles.save(writer);
         self.space.save(writer);
         self.tombstones.save(writer);
@@ -102,7 +102,7 @@ impl Log {
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.pages.load(reader, SECTIONS)?;
-        let numbers = reader.get_u64("elastic.numbers")?;
+        let numbers = reader.get::<u64>("elastic.numbers")?;
         self.pages.note_sequence(*numbers.first().ok_or_else(|| unfit("a counter is missing"))?);
         self.roles.load(reader)?;
         self.space.load(&mut self.pages, reader)?;

@@ -191,15 +191,15 @@ impl Cursor {
             head.into_iter().chain(collection.pages.iter().copied()).collect()
         };
         let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
-        writer.put_u32("lane.collection", collection.into_iter());
+        writer.put("lane.collection", collection);
         let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().map(|page| page.0));
-        writer.put_u32("lane.updates", updates.collect::<Vec<_>>().into_iter());
+        writer.put("lane.updates", updates);
     }
 
     /// What [`Cursor::save`] wrote, and what was promised.
     pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
         let problem = "its promise is missing".to_owned();
-        let collection = match reader.get_u32("lane.collection")?.as_slice() {
+        let collection = match reader.get::<u32>("lane.collection")?.as_slice() {
             [victim, cause, next, written, pages @ ..] => {
                 let cause = CAUSES[*cause as usize % CAUSES.len()];
                 let (victim, next, written) = (BlockId(*victim), *next as usize, *written);
@@ -207,7 +207,7 @@ impl Cursor {
             }
             _ => None,
         };
-        let updates = reader.get_u32("lane.updates")?;
+        let updates = reader.get::<u32>("lane.updates")?;
         let [promised, moved_full, updates @ ..] = updates.as_slice() else {
             return Err(SnapshotError::Unfit { section: "lane", problem });
         };

@@ -158,11 +158,11 @@ impl OldVersions for NoVersions {
 }
 
 pub(super) fn save(versions: &impl OldVersions, writer: &mut SnapshotWriter) {
-    writer.put_u32(SECTION, versions.table().iter().map(|entry| entry.bits()));
+    writer.put(SECTION, versions.table().iter().map(|entry| entry.bits()));
 }
 
 pub(super) fn load(versions: &mut impl OldVersions, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-    let table = reader.get_u32(SECTION)?;
+    let table = reader.get::<u32>(SECTION)?;
     if table.len() != versions.table().len() {
         let problem = "the number of pages differs".to_owned();
         return Err(SnapshotError::Unfit { section: SECTION, problem });

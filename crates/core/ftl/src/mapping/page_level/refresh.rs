@@ -56,11 +56,11 @@ fn is_due(state: &FlashState, block: BlockId) -> bool {
 
 impl Due {
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("refresh.due", self.0.iter().map(|block| block.0));
+        writer.put("refresh.due", self.0.iter().copied());
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.0 = reader.get_u32("refresh.due")?.into_iter().map(BlockId).collect();
+        self.0 = reader.each("refresh.due")?.collect();
         Ok(())
     }
 

@@ -129,11 +129,11 @@ impl SlcCache {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("slc.in_use", self.in_use.iter().copied());
+        writer.put("slc.in_use", self.in_use.iter().copied());
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let in_use = reader.get_u32("slc.in_use")?;
+        let in_use = reader.get::<u32>("slc.in_use")?;
         if in_use.len() != self.in_use.len() {
             let problem = "the number of lanes differs".to_owned();
             return Err(SnapshotError::Unfit { section: "slc.in_use", problem });

@@ -50,10 +50,7 @@ impl<A: MapAccess> PageMap<A> {
             u64::from(self.retired_blocks),
             self.space.lanes.withheld() as u64,
         ];
-        writer.put_u64(
-            "page.numbers",
-            numbers.into_iter().chain(self.collector.stream.state()).collect::<Vec<_>>().into_iter(),
-        );
+        writer.put("page.numbers", numbers.into_iter().chain(self.collector.stream.state()));
         self.space.save(writer);
         self.collector.due.save(writer);
         if let Some(together) = &self.collector.together {
@@ -81,7 +78,7 @@ impl<A: MapAccess> PageMap<A> {
         self.pages.load(reader, SECTIONS)?;
         self.trims.load(reader)?;
         old_versions::load(&mut self.versions, reader)?;
-        let numbers = reader.get_u64("page.numbers")?;
+        let numbers = reader.get::<u64>("page.numbers")?;
         let [turn, sequence, retired, withheld, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
         };

@@ -111,21 +111,21 @@ impl Together {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let chosen: Vec<u32> = self.chosen.iter().flat_map(|chosen| [chosen.number, chosen.closings]).collect();
-        writer.put_u32("together.chosen", chosen.into_iter());
+        writer.put("together.chosen", chosen);
         let come_to: Vec<u64> = self.come_to.iter().map(|come_to| come_to - self.passed).collect();
-        writer.put_u64("together.come_to", come_to.into_iter());
-        writer.put_u32("together.none_at", self.none_at.into_iter().collect::<Vec<_>>().into_iter());
+        writer.put("together.come_to", come_to);
+        writer.put("together.none_at", self.none_at);
     }
 
     /// Reads what [`Together::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>, superblocks: u32) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "together", problem: problem.to_owned() };
-        let chosen = reader.get_u32("together.chosen")?;
+        let chosen = reader.get::<u32>("together.chosen")?;
         let chosen = chosen.chunks_exact(2).map(|pair| Chosen { number: pair[0], closings: pair[1] });
         self.chosen = chosen.collect();
         let (lanes, most) = (self.come_to.len(), self.chosen.len() as u64);
-        (self.passed, self.come_to) = (0, reader.get_u64("together.come_to")?);
-        self.none_at = reader.get_u32("together.none_at")?.first().copied();
+        (self.passed, self.come_to) = (0, reader.get::<u64>("together.come_to")?);
+        self.none_at = reader.get::<u32>("together.none_at")?.first().copied();
         if self.come_to.len() != lanes
             || self.come_to.iter().any(|come_to| *come_to > most)
             || self.chosen.iter().any(|chosen| chosen.number >= superblocks)

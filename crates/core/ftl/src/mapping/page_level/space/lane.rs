@@ -224,24 +224,24 @@ impl Lane {
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let open = [self.host.numbers(), self.copies.numbers()];
         let state: Vec<u32> = std::iter::once(self.free.entered).chain(open.into_iter().flatten()).collect();
-        writer.put_u32("lane.state", state.into_iter());
-        writer.put_u32("lane.free", self.free.numbers().into_iter());
+        writer.put("lane.state", state);
+        writer.put("lane.free", self.free.numbers());
         let failing: Vec<u32> = self.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect();
-        writer.put_u32("lane.failing", failing.into_iter());
+        writer.put("lane.failing", failing);
         self.cursor.save(writer, self.promised);
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "lane", problem: problem.to_owned() };
-        let state = reader.get_u32("lane.state")?;
+        let state = reader.get::<u32>("lane.state")?;
         let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
             return Err(unfit("a frontier is missing"));
         };
         self.free = FreeList { entered, ..FreeList::default() };
-        for pair in reader.get_u32("lane.free")?.chunks_exact(2) {
+        for pair in reader.get::<u32>("lane.free")?.chunks_exact(2) {
             self.free.heap.push(Reverse((pair[0], pair[1])));
         }
-        let failing = reader.get_u32("lane.failing")?;
+        let failing = reader.get::<u32>("lane.failing")?;
         self.failing = failing.chunks_exact(2).map(|f| Failing { block: BlockId(f[0]), settled: f[1] }).collect();
         self.erasing = 0;
         self.host = Frontier::from_numbers([host, host_next, host_end]);

@@ -46,12 +46,12 @@ impl Superblocks {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let place = |stream: &Option<Stream>| STREAMS.iter().position(|other| other == stream).expect("only these two");
-        writer.put_u32("superblocks.streams", self.streams.iter().map(|stream| place(stream) as u32));
+        writer.put("superblocks.streams", self.streams.iter().map(|stream| place(stream) as u32));
     }
 
     /// Reads what [`Superblocks::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let numbers = reader.get_u32("superblocks.streams")?;
+        let numbers = reader.get::<u32>("superblocks.streams")?;
         let streams: Option<Vec<_>> = numbers.iter().map(|number| STREAMS.get(*number as usize).copied()).collect();
         match streams {
             Some(streams) if streams.len() == self.streams.len() => {

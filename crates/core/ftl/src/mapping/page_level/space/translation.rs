@@ -90,13 +90,13 @@ impl TranslationBlocks {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let numbers = self.open.iter().chain(&self.own).flat_map(Frontier::numbers);
-        writer.put_u32("translation.frontiers", numbers.collect::<Vec<_>>().into_iter());
-        writer.put_u32("translation.turn", [self.turn as u32].into_iter());
+        writer.put("translation.frontiers", numbers);
+        writer.put("translation.turn", [self.turn as u32]);
     }
 
     /// Reads what [`TranslationBlocks::save`] wrote, and renews the promises.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>, lanes: &Lanes) -> Result<(), SnapshotError> {
-        let numbers = reader.get_u32("translation.frontiers")?;
+        let numbers = reader.get::<u32>("translation.frontiers")?;
         if numbers.len() != 3 * (self.open.len() + self.own.len()) {
             return Err(unfit("the number of open blocks differs"));
         }
@@ -104,7 +104,7 @@ impl TranslationBlocks {
         for (frontier, numbers) in open.zip(numbers.chunks_exact(3)) {
             *frontier = Frontier::from_numbers([numbers[0], numbers[1], numbers[2]]);
         }
-        let turn = reader.get_u32("translation.turn")?;
+        let turn = reader.get::<u32>("translation.turn")?;
         let &[turn] = turn.as_slice() else { return Err(unfit("the lane in turn is missing")) };
         self.turn = turn as usize;
         self.opened.clear();

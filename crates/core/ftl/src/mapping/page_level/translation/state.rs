@@ -70,7 +70,7 @@ impl<S: Scheme> Translation<S> {
     }
 
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
-        writer.put_u8(
+        writer.put(
             "translation.pages",
             (0..self.shape.count as usize)
                 .map(|page| u8::from(self.awaits_update[page]) | u8::from(self.stale[page]) << 1),
@@ -80,7 +80,7 @@ impl<S: Scheme> Translation<S> {
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "translation", problem: problem.to_owned() };
-        let pages = reader.get_u8("translation.pages")?;
+        let pages = reader.get::<u8>("translation.pages")?;
         if pages.len() != self.shape.count as usize {
             return Err(unfit("the number of translation pages differs"));
         }
