@@ -49,7 +49,7 @@ pub(crate) struct Fetch {
     /// Something it counted on has become stale: what is on its way may not do.
     pub shaken: bool,
     /// When what arrived last was sent to its bank, ns.
-    pub sent: Nanos,
+    pub last_sent: Nanos,
     /// Data blocks written since: not to be kept, and not for later reads.
     pub outdated: Elements,
     /// Stream whose buffer gets what is known.
@@ -119,7 +119,7 @@ impl Fetches {
             filled: Elements::NONE,
             later: Elements::NONE,
             shaken: false,
-            sent: 0,
+            last_sent: 0,
             outdated: Elements::NONE,
             stream: None,
             cells: PayloadId::NONE,

@@ -93,7 +93,7 @@ pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
 
 impl View<'_> {
     /// Code blocks made of nothing but wanted and buffered blocks.
-    fn usable(&self) -> Elements {
+    fn helpful(&self) -> Elements {
         self.valid & self.code.codes_within(self.wanted | self.have)
     }
 
@@ -136,11 +136,11 @@ impl View<'_> {
 }
 
 fn lazy(view: &View<'_>) -> Choice {
-    Choice { first: view.wanted, more: view.usable() }
+    Choice { first: view.wanted, more: view.helpful() }
 }
 
 fn eager(view: &View<'_>) -> Choice {
-    let chosen = view.cheapest(view.wanted | view.usable());
+    let chosen = view.cheapest(view.wanted | view.helpful());
     Choice { first: chosen.unwrap_or(view.wanted), more: Elements::NONE }
 }
 

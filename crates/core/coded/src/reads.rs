@@ -193,7 +193,7 @@ impl Reads {
         let (pages, full) = (self.layout.pages, turn.base.full_mask);
         let cells = turn.payloads().take(codes.code.elements() * pages, full);
         let fetch = self.fetches.at_mut(slot);
-        (fetch.sent, fetch.cells) = (turn.now(), cells);
+        (fetch.last_sent, fetch.cells) = (turn.now(), cells);
         (fetch.have, fetch.filled) = (held, held);
         self.fetches.waiters(slot).push(Waiter { op: part.number, since: turn.now(), blocks: part.asked });
         if let Some((from, _)) = buffer {
@@ -352,7 +352,7 @@ impl Reads {
         let fetch = self.fetches.at_mut(slot);
         debug_assert!(fetch.pending.contains(element), "element {element} was not on its way");
         fetch.pending.remove(element);
-        fetch.sent = sent;
+        fetch.last_sent = sent;
         turn.base.gate.leave(self.layout.bank(fetch.at, element));
         self.note_arrival(slot, element, failed);
     }
@@ -411,7 +411,7 @@ impl Reads {
                     self.deliver(turn, op, at, block, cells.offset(block * self.layout.pages));
                 }
                 self.fetches.waiters(slot)[index].blocks -= there;
-                let sent = self.fetches.at(slot).sent;
+                let sent = self.fetches.at(slot).last_sent;
                 if since == sent && since < turn.now() {
                     turn.parts_done(op, there.len(), false);
                 } else {

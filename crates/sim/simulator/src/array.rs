@@ -67,8 +67,9 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             UNIT,
             ParameterKind::Size { min: 512, max: 32 << 10 },
-            "Bytes that one entry of the map stands for, a power of two up to flash.page_size, which it is if not set. \
-             With less, writes and copies are gathered in protected memory until a program is full.",
+            "Bytes that one entry of the map stands for, a power of two up to flash.page_size, which it is if not set; \
+             of chips in lockstep (ftl.kind = superpage) up to all their pages together. \
+             With less, writes and copies are gathered in the controller's memory until a program is full.",
         ),
         Parameter::new(
             WORD_LINE,
@@ -167,7 +168,7 @@ pub struct Array {
     pub page_bytes: u32,
     /// Planes of a die whose blocks are used as one.
     pub planes_as_one: u32,
-    /// Units there is protected memory for.
+    /// Units that the memory for programs has room for.
     pub gather_units: u32,
     /// Whether a power cut takes units that wait until their program is full.
     pub forgets: bool,

@@ -3,7 +3,7 @@
 use crate::array::{self, Array};
 use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
-use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+use crate::drive::{Drive, HOST_TIMERS, HostOptions};
 use crate::errors;
 use crate::scale::Scale;
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
@@ -430,7 +430,7 @@ impl DrivePlan {
 
     /// Timed flash over a state.
     pub fn timed(&self, flash: FlashState) -> TimedFlash {
-        TimedFlash::new(flash, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)
+        TimedFlash::new(flash, self.part, self.options, HOST_TIMERS)
     }
 
     /// Counted flash over a state that tells what its commands would cost one after the other.

@@ -26,7 +26,7 @@ pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, reserve_blocks};
 pub use clocked::Clocked;
 pub use config::{Config, ConfigError, Setting};
-pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+pub use drive::{Drive, HOST_TIMERS, HostOptions};
 pub use memory::{MemoryClaim, TooLittleMemory, spare_addresses, threads_that_fit};
 pub use oracle::Oracle;
 pub use remapped::{Driver, Remapped};

@@ -85,8 +85,8 @@ impl Scale {
         if !MAPPINGS.contains(&mapping) || stripes == coded::KIND {
             let [key, kind] = if stripes == coded::KIND { ["stripe.kind", stripes] } else { ["ftl.kind", mapping] };
             return Err(format!(
-                "{SCALE} = {scale} is for ftl.kind = page and superpage without zones: what {key} = {kind} costs \
-                 depends on the length of blocks and the size of caches; leave {SCALE} out, and set a smaller \
+                "{SCALE} = {scale} is for ftl.kind = page and superpage without coded striping: what {key} = {kind} \
+                 costs depends on the length of blocks and the size of caches; leave {SCALE} out, and set a smaller \
                  drive.capacity"
             ));
         }

@@ -73,7 +73,7 @@ pub struct FtlContext<'a> {
     pub geometry: Geometry,
     /// Logical pages to serve.
     pub user_pages: u32,
-    /// The unit's number among several FTLs.
+    /// By which number flash knows it.
     pub owner: Owner,
     /// Seed of the run.
     pub seed: u64,

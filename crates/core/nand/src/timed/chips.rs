@@ -238,7 +238,7 @@ impl Chips {
         let die = &mut self.dies[index];
         let left = std::mem::take(&mut die.suspended_left);
         // The read may have been taken back, or the register may be on its way to another program.
-        if die.head[1] == NIL || die.transfer != NIL {
+        if die.head[Die::URGENT] == NIL || die.transfer != NIL {
             self.schedule.arm(Due::Die(index), left);
         } else {
             self.suspend(index, left);
@@ -545,7 +545,7 @@ impl Chips {
             let slot = self.commands.get(gang);
             self.occupy(index, gang, [slot.cause, slot.root]);
             // A read that arrived during the transfer may interrupt now.
-            if self.dies[index].head[1] != NIL {
+            if self.dies[index].head[Die::URGENT] != NIL {
                 self.try_suspend(index);
             }
             if self.dies[index].array != NIL {

@@ -56,7 +56,7 @@ pub(super) struct Die {
     /// Interruptions of the gang in the array.
     pub suspends: u8,
     pub channel: u16,
-    /// Commands in both queues.
+    /// Commands in its queues.
     pub queued: Backlog,
 }
 

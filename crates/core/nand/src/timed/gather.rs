@@ -1,4 +1,4 @@
-//! Programs of several pages: the controller keeps pages in protected memory until a program is full.
+//! Programs of several pages: the controller keeps pages in memory, protected or not, until a program is full.
 //!
 //! Faithful to: one program for consecutive pages of a block; a page is safe, and said to be programmed, when it is in
 //! that memory; reads of it are answered from there. A power cut finds it there again.

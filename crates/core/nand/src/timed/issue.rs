@@ -30,6 +30,7 @@ impl Flash for TimedFlash {
             self.controller.chips.commands.joins.remove(join.0);
             return (Outcome::Done, failed);
         }
+        // Nothing waits for a join by this handle, which names no command.
         (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
     }
 

@@ -1,9 +1,10 @@
 //! Flash in virtual time: commands queue on dies, move over channels, and take the part's times.
 //!
-//! Faithful to: one command queue a die, one transfer at a time on a channel, page register held
-//! until its transfer ends, data sheet times; the command laws of ARCHITECTURE.md.
-//! Simplified: command cycles of reads and erases are charged to the die, not to the channel; a
-//! channel serves its dies in order of asking; suspended commands resume when no read is queued.
+//! Faithful to: three queues a die (programs, urgent reads, a collection that goes on), one transfer at a time on a
+//! channel, page register held until its transfer ends, data sheet times; the command laws of ARCHITECTURE.md.
+//! Simplified: unless `flash.command_cycles` says otherwise, command cycles of reads and erases are charged to the die
+//! and not to the channel, and a channel serves its dies in order of asking; suspended commands resume when no read is
+//! queued.
 //! The data of a failed program stays in the controller, which answers reads at once, until it is
 //! placed again.
 //! Protects: order within a block, pins before erases, completion-time contents.

@@ -13,16 +13,13 @@ use nand::{Event, Flash, PayloadId, Served, TimedFlash, WaitVector};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Lpn, Nanos, Request, Wait};
 
-/// Timers of the host interface; layers' timers follow.
+/// Timers of the host interface; layers have none.
 const WAKE: u32 = 0;
 const LINK_IN: u32 = 1;
 const LINK_OUT: u32 = 2;
 const IDLE: u32 = 3;
 /// Timers every drive needs.
 pub const HOST_TIMERS: u32 = 4;
-/// Timers the layers of a stack may share, numbered from [`HOST_TIMERS`]; a layer hears its timer in
-/// `on_event`.
-pub const LAYER_TIMERS: u32 = 8;
 
 /// Settings of the host interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -180,7 +180,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Whether a page of an operation is lost.
     fn has_gone(&self, op: &PageOp) -> bool {
-        read::pages_of(op).any(|logical| self.log.is_gone(logical))
+        op.all().any(|logical| self.log.is_gone(logical))
     }
 
     /// Issues a read. Whether it failed, if that is known at once.

@@ -19,15 +19,10 @@ fn read_of(page: Ppn, cause: Cause, sectors: u8) -> Read {
     Read { page, cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
 }
 
-/// The logical pages of an operation.
-pub(super) fn pages_of(op: &PageOp) -> impl Iterator<Item = Lpn> + use<> {
-    op.all()
-}
-
 impl Log {
     /// Issues the reads of an operation.
     pub fn read<F: Flash>(&mut self, flash: &mut F, op: &PageOp, join: JoinId) {
-        for (index, logical) in (0..).zip(pages_of(op)) {
+        for (index, logical) in (0..).zip(op.all()) {
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             match self.pages.find(logical) {
                 None => flash.memory_mut().payloads.clear(payload, mask),

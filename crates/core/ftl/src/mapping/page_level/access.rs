@@ -75,7 +75,7 @@ pub(crate) trait MapAccess: Sized + 'static {
     /// # Errors
     /// Why there is none now.
     #[inline]
-    fn page_for_record<F: Flash>(map: &mut PageMap<Self>, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
+    fn record_page<F: Flash>(map: &mut PageMap<Self>, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
         map.page_in_turn(flash, when_full)
     }
 

@@ -1,4 +1,4 @@
-//! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
+//! Garbage collection and wear levelling: cursors over victims, a window of copies for each lane.
 
 use super::access::MapAccess;
 use super::collector::{Collector, Ground};
@@ -28,7 +28,7 @@ impl<A: MapAccess> PageMap<A> {
         (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block })
     }
 
-    /// Goes on collecting in a plane as far as window and room allow.
+    /// Goes on collecting in a lane as far as window and room allow.
     pub(super) fn collect<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         if self.space.lanes[lane].is_dead() {
             return;
@@ -57,7 +57,7 @@ impl<A: MapAccess> PageMap<A> {
         self.space.lanes.put_back(&mut self.pages, flash.state(), victim);
     }
 
-    /// Chooses a victim if the plane needs one and there is room for what it holds.
+    /// Chooses a victim if the lane needs one and there is room for what it holds.
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let (collector, mut ground) = self.collector_on_ground();
         let Some((victim, cause)) = collector.next_victim(flash, &mut ground, lane) else { return false };

@@ -82,7 +82,7 @@ impl Collector {
 
     fn wanted_free(&self, space: &Space, lane: usize) -> u32 {
         let background = if self.idle { self.background_free_blocks } else { 0 };
-        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has
+        // As long as a shared block has room nothing is short but what collection itself must have. Where a lane has
         // one block to spare, collecting for more would go on until nothing in it is invalid.
         let shares =
             !space.has_translation_pages() && self.frontiers == Frontiers::Shared && !space.lanes[lane].host_is_full();
@@ -216,7 +216,7 @@ impl Collector {
         choice.map(|block| (block, Cause::Gc))
     }
 
-    /// The least worn closed block, when the plane's wear has drifted apart.
+    /// The least worn closed block, when the lane's wear has drifted apart.
     fn cold_block<F: Flash>(&self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
         let gap = self.level_gap;
         if gap == 0 || !ground.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
@@ -237,7 +237,7 @@ impl Ground<'_> {
         Emptying { space: self.space, pages: self.pages, lane, block, held }
     }
 
-    /// The blocks of a plane that collection may take and where no program is under way.
+    /// The blocks of a lane that collection may take and where no program is under way.
     pub fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
         self.space.lanes[lane].blocks().filter(|block| {
             let row = flash.state().block(*block);
@@ -278,7 +278,7 @@ impl Ground<'_> {
         true
     }
 
-    /// The cheapest victim of a plane without any room, if other planes can take what it holds.
+    /// The cheapest victim of a lane without any room, if other lanes can take what it holds.
     fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         if self.space.lanes[lane].cursor.copies_under_way() > 0 || self.space.is_pinned() {
             return None;

@@ -3,7 +3,7 @@
 //! A copy that fails is never without a home: what it copied is still on flash and pinned, so the map
 //! goes back to it and collection tries again. Only user data and tombstones need another page. Until
 //! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
-//! from the controller, and every plane collects for them what it can without them.
+//! from the controller, and every lane collects for them what it can without them.
 
 use super::PageMap;
 use super::access::MapAccess;
@@ -135,7 +135,7 @@ impl<A: MapAccess> PageMap<A> {
         self.fill_up(flash);
     }
 
-    /// Programs without a home try again, and every plane makes what room it can for those left; when
+    /// Programs without a home try again, and every lane makes what room it can for those left; when
     /// none is left, blocks that failed are emptied.
     #[inline]
     pub(super) fn collect_for_homeless<F: Flash>(&mut self, flash: &mut F) {
@@ -152,7 +152,7 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
-    /// Finds a new page for a failed program. `false`: there is no room in any plane.
+    /// Finds a new page for a failed program. `false`: there is no room in any lane.
     /// 1. A version that something newer on flash stands for is given up.
     /// 2. Otherwise a page is looked for, from its own lane on: first among those to spare, then among those kept for
     ///    collection. A page with a home stays in its lane.

@@ -93,7 +93,7 @@ pub(crate) trait OldVersions: Sized + 'static {
         None
     }
 
-    /// Collection met this valid page.
+    /// Collection met this valid page, and asks the stripe layer for it if it stays.
     #[inline(always)]
     fn met(&mut self, _: &Pages, _: Lpn, _: Ppn) -> Met {
         Met::Newest
@@ -207,21 +207,14 @@ impl OldVersions for Kept {
     fn write(&mut self, pages: &mut Pages, page: Lpn, old: Entry, given: Option<u64>, keep: bool) -> (u64, bool) {
         let sequence = given.unwrap_or_else(|| pages.next_sequence());
         self.number(page, sequence);
-        let stays = self.trim(page, old, keep);
+        let stays = self.keep_old(page, old, keep);
         let is_fresh = keep && self.table[page.index()] == Entry::ZEROS;
         (if is_fresh { sequence | FRESH } else { sequence }, stays)
     }
 
     #[inline]
     fn trim(&mut self, page: Lpn, old: Entry, keep: bool) -> bool {
-        let entry = &mut self.table[page.index()];
-        if !keep || *entry != Entry::NOWHERE {
-            return false;
-        }
-        let mapped = old.is_page();
-        *entry = if mapped { old } else { Entry::ZEROS };
-        self.pages += u64::from(mapped);
-        mapped
+        self.keep_old(page, old, keep)
     }
 
     #[inline]
@@ -356,6 +349,20 @@ impl OldVersions for Kept {
 }
 
 impl Kept {
+    /// What the map had of a page is its old version from now on, if `keep` and it has none. `true`: the page of it
+    /// stays valid.
+    #[inline]
+    fn keep_old(&mut self, page: Lpn, old: Entry, keep: bool) -> bool {
+        let entry = &mut self.table[page.index()];
+        if !keep || *entry != Entry::NOWHERE {
+            return false;
+        }
+        let mapped = old.is_page();
+        *entry = if mapped { old } else { Entry::ZEROS };
+        self.pages += u64::from(mapped);
+        mapped
+    }
+
     /// A page is written with this number.
     #[inline]
     fn number(&mut self, logical: Lpn, sequence: u64) {

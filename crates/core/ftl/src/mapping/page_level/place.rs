@@ -48,7 +48,7 @@ impl<A: MapAccess> PageMap<A> {
             let roomiest = self.space.roomiest(&self.pages).ok_or(NoRoom::Full)?;
             return self.page_in(flash, roomiest, when_full);
         }
-        A::page_for_record(self, flash, when_full)
+        A::record_page(self, flash, when_full)
     }
 
     /// A page in the next lane that has room.

@@ -5,7 +5,7 @@
 //! holds little of its own; where that block goes on being filled, the other one, so that the
 //! collection goes on where it was.
 //!
-//! However often power is cut, each plane must be able to collect. If none of its blocks is free or
+//! However often power is cut, each lane must be able to collect. If none of its blocks is free or
 //! without valid pages, a block whose pages all have copies elsewhere gives them up; if there is none
 //! (it received a tombstone besides copies), the emptiest block is filled up before it is closed.
 
@@ -185,7 +185,7 @@ impl<V: OldVersions> Recovery<'_, V> {
         }
     }
 
-    /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
+    /// Sees to it that a lane has a free block, or one that can be erased at once, or room for copies.
     fn keep_collectable(&mut self, lane: usize, copies: &Copies) {
         let closed = self.space.lanes[lane].blocks().filter(|block| self.pages.blocks().is_candidate(*block));
         let mut closed: Vec<BlockId> = closed.collect();

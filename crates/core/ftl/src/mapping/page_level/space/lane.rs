@@ -60,7 +60,7 @@ impl Frontier {
     }
 }
 
-/// Free blocks of a plane, least worn first, or first erased first.
+/// Free blocks of a lane, least worn first, or first erased first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FreeList {
     heap: BinaryHeap<Reverse<(u32, u32)>>,
@@ -251,7 +251,7 @@ impl Lane {
     }
 }
 
-/// What one frontier, one free list and one collection are for: a plane, or under zones a part of one.
+/// What one frontier, one free list and one collection are for: a plane, or under coded striping a part of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Division {
     /// Lanes of the drive. Those of a plane follow each other.

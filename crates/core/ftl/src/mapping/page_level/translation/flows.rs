@@ -51,7 +51,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
     fn page_for_write<F: Flash>(map: &mut PageMap<Self>, flash: &mut F, logical: Lpn) -> Result<Ppn, NoRoom> {
         Self::collect_where_opened(map, flash);
         if map.access.scheme.is_free(logical) {
-            return page_for_data(map, flash, logical);
+            return data_page(map, flash, logical);
         }
         // Finding a page may start a collection that uses up the room found before; what is decided
         // about the cache after that still holds, as collections evict nothing.
@@ -59,7 +59,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
             if !make_room(map, flash, S::WRITE_BACKS) {
                 return Err(NoRoom::Full);
             }
-            let page = page_for_data(map, flash, logical)?;
+            let page = data_page(map, flash, logical)?;
             if map.space.has_translation_room(S::WRITE_BACKS) {
                 return Ok(page);
             }
@@ -68,7 +68,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
         Err(NoRoom::Full)
     }
 
-    fn page_for_record<F: Flash>(map: &mut PageMap<Self>, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
+    fn record_page<F: Flash>(map: &mut PageMap<Self>, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
         if !S::OWN_BLOCKS {
             return map.page_in_turn(flash, when_full);
         }
@@ -233,7 +233,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
 
 /// A page for data of the host, in the block of its translation page where each has its own.
 #[inline]
-fn page_for_data<S: Scheme, F: Flash>(
+fn data_page<S: Scheme, F: Flash>(
     map: &mut PageMap<Translation<S>>,
     flash: &mut F,
     logical: Lpn,

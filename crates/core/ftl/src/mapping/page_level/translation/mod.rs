@@ -216,7 +216,7 @@ impl<S: Scheme> Translation<S> {
         touched
     }
 
-    /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
+    /// Programs one translation page whose entries this lane's collection changed. `false`: no room.
     fn update_after_collection<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -226,7 +226,7 @@ impl<S: Scheme> Translation<S> {
         page: Tpn,
     ) -> bool {
         let back = Back::data(self.lpn(page));
-        // In turn, as for the host: kept in the plane that is collected, translation pages would gather
+        // In turn, as for the host: kept in the lane that is collected, translation pages would gather
         // where most is collected, and make for still more.
         let target = space.translation_page(pages);
         let Some(target) = target.or_else(|| space.copy_page(pages, lane, back)) else {
