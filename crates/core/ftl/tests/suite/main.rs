@@ -3,4 +3,5 @@
 mod drawn;
 mod elastic;
 mod laws;
+mod lives;
 mod old_versions;

@@ -8,6 +8,7 @@ use crate::{PageLayer, PageOp};
 use engine::random::Stream;
 use nand::{FlashState, PayloadId};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 use units::{HostOp, Lpn};
 
@@ -56,9 +57,15 @@ pub enum Step {
     Cut(u32),
 }
 
-/// A test of so many cases. What fails is printed as small as it gets, and kept nowhere.
+/// A test of so many cases, the same ones each time; `PROPTEST_RNG_SEED` draws others, `PROPTEST_CASES` more. What
+/// fails is printed as small as it gets, and kept nowhere.
 pub fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+    let config = ProptestConfig::with_cases(cases);
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        fixed @ RngSeed::Fixed(_) => fixed,
+    };
+    ProptestConfig { failure_persistence: None, rng_seed, ..config }
 }
 
 /// Steps on a drive of `pages` pages, at most `most` of them.

@@ -25,7 +25,8 @@ impl<A: MapAccess> PageMap<A> {
     pub(super) fn collector_on_ground(&mut self) -> (&mut Collector, Ground<'_>) {
         let Self { collector, pages, space, trims, homeless, slc, .. } = self;
         let pages_per_block = self.geometry.pages_per_block;
-        (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block })
+        let sheds = space.lanes.are_shedding() && !(collector.idle && homeless.is_empty());
+        (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block, sheds })
     }
 
     /// Goes on collecting in a lane as far as window and room allow.

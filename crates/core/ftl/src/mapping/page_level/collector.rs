@@ -59,6 +59,8 @@ pub(crate) struct Ground<'a> {
     pub homeless: &'a Homeless,
     pub slc: Option<&'a SlcCache>,
     pub pages_per_block: u32,
+    /// Tombstones may be moved to other lanes to make room in one. In idle times lanes would send them to and fro.
+    pub sheds: bool,
 }
 
 impl Collector {
@@ -190,7 +192,7 @@ impl Collector {
             let block = BlockId(first.0 + pick as u32);
             assert!(ground.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.state().block(block);
-            let gains = ground.space.gains(ground.pages, lane, block);
+            let gains = ground.gains(lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
             // has something to gain; otherwise collection would go round in circles.
             let least = || view.least_valid().and_then(|block| view.valid(block));
@@ -231,6 +233,20 @@ impl Collector {
 }
 
 impl Ground<'_> {
+    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
+    /// can take.
+    #[inline]
+    pub fn gains(&self, lane: usize, block: BlockId) -> bool {
+        self.pages.blocks().valid_count(block) < self.pages_per_block || self.sheds && self.sheds_tombstones(lane, block)
+    }
+
+    #[cold]
+    fn sheds_tombstones(&self, lane: usize, block: BlockId) -> bool {
+        let lanes = &self.space.lanes;
+        let can_take = |other: usize| other != lane && lanes.can_give(other);
+        self.pages.tombstones_in(block) > 0 && (0..lanes.len()).any(can_take)
+    }
+
     /// A block of a lane that may be emptied.
     pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_> {
         let held = !self.trims.is_empty() && flash.state().block(block).pins > 0;
@@ -298,6 +314,6 @@ impl Ground<'_> {
         if self.pages.blocks().valid_count(least) < self.pages_per_block {
             return Some(least);
         }
-        blocks.find(|block| self.space.gains(self.pages, lane, *block))
+        blocks.find(|block| self.gains(lane, *block))
     }
 }

@@ -196,12 +196,10 @@ impl<A: MapAccess> PageMap<A> {
         for index in 0..op.pages {
             let logical = op.at(index);
             let page = match A::page_for_write(self, flash, logical) {
-                Ok(page) => page,
-                Err(why) => {
-                    self.starve(flash, why);
-                    return answer(flash, join, Awaits::Commands).full(index);
-                }
+                Ok(page) => Some(page),
+                Err(why) => self.page_after_all(flash, logical, why),
             };
+            let Some(page) = page else { return answer(flash, join, Awaits::Commands).full(index) };
             let known =
                 self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
@@ -293,25 +291,39 @@ impl<A: MapAccess> PageMap<A> {
         answer(flash, join, Awaits::Commands)
     }
 
-    /// An operation finds no room. Erases under way will make some; if there are none, every block
-    /// worth collecting may still have programs under way, and their end is what to wait for.
+    /// A page for a write that was refused one, if there is one after all.
     #[cold]
-    fn starve<F: Flash>(&mut self, flash: &mut F, why: NoRoom) {
+    fn page_after_all<F: Flash>(&mut self, flash: &mut F, logical: Lpn, why: NoRoom) -> Option<Ppn> {
+        if self.starve(flash, why) { A::page_for_write(self, flash, logical).ok() } else { None }
+    }
+
+    /// An operation finds no room. Erases under way will make some; if there are none, every block
+    /// worth collecting may still have programs under way, and their end is what to wait for. `true`: nothing is to be
+    /// waited for, and it may try once more.
+    #[cold]
+    fn starve<F: Flash>(&mut self, flash: &mut F, why: NoRoom) -> bool {
         if why == NoRoom::Outpaced {
             self.waits_for_pace = true;
-            return;
+            return false;
         }
         self.starved = true;
         self.hurry_erases(flash);
         if self.awaiting_programs || self.is_making_room(flash) {
-            return;
+            return false;
         }
         self.fill_up(flash);
         let join = flash.open(self.owner, 0, Cancel::Never);
         self.awaiting_programs = flash.close(join, Awaits::AllPrograms).0 != Outcome::Done;
-        if !self.awaiting_programs {
-            self.trims.let_go(flash);
+        if self.awaiting_programs {
+            return false;
         }
+        self.trims.let_go(flash);
+        // A lane's collection may have used what another one, asked before, could spare. Where collecting takes no
+        // time, no end of a command will have that one asked again.
+        for lane in 0..self.space.lanes.len() {
+            self.collect(flash, lane);
+        }
+        self.space.lanes.any_can_give()
     }
 
     /// The programs a starved operation waited for are on flash: their blocks may be collected.

@@ -85,7 +85,7 @@ impl Together {
             let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
             if is_settled
                 && ground.pages.blocks().closed_at(block, 1)[0] < closings
-                && ground.space.gains(ground.pages, lane, block)
+                && ground.gains(lane, block)
             {
                 return Some(block);
             }

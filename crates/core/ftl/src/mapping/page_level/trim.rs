@@ -20,8 +20,9 @@ impl<A: MapAccess> PageMap<A> {
             if op.mask_at(index, full) != full || self.pages.find(logical).is_none() {
                 continue;
             }
-            if let Err(why) = self.make_trim_room(flash, logical) {
-                self.starve(flash, why);
+            if let Err(why) = self.make_trim_room(flash, logical)
+                && !(self.starve(flash, why) && self.make_trim_room(flash, logical).is_ok())
+            {
                 return answer(flash, join, Awaits::Commands).full(index);
             }
             self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
@@ -49,8 +50,9 @@ impl<A: MapAccess> PageMap<A> {
     pub(super) fn submit_flush<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let logged = if self.trims.is_empty() { Ok(()) } else { self.log_trims(flash, WhenFull::ShedTombstones) };
-        if let Err(why) = logged {
-            self.starve(flash, why);
+        if let Err(why) = logged
+            && !(self.starve(flash, why) && self.log_trims(flash, WhenFull::ShedTombstones).is_ok())
+        {
             return answer(flash, join, Awaits::Commands).full(0);
         }
         if self.waits_for_copies(flash) {

@@ -98,19 +98,3 @@ impl Emptying<'_> {
         more <= free
     }
 }
-
-impl Space {
-    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
-    /// can take.
-    #[inline]
-    pub fn gains(&self, pages: &Pages, lane: usize, block: BlockId) -> bool {
-        pages.blocks().valid_count(block) < self.geometry.pages_per_block
-            || self.lanes.are_shedding() && self.sheds_tombstones(pages, lane, block)
-    }
-
-    #[cold]
-    fn sheds_tombstones(&self, pages: &Pages, lane: usize, block: BlockId) -> bool {
-        let can_take = |other: usize| other != lane && self.lanes.can_give(other);
-        pages.tombstones_in(block) > 0 && (0..self.lanes.len()).any(can_take)
-    }
-}
