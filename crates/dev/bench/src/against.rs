@@ -4,11 +4,11 @@
 //! each row, by wall time and by CPU time; the table tells their mean with its 95 % interval.
 
 use crate::instructions;
+use metrics::Cell;
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use sweep::Cell;
 
 /// The rounds of a row.
 #[derive(Clone, Debug)]

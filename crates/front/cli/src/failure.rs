@@ -1,6 +1,7 @@
 //! Failures and their exit codes.
 
 use drive::DriveError;
+use experiment::ThreadsError;
 use repro::StudyError;
 use simulator::ConfigError;
 use simulator::session::SessionError;
@@ -100,6 +101,12 @@ impl From<SessionError> for Failure {
     }
 }
 
+impl From<ThreadsError> for Failure {
+    fn from(error: ThreadsError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
         let code = match &error {
@@ -110,7 +117,7 @@ impl From<StudyError> for Failure {
             | StudyError::Run(_) => USAGE,
             StudyError::Full { .. } => DRIVE_FULL,
             StudyError::Interrupted => INTERRUPTED,
-            StudyError::Snapshot(_) => FAILED,
+            StudyError::Snapshot(_) | StudyError::Threads(_) => FAILED,
         };
         Self { code, message: error.to_string() }
     }

@@ -1,8 +1,8 @@
 //! Watching sessions and studies: progress bars on a terminal, remarks, the clock, and signals to stop.
 
 use crate::progress::Board;
+use experiment::{Cache, Monitor, Shard};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use repro::{Monitor, RunCache};
 use simulator::run::HostMeasurements;
 use simulator::session::{Phase, Watcher};
 use std::collections::HashSet;
@@ -83,23 +83,77 @@ impl Stage {
     }
 }
 
-/// The progress of a study: simulations that have ended, on a bar or in lines, each kept as it ends.
+/// Where jobs are kept as they end, if they are.
 #[derive(Debug)]
-pub struct Simulations {
-    study: &'static str,
-    bar: ProgressBar,
-    lines: Lines,
-    kept: Option<RunCache>,
+pub struct Keeping {
+    cache: Option<Cache>,
     /// The user was told that nothing can be kept.
     told: AtomicBool,
 }
 
+impl Keeping {
+    pub fn new(cache: Option<Cache>) -> Self {
+        Self { cache, told: AtomicBool::new(false) }
+    }
+
+    /// The folder and what is in it.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
+    }
+
+    /// Removes all that is kept: the work is done.
+    pub fn forget(&self) {
+        if let Some(cache) = &self.cache {
+            cache.forget();
+            // The folder above it goes as well, unless something else is in it.
+            let _ = cache.folder().parent().map(std::fs::remove_dir);
+        }
+    }
+
+    /// How work that was stopped goes on.
+    pub fn goes_on(&self) -> String {
+        self.cache.as_ref().map_or_else(
+            || "nothing was kept, as there is no cache folder: --out DIR keeps it there".to_owned(),
+            |cache| format!("it is kept in {}, and the same command goes on from there", cache.folder().display()),
+        )
+    }
+}
+
+impl Monitor for Keeping {
+    fn is_stopped(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        self.cache.as_ref()?.recall(name)
+    }
+
+    fn keep(&self, name: &str, given: &[u8]) {
+        let Some(cache) = &self.cache else { return };
+        if let Err(error) = cache.keep(name, given)
+            && !self.told.swap(true, Ordering::Relaxed)
+        {
+            let folder = cache.folder().display();
+            tracing::warn!("what has ended cannot be kept in {folder}, and a run that is stopped begins anew: {error}");
+        }
+    }
+}
+
+/// The progress of jobs that are kept as they end: on a bar, or in lines.
+#[derive(Debug)]
+pub struct Simulations {
+    name: &'static str,
+    bar: ProgressBar,
+    lines: Lines,
+    keeping: Arc<Keeping>,
+}
+
 impl Simulations {
     /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it.
-    pub fn new(study: &'static str, quiet: bool, kept: Option<RunCache>) -> Self {
+    pub fn new(name: &'static str, quiet: bool, cache: Option<Cache>) -> Self {
         let bar =
-            bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study);
-        Self { study, bar, lines: Lines::new(quiet), kept, told: AtomicBool::new(false) }
+            bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(name);
+        Self { name, bar, lines: Lines::new(quiet), keeping: Arc::new(Keeping::new(cache)) }
     }
 
     /// How many have ended, and how many there are.
@@ -107,15 +161,14 @@ impl Simulations {
         (self.bar.position(), self.bar.length().unwrap_or(0))
     }
 
-    /// Where they are kept.
-    pub fn kept(&self) -> Option<&RunCache> {
-        self.kept.as_ref()
+    pub fn keeping(&self) -> &Arc<Keeping> {
+        &self.keeping
     }
 
     fn line(&self, after: u64, last: &str) {
         self.lines.tell(after, || {
             let (done, all) = self.counts();
-            format!("{}: {done} of {all} simulations{last}", self.study)
+            format!("{}: {done} of {all} simulations{last}", self.name)
         });
     }
 }
@@ -127,7 +180,11 @@ impl Monitor for Simulations {
         self.line(0, "");
     }
 
-    fn ended(&self, name: &str) {
+    fn found(&self, simulations: usize) {
+        self.bar.inc(simulations as u64);
+    }
+
+    fn ended(&self, name: &str, _: &str) {
         self.bar.set_message(name.to_owned());
         self.bar.inc(1);
         self.line(LINE_EVERY, &format!("; last: {name}"));
@@ -141,17 +198,11 @@ impl Monitor for Simulations {
     }
 
     fn recall(&self, name: &str) -> Option<Vec<u8>> {
-        self.kept.as_ref()?.recall(name)
+        self.keeping.recall(name)
     }
 
     fn keep(&self, name: &str, given: &[u8]) {
-        let Some(kept) = &self.kept else { return };
-        if let Err(error) = kept.keep(name, given)
-            && !self.told.swap(true, Ordering::Relaxed)
-        {
-            let folder = kept.folder().display();
-            tracing::warn!("simulations cannot be kept in {folder}, and a run that is stopped begins anew: {error}");
-        }
+        self.keeping.keep(name, given);
     }
 }
 
@@ -167,37 +218,46 @@ pub struct Runs {
     bar: ProgressBar,
     begun: Instant,
     quiet: bool,
+    jobs: Option<usize>,
+    shard: Shard,
     /// What others watch it on.
     board: Option<Arc<Board>>,
 }
 
 impl Runs {
-    /// A bar on standard error if that is a terminal and the user wants to see it.
-    pub fn new(name: &str, quiet: bool, board: Option<Arc<Board>>) -> Self {
+    /// A bar on standard error if that is a terminal and the user wants to see it. `jobs`: how many may run at once;
+    /// `shard`: which of them do here.
+    pub fn new(name: &str, quiet: bool, jobs: Option<usize>, shard: Shard, board: Option<Arc<Board>>) -> Self {
         let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go")
             .with_prefix(name.to_owned());
-        Self { bar, begun: Instant::now(), quiet, board }
+        Self { bar, begun: Instant::now(), quiet, jobs, shard, board }
     }
 }
 
-impl sweep::Monitor for Runs {
-    fn begin(&self, runs: usize, found: usize) {
-        self.bar.set_length((runs - found) as u64);
-        if let Some(board) = &self.board {
-            board.begin("running", Some((runs - found) as u64));
-        }
+impl Monitor for Runs {
+    fn expect(&self, runs: usize) {
+        self.bar.set_length(runs as u64);
         self.bar.enable_steady_tick(std::time::Duration::from_secs(1));
+    }
+
+    fn found(&self, found: usize) {
+        let runs = self.bar.length().unwrap_or(0);
+        let due = runs.saturating_sub(found as u64);
+        self.bar.set_length(due);
+        if let Some(board) = &self.board {
+            board.begin("running", Some(due));
+        }
         if found > 0 && !self.quiet {
             crate::output::complain(&format!("{found} of {runs} runs are done already or cannot be built"));
         }
     }
 
-    fn ended(&self, run: &sweep::Run, outcome: &sweep::Outcome) {
+    fn ended(&self, address: &str, how: &str) {
         self.bar.inc(1);
         if let Some(board) = &self.board {
             board.reach(self.bar.position());
         }
-        tracing::info!("{} ended: {}", run.address, outcome.status.name());
+        tracing::info!("{address} ended: {how}");
     }
 
     fn is_stopped(&self) -> bool {
@@ -206,6 +266,14 @@ impl sweep::Monitor for Runs {
 
     fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
+    }
+
+    fn shard(&self) -> Shard {
+        self.shard
+    }
+
+    fn threads(&self) -> Option<usize> {
+        self.jobs
     }
 }
 

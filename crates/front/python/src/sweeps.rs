@@ -5,6 +5,7 @@ use crate::command::Given;
 use crate::depth::Inside;
 use crate::errors::{ClusterError, ConfigError, SimulationError, of_unwinding};
 use crate::run::{LOOK_EVERY, Stop};
+use experiment::Monitor;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use simulator::session::{Phase, Snapshots, Watcher};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
-use sweep::{Cells, Column, Cost, Findings, Outcome, PlanError, Shard, Store, Summary};
+use sweep::{Cells, Column, Cost, Findings, Outcome, PlanError, Store, Summary};
 
 fn of_plan(error: PlanError) -> PyErr {
     ConfigError::new_err(error.to_string())
@@ -135,10 +136,12 @@ struct Counter {
     all: AtomicUsize,
     ended: AtomicUsize,
     stop: Arc<AtomicBool>,
+    jobs: Option<usize>,
 }
 
 impl Counter {
-    fn new(stop: Option<&Bound<'_, Stop>>) -> Self {
+    /// `jobs`: how many may run at once.
+    fn new(stop: Option<&Bound<'_, Stop>>, jobs: Option<usize>) -> Self {
         let stop = stop.map_or_else(Arc::default, |stop| stop.get().wanted());
         Self {
             begun: Instant::now(),
@@ -146,6 +149,7 @@ impl Counter {
             all: AtomicUsize::new(0),
             ended: AtomicUsize::new(0),
             stop,
+            jobs,
         }
     }
 
@@ -154,13 +158,16 @@ impl Counter {
     }
 }
 
-impl sweep::Monitor for Counter {
-    fn begin(&self, runs: usize, found: usize) {
-        self.found.store(found, Ordering::Relaxed);
+impl Monitor for Counter {
+    fn expect(&self, runs: usize) {
         self.all.store(runs, Ordering::Relaxed);
     }
 
-    fn ended(&self, _: &sweep::Run, _: &Outcome) {
+    fn found(&self, runs: usize) {
+        self.found.store(runs, Ordering::Relaxed);
+    }
+
+    fn ended(&self, _: &str, _: &str) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -170,6 +177,10 @@ impl sweep::Monitor for Counter {
 
     fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
+    }
+
+    fn threads(&self) -> Option<usize> {
+        self.jobs
     }
 }
 
@@ -196,7 +207,7 @@ impl Grid {
         stop: Option<&Bound<'_, Stop>>,
     ) -> PyResult<()> {
         let _inside = Inside::begin(Stop::around(stop))?;
-        let counter = Counter::new(stop);
+        let counter = Counter::new(stop, jobs);
         let store = store(&folder)?;
         let tell = || {
             Python::attach(|py| {
@@ -210,7 +221,7 @@ impl Grid {
                 let runs = scope.spawn(|| {
                     // Dropped at the end, however that comes.
                     let _sender = sender;
-                    let run = || sweep::execute(&self.grid, &store, Shard::ALL, &cli::program_hash(), jobs, &counter);
+                    let run = || sweep::execute(&self.grid, &store, &cli::program_hash(), &counter);
                     catch_unwind(AssertUnwindSafe(|| run().map(drop)))
                 });
                 let mut raised = None;
@@ -234,7 +245,7 @@ impl Grid {
     /// What a folder does not hold yet, for other processes to run.
     #[pyo3(signature = (folder, stop=None))]
     fn errand(&self, folder: PathBuf, stop: Option<&Bound<'_, Stop>>) -> PyResult<Errand> {
-        let counter = Arc::new(Counter::new(stop));
+        let counter = Arc::new(Counter::new(stop, None));
         let errand = sweep::Errand::new(Arc::clone(&self.grid), store(&folder)?, counter);
         Ok(Errand { errand: Arc::new(errand) })
     }

@@ -6,10 +6,10 @@
 
 use crate::measured::{Experiment, MeasuredDrive};
 use crate::parameter::{PARAMETERS, Parameter, Told};
-use crate::subject::{Modelled, Outcome, Subject};
+use crate::subject::{Outcome, Subject};
+use experiment::{Monitor, ThreadsError};
 use simulator::Setting;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use units::Nanos;
 
 /// Times that every parameter is fitted.
@@ -27,23 +27,10 @@ const SPAN: f64 = 1.2;
 /// How much alike two parameters change all fitted figures when they cannot be told apart: the cosine.
 const ALIKE: f64 = 0.98;
 
-/// Of a watch that does not stop anything.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
-/// Watches a fit, and may stop it.
-pub trait Watch {
+/// Watches a fit: its experiments are jobs.
+pub trait Watch: Monitor {
     /// A value of a parameter is tried.
-    fn tries(&mut self, _parameter: &Parameter, _value: &str) {}
-    /// Set once it is to stop; threads look at it while experiments run.
-    fn stop(&self) -> &AtomicBool {
-        &NEVER
-    }
-    /// What was kept under this name by a fit that was stopped.
-    fn recall(&self, _name: &str) -> Option<Modelled> {
-        None
-    }
-    /// An experiment gave this: a later fit may recall it.
-    fn keep(&mut self, _name: &str, _found: &Modelled) {}
+    fn tries(&self, _parameter: &Parameter, _value: &str) {}
 }
 
 impl Watch for () {}
@@ -69,18 +56,21 @@ impl Fitted {
 }
 
 /// Why there is no fitted drive.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum FitError {
     #[error("stopped")]
     Stopped,
     /// The figures or the stack cannot be used: why.
     #[error("{0}")]
     Unfit(String),
+    /// The system does not give the threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
 }
 
 /// Fits a stack to what was measured of a drive.
 /// Errors: no figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
-pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> Result<Fitted, FitError> {
+pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Result<Fitted, FitError> {
     let all = &measured.experiments;
     if all.iter().all(|experiment| experiment.fit.is_empty()) {
         return Err(FitError::Unfit(
@@ -105,7 +95,7 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &mut dyn Watch) -> R
     }
     fitting.tell_apart(watch)?;
     let numbers: Vec<usize> = (0..all.len()).collect();
-    let outcomes = run(&mut fitting.subject, measured, &numbers, watch)?;
+    let outcomes = run(&fitting.subject, measured, &numbers, watch)?;
     let figures: BTreeSet<_> = fitting.told().iter().map(|(number, name, _)| (*number, *name)).collect();
     fitting.note_what_is_left(&figures, &outcomes);
     Ok(Fitted { settings: fitting.settings(), outcomes, figures, warnings: fitting.warnings })
@@ -139,13 +129,7 @@ impl Fitting<'_> {
     }
 
     /// Finds the value of a parameter at which its figures are right in the mean.
-    fn solve(
-        &mut self,
-        parameter: &Parameter,
-        told: &[Told],
-        round: usize,
-        watch: &mut dyn Watch,
-    ) -> Result<(), FitError> {
+    fn solve(&mut self, parameter: &Parameter, told: &[Told], round: usize, watch: &dyn Watch) -> Result<(), FitError> {
         let Some(mut value) = parameter.value(self.subject.config()) else {
             if round == 0 {
                 self.warnings.push(format!(
@@ -229,11 +213,11 @@ impl Fitting<'_> {
         parameter: &Parameter,
         value: f64,
         told: &[Told],
-        watch: &mut dyn Watch,
+        watch: &dyn Watch,
     ) -> Result<Vec<Option<f64>>, FitError> {
-        let mut subject = self.with(parameter, value)?;
+        let subject = self.with(parameter, value)?;
         watch.tries(parameter, &parameter.written(subject.config(), value).1);
-        let found = figures(&mut subject, self.measured, told, watch)?;
+        let found = figures(&subject, self.measured, told, watch)?;
         if parameter.value(self.subject.config()) == Some(value) {
             self.subject = subject; // with the states that were made for it
         }
@@ -244,16 +228,16 @@ impl Fitting<'_> {
     }
 
     /// Warns of parameters that change the fitted figures alike, or not at all.
-    fn tell_apart(&mut self, watch: &mut dyn Watch) -> Result<(), FitError> {
+    fn tell_apart(&mut self, watch: &dyn Watch) -> Result<(), FitError> {
         let told = self.told();
-        let before = figures(&mut self.subject, self.measured, &told, watch)?;
+        let before = figures(&self.subject, self.measured, &told, watch)?;
         let mut changes: Vec<(&Parameter, Vec<f64>)> = Vec::new();
         for parameter in PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key)) {
             let (value, most) = (self.found[parameter.key], parameter.range.1);
             let value = if value * (1.0 + NUDGE) > most { value * (1.0 - NUDGE) } else { value * (1.0 + NUDGE) };
             watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
-            let mut subject = self.with(parameter, value)?;
-            let after = figures(&mut subject, self.measured, &told, watch)?;
+            let subject = self.with(parameter, value)?;
+            let after = figures(&subject, self.measured, &told, watch)?;
             let change = |(before, after): (&Option<f64>, &Option<f64>)| {
                 before.zip(*after).map_or(0.0, |(before, after)| (after / before).ln())
             };
@@ -320,10 +304,10 @@ impl Fitting<'_> {
 
 /// What the subject makes of these figures; `None`: it has none of that name.
 fn figures(
-    subject: &mut Subject,
+    subject: &Subject,
     measured: &MeasuredDrive,
     told: &[Told],
-    watch: &mut dyn Watch,
+    watch: &dyn Watch,
 ) -> Result<Vec<Option<f64>>, FitError> {
     let mut numbers: Vec<usize> = told.iter().map(|(number, ..)| *number).collect();
     numbers.sort_unstable();
@@ -339,35 +323,17 @@ fn figures(
     told.iter().map(figure).collect()
 }
 
-/// Does experiments by their numbers, but for those that were kept.
+/// Does experiments by their numbers.
 fn run(
-    subject: &mut Subject,
+    subject: &Subject,
     measured: &MeasuredDrive,
     numbers: &[usize],
-    watch: &mut dyn Watch,
+    watch: &dyn Watch,
 ) -> Result<Vec<Outcome>, FitError> {
-    let name = |number: usize| {
-        let Experiment { work, measured: figures, source, .. } = &measured.experiments[number];
-        format!("{}\n{work:?} {figures:?} {}", subject.identity(), measured.sources[source].host_ns)
-    };
-    let names: Vec<String> = numbers.iter().map(|number| name(*number)).collect();
-    let mut outcomes: Vec<Option<Outcome>> = names.iter().map(|name| watch.recall(name).map(Ok)).collect();
-    let missing: Vec<usize> = (0..numbers.len()).filter(|place| outcomes[*place].is_none()).collect();
-    let experiments: Vec<(&Experiment, Nanos)> = missing
-        .iter()
-        .map(|place| {
-            let experiment = &measured.experiments[numbers[*place]];
-            (experiment, measured.sources[&experiment.source].host_ns)
-        })
-        .collect();
-    let stop = watch.stop();
-    let found = subject.run_all(&experiments, &|| stop.load(Ordering::Relaxed));
-    for (place, outcome) in missing.iter().zip(found) {
-        if let Some(Ok(found)) = &outcome {
-            watch.keep(&names[*place], found);
-        }
-        outcomes[*place] = outcome;
-    }
+    let experiments = numbers.iter().map(|number| &measured.experiments[*number]);
+    let experiments: Vec<(&Experiment, Nanos)> =
+        experiments.map(|experiment| (experiment, measured.sources[&experiment.source].host_ns)).collect();
+    let outcomes = subject.run_all(&experiments, watch)?;
     // What has ended is kept; the others were stopped.
     outcomes.into_iter().collect::<Option<_>>().ok_or(FitError::Stopped)
 }

@@ -24,4 +24,4 @@ pub use fitting::{FitError, Fitted, Watch, fit};
 pub use known::{KNOWN, KnownDrive};
 pub use measured::{Experiment, MeasuredDrive, MeasuredError, Order, Source, Work};
 pub use parameter::{PARAMETERS, Parameter};
-pub use subject::{Modelled, Outcome, Subject};
+pub use subject::{Modelled, Named, Outcome, Subject, modelled, named};

@@ -6,12 +6,14 @@ use crate::figure::{self, Figure};
 use crate::host::{self, Client, LOOK_EVERY, Pace, Stop, unless};
 use crate::measured::{Experiment, MeasuredDrive, Order, Work};
 use engine::random::Stream;
+use experiment::{Monitor, ThreadsError};
 use metrics::Histogram;
 use nand::{CountedFlash, Counters, Flash as _, TimedFlash};
 use rayon::prelude::*;
 use simulator::config::{Config, Setting};
 use simulator::{BlockDevice, Completions, Drive, DrivePlan, DriveState, Fill, Progress};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use trace::Workload as _;
 use trace::synthetic::{Scatter, Zipf};
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
@@ -52,11 +54,24 @@ pub struct Subject {
     scale: u64,
     config: Config,
     plan: DrivePlan,
-    states: BTreeMap<Begins, DriveState>,
+    states: Mutex<BTreeMap<Begins, Arc<DriveState>>>,
 }
 
 /// Figures of an experiment on the simulated drive, by name: times in ns.
 pub type Modelled = BTreeMap<&'static str, f64>;
+
+/// The same as it is kept.
+pub type Named = BTreeMap<String, f64>;
+
+/// Figures as they are kept.
+pub fn named(found: &Modelled) -> Named {
+    found.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}
+
+/// Figures that were kept; `None`: one of them has a name that no figure has.
+pub fn modelled(kept: &Named) -> Option<Modelled> {
+    kept.iter().map(|(name, value)| Some((figure::find(name).ok()?.name, *value))).collect()
+}
 
 /// What an experiment gave, or why it could not be done.
 pub type Outcome = Result<Modelled, String>;
@@ -90,17 +105,18 @@ impl Subject {
         // mappings can be.
         let plain = || build(capacity, scale);
         let (config, plan) = if scale == 1 { build(2 * capacity, 2).or_else(|_| plain())? } else { plain()? };
-        Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states: BTreeMap::new() })
+        Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states: Mutex::default() })
     }
 
     /// The same drive with other values of some keys. States stay where none of these keys can change them.
     pub fn with(&self, over: &[Setting]) -> Result<Self, String> {
         let settings: Vec<Setting> = self.settings.iter().cloned().chain(over.iter().cloned()).collect();
-        let mut other = Self::of(self.name.clone(), settings, (self.capacity, self.own_writes), self.scale)?;
-        if over.iter().all(|setting| is_about_time(&setting.key)) {
-            other.states.clone_from(&self.states);
+        let other = Self::of(self.name.clone(), settings, (self.capacity, self.own_writes), self.scale)?;
+        if !over.iter().all(|setting| is_about_time(&setting.key)) {
+            return Ok(other);
         }
-        Ok(other)
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Self { states: Mutex::new(states), ..other })
     }
 
     /// The configuration of the smaller drive.
@@ -117,24 +133,61 @@ impl Subject {
 
     /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
     /// latency. `None`: it was stopped before it had ended.
-    pub fn run_all(&mut self, experiments: &[(&Experiment, Nanos)], stop: Stop<'_>) -> Vec<Option<Outcome>> {
+    ///
+    /// # Errors
+    /// The system does not give the threads.
+    pub fn run_all(
+        &self,
+        experiments: &[(&Experiment, Nanos)],
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<Option<Outcome>>, ThreadsError> {
+        let stop = || monitor.is_stopped();
+        let name = |(experiment, host_ns): &(&Experiment, Nanos)| {
+            let Experiment { work, measured, .. } = experiment;
+            format!("{}\n{work:?} {measured:?} {host_ns}", self.identity())
+        };
+        // Why experiments could not be done: that is found anew each time.
+        let problems: Mutex<BTreeMap<String, String>> = Mutex::default();
+        let one = |failed: &BTreeMap<Begins, String>, job: &(&Experiment, Nanos)| {
+            let (experiment, host_ns) = *job;
+            let problem = self.begins(experiment).and_then(|begins| failed.get(&begins).cloned());
+            match problem.map_or_else(|| self.run(experiment, host_ns, &stop), Err) {
+                Ok(found) => return Ok(Some(named(&found))),
+                // What went wrong after that is that it was stopped.
+                Err(_) if stop() => {}
+                Err(problem) => {
+                    problems.lock().unwrap_or_else(PoisonError::into_inner).insert(name(job), problem);
+                }
+            }
+            Ok(None)
+        };
+        let found = experiment::all_from(monitor, experiments, name, |due| Ok(Some(self.make_all(due, &stop))), one)?;
+        let problems = problems.into_inner().unwrap_or_default();
+        let outcome = |(found, job): (Option<Named>, &(&Experiment, Nanos))| match found {
+            Some(found) => modelled(&found).map(Ok),
+            None => problems.get(&name(job)).cloned().map(Err),
+        };
+        Ok(found.into_iter().zip(experiments).map(outcome).collect())
+    }
+
+    /// Makes the states that experiments begin with, unless they are there; why some of them could not be made.
+    fn make_all(&self, experiments: &[&(&Experiment, Nanos)], stop: Stop<'_>) -> BTreeMap<Begins, String> {
         let begins: BTreeSet<Begins> = experiments.iter().filter_map(|(one, _)| self.begins(one)).collect();
-        let missing: Vec<Begins> = begins.into_iter().filter(|begins| !self.states.contains_key(begins)).collect();
+        let missing: Vec<Begins> = begins.into_iter().filter(|begins| self.state(*begins).is_none()).collect();
         let made: Vec<_> = missing.into_par_iter().map(|begins| (begins, self.make(begins, stop))).collect();
         let mut failed = BTreeMap::new();
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         for (begins, state) in made {
             match state {
-                Ok(state) => _ = self.states.insert(begins, state),
+                Ok(state) => _ = states.insert(begins, Arc::new(state)),
                 Err(problem) => _ = failed.insert(begins, problem),
             }
         }
-        let one = |(experiment, host_ns): &(&Experiment, Nanos)| {
-            let problem = self.begins(experiment).and_then(|begins| failed.get(&begins).cloned());
-            let outcome = problem.map_or_else(|| self.run(experiment, *host_ns, stop), Err);
-            // What went wrong after that is that it was stopped.
-            Some(outcome).filter(|outcome| outcome.is_ok() || !stop())
-        };
-        experiments.par_iter().with_max_len(1).map(one).collect()
+        failed
+    }
+
+    fn state(&self, begins: Begins) -> Option<Arc<DriveState>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&begins).cloned()
     }
 
     /// The state an experiment begins with; `None`: an erased drive.
@@ -307,7 +360,8 @@ impl Subject {
     fn amplification(&self, begins: Begins, window: f64, stop: Stop<'_>) -> Result<f64, String> {
         let _memory = self.plan.claim_memory(false).map_err(|error| error.to_string())?;
         let fresh = self.plan.fresh_state();
-        let resumed = self.states[&begins].resume(&self.plan, fresh, CountedFlash::new);
+        let state = self.state(begins).expect("it was made before");
+        let resumed = state.resume(&self.plan, fresh, CountedFlash::new);
         let mut drive: Drive<CountedFlash> = resumed.map_err(|error| error.to_string())?;
         let programs = |drive: &Drive<CountedFlash>| Counters::total(&drive.flash().state().counters.programs);
         let before = programs(&drive);
@@ -334,7 +388,8 @@ impl Subject {
         let mut drive: Drive<TimedFlash> = match begins {
             None => plan.assemble(plan.timed(fresh)),
             Some(begins) => {
-                let resumed = self.states[&begins].resume(&plan, fresh, |state| plan.timed(state));
+                let state = self.state(begins).expect("it was made before");
+                let resumed = state.resume(&plan, fresh, |state| plan.timed(state));
                 resumed.map_err(|error| error.to_string())?
             }
         };

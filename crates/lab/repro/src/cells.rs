@@ -109,8 +109,9 @@ pub(crate) fn figures(make: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::study::{Findings, Monitor, Options};
+    use crate::study::{Findings, Options};
     use crate::{Class, STUDIES, StudyError, Verdict};
+    use experiment::Monitor;
     use std::collections::BTreeMap;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,8 +125,10 @@ mod tests {
     }
 
     impl Monitor for Stopping {
-        fn expect(&self, _: usize) {}
-        fn ended(&self, _: &str) {
+        fn found(&self, jobs: usize) {
+            *self.ended.lock().unwrap() += jobs;
+        }
+        fn ended(&self, _: &str, _: &str) {
             *self.ended.lock().unwrap() += 1;
         }
         fn is_stopped(&self) -> bool {
@@ -155,8 +158,7 @@ mod tests {
     }
 
     impl Monitor for Impatient {
-        fn expect(&self, _: usize) {}
-        fn ended(&self, _: &str) {
+        fn ended(&self, _: &str, _: &str) {
             self.ended.fetch_add(1, Ordering::Relaxed);
         }
         fn is_stopped(&self) -> bool {
@@ -169,7 +171,7 @@ mod tests {
     fn a_study_hears_within_its_simulations_that_it_is_to_stop() {
         for study in STUDIES {
             // Before the first of them ends: each thread has asked once before it began.
-            let most = 3 * rayon::current_num_threads();
+            let most = 3 * std::thread::available_parallelism().map_or(1, usize::from);
             let monitor = Impatient { looks: AtomicUsize::new(0), most, ended: AtomicUsize::new(0) };
             let findings = run(study.name, &monitor).unwrap_or_else(|error| panic!("{}: {error}", study.name));
             let (looks, ended) = (monitor.looks.into_inner(), monitor.ended.into_inner());

@@ -1,5 +1,6 @@
 //! Why a study has no result.
 
+use experiment::ThreadsError;
 use layer::SnapshotError;
 use simulator::ConfigError;
 use simulator::run::RunError;
@@ -32,6 +33,9 @@ pub enum StudyError {
         "{name}: no block can be reclaimed for further writes; use a larger --scale, whose drive has more spare blocks"
     )]
     Full { name: String },
+    /// The system does not give the threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,

@@ -4,8 +4,9 @@
 //! else runs; one simulation is one thread and repeats exactly.
 
 use crate::error::StudyError;
-use crate::run_cache::keep;
-use crate::study::Monitor;
+use serde::{Deserialize, Serialize};
+
+use experiment::Monitor;
 use layer::LayerReport;
 use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashState, TimedFlash};
@@ -24,7 +25,7 @@ pub struct Bench {
 }
 
 /// Times from arrival to the end of requests of one kind, ns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Response {
     /// Mean; no number where there were none.
     pub mean: f64,
@@ -44,7 +45,7 @@ fn mean(histogram: &Histogram) -> f64 {
 }
 
 /// What a measurement counted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// Reads and writes completed.
     pub requests: u64,
@@ -121,22 +122,6 @@ impl Measurement {
         Counters::total(&self.flash.erases)
     }
 }
-
-keep!(Response { mean, tail }: "mean" [mean], "tail" tail;);
-keep!(
-    Counters { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads }:
-    "reads" reads, "programs" programs, "erases" erases,
-    "flash" [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads];
-);
-keep!(
-    Measurement {
-        requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, cache: (hits, misses), merges,
-        counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash
-    }:
-    "counts" [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash],
-    "times" [response_ns, flash_ns], "merges" merges;
-    reads, writes, flash, counters, buffer, stripe, zones
-);
 
 /// Stops a run when the user wants to.
 pub(crate) struct Watch<'a>(pub &'a dyn Monitor);

@@ -6,6 +6,7 @@ use crate::row::Class;
 use crate::row::{Row, Verdict};
 #[cfg(test)]
 use crate::target::Targets;
+use experiment::Monitor;
 use figures::Figure;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -239,30 +240,6 @@ impl Findings {
             let found = text.split(|c: char| !c.is_alphanumeric()).find(is_none);
             assert_eq!(found, None, "{}: {text}", study.name);
         }
-    }
-}
-
-/// Watches the simulations of a study, from several threads, and may stop them.
-pub trait Monitor: Sync {
-    /// This many simulations will be run.
-    fn expect(&self, simulations: usize);
-    /// One more has ended.
-    fn ended(&self, name: &str);
-    fn is_stopped(&self) -> bool;
-    /// What [`Monitor::keep`] was given under this name in a run that was stopped.
-    fn recall(&self, _name: &str) -> Option<Vec<u8>> {
-        None
-    }
-    /// A simulation gave this: a later run may recall it.
-    fn keep(&self, _name: &str, _given: &[u8]) {}
-}
-
-/// A monitor that sees nothing and stops nothing.
-impl Monitor for () {
-    fn expect(&self, _: usize) {}
-    fn ended(&self, _: &str) {}
-    fn is_stopped(&self) -> bool {
-        false
     }
 }
 

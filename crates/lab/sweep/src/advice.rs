@@ -2,8 +2,9 @@
 
 use crate::front::{Cost, Front};
 use crate::metric::Metric;
-use crate::summary::{Cell, Summary};
+use crate::summary::Summary;
 use crate::words::{listed, shown, shown_cell};
+use metrics::Cell;
 use std::fmt::Write as _;
 
 /// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between

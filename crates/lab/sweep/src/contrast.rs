@@ -1,7 +1,7 @@
 //! A metric of two designs that were run with the same seeds.
 
 use crate::metric::Metric;
-use crate::summary::Cell;
+use metrics::Cell;
 
 /// Ratios nearer to 1 than by this are no difference, however alike repetitions are.
 const LEAST: f64 = 0.001;

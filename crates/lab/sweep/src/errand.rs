@@ -4,9 +4,10 @@
 //! its path, with the hash of its bytes. Answers go into the store by address: one that comes twice is kept once, and
 //! one that never comes is due again the next time.
 
-use crate::execute::{Ledger, Monitor, Outcome, Shard, run_one};
+use crate::execute::{Outcome, Runs, run_one};
 use crate::grid::{Grid, Run, from_plan, trace_digest};
 use crate::store::Store;
+use experiment::Monitor;
 use serde_json::{Value, json};
 use simulator::session::{Snapshots, Watcher};
 use simulator::{Config, Setting};
@@ -25,9 +26,12 @@ pub struct Errand {
 impl Errand {
     /// What the store does not hold yet; the monitor is told how much that is.
     pub fn new(grid: Arc<Grid>, store: Store, monitor: Arc<dyn Monitor + Send + Sync>) -> Self {
-        let ledger = Ledger::of(&grid, &store, Shard::ALL);
-        let (found, due) = (ledger.outcomes.len(), ledger.due);
-        monitor.begin(found + due.len(), found);
+        let (found, due) = {
+            let ledger = Runs::known(&store).ledger(&grid);
+            (ledger.found(), ledger.due().to_vec())
+        };
+        monitor.expect(found + due.len());
+        monitor.found(found);
         Self { grid, store, due, found, monitor }
     }
 
@@ -78,7 +82,7 @@ impl Errand {
         self.store
             .put(&run.address, &run.to_json(), &outcome, result)
             .map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
-        self.monitor.ended(run, &outcome);
+        self.monitor.ended(&run.address, outcome.status.name());
         Ok(())
     }
 
@@ -134,19 +138,6 @@ mod tests {
         1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n\
                          workload.requests = 500\n[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
 
-    struct Quiet;
-
-    impl Monitor for Quiet {
-        fn begin(&self, _: usize, _: usize) {}
-        fn ended(&self, _: &Run, _: &Outcome) {}
-        fn is_stopped(&self) -> bool {
-            false
-        }
-        fn seconds(&self) -> f64 {
-            0.0
-        }
-    }
-
     fn grid(text: &str) -> Arc<Grid> {
         Arc::new(Grid::new(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap())
     }
@@ -156,8 +147,8 @@ mod tests {
         let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let grid = grid(SMALL);
         let (local, store) = (Store::open(here.path()).unwrap(), Store::open(there.path()).unwrap());
-        let run_here = execute(&grid, &local, Shard::ALL, "build", None, &Quiet).unwrap();
-        let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        let run_here = execute(&grid, &local, "build", &()).unwrap();
+        let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(()));
         assert_eq!((errand.len(), errand.found()), (2, 2), "what cannot be built goes nowhere");
         let (address, job) = errand.job(1).unwrap();
         let (address, answered) = (address.to_owned(), answer(&job, None, &mut ()).unwrap());
@@ -165,7 +156,7 @@ mod tests {
         // A worker was taken for dead and was not.
         errand.keep(1, &answered).unwrap();
         assert!(errand.keep(0, "{}").unwrap_err().contains("is none"));
-        let rest = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        let rest = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(()));
         assert_eq!((rest.len(), rest.found()), (1, 3));
         assert_ne!(rest.job(0).unwrap().0, address);
         assert!(rest.job(1).is_err());

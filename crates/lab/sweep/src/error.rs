@@ -1,5 +1,6 @@
 //! What is wrong with a plan, or keeps it from being run.
 
+use experiment::ThreadsError;
 use simulator::config::ConfigError;
 use std::io;
 
@@ -10,14 +11,9 @@ pub enum ExecuteError {
     /// A result cannot be written; the error names its file.
     #[error("{0}")]
     Write(#[from] io::Error),
-    /// The system does not give this number of threads.
-    #[error("{threads} threads cannot be started ({problem}); ask for fewer jobs")]
-    Threads {
-        /// How many were to be started.
-        threads: usize,
-        /// What the system says.
-        problem: String,
-    },
+    /// The system does not give the threads.
+    #[error("{0}")]
+    Threads(#[from] ThreadsError),
 }
 
 /// A plan that cannot be run. Every message says where, what and how to mend it.

@@ -4,13 +4,10 @@ use crate::error::ExecuteError;
 use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
-use crate::threads;
-use rayon::prelude::*;
+use experiment::{Ledger, Monitor, Work};
 use serde_json::{Map, Value, json};
 use simulator::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
 use simulator::{Config, ConfigError};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 
 /// Version of the JSON form of an outcome.
 const SCHEMA: &str = "nandarium.sweep-run/1";
@@ -129,30 +126,6 @@ impl Outcome {
     }
 }
 
-/// Watches a sweep, from several threads, and may stop it.
-pub trait Monitor: Sync {
-    /// Runs to be done, and runs that were found done.
-    fn begin(&self, runs: usize, found: usize);
-    fn ended(&self, run: &Run, outcome: &Outcome);
-    fn is_stopped(&self) -> bool;
-    /// Seconds since any fixed moment.
-    fn seconds(&self) -> f64;
-}
-
-/// A part of a grid: every `count`-th run, from `index`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part, from 0.
-    pub index: usize,
-    /// How many parts there are.
-    pub count: usize,
-}
-
-impl Shard {
-    /// The whole plan: one shard of one.
-    pub const ALL: Shard = Shard { index: 0, count: 1 };
-}
-
 /// Hands what a session says on to a monitor.
 struct Relay<'a>(&'a dyn Monitor);
 
@@ -197,82 +170,73 @@ pub(crate) fn run_one(
     }
 }
 
+/// The runs of a grid, each kept in a store as it ends.
+pub(crate) struct Runs<'a> {
+    store: &'a Store,
+    snapshots: Option<Snapshots>,
+    monitor: &'a dyn Monitor,
+}
+
+impl<'a> Runs<'a> {
+    /// As far as a store knows of them.
+    pub(crate) fn known(store: &'a Store) -> Self {
+        Self { store, snapshots: None, monitor: &() }
+    }
+
+    /// What is known of a grid, and what is to be run.
+    pub(crate) fn ledger<'g>(&self, grid: &'g Grid) -> Ledger<'g, Self> {
+        let addresses = grid.runs.iter().map(|run| run.address.as_str()).collect();
+        Ledger::of(self, &grid.runs, addresses, self.monitor.shard())
+    }
+}
+
+impl Work for Runs<'_> {
+    type Job = Run;
+    type Given = Outcome;
+    type Error = ExecuteError;
+
+    fn recall(&self, run: &Run, address: &str) -> Option<Outcome> {
+        let impossible = run.impossible.clone().map(|problem| Outcome::without_result(Status::Impossible, problem));
+        impossible.or_else(|| self.store.get(address))
+    }
+
+    fn begins_with<'a>(&self, run: &'a Run) -> Option<&'a str> {
+        run.state.as_deref()
+    }
+
+    fn run(&self, run: &Run, address: &str) -> Result<Option<Outcome>, ExecuteError> {
+        let ran = run_one(run.config(), &run.workload, self.snapshots.clone(), &mut Relay(self.monitor));
+        let Some((outcome, result)) = ran else { return Ok(None) };
+        if let Some(problem) = changed_trace(run) {
+            return Ok(Some(Outcome::without_result(Status::Failed, problem)));
+        }
+        self.store.put(address, &run.to_json(), &outcome, result.as_ref())?;
+        Ok(Some(outcome))
+    }
+
+    fn how(&self, outcome: &Outcome) -> &'static str {
+        outcome.status.name()
+    }
+
+    fn lacked_memory(&self, outcome: &Outcome) -> bool {
+        !outcome.status.is_of_run()
+    }
+}
+
 /// Runs what the store does not hold yet. Outcomes in the order of the grid; `None` for what was not run, because
 /// somebody stopped it or it belongs to another shard.
-///
-/// `jobs` is how many runs there may be at once; without it, one for each core.
 /// Errors: a result cannot be written, or the system does not give the threads.
 pub fn execute(
     grid: &Grid,
     store: &Store,
-    shard: Shard,
     build: &str,
-    jobs: Option<usize>,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Option<Outcome>>, ExecuteError> {
-    let ledger = Ledger::of(grid, store, shard);
-    monitor.begin(ledger.outcomes.len() + ledger.due.len(), ledger.outcomes.len());
-    if ledger.due.is_empty() {
-        return Ok(in_order(grid, &ledger.outcomes));
-    }
-    // A thread without a run would only take memory.
-    let pool = threads::for_runs(ledger.due.len(), jobs)?;
-    Ok(pool.install(|| run_due(grid, store, build, ledger, monitor))?)
-}
-
-/// Runs what is due on the threads it is called on. What finds too little memory beside others runs once more, alone.
-fn run_due(
-    grid: &Grid,
-    store: &Store,
-    build: &str,
-    ledger: Ledger<'_>,
-    monitor: &dyn Monitor,
-) -> io::Result<Vec<Option<Outcome>>> {
-    let Ledger { mut outcomes, due, .. } = ledger;
-    let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
-    let one = |run| run_due_one(run, store, &snapshots, monitor);
-    let (leaders, others) = leaders(&due);
-    let mut crowded = Vec::new();
-    for group in [leaders, others] {
-        let done: Vec<Option<Outcome>> =
-            group.par_iter().with_max_len(1).map(|run| one(run)).collect::<io::Result<_>>()?;
-        for (run, outcome) in group.into_iter().zip(done) {
-            match outcome {
-                Some(outcome) if !outcome.status.is_of_run() => crowded.push(run),
-                Some(outcome) => _ = outcomes.insert(run.address.as_str(), outcome),
-                None => {}
-            }
-        }
-    }
-    for run in crowded {
-        if let Some(outcome) = one(run)? {
-            if !outcome.status.is_of_run() {
-                monitor.ended(run, &outcome);
-            }
-            outcomes.insert(run.address.as_str(), outcome);
-        }
-    }
-    Ok(in_order(grid, &outcomes))
-}
-
-/// Runs one of a grid, and keeps what became of it; `None`: it was stopped. The monitor is told, unless the run finds
-/// too little memory.
-fn run_due_one(run: &Run, store: &Store, snapshots: &Snapshots, monitor: &dyn Monitor) -> io::Result<Option<Outcome>> {
-    if monitor.is_stopped() {
-        return Ok(None);
-    }
-    let ran = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor));
-    let Some((mut outcome, result)) = ran else { return Ok(None) };
-    if let Some(problem) = changed_trace(run) {
-        outcome = Outcome::without_result(Status::Failed, problem);
-    } else {
-        store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
-    }
-    if outcome.status.is_of_run() {
-        monitor.ended(run, &outcome);
-    }
-    Ok(Some(outcome))
+    let runs = Runs { store, snapshots: Some(snapshots), monitor };
+    let ledger = runs.ledger(grid);
+    monitor.expect(ledger.found() + ledger.due().len());
+    ledger.run(&runs, monitor)
 }
 
 /// Why a trace is not the one whose bytes are in the address of a run, if so: what was read then is no result of it.
@@ -303,61 +267,7 @@ pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
 
 /// What is known of each run without running anything, in the order of the grid.
 pub fn known(grid: &Grid, store: &Store) -> Vec<Option<Outcome>> {
-    let Ledger { outcomes, mut lacking, .. } = Ledger::of(grid, store, Shard::ALL);
-    lacking.extend(outcomes);
-    in_order(grid, &lacking)
-}
-
-fn in_order(grid: &Grid, outcomes: &BTreeMap<&str, Outcome>) -> Vec<Option<Outcome>> {
-    grid.runs.iter().map(|run| outcomes.get(run.address.as_str()).cloned()).collect()
-}
-
-/// What is known of a grid, and what is to be run.
-pub(crate) struct Ledger<'a> {
-    /// By address, which several runs of the grid may share.
-    pub(crate) outcomes: BTreeMap<&'a str, Outcome>,
-    /// The same of runs that are due again.
-    lacking: BTreeMap<&'a str, Outcome>,
-    /// Numbers of runs, one for each address.
-    pub(crate) due: Vec<usize>,
-}
-
-impl<'a> Ledger<'a> {
-    pub(crate) fn of(grid: &'a Grid, store: &Store, shard: Shard) -> Self {
-        let mut ledger = Self { outcomes: BTreeMap::new(), lacking: BTreeMap::new(), due: Vec::new() };
-        let mut seen = BTreeSet::new();
-        let runs: Vec<(usize, &Run)> =
-            grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
-        // Results are read to see whether they are whole.
-        let known = threads::each(threads::for_many(runs.len()).as_ref(), &runs, |(_, run)| match &run.impossible {
-            Some(problem) => Some(Outcome::without_result(Status::Impossible, problem.clone())),
-            None => store.get(&run.address),
-        });
-        for ((index, run), outcome) in runs.into_iter().zip(known) {
-            if let Some(outcome) = outcome {
-                let is_due = !outcome.status.is_of_run();
-                let known = if is_due { &mut ledger.lacking } else { &mut ledger.outcomes };
-                known.insert(&run.address, outcome);
-                if !is_due {
-                    continue;
-                }
-            }
-            if index % shard.count == shard.index {
-                ledger.due.push(index);
-            }
-        }
-        ledger
-    }
-}
-
-/// The first run of each initial state that several runs share, which computes it, and the others, which find it.
-fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
-    let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
-    for state in due.iter().filter_map(|run| run.state.as_deref()) {
-        *sharing.entry(state).or_default() += 1;
-    }
-    due.iter()
-        .partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
+    Runs::known(store).ledger(grid).into_known()
 }
 
 #[cfg(test)]
@@ -373,21 +283,15 @@ mod tests {
     /// Does something when runs begin, and hears what became of them.
     struct Meanwhile<F> {
         act: F,
-        heard: Mutex<Vec<Outcome>>,
+        heard: Mutex<Vec<String>>,
     }
 
     impl<F: Fn() + Sync> Monitor for Meanwhile<F> {
-        fn begin(&self, _: usize, _: usize) {
+        fn expect(&self, _: usize) {
             (self.act)();
         }
-        fn ended(&self, _: &Run, outcome: &Outcome) {
-            self.heard.lock().unwrap().push(outcome.clone());
-        }
-        fn is_stopped(&self) -> bool {
-            false
-        }
-        fn seconds(&self) -> f64 {
-            0.0
+        fn ended(&self, address: &str, _: &str) {
+            self.heard.lock().unwrap().push(address.to_owned());
         }
     }
 
@@ -396,40 +300,11 @@ mod tests {
         let grid = Grid::new(Plan::parse(plan, "p.toml", folder, &[]).unwrap(), "build").unwrap();
         let store = Store::open(&folder.join("out")).unwrap();
         let meanwhile = Meanwhile { act: || std::fs::write(folder.join(file), text).unwrap(), heard: Mutex::default() };
-        execute(&grid, &store, Shard::ALL, "build", None, &meanwhile).unwrap();
+        let outcomes = execute(&grid, &store, "build", &meanwhile).unwrap();
         let heard = meanwhile.heard.into_inner().unwrap();
+        let heard = grid.runs.iter().zip(outcomes).filter(|(run, _)| heard.contains(&run.address));
+        let heard = heard.filter_map(|(_, outcome)| outcome).collect();
         (grid, store, heard)
-    }
-
-    /// A thousand threads were started to find that nothing was to be done.
-    #[test]
-    fn no_more_threads_than_runs_that_are_due() {
-        let folder = tempfile::tempdir().unwrap();
-        let plan = format!("{SET}drive.over_provisioning = \"50%\"\n");
-        let grid = Grid::new(Plan::parse(&plan, "p.toml", folder.path(), &[]).unwrap(), "build").unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        for runs in [1, 0] {
-            // Whoever hears of a run is on one of the threads.
-            let threads = Mutex::new(Vec::new());
-            let monitor = Hearing(|| threads.lock().unwrap().push(rayon::current_num_threads()));
-            execute(&grid, &store, Shard::ALL, "build", Some(1024), &monitor).unwrap();
-            assert_eq!(threads.into_inner().unwrap(), vec![1; runs]);
-        }
-    }
-
-    struct Hearing<F>(F);
-
-    impl<F: Fn() + Sync> Monitor for Hearing<F> {
-        fn begin(&self, _: usize, _: usize) {}
-        fn ended(&self, _: &Run, _: &Outcome) {
-            (self.0)();
-        }
-        fn is_stopped(&self) -> bool {
-            false
-        }
-        fn seconds(&self) -> f64 {
-            0.0
-        }
     }
 
     /// One combination that needs more memory than there is ended the program, and all others with it.

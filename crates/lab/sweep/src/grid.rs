@@ -3,7 +3,6 @@
 use crate::axis;
 use crate::error::PlanError;
 use crate::plan::Plan;
-use crate::threads;
 use layer::ParameterKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -129,10 +128,10 @@ impl Grid {
         let maker = Maker::new(&plan, build)?;
         let mut runs = Vec::with_capacity(all);
         let points = points(&plan);
-        let pool = threads::for_many(points.len());
-        for points in points.chunks(threads::FEW) {
+        let pool = experiment::for_many(points.len());
+        for points in points.chunks(experiment::FEW) {
             // Of several mistakes the first is told, whichever thread found its own first.
-            for of_point in threads::each(pool.as_ref(), points, |point| maker.runs(point)) {
+            for of_point in experiment::each(pool.as_ref(), points, |point| maker.runs(point)) {
                 runs.extend(of_point?);
             }
             told(runs.len(), all);

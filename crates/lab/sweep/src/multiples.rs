@@ -168,7 +168,7 @@ mod tests {
     use crate::grid::Point;
     use crate::metric::METRICS;
     use crate::plan::Plan;
-    use crate::summary::Cell;
+    use metrics::Cell;
     use std::path::Path;
 
     fn grid() -> Grid {

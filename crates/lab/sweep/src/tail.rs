@@ -93,7 +93,7 @@ pub(crate) fn missing(all: &[Summary]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::grid::Point;
-    use crate::summary::Cell;
+    use metrics::Cell;
 
     fn summary(names: &[(&str, f64)]) -> Summary {
         let cell = |metric: &Metric| {

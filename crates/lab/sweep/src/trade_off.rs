@@ -6,9 +6,10 @@ use crate::grid::Grid;
 use crate::metric::Metric;
 use crate::multiples::MOST_SERIES;
 use crate::page::MOST_ROWS;
-use crate::summary::{Cell, Summary};
+use crate::summary::Summary;
 use crate::words::{self, shown, shown_cell};
 use figures::{Group, Point, Scatter, each, escape};
+use metrics::Cell;
 
 /// Most panels with a picture.
 const MOST_PANELS: usize = 24;

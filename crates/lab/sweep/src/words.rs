@@ -1,8 +1,8 @@
 //! Numbers as people read them: three digits and a unit that suits them.
 
 use crate::metric::Metric;
-use crate::summary::Cell;
 use figures::number;
+use metrics::Cell;
 
 /// Units of a kind, the largest first: what one of it is, and its name.
 type Units = &'static [(f64, &'static str)];

@@ -3,6 +3,7 @@
 
 mod earlier;
 mod histogram;
+mod interval;
 mod latency;
 mod life_report;
 mod lifetime;
@@ -12,6 +13,7 @@ mod series;
 
 pub use earlier::{key_of_today, result_of_today, value_of_today};
 pub use histogram::{Histogram, PERCENTILES, needed};
+pub use interval::Cell;
 pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, Cost, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};

@@ -24,6 +24,7 @@ use crate::flash::{Event, Owner, PageProgram, Program};
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, Payloads};
 use blocks::{BAD, FAILED, REFRESH, SKIPS, USABLE};
+use serde::{Deserialize, Serialize};
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
 /// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
@@ -52,7 +53,7 @@ pub enum LawBroken {
 const STAMP_BYTES: usize = 8;
 
 /// Flash commands completed, by cause.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Page reads by cause.
     pub reads: [u64; DIE_CAUSES],

@@ -7,16 +7,18 @@ use crate::arguments::{CompareArguments, Drawing, LivesArguments, SessionArgumen
 use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::names::Names;
 use crate::table::Lived;
-use crate::watch::Session;
+use crate::watch::{Keeping, Session};
 use crate::{output, provenance, settings, table, watch};
-use metrics::{LifeReport, Provenance, RunResult, Status};
-use rayon::prelude::*;
+use experiment::{Cache, Ledger, Monitor as _, Shard, Work};
+use metrics::{LifeReport, Provenance, RunResult, Status, WearWindow};
 use serde_json::Value;
 use simulator::Config;
 use simulator::session::Prepared;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use units::quantity;
 
 /// A stack of the comparison.
@@ -52,17 +54,18 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, results::is_told_of_several);
-    let again: Vec<Again> =
-        members.iter().map(|member| Again { name: member.name.clone(), config: member.config.clone() }).collect();
-    let outcomes: Vec<Result<Compared, Failure>> = members
-        .into_par_iter()
-        .map(|member| {
-            let mut watcher = stage.watcher(&member.name);
-            let name = member.name.clone();
-            member.run(shared, drawing.as_ref(), &mut watcher).map_err(|failure| named(&name, failure))
-        })
-        .collect();
-    let (finished, interrupted) = finished(outcomes)?;
+    let keeping = keeping(shared, names.workload)?;
+    let identities: Vec<String> = members.iter().map(|member| member.identity(shared)).collect();
+    let runs = Runs { shared, drawing: drawing.as_ref(), stage: &stage, keeping: &keeping };
+    let ledger = Ledger::of(&runs, &members, identities.iter().map(String::as_str).collect(), Shard::ALL);
+    let ran = ledger.run(&runs, &keeping)?;
+    let again = |(member, identity): (&Member, &String)| Again {
+        name: member.name.clone(),
+        config: member.config.clone(),
+        identity: identity.clone(),
+    };
+    let again: Vec<Again> = members.iter().zip(&identities).map(again).collect();
+    let (finished, interrupted) = finished(members, ran, &keeping)?;
     let ran: Vec<&RunResult> = finished.iter().map(|one| &one.result).collect();
     let mut notes = results::without_effect(&ran);
     for note in finished.iter().flat_map(|one| &one.notes) {
@@ -73,10 +76,11 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     let mut documents: Vec<Value> = finished.iter().map(|one| one.to_json(arguments.lives.life)).collect();
     // What ran already is worth keeping, whatever becomes of its repetitions.
-    let (repeated, problem) = match repetitions(arguments, (&again, names.workload), &ran, &mut documents, &stage) {
-        Ok(repeated) => (repeated, None),
-        Err(failure) => (Vec::new(), Some(failure)),
-    };
+    let (repeated, problem) =
+        match repetitions(arguments, (&again, names.workload), &ran, &mut documents, (&stage, &keeping)) {
+            Ok(repeated) => (repeated, None),
+            Err(failure) => (Vec::new(), Some(failure)),
+        };
     let stopped = ran.iter().find(|result| arguments.repetitions > 1 && result.status != Status::Complete);
     notes.extend(stopped.map(|result| {
         format!(
@@ -106,24 +110,50 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     interrupted.map_or(Ok(()), Err)?;
     results::verdict(&ran)?;
-    problem.map_or(Ok(()), Err)
+    problem.map_or(Ok(()), Err)?;
+    // Whoever compares them once more wants them measured once more.
+    keeping.forget();
+    Ok(())
+}
+
+/// Where finished runs of a comparison are kept: below the folder of results, or in the user's cache folder.
+fn keeping(shared: &SessionArguments, workload: &str) -> Result<Keeping, Failure> {
+    let folder = shared
+        .out
+        .as_deref()
+        .map(|folder| folder.join("simulations"))
+        .or_else(|| settings::cache_folder().map(|folder| folder.join("compare")));
+    // What standard input gave is gone.
+    let Some(folder) = folder.filter(|_| workload != "-") else { return Ok(Keeping::new(None)) };
+    Cache::forget_old(&folder);
+    let trace = provenance::of("", workload)?.workload.map_or_else(String::new, |file| file.sha256);
+    let identity = format!("{}\n{workload} {trace}", settings::program_hash());
+    Ok(Keeping::new(Some(Cache::new(&folder, "compare", identity))))
 }
 
 /// The stacks that ran, and the failure of those that an interrupt kept from being measured, if some ran.
-fn finished(outcomes: Vec<Result<Compared, Failure>>) -> Result<(Vec<Compared>, Option<Failure>), Failure> {
+fn finished(
+    members: Vec<Member>,
+    ran: Vec<Option<Ran>>,
+    keeping: &Keeping,
+) -> Result<(Vec<Compared>, Option<Failure>), Failure> {
     let (mut finished, mut problems) = (Vec::new(), Vec::new());
-    for outcome in outcomes {
-        match outcome {
-            Ok(one) => finished.push(one),
-            Err(failure) if failure.code == INTERRUPTED => problems.push(failure.message),
-            Err(failure) => return Err(failure),
+    for (member, ran) in members.into_iter().zip(ran) {
+        match ran {
+            Some(Ran::Measured(measured)) => finished.push(member.compared(&measured)),
+            Some(Ran::Interrupted(message)) => problems.push(message),
+            None => problems.push(format!("stack `{}`: interrupted before it began", member.name)),
         }
     }
     let message = problems.join("\n  ");
     let interrupted = (!problems.is_empty()).then_some(Failure { code: INTERRUPTED, message });
     match interrupted {
         Some(failure) if finished.is_empty() => Err(failure),
-        interrupted => Ok((finished, interrupted)),
+        Some(failure) => {
+            let message = format!("{}\n  What has ended is kept: {}", failure.message, keeping.goes_on());
+            Ok((finished, Some(Failure { message, ..failure })))
+        }
+        None => Ok((finished, None)),
     }
 }
 
@@ -144,7 +174,7 @@ fn repetitions(
     (stacks, workload): (&[Again], &str),
     firsts: &[&RunResult],
     documents: &mut [Value],
-    stage: &watch::Stage,
+    watching: (&watch::Stage, &Keeping),
 ) -> Result<Vec<Repeated>, Failure> {
     let shared = &arguments.session;
     if arguments.repetitions == 1
@@ -155,7 +185,7 @@ fn repetitions(
     }
     let snapshots = settings::snapshots_of(shared);
     let count = arguments.repetitions as usize;
-    let repeated = repeated::run(stacks, documents, count, workload, snapshots.as_ref(), stage)?;
+    let repeated = repeated::run(stacks, documents, count, workload, snapshots.as_ref(), watching)?;
     for (document, repeated) in documents.iter_mut().zip(&repeated) {
         document["repeated"] = repeated.to_json();
     }
@@ -220,30 +250,103 @@ fn prices<'a>(lives: &'a LivesArguments, stacks: &[&str]) -> Result<BTreeMap<&'a
     Ok(prices)
 }
 
+/// The first runs of all stacks.
+struct Runs<'a> {
+    shared: &'a SessionArguments,
+    drawing: Option<&'a Drawing>,
+    stage: &'a watch::Stage,
+    keeping: &'a Keeping,
+}
+
+/// What became of the first run of a stack.
+#[derive(Clone)]
+enum Ran {
+    Measured(Arc<Measured>),
+    /// Nothing was measured; the message says so.
+    Interrupted(String),
+}
+
+/// What the first run of a stack gave.
+struct Measured {
+    result: RunResult,
+    /// Single requests, for its page: a text of JSON.
+    closeups: Option<String>,
+    /// Where its life is asked for.
+    window: Option<WearWindow>,
+}
+
+impl Work for Runs<'_> {
+    type Job = Member;
+    type Given = Ran;
+    type Error = Failure;
+
+    fn recall(&self, _: &Member, identity: &str) -> Option<Ran> {
+        // Its picture would not be drawn.
+        let bytes = self.keeping.recall(identity).filter(|_| self.drawing.is_none())?;
+        let (result, closeups, window) = experiment::from_bytes(&bytes)?;
+        Some(Ran::Measured(Arc::new(Measured { result, closeups, window })))
+    }
+
+    fn run(&self, member: &Member, identity: &str) -> Result<Option<Ran>, Failure> {
+        let mut watcher = self.stage.watcher(&member.name);
+        match member.run(self.shared, self.drawing, &mut watcher) {
+            Ok(measured) => {
+                let Measured { result, closeups, window } = &measured;
+                if result.status == Status::Complete {
+                    self.keeping.keep(identity, &experiment::to_bytes(&(result, closeups, window)));
+                }
+                Ok(Some(Ran::Measured(Arc::new(measured))))
+            }
+            Err(failure) if failure.code == INTERRUPTED => {
+                Ok(Some(Ran::Interrupted(named(&member.name, failure).message)))
+            }
+            Err(failure) => Err(named(&member.name, failure)),
+        }
+    }
+}
+
 impl Member {
+    /// Everything that decides what its run gives, beside the program and the workload.
+    fn identity(&self, shared: &SessionArguments) -> String {
+        let mut text = format!("{}, life {}, page {}", self.name, self.plan.is_some(), shared.out.is_some());
+        for (key, value) in &self.config.resolved {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n{key} = {value}");
+        }
+        text
+    }
+
     fn run(
-        self,
+        &self,
         shared: &SessionArguments,
         drawing: Option<&Drawing>,
         watcher: &mut Session<'_>,
-    ) -> Result<Compared, Failure> {
+    ) -> Result<Measured, Failure> {
         let snapshots = settings::snapshots_of(shared);
-        let with = |result| RunResult { provenance: Some(self.provenance), ..result };
-        let Some(plan) = self.plan else {
-            let wanted = timeline::Wanted {
-                drawing: drawing.zip(self.timeline.as_deref()),
-                has_page: shared.out.is_some(),
-                stack: &self.name,
-                quiet: shared.quiet,
-            };
-            let (result, closeups) = timeline::run(&self.prepared, snapshots.as_ref(), watcher, wanted)?;
-            let lived = Lived { life: None, cost: None };
-            return Ok(Compared { result: with(result), closeups, lived, notes: Vec::new() });
+        if self.plan.is_some() {
+            let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
+            return Ok(Measured { result, closeups: None, window: Some(window) });
+        }
+        let wanted = timeline::Wanted {
+            drawing: drawing.zip(self.timeline.as_deref()),
+            has_page: shared.out.is_some(),
+            stack: &self.name,
+            quiet: shared.quiet,
         };
-        let (result, window) = self.prepared.run_wear(snapshots.as_ref(), watcher)?;
-        let result = with(result);
-        let cost = plan.cost(&window);
-        let (life, notes) = match plan.report(result.clone(), window) {
+        let (result, closeups) = timeline::run(&self.prepared, snapshots.as_ref(), watcher, wanted)?;
+        Ok(Measured { result, closeups: closeups.map(|closeups| closeups.to_string()), window: None })
+    }
+
+    /// What is told of it.
+    fn compared(self, measured: &Measured) -> Compared {
+        let result = RunResult { provenance: Some(self.provenance), ..measured.result.clone() };
+        let Some((plan, window)) = self.plan.zip(measured.window.as_ref()) else {
+            let closeups = measured.closeups.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            let lived = Lived { life: None, cost: None };
+            return Compared { result, closeups, lived, notes: Vec::new() };
+        };
+        let cost = plan.cost(window);
+        let (life, notes) = match plan.report(result.clone(), window.clone()) {
             Ok(life) => {
                 let note = (is_smaller(&result) && cost.is_some()).then(|| {
                     format!(
@@ -258,7 +361,7 @@ impl Member {
             }
             Err(failure) => (None, vec![format!("No life of {}: {}", self.name, failure.message)]),
         };
-        Ok(Compared { result, closeups: None, lived: Lived { life, cost }, notes })
+        Compared { result, closeups: None, lived: Lived { life, cost }, notes }
     }
 }
 

@@ -4,14 +4,15 @@ use super::results::pretty;
 use crate::arguments::FitArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::table::Grid;
-use crate::{output, watch};
-use fit::{Experiment, FitError, Fitted, KNOWN, MeasuredDrive, Modelled, Parameter, Subject, Watch, find_figure};
+use crate::{output, settings, watch};
+use experiment::{Cache, Monitor};
+use fit::{Experiment, FitError, Fitted, KNOWN, MeasuredDrive, Parameter, Subject, Watch, find_figure};
 use serde_json::{Value, json};
 use simulator::Setting;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU32, Ordering};
 use units::quantity::parse_size;
 
 /// Version of the JSON form.
@@ -36,16 +37,17 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
     }
     let subject = Subject::new(&arguments.from, &settings, &measured, scale).map_err(Failure::usage)?;
     watch::catch_interrupts();
-    let mut progress = Progress::new(arguments);
-    let fitted = match fit::fit(subject, &measured, &mut progress) {
+    let progress = Progress::new(arguments);
+    let fitted = match fit::fit(subject, &measured, &progress) {
         Ok(fitted) => fitted,
         Err(FitError::Stopped) => return Err(progress.interrupted()),
         Err(FitError::Unfit(problem)) => return Err(Failure::usage(problem)),
+        Err(error @ FitError::Threads(_)) => return Err(Failure::failed(error.to_string())),
     };
     let stack = stack_text(arguments, &measured, &fitted, scale);
     if let Some(path) = &arguments.out {
         output::write_file(path, &stack)?;
-        progress.forget();
+        progress.keeping.forget();
     }
     let text = if arguments.json {
         pretty(&document(arguments, &measured, &fitted, scale))
@@ -208,60 +210,63 @@ fn toml_text(text: &str) -> String {
 /// Tells how far a fit is, and keeps what it has found beside its result.
 struct Progress {
     work: Option<watch::Work>,
-    file: Option<PathBuf>,
-    kept: BTreeMap<String, BTreeMap<String, f64>>,
-    tries: u32,
+    keeping: watch::Keeping,
+    tries: AtomicU32,
 }
 
 impl Progress {
     fn new(arguments: &FitArguments) -> Self {
-        let beside = arguments.out.as_ref().map(|out| {
-            let mut name = out.clone().into_os_string();
+        let folder = arguments.out.as_deref().map(|out| {
+            let mut name = out.as_os_str().to_owned();
             name.push(".fitting");
             PathBuf::from(name)
         });
-        let text = beside.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
-        let kept = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        Self { work: (!arguments.quiet).then(watch::Work::new), file: beside, kept, tries: 0 }
+        if let Some(file) = folder.as_ref().filter(|path| path.is_file()) {
+            output::complain(&format!(
+                "{} is what an earlier version kept of a fit that was stopped. This version cannot read it: the fit \
+                 begins anew, and the file is removed",
+                file.display()
+            ));
+            // If it stays, nothing is kept, which is said then.
+            let _ = std::fs::remove_file(file);
+        }
+        let cache = folder.map(|folder| Cache::new(&folder, "fit", settings::program_hash()));
+        let work = (!arguments.quiet).then(watch::Work::new);
+        Self { work, keeping: watch::Keeping::new(cache), tries: AtomicU32::new(0) }
     }
 
     fn interrupted(&self) -> Failure {
-        let goes_on = self.file.as_ref().map_or_else(
+        let goes_on = self.keeping.cache().map_or_else(
             || "nothing was kept, as there is no --out FILE".to_owned(),
-            |path| format!("what was found is kept in {}, and the same command goes on from there", path.display()),
+            |cache| {
+                let folder = cache.folder().display();
+                format!("what was found is kept in {folder}, and the same command goes on from there")
+            },
         );
-        Failure { code: INTERRUPTED, message: format!("interrupted: {} values were tried; {goes_on}", self.tries) }
-    }
-
-    fn forget(&self) {
-        if let Some(path) = &self.file {
-            // It may never have been written.
-            let _ = std::fs::remove_file(path);
-        }
+        let tries = self.tries.load(Ordering::Relaxed);
+        Failure { code: INTERRUPTED, message: format!("interrupted: {tries} values were tried; {goes_on}") }
     }
 }
 
 impl Watch for Progress {
-    fn tries(&mut self, parameter: &Parameter, value: &str) {
-        self.tries += 1;
+    fn tries(&self, parameter: &Parameter, value: &str) {
+        self.tries.fetch_add(1, Ordering::Relaxed);
         if let Some(work) = &self.work {
             work.tell(|| format!("{} = {value}: {}", parameter.key, parameter.doc));
         }
     }
+}
 
-    fn stop(&self) -> &AtomicBool {
-        watch::stop()
+impl Monitor for Progress {
+    fn is_stopped(&self) -> bool {
+        self.keeping.is_stopped()
     }
 
-    fn recall(&self, name: &str) -> Option<Modelled> {
-        let kept = self.kept.get(name)?;
-        kept.iter().map(|(name, value)| Some((find_figure(name).ok()?.name, *value))).collect()
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        self.keeping.recall(name)
     }
 
-    fn keep(&mut self, name: &str, found: &Modelled) {
-        let Some(path) = &self.file else { return };
-        self.kept.insert(name.to_owned(), found.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
-        // A fit that cannot be kept begins anew, which is no reason to end this one.
-        let _ = std::fs::write(path, json!(self.kept).to_string());
+    fn keep(&self, name: &str, given: &[u8]) {
+        self.keeping.keep(name, given);
     }
 }

@@ -3,12 +3,11 @@
 use super::results;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::table::Repetitions;
-use crate::watch::Stage;
+use crate::watch::{Keeping, Stage};
 use metrics::{RunResult, Status};
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use simulator::Config;
-use simulator::session::{Prepared, Snapshots};
+use simulator::session::{Prepared, SessionError, Snapshots};
 use sweep::{Contrast, Differs, Metric};
 
 /// Figures that are compared, where all repetitions have them.
@@ -37,6 +36,8 @@ pub struct Again {
     pub name: String,
     /// Its configuration, with the seeds of the first run.
     pub config: Config,
+    /// What tells its runs from those of others where they are kept.
+    pub identity: String,
 }
 
 /// The repetitions of a stack.
@@ -59,14 +60,23 @@ pub fn run(
     count: usize,
     workload: &str,
     snapshots: Option<&Snapshots>,
-    stage: &Stage,
+    (stage, keeping): (&Stage, &Keeping),
 ) -> Result<Vec<Repeated>, Failure> {
-    let errands: Vec<(usize, u64)> =
+    let jobs: Vec<(usize, u64)> =
         (0..stacks.len()).flat_map(|stack| (1..count as u64).map(move |number| (stack, number))).collect();
-    let values: Vec<Vec<Option<f64>>> = errands
-        .into_par_iter()
-        .map(|(stack, number)| one(&stacks[stack], number, workload, snapshots, stage))
-        .collect::<Result<_, Failure>>()?;
+    let values = experiment::all(
+        keeping,
+        &jobs,
+        |(stack, number)| format!("repetition {number} of {}", stacks[*stack].identity),
+        |(stack, number)| one(&stacks[*stack], *number, workload, snapshots, stage),
+    )?;
+    let Some(values) = values.into_iter().collect::<Option<Vec<Vec<Option<f64>>>>>() else {
+        let message = format!(
+            "the repetitions were interrupted: the first runs alone are told. What has ended is kept: {}",
+            keeping.goes_on()
+        );
+        return Err(Failure { code: INTERRUPTED, message });
+    };
     let of_stack = |stack: usize| -> Vec<Vec<Option<f64>>> {
         let others = &values[stack * (count - 1)..(stack + 1) * (count - 1)];
         std::iter::once(figures(&firsts[stack])).chain(others.iter().cloned()).collect()
@@ -89,13 +99,14 @@ pub fn run(
     Ok(repeated.collect())
 }
 
+/// The figures of a repetition; `None`: it was interrupted.
 fn one(
     stack: &Again,
     number: u64,
     workload: &str,
     snapshots: Option<&Snapshots>,
     stage: &Stage,
-) -> Result<Vec<Option<f64>>, Failure> {
+) -> Result<Option<Vec<Option<f64>>>, Failure> {
     let name = format!("{}, repetition {}", stack.name, number + 1);
     let mut config = stack.config.clone();
     for key in SEEDS {
@@ -104,13 +115,14 @@ fn one(
     }
     let whose = |failure: Failure| Failure { message: format!("{name}: {}", failure.message), ..failure };
     let prepared = Prepared::new(config, workload).map_err(|error| whose(error.into()))?;
-    let result: RunResult = prepared.run(snapshots, &mut stage.watcher(&name)).map_err(|error| whose(error.into()))?;
+    let result: RunResult = match prepared.run(snapshots, &mut stage.watcher(&name)) {
+        Ok(result) => result,
+        Err(SessionError::Interrupted) => return Ok(None),
+        Err(error) => return Err(whose(error.into())),
+    };
     match result.status {
-        Status::Complete => Ok(figures(&result.to_json())),
-        Status::Interrupted => Err(Failure {
-            code: INTERRUPTED,
-            message: format!("{name} was interrupted: the first runs alone are told"),
-        }),
+        Status::Complete => Ok(Some(figures(&result.to_json()))),
+        Status::Interrupted => Ok(None),
         status => {
             let why = results::verdict(&[&result]).err().map_or_else(String::new, |failure| failure.message);
             Err(Failure::failed(format!("{name} ended as {}, and has no place in means: {why}", status.name())))

@@ -4,10 +4,12 @@ use super::results::{make, pretty, tell_page};
 use crate::arguments::{ALL_STUDIES, ReproArguments};
 use crate::failure::{Failure, INTERRUPTED, MISSED};
 use crate::{output, settings, table, watch};
-use repro::{Findings, Options, Row, RunCache, STUDIES, Scale, Study, Verdict};
+use experiment::Cache;
+use repro::{Findings, Options, Row, STUDIES, Scale, Study, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
@@ -48,7 +50,7 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
             stopped = Some(interrupted(study, &simulations));
             break;
         }
-        done.extend(simulations.kept().cloned());
+        done.push(Arc::clone(simulations.keeping()));
     }
     if arguments.json {
         output::print(&pretty(&repro::to_json(&rows, stopped.is_none())))?;
@@ -57,21 +59,14 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
         return Err(failure);
     }
     // Whoever runs it once more wants it measured once more.
-    done.iter().for_each(RunCache::forget);
-    if let Some(folder) = arguments.out.as_ref().and(keeping) {
-        // Unless something else is in it.
-        let _ = std::fs::remove_dir(folder);
-    }
+    done.iter().for_each(|keeping| keeping.forget());
     verdict(&rows)
 }
 
 /// What to say of a study that was stopped.
 fn interrupted(study: &Study, simulations: &watch::Simulations) -> Failure {
     let (done, all) = simulations.counts();
-    let goes_on = simulations.kept().map_or_else(
-        || "nothing was kept, as there is no cache folder: --out DIR keeps simulations there".to_owned(),
-        |kept| format!("they are kept in {}, and the same command goes on from there", kept.folder().display()),
-    );
+    let goes_on = simulations.keeping().goes_on();
     let message = format!(
         "interrupted: {done} of {all} simulations of `{}` have ended; {goes_on}. Rows that need the others are not run",
         study.name
@@ -84,13 +79,13 @@ fn keeping(out: Option<&Path>) -> Option<PathBuf> {
     let folder = out
         .map(|folder| folder.join("simulations"))
         .or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
-    RunCache::forget_old(&folder);
+    Cache::forget_old(&folder);
     Some(folder)
 }
 
 /// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a
 /// file cannot be read, as the study will say.
-fn kept(folder: &Path, study: &Study, options: &Options) -> Option<RunCache> {
+fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Cache> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
     for setting in study.settings {
@@ -101,7 +96,7 @@ fn kept(folder: &Path, study: &Study, options: &Options) -> Option<RunCache> {
         // The name tells its format.
         let _ = writeln!(identity, "{name}: {} {}", path.file_name()?.display(), sweep::file_digest(path).ok()?);
     }
-    Some(RunCache::new(folder, study.name, identity))
+    Some(Cache::new(folder, study.name, identity))
 }
 
 fn options(arguments: &ReproArguments) -> Result<Options, Failure> {

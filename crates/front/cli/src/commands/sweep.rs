@@ -6,12 +6,13 @@ use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::progress::{self, Board};
 use crate::table::{Grid as Table, wrapped_at as wrapped};
 use crate::{output, settings, watch};
+use experiment::Shard;
 use serde_json::json;
 use simulator::MemoryClaim;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Shard, Store, Summary};
+use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Store, Summary};
 
 /// Most lines of the table that is printed.
 const MOST_LINES: usize = 60;
@@ -69,7 +70,8 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let board = arguments.watch.watch.map(|_| board(&grid, &store));
     let watching = progress::watched(&arguments.watch, arguments.quiet, board.as_ref())?;
-    let bar = watch::Runs::new(&grid.plan.name, arguments.quiet, board);
+    let jobs = arguments.jobs.map(usize::from);
+    let bar = watch::Runs::new(&grid.plan.name, arguments.quiet, jobs, shard, board);
     if let Some((address, run)) = elsewhere {
         let ended = match Errand::new(Arc::clone(&grid), store.clone(), Arc::new(bar)) {
             errand if errand.is_empty() => Ok(()),
@@ -83,8 +85,7 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
             ended => finish(&grid, &sweep::known(&grid, &store), &folder, arguments).and(ended),
         };
     }
-    let outcomes =
-        sweep::execute(&grid, &store, shard, &build, arguments.jobs.map(usize::from), &bar).map_err(Failure::failed)?;
+    let outcomes = sweep::execute(&grid, &store, &build, &bar).map_err(Failure::failed)?;
     drop((bar, watching));
     finish(&grid, &outcomes, &folder, arguments)
 }

@@ -1,10 +1,12 @@
 //! A drive that this program simulates is measured, with noise, and its parameters are found again.
 
 use engine::random::Stream;
-use fit::{Experiment, FitError, MeasuredDrive, Modelled, Parameter, Subject, Watch, fit};
+use experiment::Monitor;
+use fit::{Experiment, FitError, MeasuredDrive, Subject, Watch, fit};
 use simulator::Setting;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const STACK: &str = "micron-7450-max-like";
 const SCALE: u64 = 256;
@@ -57,9 +59,9 @@ measured = { waf = 1.0 }
 fn measured() -> MeasuredDrive {
     let mut drive = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
     let settings: Vec<Setting> = TRUTH.iter().map(|(key, _, text)| Setting::new(key, text, "the truth")).collect();
-    let mut subject = Subject::new(STACK, &settings, &drive, SCALE).unwrap();
+    let subject = Subject::new(STACK, &settings, &drive, SCALE).unwrap();
     let all: Vec<(&Experiment, u64)> = drive.experiments.iter().map(|one| (one, 0)).collect();
-    let found: Vec<_> = subject.run_all(&all, &|| false).into_iter().map(|found| found.unwrap().unwrap()).collect();
+    let found: Vec<_> = subject.run_all(&all, &()).unwrap().into_iter().map(|found| found.unwrap().unwrap()).collect();
     let mut noise = Stream::new(7, "noise");
     for (experiment, found) in drive.experiments.iter_mut().zip(found) {
         for (name, value) in &mut experiment.measured {
@@ -73,7 +75,7 @@ fn measured() -> MeasuredDrive {
 fn a_fit_finds_the_parameters_of_a_simulated_drive_and_predicts_what_it_has_not_seen() {
     let measured = measured();
     let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
-    let fitted = fit(start, &measured, &mut ()).unwrap();
+    let fitted = fit(start, &measured, &()).unwrap();
     for (key, truth, _) in TRUTH {
         let text = &fitted.settings.iter().find(|(fitted, _)| fitted == key).unwrap_or_else(|| panic!("{key}")).1;
         let number: f64 = text.trim_end_matches(['n', 's', '%']).parse().unwrap();
@@ -96,7 +98,7 @@ fn parameters_that_one_figure_cannot_tell_apart_are_named() {
     measured.experiments = vec![measured.experiments[2].clone()];
     measured.experiments[0].fit = ["read.mean"].into();
     let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
-    let fitted = fit(start, &measured, &mut ()).unwrap();
+    let fitted = fit(start, &measured, &()).unwrap();
     let told = |warning: &String| warning.contains("flash.read_time and host.latency cannot be told apart");
     assert!(fitted.warnings.iter().any(told), "{:?}", fitted.warnings);
 }
@@ -106,7 +108,7 @@ fn without_a_figure_to_fit_to_there_is_no_fit() {
     let mut measured = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
     measured.experiments.iter_mut().for_each(|experiment| experiment.fit.clear());
     let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
-    assert!(fit(start, &measured, &mut ()).unwrap_err().to_string().contains("fit = "));
+    assert!(fit(start, &measured, &()).unwrap_err().to_string().contains("fit = "));
 }
 
 /// A drive without a cache has no cliff that `ftl.slc.share` could be fitted to: the fit ended for want of it.
@@ -134,7 +136,7 @@ measured = { "phase1.rate" = "2GB/s", "phase1.until" = "2GB", "phase2.rate" = "1
 "#;
     let measured = MeasuredDrive::from_text(text, "test").unwrap();
     let start = Subject::new("page", &[], &measured, 1).unwrap();
-    let fitted = fit(start, &measured, &mut ()).unwrap();
+    let fitted = fit(start, &measured, &()).unwrap();
     assert!(fitted.has(0, "mean") && !fitted.has(1, "phase2.rate"));
     let told =
         fitted.warnings.iter().any(|warning| warning.contains("has no phase2.rate") && warning.contains("--from"));
@@ -144,26 +146,26 @@ measured = { "phase1.rate" = "2GB/s", "phase1.until" = "2GB", "phase2.rate" = "1
 /// What was found before a fit was stopped.
 #[derive(Default)]
 struct Kept {
-    found: BTreeMap<String, Modelled>,
+    found: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Experiments after which it stops.
     most: usize,
-    stop: AtomicBool,
-    recalled: std::cell::Cell<usize>,
+    recalled: AtomicUsize,
 }
 
-impl Watch for Kept {
-    fn tries(&mut self, _: &Parameter, _: &str) {}
-    fn stop(&self) -> &AtomicBool {
-        &self.stop
+impl Watch for Kept {}
+
+impl Monitor for Kept {
+    fn is_stopped(&self) -> bool {
+        self.found.lock().unwrap().len() >= self.most
     }
-    fn recall(&self, name: &str) -> Option<Modelled> {
-        let found = self.found.get(name).cloned();
-        self.recalled.set(self.recalled.get() + usize::from(found.is_some()));
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        let found = self.found.lock().unwrap().get(name).cloned();
+        self.recalled.fetch_add(usize::from(found.is_some()), Ordering::Relaxed);
         found
     }
-    fn keep(&mut self, name: &str, found: &Modelled) {
-        assert!(self.found.insert(name.to_owned(), found.clone()).is_none(), "it was done twice: {name}");
-        self.stop.store(self.found.len() >= self.most, Ordering::Relaxed);
+    fn keep(&self, name: &str, found: &[u8]) {
+        let before = self.found.lock().unwrap().insert(name.to_owned(), found.to_vec());
+        assert!(before.is_none(), "it was done twice: {name}");
     }
 }
 
@@ -175,13 +177,25 @@ fn a_fit_that_was_stopped_goes_on_and_finds_the_same() {
     let measured = MeasuredDrive::from_text(text, "test").unwrap();
     let two_dies = ["flash.channels=2", "flash.dies_per_channel=1"].map(|text| Setting::from_argument(text).unwrap());
     let start = || Subject::new("page", &two_dies, &measured, 1).unwrap();
-    let whole = fit(start(), &measured, &mut Kept { most: usize::MAX, ..Kept::default() }).unwrap();
+    let whole = fit(start(), &measured, &Kept { most: usize::MAX, ..Kept::default() }).unwrap();
     let mut kept = Kept { most: 2, ..Kept::default() };
-    assert_eq!(fit(start(), &measured, &mut kept).unwrap_err(), FitError::Stopped);
-    (kept.most, kept.stop) = (usize::MAX, AtomicBool::new(false));
-    let again = fit(start(), &measured, &mut kept).unwrap();
+    assert!(matches!(fit(start(), &measured, &kept), Err(FitError::Stopped)));
+    kept.most = usize::MAX;
+    let again = fit(start(), &measured, &kept).unwrap();
     assert_eq!((again.settings, again.outcomes), (whole.settings, whole.outcomes));
-    assert!(kept.recalled.get() >= 2, "nothing was recalled");
+    assert!(kept.recalled.into_inner() >= 2, "nothing was recalled");
+}
+
+/// Wants it to end after it was asked some times.
+struct Impatient {
+    looks: AtomicUsize,
+    most: usize,
+}
+
+impl Monitor for Impatient {
+    fn is_stopped(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= self.most
+    }
 }
 
 /// Ctrl-C was heard after minutes, when the experiments under way had ended.
@@ -190,10 +204,10 @@ fn a_stop_is_heard_within_an_experiment() {
     let measured = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
     let experiment: Vec<(&Experiment, u64)> = measured.experiments.iter().take(1).map(|one| (one, 0)).collect();
     let asked = |most: usize| {
-        let looks = AtomicUsize::new(0);
-        let mut subject = Subject::new(STACK, &[], &measured, SCALE).unwrap();
-        let found = subject.run_all(&experiment, &|| looks.fetch_add(1, Ordering::Relaxed) >= most);
-        (found[0].is_some(), looks.into_inner())
+        let monitor = Impatient { looks: AtomicUsize::new(0), most };
+        let subject = Subject::new(STACK, &[], &measured, SCALE).unwrap();
+        let found = subject.run_all(&experiment, &monitor).unwrap();
+        (found[0].is_some(), monitor.looks.into_inner())
     };
     let (has_ended, all) = asked(usize::MAX);
     assert!(has_ended && all > 20, "{all}");

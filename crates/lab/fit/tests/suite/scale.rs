@@ -9,8 +9,8 @@ fn a_drive_half_as_large_has_the_same_figures() {
     let all: Vec<(&Experiment, u64)> =
         measured.experiments.iter().map(|one| (one, measured.sources[&one.source].host_ns)).collect();
     let figures = |scale| {
-        let mut subject = Subject::new(known.stack, &[], &measured, scale).unwrap();
-        subject.run_all(&all, &|| false).into_iter().map(|found| found.unwrap().unwrap()).collect::<Vec<_>>()
+        let subject = Subject::new(known.stack, &[], &measured, scale).unwrap();
+        subject.run_all(&all, &()).unwrap().into_iter().map(|found| found.unwrap().unwrap()).collect::<Vec<_>>()
     };
     let (large, small) = (figures(64), figures(128));
     let mut misses = Vec::new();

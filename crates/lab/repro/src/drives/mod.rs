@@ -8,12 +8,11 @@ mod figures;
 
 use crate::error::StudyError;
 use crate::row::{Class, Row, Verdict};
-use crate::run_cache::{Keep, simulate_all};
-use crate::study::{Findings, Monitor, Options, Scale, Study};
-use fit::{Experiment, KNOWN, KnownDrive, MeasuredDrive, Modelled, Subject, find_figure};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use crate::simulations::simulate_all;
+use crate::study::{Findings, Options, Scale, Study};
+use experiment::Monitor;
+use fit::{Experiment, KNOWN, KnownDrive, MeasuredDrive, Modelled, Named, Subject, find_figure};
 use simulator::Setting;
-use std::collections::BTreeMap;
 
 pub(crate) static STUDY: Study = Study {
     name: "drives",
@@ -54,7 +53,10 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
         |(known, measured)| simulate(known, measured, (options.scale, &seed), monitor),
     )?;
     let missing = found.iter().filter(|found| found.is_none()).count();
-    let drives = all.into_iter().zip(found).map(|((known, measured), found)| ComparedDrive { known, measured, found });
+    let drives = all.into_iter().zip(found).map(|((known, measured), found)| {
+        let found = found.and_then(|found| found.iter().map(fit::modelled).collect());
+        ComparedDrive { known, measured, found }
+    });
     let drives: Vec<ComparedDrive> = drives.collect();
     let rows = drives.iter().flat_map(rows_of).collect();
     let mut notes = vec![format!("Drives of {} of their size, with all their dies.", options.scale)];
@@ -70,15 +72,24 @@ fn simulate(
     measured: &MeasuredDrive,
     (scale, seed): (Scale, &Setting),
     monitor: &dyn Monitor,
-) -> Result<Vec<Modelled>, StudyError> {
+) -> Result<Vec<Named>, StudyError> {
     let failed = |problem: String| StudyError::Usage(format!("{}: {problem}", known.stack));
     let over = std::slice::from_ref(seed);
-    let mut subject = Subject::new(known.stack, over, measured, u64::from(scale.divisor())).map_err(failed)?;
+    let subject = Subject::new(known.stack, over, measured, u64::from(scale.divisor())).map_err(failed)?;
     let experiments: Vec<_> =
         measured.experiments.iter().map(|one| (one, measured.sources[&one.source].host_ns)).collect();
-    let found = subject.run_all(&experiments, &|| monitor.is_stopped());
+    let found = subject.run_all(&experiments, &Stopping(monitor))?;
     let found: Vec<_> = found.into_iter().collect::<Option<_>>().ok_or(StudyError::Interrupted)?;
-    found.into_iter().collect::<Result<_, _>>().map_err(failed)
+    found.into_iter().map(|one| one.map(|one| fit::named(&one)).map_err(failed)).collect()
+}
+
+/// Stops experiments within a simulation, and is told of none of them.
+struct Stopping<'a>(&'a dyn Monitor);
+
+impl Monitor for Stopping<'_> {
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
 }
 
 /// The rows of a drive: its experiments, and the figures of each, in the order of its file.
@@ -133,31 +144,6 @@ fn row(
         verdict,
         workload: "generated".to_owned(),
         note,
-    }
-}
-
-/// Figures by the number of the experiment and their names.
-impl Keep for Vec<Modelled> {
-    fn put(&self, out: &mut SnapshotWriter) {
-        let all = self.iter().enumerate().flat_map(|(number, one)| {
-            one.iter().map(move |(name, value)| (format!("{number} {name}"), value.to_bits()))
-        });
-        all.collect::<BTreeMap<String, u64>>().put(out);
-        out.put("experiments", [self.len() as u64]);
-    }
-
-    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let unfit = || SnapshotError::unfit("experiments", "it is none of ours");
-        let all = <BTreeMap<String, u64> as Keep>::get(from)?;
-        let [count]: [u64; 1] = from.array("experiments")?;
-        let mut found = vec![Modelled::new(); count as usize];
-        for (name, bits) in all {
-            let (number, name) = name.split_once(' ').ok_or_else(unfit)?;
-            let number: usize = number.parse().map_err(|_| unfit())?;
-            let figure = find_figure(name).map_err(|_| unfit())?;
-            found.get_mut(number).ok_or_else(unfit)?.insert(figure.name, f64::from_bits(bits));
-        }
-        Ok(found)
     }
 }
 
@@ -236,14 +222,5 @@ mod tests {
         assert_eq!(missed.collect::<Vec<_>>(), MISSES);
         assert!(findings.count(Verdict::Pass) >= 50, "{}", findings.summary());
         assert_eq!(findings.figures.len(), 6);
-    }
-
-    #[test]
-    fn what_was_found_of_a_drive_is_kept_and_comes_back() {
-        let found = vec![Modelled::from([("waf", 1.25), ("read.p99", 3e5)]), Modelled::new()];
-        let mut out = SnapshotWriter::new();
-        found.put(&mut out);
-        let bytes = out.into_bytes();
-        assert_eq!(<Vec<Modelled> as Keep>::get(&mut SnapshotReader::new(&bytes)).unwrap(), found);
     }
 }

@@ -3,7 +3,8 @@
 use super::drives::{self, Kind, Shape};
 use super::runs::race;
 use crate::error::StudyError;
-use crate::study::{Monitor, Options};
+use crate::study::Options;
+use experiment::Monitor;
 use remap::probe::{Point, SIZES};
 use remap::{Blocking, Terms, WriteCache};
 use trace::synthetic::{WorkloadParameters, build};

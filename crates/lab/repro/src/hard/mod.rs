@@ -16,7 +16,8 @@ mod runs;
 mod targets;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Setting, Study};
+use experiment::Monitor;
 
 /// Times of the flash.
 const PART: Setting = Setting {

@@ -6,11 +6,13 @@ use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::{keep, simulate_all};
 use crate::simulate::{Bench, Watch};
-use crate::study::{Monitor, Options};
+use crate::simulations::simulate_all;
+use crate::study::Options;
+use experiment::Monitor;
 use nand::TimedFlash;
 use remap::probe::Point;
+use serde::{Deserialize, Serialize};
 use simulator::run::{self, Ended, Loop, RunPlan};
 use simulator::{BlockDevice, Drive, DriveState, Driver, Fill, Remapped};
 use trace::Workload;
@@ -41,7 +43,7 @@ pub struct Place {
 }
 
 /// All phases on a fresh drive.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Fresh {
     /// Nanoseconds of each phase.
     pub times: [u64; PHASES.len()],
@@ -49,12 +51,8 @@ pub struct Fresh {
     pub victims: u64,
 }
 
-keep!(Fresh { times, victims }: "times" times, "victims" [victims];);
-keep!(Steady { rates: [many, one], amplification, ram_bytes }: "steady" [many, one, amplification], "ram" [ram_bytes];);
-keep!(Point { bytes, writes, seconds }: "writes" [bytes, writes], "seconds" [seconds];);
-
 /// Random writes of a page to a drive that was overwritten.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Steady {
     /// Writes a second with 32 under way, and with one.
     pub rates: [f64; 2],
@@ -122,9 +120,15 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
         monitor,
         &WAYS,
         |ways| format!("probe, {ways} ways"),
-        |ways| exact::probe(options, *ways, monitor),
+        |ways| {
+            let points = exact::probe(options, *ways, monitor)?;
+            Ok(points.into_iter().map(|Point { bytes, writes, seconds }| (bytes, writes, seconds)).collect::<Vec<_>>())
+        },
     )?;
-    results.probes.extend(WAYS.into_iter().zip(probes));
+    let points = probes.into_iter().map(|probe| {
+        Some(probe?.into_iter().map(|(bytes, writes, seconds)| Point { bytes, writes, seconds }).collect())
+    });
+    results.probes.extend(WAYS.into_iter().zip(points));
     // The longest first.
     let measured = simulate_all(
         monitor,

@@ -19,7 +19,8 @@ mod share;
 mod targets;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Setting, Study};
+use experiment::Monitor;
 
 /// Stripes with a delayed parity, which the publication does not say.
 const ENTRIES: Setting = Setting {

@@ -9,10 +9,10 @@ use super::loads::{LOCAL, Load, NAMES, TITLES};
 use super::share::{self, Shares};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::simulate_from;
 use crate::simulate::{Bench, Measurement};
-use crate::study::{Monitor, Options};
-use rayon::prelude::*;
+use crate::simulations::simulate_from;
+use crate::study::Options;
+use experiment::Monitor;
 use units::quantity;
 
 /// A drive under a workload.
@@ -121,8 +121,7 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
         ..Results::default()
     };
     let run_one = |job: &Job| run_job(job, loads, sectors, monitor);
-    let finished: Vec<Vec<Option<Vec<Measurement>>>> =
-        jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    let finished: Vec<Vec<Option<Vec<Measurement>>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
     for (job, finished) in jobs.iter().zip(finished) {
         for ((load, depths), measured) in job.runs.iter().zip(finished) {
             for (at, depth) in depths.iter().enumerate() {

@@ -3,10 +3,12 @@
 use super::drives::{PAGE_BYTES, drive};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::{keep, simulate_all};
 use crate::simulate::{Bench, Measurement};
-use crate::study::{Monitor, Options};
+use crate::simulations::simulate_all;
+use crate::study::Options;
+use experiment::Monitor;
 use nand::Counters;
+use serde::{Deserialize, Serialize};
 use simulator::DriveState;
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
@@ -25,15 +27,13 @@ const START: u64 = 10;
 const ROUNDS: u64 = 4;
 
 /// Shares of parity among all programs of a drive, %.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Share {
     /// While it was erased.
     pub start: f64,
     /// In the last of the rounds.
     pub end: f64,
 }
-
-keep!(Share { start, end }: "shares" [start, end];);
 
 /// Shares by spare flash.
 pub type Shares = Cells<u64, Share>;

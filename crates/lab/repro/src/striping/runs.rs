@@ -6,9 +6,10 @@ use super::loads::{Length, Shape, Trace};
 use super::tail::{self, Tails};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::simulate_all;
 use crate::simulate::Measurement;
-use crate::study::{Monitor, Options};
+use crate::simulations::simulate_all;
+use crate::study::Options;
+use experiment::Monitor;
 use std::collections::BTreeSet;
 
 /// A drive under the trace, or a quicker look at it.

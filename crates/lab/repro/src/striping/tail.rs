@@ -5,9 +5,10 @@
 use super::drives::zones;
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::simulate_all;
 use crate::simulate::{Bench, Measurement};
-use crate::study::{Monitor, Options};
+use crate::simulations::simulate_all;
+use crate::study::Options;
+use experiment::Monitor;
 use trace::synthetic::{WorkloadParameters, build};
 
 /// Workloads: the first is judged, the second has few writes.

@@ -17,7 +17,8 @@ mod targets;
 mod traces;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Setting, Study};
+use experiment::Monitor;
 
 /// Of what the published "reserved free blocks, 15 %" are a share.
 const RESERVE: Setting = Setting {

@@ -5,10 +5,10 @@ use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::simulate_from;
 use crate::simulate::{Bench, Measurement};
-use crate::study::{Monitor, Options};
-use rayon::prelude::*;
+use crate::simulations::simulate_from;
+use crate::study::Options;
+use experiment::Monitor;
 use simulator::DriveState;
 use std::collections::BTreeMap;
 use trace::synthetic::{WorkloadParameters, build};
@@ -139,8 +139,7 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
         results.samples.insert(trace.published.title, trace.generated_sample(sectors)?);
     }
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
-    let finished: Vec<Vec<Option<Measurement>>> =
-        jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    let finished: Vec<Vec<Option<Measurement>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
     for (Job { variant, cache, tasks, .. }, finished) in jobs.iter().zip(finished) {
         for (task, measured) in tasks.iter().zip(finished) {
             match task {

@@ -18,7 +18,8 @@ mod workload;
 
 use crate::error::StudyError;
 use crate::source::Source;
-use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Setting, Study};
+use experiment::Monitor;
 
 /// Names under which files may be given.
 const NAMES: [&str; 2] = ["desktop", "installation"];

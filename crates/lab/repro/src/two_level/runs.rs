@@ -7,9 +7,10 @@ use super::drives::{
 use super::workload::{Trace, WriteShape};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::run_cache::simulate_all;
 use crate::simulate::Measurement;
-use crate::study::{Monitor, Options};
+use crate::simulations::simulate_all;
+use crate::study::Options;
+use experiment::Monitor;
 use std::collections::BTreeSet;
 
 /// Size of the buffer of the study about installations, MiB.

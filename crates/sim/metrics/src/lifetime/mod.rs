@@ -20,6 +20,7 @@
 mod pace;
 mod spread;
 
+use serde::{Deserialize, Serialize};
 use units::{CAUSES, Cause, DIE_CAUSES};
 
 pub use self::pace::Pace;
@@ -39,7 +40,7 @@ const CHANCE_EARLY: f64 = 0.05;
 const PIECES: usize = 256;
 
 /// What was worn during a measured run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WearWindow {
     /// Erases of each block that is not bad since the drive was made: at the beginning, about after each quarter of the
     /// erases, and at the end.
@@ -73,7 +74,7 @@ impl WearWindow {
 }
 
 /// A step through a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WearStep {
     /// Bytes the host had written since the beginning.
     pub host_bytes: u64,

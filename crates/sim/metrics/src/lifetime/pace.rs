@@ -4,14 +4,11 @@
 //! second half. Simplified: a rate that rises or falls on is a straight line within a half. Protects: a rate still on
 //! its way has no pace.
 
-use super::spread::{covariance, mean};
 use super::{LifetimeError, WearStep, WearWindow};
+use crate::interval::Cell;
 
 /// Batches the error of the rate is taken from.
 const BATCHES: usize = 8;
-/// Student's factor for 95 %: all batches, and half of them (7 and 3 degrees of freedom).
-const STUDENT: f64 = 2.365;
-const STUDENT_HALF: f64 = 3.182;
 /// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over
 /// its window, to either side of the middle.
 pub(super) const UNSTEADY: f64 = 0.05;
@@ -60,7 +57,7 @@ impl Pace {
             if trend > TREND_MAX && (last > third) == (second > first) {
                 return Err(LifetimeError::Unsteady { change: last / third.max(f64::MIN_POSITIVE) });
             }
-            let error = batch_error(&batches(half), STUDENT_HALF).hypot(UNSTEADY).hypot(trend);
+            let error = batch_error(&batches(half)).hypot(UNSTEADY).hypot(trend);
             let bytes_per_erase = window.erases.len() as f64 / second;
             return Ok(Self {
                 bytes_per_erase,
@@ -69,7 +66,7 @@ impl Pace {
                 ..steady
             });
         }
-        Ok(Self { error: batch_error(&batches(0), STUDENT).hypot(UNSTEADY), ..steady })
+        Ok(Self { error: batch_error(&batches(0)).hypot(UNSTEADY), ..steady })
     }
 
     /// Host bytes until the average block has been erased so often, at a rate this many times higher.
@@ -84,12 +81,9 @@ impl Pace {
 }
 
 /// Error of the mean of batches, two-sided 95 %, as a share of it.
-fn batch_error(rates: &[f64], student: f64) -> f64 {
-    let mean = mean(rates);
-    if rates.len() < 2 || mean <= 0.0 {
-        return 0.0;
-    }
-    student * (covariance(rates, rates) / rates.len() as f64).sqrt() / mean
+fn batch_error(rates: &[f64]) -> f64 {
+    let known = Cell::of(rates, 0.0).filter(|cell| cell.mean > 0.0);
+    known.and_then(|cell| Some(cell.half? / cell.mean)).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -237,7 +237,8 @@ impl Ground<'_> {
     /// can take.
     #[inline]
     pub fn gains(&self, lane: usize, block: BlockId) -> bool {
-        self.pages.blocks().valid_count(block) < self.pages_per_block || self.sheds && self.sheds_tombstones(lane, block)
+        self.pages.blocks().valid_count(block) < self.pages_per_block
+            || self.sheds && self.sheds_tombstones(lane, block)
     }
 
     #[cold]

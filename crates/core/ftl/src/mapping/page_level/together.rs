@@ -83,10 +83,7 @@ impl Together {
             let block = BlockId(ground.space.lanes[lane].first().0 + number);
             let row = flash.state().block(block);
             let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
-            if is_settled
-                && ground.pages.blocks().closed_at(block, 1)[0] < closings
-                && ground.gains(lane, block)
-            {
+            if is_settled && ground.pages.blocks().closed_at(block, 1)[0] < closings && ground.gains(lane, block) {
                 return Some(block);
             }
         }

@@ -1,0 +1,42 @@
+//! The simulations of a study: on all cores, and kept as they end. One that was stopped is not there.
+
+use crate::error::StudyError;
+use experiment::Monitor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+
+/// `None`: the user stopped it.
+fn unless_stopped<T>(ended: Result<T, StudyError>) -> Result<Option<T>, StudyError> {
+    match ended {
+        Ok(given) => Ok(Some(given)),
+        Err(StudyError::Interrupted) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Runs simulations on all cores, in their order; `None`: the user stopped before it had ended. Their names have to
+/// differ. What was kept is not run again.
+/// Errors: one of them fails.
+pub(crate) fn simulate_all<J: Sync, T: Serialize + DeserializeOwned + Send + Sync + Clone>(
+    monitor: &dyn Monitor,
+    jobs: &[J],
+    name: impl Fn(&J) -> String,
+    run: impl Fn(&J) -> Result<T, StudyError> + Sync,
+) -> Result<Vec<Option<T>>, StudyError> {
+    simulate_from(monitor, jobs, name, || Ok(()), |(), job| run(job))
+}
+
+/// As [`simulate_all`], for simulations that begin with one state, which is made only if one of them has to be run.
+/// Errors: as [`simulate_all`], or the state cannot be made.
+pub(crate) fn simulate_from<J: Sync, S: Send + Sync, T: Serialize + DeserializeOwned + Send + Sync + Clone>(
+    monitor: &dyn Monitor,
+    jobs: &[J],
+    name: impl Fn(&J) -> String,
+    state: impl FnOnce() -> Result<S, StudyError> + Send,
+    run: impl Fn(&S, &J) -> Result<T, StudyError> + Sync,
+) -> Result<Vec<Option<T>>, StudyError> {
+    let names: BTreeSet<String> = jobs.iter().map(&name).collect();
+    assert_eq!(names.len(), jobs.len(), "simulations are told apart by their names");
+    experiment::all_from(monitor, jobs, name, |_| unless_stopped(state()), |state, job| unless_stopped(run(state, job)))
+}
