@@ -55,17 +55,8 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, results::is_told_of_several);
     let keeping = keeping(shared, names.workload)?;
-    let identities: Vec<String> = members.iter().map(|member| member.identity(shared)).collect();
     let runs = Runs { shared, drawing: drawing.as_ref(), stage: &stage, keeping: &keeping };
-    let ledger = Ledger::of(&runs, &members, identities.iter().map(String::as_str).collect(), Shard::ALL);
-    let ran = ledger.run(&runs, &keeping)?;
-    let again = |(member, identity): (&Member, &String)| Again {
-        name: member.name.clone(),
-        config: member.config.clone(),
-        identity: identity.clone(),
-    };
-    let again: Vec<Again> = members.iter().zip(&identities).map(again).collect();
-    let (finished, interrupted) = finished(members, ran, &keeping)?;
+    let (again, finished, interrupted) = runs.all(members)?;
     let ran: Vec<&RunResult> = finished.iter().map(|one| &one.result).collect();
     let mut notes = results::without_effect(&ran);
     for note in finished.iter().flat_map(|one| &one.notes) {
@@ -273,6 +264,24 @@ struct Measured {
     closeups: Option<String>,
     /// Where its life is asked for.
     window: Option<WearWindow>,
+}
+
+impl Runs<'_> {
+    /// Runs each stack for the first time: what it takes to run it again, those that ran, and the failure of those that
+    /// an interrupt kept from being measured, if some ran.
+    fn all(&self, members: Vec<Member>) -> Result<(Vec<Again>, Vec<Compared>, Option<Failure>), Failure> {
+        let identities: Vec<String> = members.iter().map(|member| member.identity(self.shared)).collect();
+        let names = identities.iter().map(String::as_str).collect();
+        let ran = Ledger::of(self, &members, names, Shard::ALL).run(self, self.keeping)?;
+        let again = |(member, identity): (&Member, &String)| Again {
+            name: member.name.clone(),
+            config: member.config.clone(),
+            identity: identity.clone(),
+        };
+        let again: Vec<Again> = members.iter().zip(&identities).map(again).collect();
+        let (finished, interrupted) = finished(members, ran, self.keeping)?;
+        Ok((again, finished, interrupted))
+    }
 }
 
 impl Work for Runs<'_> {

@@ -37,7 +37,7 @@ fn told(output: &Output) -> Value {
 #[test]
 fn a_comparison_that_was_killed_goes_on_where_it_was() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let stacks = ["page+drive.capacity=256MiB", "dftl+drive.capacity=256MiB"];
+    let stacks = ["page+drive.capacity=1GiB", "dftl+drive.capacity=1GiB"];
     let whole = compare(&stacks, there.path()).output().unwrap();
     assert!(!there.path().join("simulations").exists(), "what is done is not kept twice");
     let mut child = compare(&stacks, here.path()).stdout(Stdio::null()).spawn().unwrap();
