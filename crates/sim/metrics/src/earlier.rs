@@ -21,6 +21,16 @@ pub fn value_of_today<'a>(key: &str, value: &'a str) -> &'a str {
     VALUES.iter().find(is_meant).map_or(value, |(_, _, today)| today)
 }
 
+/// What a key, a counter, a group of them or a value is called today, where `name` is what it was called in the version
+/// before.
+pub fn name_of_today(name: &str) -> Option<String> {
+    let group = format!("{name}.");
+    let of_group = KEYS.iter().find(|(before, _)| *before == group).map(|(_, today)| today.trim_end_matches('.'));
+    let of_value = VALUES.iter().find(|(_, before, _)| *before == name).map(|(_, _, today)| *today);
+    let of_key = key_of_today(name);
+    of_group.or(of_value).or((of_key != name).then_some(&*of_key)).map(str::to_owned)
+}
+
 /// Gives the keys and counters of a result the names of today.
 fn rename(document: &mut Value) {
     for name in ["config", "counters"] {
@@ -180,6 +190,19 @@ mod tests {
                 "requests": [{"slices": slices("program")}, {"slices": slices("erase")}],
             },
         })
+    }
+
+    #[test]
+    fn every_name_of_the_version_before_has_one_of_today() {
+        for (before, today) in KEYS {
+            let group = |name: &str| name.trim_end_matches('.').to_owned();
+            assert_eq!(name_of_today(&group(before)), Some(group(today)));
+            assert_eq!(name_of_today(&format!("{before}x")), Some(format!("{today}x")));
+            assert_eq!(name_of_today(&group(today)), None);
+        }
+        for (_, before, today) in VALUES {
+            assert_eq!(name_of_today(before).as_deref(), Some(today));
+        }
     }
 
     #[test]

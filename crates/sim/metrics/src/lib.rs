@@ -11,7 +11,7 @@ mod provenance;
 mod report;
 mod series;
 
-pub use earlier::{key_of_today, result_of_today, value_of_today};
+pub use earlier::{key_of_today, name_of_today, result_of_today, value_of_today};
 pub use histogram::{Histogram, PERCENTILES, needed};
 pub use interval::Cell;
 pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};

@@ -27,6 +27,10 @@ pub fn text(name: &str) -> Result<String, Failure> {
             .flatten()
             .collect();
     if found.is_empty() {
+        // Read for one more version, with a note.
+        if let Some(today) = metrics::name_of_today(name.trim_end_matches('.')) {
+            return Ok(format!("{name} is called {today} today\n\n{}", text(&today)?));
+        }
         return Err(Failure::usage(format!(
             "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the \
              configuration keys",

@@ -66,3 +66,22 @@ fn a_key_is_explained_with_when_it_is_read() {
     let always = crate::support::nandarium(&["explain", "drive.capacity"]).output().expect("it runs").stdout;
     assert!(!String::from_utf8_lossy(&always).contains("read when"));
 }
+
+/// A stack file may have them for one version, and `explain` said that there is nothing of such a name.
+#[test]
+fn names_of_the_version_before_are_explained_under_those_of_today() {
+    let explained = |name: &str| {
+        let output = crate::support::nandarium(&["explain", name]).output().expect("it runs").stdout;
+        String::from_utf8(output).expect("it is text")
+    };
+    let keys = explained("coded");
+    let keys = keys.lines().filter_map(|line| line.strip_prefix("coded."));
+    let mut names: Vec<String> = keys.map(|key| format!(".{key}")).collect();
+    assert!(names.len() > 5, "{names:?}");
+    names.extend([String::new(), ".zones_coded".to_owned()]);
+    for name in names {
+        let (before, today) = (format!("zones{name}"), format!("coded{name}"));
+        let text = explained(&before);
+        assert_eq!(text, format!("{before} is called {today} today\n\n{}", explained(&today)));
+    }
+}
