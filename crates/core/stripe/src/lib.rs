@@ -31,7 +31,7 @@ mod way;
 mod work;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{MAPPED, has_own_map, parameters, stripe_choices, stripe_names};
+pub use settings::{MAPPED, has_own_map, kinds_in_pages, parameters, stripe_choices, stripe_names};
 
 use array::Array;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry, elastic};
@@ -68,6 +68,11 @@ impl StripePlan {
     /// Blocks of each plane that hold no data, where stripes have a map of their own.
     pub fn own_reserve(&self) -> Option<u32> {
         self.0.scheme.elastic.then_some(elastic::RESERVE)
+    }
+
+    /// What of these stripes is not in the pages of flash and outlives a power cut, in words. `None`: nothing.
+    pub fn not_in_pages(&self) -> Option<&'static str> {
+        self.0.scheme.not_in_pages()
     }
 
     /// What these stripes do differently where commands take no time, in words. `None`: nothing that changes what is

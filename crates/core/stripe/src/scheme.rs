@@ -156,6 +156,17 @@ impl Scheme {
         self.delays()
     }
 
+    /// What of it is not in the pages of flash, in words. `None`: nothing.
+    pub fn not_in_pages(&self) -> Option<&'static str> {
+        match () {
+            () if self.elastic => Some("lists of pages beside the pages of its parities"),
+            () if self.is_nonvolatile() => Some("stripes whose parity is delayed in non-volatile memory"),
+            // Spares in the place of lost dies, and pages that no parity can tell any more.
+            () if self.keeps_old() => Some("notes of dies that failed in non-volatile memory"),
+            () => None,
+        }
+    }
+
     /// Reads of a commit with `newer` of `data` pages newer than the parity: by the old versions of those and the
     /// old parities, and by the newest versions of the others.
     pub fn commit_reads(&self, data: u32, newer: u32) -> (u32, u32) {

@@ -126,6 +126,12 @@ pub fn stripe_names() -> Vec<&'static str> {
     stripe_choices().into_iter().map(|(name, _)| name).collect()
 }
 
+/// Kinds of stripes of which all that outlives a power cut is in the pages of flash.
+pub fn kinds_in_pages() -> Vec<&'static str> {
+    let schemes = SCHEMES.iter().filter(|scheme| scheme.not_in_pages().is_none());
+    schemes.map(|scheme| scheme.name).collect()
+}
+
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
     [shape_parameters(), parity_parameters(), gathering_parameters()].concat()

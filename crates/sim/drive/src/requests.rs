@@ -77,18 +77,17 @@ impl Drive {
     /// drive is open.
     ///
     /// # Errors
-    /// The configuration cannot be used, or keeps data in non-volatile memory, which the file does not hold; the file
-    /// cannot be read, is open elsewhere, or is of another drive.
+    /// The configuration cannot be used, or keeps what is not in the pages of flash, as in non-volatile memory; the
+    /// file cannot be read, is open elsewhere, or is of another drive.
     pub fn in_file(config: Config, path: &Path) -> Result<Self, DriveError> {
         let lines =
             config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
         let description = lines.collect::<Vec<_>>().join("\n");
         let plan = DrivePlan::new(config)?;
-        if plan.has_nonvolatile_memory() {
-            let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use \
-                stripe.kind = none or coded and \
-                 buffer.nonvolatile = false, or keep the drive in memory";
-            return Err(DriveError::Unsupported(problem.to_owned()));
+        if let Some((user, remedy)) = plan.not_in_pages() {
+            return Err(DriveError::Unsupported(format!(
+                "{user}, which a file of flash does not hold: {remedy}, or keep the drive in memory"
+            )));
         }
         plan.check_memory(true)?;
         let (image, holds) = Image::open(path, plan.geometry, &description)?;

@@ -463,10 +463,21 @@ impl DrivePlan {
         }
     }
 
-    /// Whether data is kept in memory of the controller that outlives a power cut.
-    pub fn has_nonvolatile_memory(&self) -> bool {
-        let is_kept = buffer_of(&self.config).is_some() && self.config.values.on("buffer.nonvolatile");
-        self.stripes.is_some() || is_kept
+    /// What outlives a power cut and is not in the pages of flash, and what to set for a drive that has nothing of the
+    /// kind; `None` where all is.
+    pub fn not_in_pages(&self) -> Option<(String, String)> {
+        let values = &self.config.values;
+        if let Some(what) = self.stripes.as_ref().and_then(StripePlan::not_in_pages) {
+            let others = stripe::kinds_in_pages().join(", ");
+            let user = format!("stripe.kind = {} keeps {what}", values.name("stripe.kind"));
+            return Some((user, format!("set stripe.kind to none, {others} or {}", coded::KIND)));
+        }
+        let buffers = [
+            (self.gather.is_some(), "stripe.buffer_nonvolatile"),
+            (buffer_of(&self.config).is_some(), "buffer.nonvolatile"),
+        ];
+        let (_, key) = buffers.into_iter().find(|(is_there, key)| *is_there && values.on(key))?;
+        Some((format!("{key} = true keeps data in non-volatile memory"), format!("set {key} to false")))
     }
 
     /// Values of the buffer that gathers the pages of a stripe, if there is one.

@@ -89,7 +89,7 @@ impl Life {
         let plan = stack.plan().map_err(|error| format!("{error} ({stack})"))?;
         let mut state = plan.fresh_state();
         (campaign.prepare)(&mut state);
-        let file = if campaign.kills && !plan.has_nonvolatile_memory() {
+        let file = if campaign.kills && plan.not_in_pages().is_none() {
             let folder = TempDir::new().map_err(|error| format!("no folder for the file of the flash: {error}"))?;
             let file = FlashFile::open(&path_in(&folder), &mut state).map_err(|error| error.to_string())?;
             Some(BackingFile { folder, file, choices: life_stream(seed, "testkit.kills") })

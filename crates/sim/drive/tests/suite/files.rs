@@ -14,6 +14,7 @@ fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
         &["ftl.kind=bast", ROOM],
         &["ftl.kind=superpage"],
         &["remap.kind=hard", "drive.capacity=3MiB"],
+        &["stripe.kind=raid0", "flash.channels=4", "drive.over_provisioning=300%"],
         &UNITS,
         &["flash.word_line_pages=3", "flash.pages_per_block=12", "ftl.slc.share=50%", ROOM],
         &FORGETFUL,
@@ -405,13 +406,25 @@ fn a_file_of_another_drive_is_refused_with_the_difference() {
     let error = open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("of another version of the program"), "{error}");
     assert!(matches!(open(&folder.path().join("no/such/folder"), &[]), Err(DriveError::File { .. })));
-    for settings in
-        [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]]
-    {
-        assert!(
-            matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))),
-            "{settings:?}"
-        );
+}
+
+/// Every kind of stripes was refused, and for non-volatile memory, which some have no use for.
+#[test]
+fn a_file_is_refused_to_stripes_that_keep_more_than_pages_and_to_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let striped = |kind| [kind, "flash.channels=5", "drive.over_provisioning=300%"];
+    let nonvolatile = "stripe.buffer_nonvolatile=true";
+    for (settings, wanted) in [
+        (&striped("stripe.kind=raid5")[..], "stripe.kind = raid5 keeps notes of dies that failed"),
+        (&striped("stripe.kind=raid6-ppc"), "stripe.kind = raid6-ppc keeps stripes whose parity is delayed"),
+        (&striped("stripe.kind=fra"), "set stripe.kind to none, raid0 or coded"),
+        (&striped("stripe.kind=raid-elastic"), "keeps lists of pages beside the pages of its parities"),
+        (&[&striped("stripe.kind=raid0")[..], &[nonvolatile]].concat(), "set stripe.buffer_nonvolatile to false"),
+        (&["buffer.kind=page-lru", "buffer.nonvolatile=true"], "set buffer.nonvolatile to false"),
+    ] {
+        let error = open(&folder.path().join("refused"), settings).err().unwrap();
+        assert!(matches!(error, DriveError::Unsupported(_)), "{settings:?}");
+        assert!(error.to_string().contains(wanted), "{error}");
     }
 }
 
