@@ -62,7 +62,7 @@ impl Measuring {
         let counting = Counting { page_shift: self.page_shift, timed: true, places: u32::MAX, is_unwritten };
         self.sheet.take(completions, now, elapsed, outstanding, counting, || {
             let programs = &drive.flash().state().counters.programs;
-            array.chip_commands(std::array::from_fn(|cause| programs[cause] - so_far[cause]))
+            std::array::from_fn(|cause| array.chip_pages(programs[cause] - so_far[cause]))
         });
     }
 }
@@ -218,14 +218,9 @@ impl Drive {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let Power::On(host) = &self.power else { return Vec::new() };
         let state = host.drive().flash().state();
-        let kinds = [
-            ("flash.reads", &state.counters.reads),
-            ("flash.programs", &state.counters.programs),
-            ("flash.erases", &state.counters.erases),
-        ];
         let mut all = Vec::new();
-        for (kind, counts) in kinds {
-            let counts = self.plan.array.chip_commands(*counts);
+        let commands = self.plan.array.chip_commands(&state.counters);
+        for (kind, counts) in ["flash.reads", "flash.programs", "flash.erases"].into_iter().zip(commands) {
             all.push((format!("{kind}.total"), Counters::total(&counts)));
             let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
             all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()])));

@@ -337,11 +337,11 @@ impl Drive {
     }
 
     fn lose(&mut self, fault: Fault) -> Result<(), DriveError> {
-        let geometry = self.plan.geometry;
+        let array = self.plan.array;
         let (what, number, count) = match fault {
-            Fault::Die(die) => ("die", die, geometry.dies()),
-            Fault::Channel(channel) => ("channel", channel, geometry.channels),
-            Fault::Block(block) => ("block", block, geometry.blocks()),
+            Fault::Die(die) => ("die", die, array.dies()),
+            Fault::Channel(channel) => ("channel", channel, array.channels()),
+            Fault::Block(block) => ("block", block, self.plan.geometry.blocks()),
             _ => return Ok(()),
         };
         if number >= count {
@@ -354,9 +354,8 @@ impl Drive {
             drive.flash_mut().state_mut().lose_block(BlockId(block));
             return Ok(());
         }
-        let is_meant =
-            |die: &DieId| if what == "die" { die.0 == number } else { geometry.channel_of(*die).0 == number };
-        (0..geometry.dies()).map(DieId).filter(is_meant).for_each(|die| drive.kill_die(die));
+        let named = if what == "die" { vec![number] } else { array.dies_behind(number) };
+        array.mapped_dies(&named).into_iter().for_each(|die| drive.kill_die(die));
         Ok(())
     }
 
@@ -532,7 +531,8 @@ impl Drive {
 
     pub(crate) fn dead_dies(&self) -> u32 {
         let Some(state) = self.flash() else { return 0 };
-        (0..self.plan.geometry.dies()).filter(|die| state.die_is_dead(DieId(*die))).count() as u32
+        let dead = (0..self.plan.geometry.dies()).filter(|die| state.die_is_dead(DieId(*die)));
+        self.plan.array.chip_dies(dead.count() as u32)
     }
 
     /// The flash, unless it is on its way from on to off.

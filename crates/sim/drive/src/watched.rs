@@ -4,7 +4,6 @@ use crate::host::Host;
 use crate::measure::since;
 use crate::requests::{Drive, Power};
 use metrics::{LatencyRecorder, NoWaf, OpTotals, Unwritten};
-use nand::Counters;
 use units::{DIE_CAUSES, DieId, HostOp, Nanos, SECTOR_BYTES};
 
 /// Sums since [`Drive::measure`], the same that [`Drive::result`] makes a result of, without a copy.
@@ -66,12 +65,11 @@ impl Drive {
     /// What was measured up to now. `None`: nothing is measured.
     pub fn pulse(&self) -> Option<Pulse<'_>> {
         let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
-        let Counters { reads, programs, erases, .. } = since(&state.counters, &measuring.before);
         Some(Pulse {
             requests: &measuring.sheet.totals,
             latency: &measuring.sheet.latency,
             unwritten: &measuring.sheet.unwritten,
-            flash: [reads, programs, erases].map(|causes| self.plan.array.chip_commands(causes)),
+            flash: self.plan.array.chip_commands(&since(&state.counters, &measuring.before)),
             page_bytes: self.plan.array.chip_page_bytes().into(),
             simulated: self.now() - measuring.sheet.started,
             busy: measuring.busy,
@@ -100,8 +98,8 @@ impl Drive {
             usable: 0,
             free: 0,
             needed: (sectors * SECTOR_BYTES).div_ceil(block),
-            dies: geometry.dies(),
-            dead_dies: dead.iter().filter(|is_dead| **is_dead).count() as u32,
+            dies: self.plan.array.dies(),
+            dead_dies: self.dead_dies(),
         };
         let alive = state.blocks().chunks(per_die).zip(&dead).filter(|(_, is_dead)| !**is_dead);
         for row in alive.flat_map(|(rows, _)| rows).filter(|row| !row.is_bad() && !row.has_failed()) {

@@ -10,9 +10,9 @@
 use crate::config::ConfigError;
 use ftl::mapping::{Lockstep, Mapping};
 use layer::{Choices, Parameter, ParameterKind, Value, Values};
-use nand::{FlashState, PAGE_TYPES, PageTimes, SlcTimes};
+use nand::{Counters, FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
-use units::{Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
+use units::{DIE_CAUSES, DieId, Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
 
 /// The mapping unit.
 const UNIT: &str = "ftl.unit";
@@ -238,9 +238,10 @@ impl Array {
         Ok(array)
     }
 
-    /// Bytes of a page as results count pages: of one chip where several act as one.
+    /// Bytes of a page as results count pages: of a unit of the map, or of a page of one chip where a unit takes pages
+    /// of several.
     pub fn chip_page_bytes(&self) -> u32 {
-        self.mapped.page_bytes / self.lockstep.chips() as u32
+        self.mapped.page_bytes.min(self.flash_page_bytes())
     }
 
     /// Sectors of such a page.
@@ -248,14 +249,62 @@ impl Array {
         self.chip_page_bytes() / SECTOR_BYTES as u32
     }
 
-    /// Commands of single chips, where the layers count those of all that act as one.
-    pub fn chip_commands<const N: usize>(&self, commands: [u64; N]) -> [u64; N] {
-        commands.map(|count| count * self.lockstep.chips())
+    /// Pages of single chips, where the layers count units of all that act as one.
+    pub fn chip_pages(&self, units: u64) -> u64 {
+        units * u64::from(self.mapped.page_bytes / self.chip_page_bytes())
+    }
+
+    /// Reads, programs and erases of single chips by cause: pages as [`Array::chip_pages`] counts them, and blocks.
+    pub fn chip_commands(&self, counters: &Counters) -> [[u64; DIE_CAUSES]; 3] {
+        let pages = |causes: [u64; DIE_CAUSES]| causes.map(|units| self.chip_pages(units));
+        [pages(counters.reads), pages(counters.programs), counters.erases.map(|blocks| self.chip_blocks(blocks))]
+    }
+
+    /// Blocks of single chips, where the layers count those of all that act as one.
+    pub fn chip_blocks(&self, blocks: u64) -> u64 {
+        blocks * self.lockstep.chips()
+    }
+
+    /// Channels as the keys count them.
+    pub fn channels(&self) -> u32 {
+        self.mapped.channels * self.lockstep.channels as u32
+    }
+
+    /// Dies as the keys count them.
+    pub fn dies(&self) -> u32 {
+        self.chip_dies(self.mapped.dies())
+    }
+
+    /// Dies as the keys count them in so many dies of the layers.
+    pub fn chip_dies(&self, mapped: u32) -> u32 {
+        mapped * self.lockstep.chips() as u32
+    }
+
+    /// Dies behind a channel, all as the keys count them.
+    pub fn dies_behind(&self, channel: u32) -> Vec<u32> {
+        (channel..self.dies()).step_by(self.channels() as usize).collect()
+    }
+
+    /// The dies of the layers that dies of the keys are, or are parts of; each once.
+    pub fn mapped_dies(&self, dies: &[u32]) -> Vec<DieId> {
+        let mut mapped: Vec<DieId> = Vec::new();
+        for die in dies {
+            let (channel, way) = (die % self.channels(), die / self.channels());
+            let [channel, way] = [channel / self.lockstep.channels as u32, way / self.lockstep.ways as u32];
+            let die = DieId(way * self.mapped.channels + channel);
+            mapped.extend((!mapped.contains(&die)).then_some(die));
+        }
+        mapped
     }
 
     /// Channels that move parts of a page side by side, and the bytes of a part.
     pub(crate) fn side_by_side(&self) -> (u64, u64) {
-        (self.lockstep.channels, self.chip_page_bytes().into())
+        (self.lockstep.channels, self.flash_page_bytes().into())
+    }
+
+    /// Bytes of a physical page of one chip.
+    pub(crate) fn flash_page_bytes(&self) -> u32 {
+        self.page_bytes / self.lockstep.chips() as u32
     }
 
     /// Physical pages of a block.

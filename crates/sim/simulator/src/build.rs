@@ -103,7 +103,7 @@ impl DrivePlan {
             part: Self::part(&config, &array, scale.erase_ns)?,
             scale,
             array,
-            deaths: Self::read_deaths(&config, &geometry)?,
+            deaths: Self::read_deaths(&config, &array)?,
             remap: crate::remapped::plan(&config.values, &geometry, user_pages as u32).map_err(together)?,
             gather: Self::gather(&config, &array, stripes.as_ref()),
             stripes,
@@ -128,7 +128,7 @@ impl DrivePlan {
         plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
-        errors::check(&plan.config.values, array.page_bytes.into()).map_err(together)?;
+        errors::check(&plan.config.values, array.flash_page_bytes().into()).map_err(together)?;
         Ok(plan)
     }
 
@@ -248,14 +248,14 @@ impl DrivePlan {
         }
     }
 
-    /// Dies that fail during the measured run.
+    /// Dies of the layers that fail during the measured run.
     ///
     /// # Errors
     /// Something that is no number of a die or channel.
-    fn read_deaths(config: &Config, geometry: &Geometry) -> Result<Vec<DieId>, ConfigError> {
-        let mut dies = Vec::new();
+    fn read_deaths(config: &Config, array: &Array) -> Result<Vec<DieId>, ConfigError> {
+        let mut dies: Vec<u32> = Vec::new();
         for (key, what, count) in
-            [("flash.fault.dies", "dies", geometry.dies()), ("flash.fault.channels", "channels", geometry.channels)]
+            [("flash.fault.dies", "dies", array.dies()), ("flash.fault.channels", "channels", array.channels())]
         {
             let text = config.values.get(key).map_or("", |_| config.values.name(key));
             for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -266,16 +266,16 @@ impl DrivePlan {
                         count - 1
                     ))
                 })?;
-                let is_one = |die: &DieId| number == if what == "dies" { die.0 } else { geometry.channel_of(*die).0 };
-                if dies.iter().any(is_one) {
+                let named = if what == "dies" { vec![number] } else { array.dies_behind(number) };
+                if named.iter().any(|die| dies.contains(die)) {
                     return Err(together(format!(
                         "{key} names {what} that fail already: `{word}` stands there twice, or in both keys"
                     )));
                 }
-                dies.extend((0..geometry.dies()).map(DieId).filter(is_one));
+                dies.extend(named);
             }
         }
-        Ok(dies)
+        Ok(array.mapped_dies(&dies))
     }
 
     /// Dies that are to fail (`flash.fault.dies`).

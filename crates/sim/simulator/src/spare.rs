@@ -148,9 +148,9 @@ impl DrivePlan {
         }
     }
 
-    /// Pages of flash that hold neither data nor parity.
+    /// Pages of flash that hold neither data nor parity, as results count pages.
     pub(crate) fn spare_pages(&self) -> u64 {
-        (self.spare().blocks * f64::from(self.geometry.pages_per_block)) as u64
+        self.array.chip_pages((self.spare().blocks * f64::from(self.geometry.pages_per_block)) as u64)
     }
 
     /// Spare flash, and how much of it is effective.

@@ -23,6 +23,19 @@ fn a_die_that_fails_takes_its_data_with_it() {
     assert_eq!(drive.smart().get("dead_dies"), Some(1));
 }
 
+/// Dies had the numbers of their groups.
+#[test]
+fn a_die_of_a_superpage_that_fails_is_one_of_the_drive() {
+    let mut drive = small(&["ftl.kind=superpage", "flash.dies_per_channel=2"]);
+    drive.write(0, &[1; 8192]).unwrap();
+    drive.inject(Fault::Die(3)).unwrap();
+    assert_eq!(drive.smart().get("dead_dies"), Some(2), "a superpage needs both chips");
+    let blocks = drive.blocks().unwrap();
+    assert_eq!((blocks.dies, blocks.dead_dies), (4, 2));
+    let error = drive.inject(Fault::Die(4)).unwrap_err().to_string();
+    assert!(error.contains("there is no die 4: this drive has 4"), "{error}");
+}
+
 #[test]
 fn stripes_answer_for_a_die_that_failed() {
     let settings = [

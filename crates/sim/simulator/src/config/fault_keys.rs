@@ -32,7 +32,8 @@ pub(super) const FAULTS: &[Parameter] = &[
         "flash.fault.dies",
         Kind::Text,
         "Dies that fail for good during the measured run: their numbers, separated by commas, such as \"3\" or \"0,5\" \
-         (die 1 is behind channel 1 where there are several channels).",
+         (die 1 is behind channel 1 where there are several channels). Where dies work in lockstep (ftl.kind = \
+         superpage), a die that fails takes its whole group with it.",
     )
     .circumstance(),
     Parameter::optional(

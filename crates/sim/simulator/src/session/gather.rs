@@ -91,7 +91,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         latency: sheet.latency,
         unwritten: sheet.unwritten,
         no_waf: None,
-        flash: [counters.reads, counters.programs, counters.erases].map(|causes| plan.array.chip_commands(causes)),
+        flash: plan.array.chip_commands(&counters),
         merges: [0; 3],
         caches: Vec::new(),
         erases: flash.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
@@ -100,7 +100,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         page_bytes: plan.array.chip_page_bytes().into(),
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, flash, &counters),
-        series: sheet.series.finish(plan.array.chip_commands(counters.programs)),
+        series: sheet.series.finish(plan.array.chip_commands(&counters)[1]),
         addresses: sheet.addresses,
         recorded,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
@@ -158,13 +158,15 @@ fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResul
 
 fn flash_counters(plan: &DrivePlan, flash: &FlashState, counters: &Counters) -> BTreeMap<String, u64> {
     let Counters { wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads, .. } = *counters;
+    let array = &plan.array;
+    let dead_dies = (0..plan.geometry.dies()).filter(|die| flash.die_is_dead(DieId(*die))).count() as u32;
     let counters = [
-        ("flash.wasted_reads", wasted_reads),
-        ("flash.in_flight_reads", in_flight_reads),
-        ("flash.failed_programs", failed_programs),
-        ("flash.failed_erases", failed_erases),
-        ("flash.failed_reads", failed_reads),
-        ("flash.dies_lost", (0..plan.geometry.dies()).filter(|die| flash.die_is_dead(DieId(*die))).count() as u64),
+        ("flash.wasted_reads", array.chip_pages(wasted_reads)),
+        ("flash.in_flight_reads", array.chip_pages(in_flight_reads)),
+        ("flash.failed_programs", array.chip_pages(failed_programs)),
+        ("flash.failed_erases", array.chip_blocks(failed_erases)),
+        ("flash.failed_reads", array.chip_pages(failed_reads)),
+        ("flash.dies_lost", u64::from(array.chip_dies(dead_dies))),
         ("flash.blocks", u64::from(plan.geometry.blocks())),
         ("flash.pages", u64::from(plan.geometry.pages())),
         ("drive.user_pages", u64::from(plan.user_pages)),

@@ -18,7 +18,7 @@ pub(super) struct Probe<'a> {
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
-        self.array.chip_commands(super::programs(device.drive()))
+        super::programs(device.drive()).map(|units| self.array.chip_pages(units))
     }
 
     #[inline]

@@ -63,7 +63,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
                 quantity::format_size(round_bytes)
             ));
         }
-        let [programs] = work.plan.array.chip_commands([programs(work.drive) - before]);
+        let programs = work.plan.array.chip_pages(programs(work.drive) - before);
         history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
         if is_steady(&history) {
             let rounds = history.len();
