@@ -338,6 +338,14 @@ impl Array {
     pub(crate) fn page_times(&self, values: &Values) -> Result<[Option<PageTimes>; 2], String> {
         let word_line = values.whole(WORD_LINE);
         let [mut read, mut program] = [times(values, READ_TIMES)?, times(values, PROGRAM_TIMES)?];
+        if let [Some(read), Some(program)] = [&read, &program].map(|times| times.as_ref().map(PageTimes::pages))
+            && read != program
+        {
+            return Err(format!(
+                "{READ_TIMES} has {read} times and {PROGRAM_TIMES} has {program}, and both tell the pages of a word \
+                 line apart; give as many in both"
+            ));
+        }
         if PAGE_ORDER.read(values) {
             if read.is_none() && program.is_none() {
                 return Err(format!(

@@ -307,6 +307,10 @@ fn what_units_do_not_go_with_is_refused_with_the_reason() {
         (&["flash.page_read_times=1us,2us,3us,4us,5us,6us"], "1 to 5 pages"),
         (&["flash.word_line_pages=2", "flash.page_program_times=1us,2us"], "programmed one by one"),
         (&["flash.word_line_pages=2", "flash.page_read_times=1us,2us,3us"], "word line of 2 pages"),
+        (
+            &["flash.page_read_times=1us,2us", "flash.page_program_times=1us,2us,3us"],
+            "flash.page_read_times has 2 times and flash.page_program_times has 3",
+        ),
     ] {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let error = DrivePlan::new(Config::load("page", &settings(&texts)).unwrap()).unwrap_err().to_string();
