@@ -2,7 +2,7 @@
 
 use crate::BufferContext;
 use crate::policy::Policy;
-use layer::{Choices, Parameter, ParameterKind};
+use layer::{Choices, Parameter, ParameterKind, page_key};
 use units::{Lpn, quantity};
 
 /// Which part of the buffer a page is in.
@@ -177,7 +177,8 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
         let [has, unit] = [block_bytes, u64::from(page)].map(quantity::exact_size);
         let near = quantity::size_at_most(block_bytes, u64::from(page)).unwrap_or_else(|| unit.clone());
         return Err(format!(
-            "buffer.block_size is {has}, no whole number of pages of {unit} (flash.page_size); try \"{near}\""
+            "buffer.block_size is {has}, no whole number of pages of {unit} ({}); try \"{near}\"",
+            page_key(values, page.into())
         ));
     }
     for area in areas {

@@ -4,7 +4,7 @@ use crate::layout::{ZoneLayout, ZoneShape};
 use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
 use erasure::{DECODERS, Decoder, GroupCode};
 use ftl::alloc::{FRONTIERS, Frontiers};
-use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values};
+use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values, page_key};
 use units::{Nanos, Organization, quantity};
 
 /// What becomes of a code block when one of its sources is written.
@@ -330,15 +330,16 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
         [organization.dies(), organization.page_bytes, organization.pages_per_block].map(u64::from);
     let erase = block_pages * page;
     check_banks(values, organization)?;
-    let pages = multiple("coded.block", values.whole("coded.block"), page, "the page size (flash.page_size)")?;
+    let page_key = page_key(values, page);
+    let pages = multiple("coded.block", values.whole("coded.block"), page, page_key)?;
     let size = values.whole("coded.size");
     let segment_blocks = multiple("coded.size", size, banks * erase, "one erase block of each bank")?;
     let rows = size / banks / (pages * page);
     if !(size / banks).is_multiple_of(pages * page) || !block_pages.is_multiple_of(pages) {
         return Err(format!(
-            "coded.block is {pages} pages, which do not divide an erase block of {block_pages} \
-             (flash.pages_per_block); \"{}\", one page, always does",
-            quantity::format_size(page),
+            "coded.block is {pages} pages of {0} ({page_key}), which do not divide an erase block of {block_pages}; \
+             \"{0}\", one page, always does",
+            quantity::format_size(page)
         ));
     }
     let zones = multiple("drive.capacity", user_pages * page, size, "coded.size")?;

@@ -28,6 +28,7 @@ mod tag;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timing;
+mod unit;
 mod waited;
 
 pub use ageing::{AGE_MAX, CELLS_ERR, ERRORS};
@@ -43,6 +44,7 @@ pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotRow, SnapshotWriter};
 pub use tag::{Tag, TagKind};
 pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
+pub use unit::{UNIT, page_key};
 pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

@@ -4,7 +4,7 @@ use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use ftl::mapping::elastic;
-use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values};
+use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values, page_key};
 use units::{Organization, quantity};
 
 /// Where a page is read.
@@ -300,8 +300,9 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
     if buffer > 0 && buffer < page {
         let [has, least] = [buffer, page].map(quantity::exact_size);
         return Err(format!(
-            "stripe.buffer_size is {has}, less than a page (flash.page_size); raise it to \"{least}\" or more, or set \
-             it to \"0B\" for none"
+            "stripe.buffer_size is {has}, less than a page ({}); raise it to \"{least}\" or more, or set it to \"0B\" \
+             for none",
+            page_key(values, page)
         ));
     }
     let by_block = BY_BLOCK.read(values) && !scheme.elastic;
@@ -315,7 +316,7 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
     };
     if layout.pages() >= 1 << 31 {
         return Err(format!(
-            "the stripes of the drive have {} pages; the limit is {}; lower drive.capacity or raise flash.page_size",
+            "the stripes of the drive have {} pages; the limit is {}; lower drive.capacity",
             layout.pages(),
             (1_u64 << 31) - 1
         ));

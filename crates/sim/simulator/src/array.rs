@@ -7,15 +7,13 @@
 //!
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError};
 use ftl::mapping::{Lockstep, Mapping};
-use layer::{Choices, Parameter, ParameterKind, Value, Values};
+use layer::{Choices, Parameter, ParameterKind, UNIT, Value, Values};
 use nand::{Counters, FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
 use units::{DIE_CAUSES, DieId, Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
 
-/// The mapping unit.
-const UNIT: &str = "ftl.unit";
 /// Pages that a program of the flash writes in one plane.
 const WORD_LINE: &str = "flash.word_line_pages";
 /// Memory for pages on their way into cells.
@@ -174,6 +172,8 @@ pub struct Array {
     pub forgets: bool,
     /// Chips that act as one.
     lockstep: Lockstep,
+    /// The key that a page of the layers has its size from.
+    page_key: &'static str,
 }
 
 impl Array {
@@ -207,16 +207,7 @@ impl Array {
         let per_program = page / unit * word_line * as_one;
         check_programs(values, mapping, per_program)?;
         let units = pages_per_block * (page / unit) * as_one;
-        let most = Geometry::PAGES_PER_BLOCK_MAX;
-        if units > most && unit < page {
-            return Err(format!(
-                "a block has {units} units of {} ({pages_per_block} pages of {} in {as_one} planes that are one), and \
-                 the limit is {most}; raise {UNIT} to \"{}\" or more, or lower flash.pages_per_block",
-                format_size(unit),
-                format_size(page),
-                format_size(unit * (units.div_ceil(most)).next_power_of_two()),
-            ));
-        }
+        check_block(values, pages_per_block, [page, unit], as_one)?;
         let [channels, dies] = ["flash.channels", "flash.dies_per_channel"].map(|key| values.whole(key));
         let mapped = Organization {
             channels: (channels / lockstep.channels) as u32,
@@ -233,6 +224,7 @@ impl Array {
             gather_units: gather_units(values, &mapped, per_program)?,
             forgets: per_program > 1 && !values.on(PROTECTED),
             lockstep,
+            page_key: layer::page_key(values, unit),
         };
         debug_assert_eq!(u64::from(array.pages_per_block()), pages_per_block, "a block is whole pages of each plane");
         Ok(array)
@@ -305,6 +297,31 @@ impl Array {
     /// Bytes of a physical page of one chip.
     pub(crate) fn flash_page_bytes(&self) -> u32 {
         self.page_bytes / self.lockstep.chips() as u32
+    }
+
+    /// The key that a page of the layers has its size from.
+    pub(crate) fn page_key(&self) -> &'static str {
+        self.page_key
+    }
+
+    /// Keys that make planes fewer.
+    pub(crate) fn plane_keys(&self) -> &'static str {
+        match self.lockstep.chips() {
+            1 => "flash.channels, flash.dies_per_channel, flash.planes_per_die",
+            // Chips in lockstep are one however many they are.
+            _ => "flash.dies_per_channel, flash.planes_per_die",
+        }
+    }
+
+    /// Keys that make a page of the layers as large as `larger` bytes. `None`: no page can be.
+    pub(crate) fn keys_of_larger(&self, larger: u64) -> Option<&'static str> {
+        match () {
+            () if larger <= u64::from(self.page_bytes) => Some(UNIT),
+            // A superpage is as large as it can be.
+            () if self.lockstep.chips() > 1 || larger > Shape::PAGE_BYTES_MAX => None,
+            () if self.page_key == UNIT => Some("flash.page_size and ftl.unit"),
+            () => Some("flash.page_size"),
+        }
     }
 
     /// Physical pages of a block.
@@ -389,24 +406,23 @@ impl Array {
     }
 
     /// Why there is no flash of such a shape, and what to change.
-    pub(crate) fn impossible(&self, error: &GeometryError, capacity: u64) -> ConfigError {
+    pub(crate) fn impossible(&self, error: &GeometryError, config: &Config) -> ConfigError {
         let page = u64::from(self.mapped.page_bytes);
         let remedy = match *error {
             // As much less as it is too much, and a little for what is rounded up to whole blocks.
             GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
+                let capacity = config.values.whole("drive.capacity");
                 let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
                 let lower = size_at_most(fitting, page).unwrap_or_default();
-                // What is mapped is numbered: larger units are fewer. A superpage is as large as it can be.
+                // What is mapped is numbered: larger units are fewer.
                 let larger = page * value.div_ceil(limit).next_power_of_two();
-                let keys = match () {
-                    () if self.lockstep.chips() > 1 || larger > Shape::PAGE_BYTES_MAX => "",
-                    () if larger <= u64::from(self.page_bytes) => "ftl.unit",
-                    () if u64::from(self.page_bytes) > page => "flash.page_size and ftl.unit",
-                    () => "flash.page_size",
-                };
-                let [larger, whole] = [larger, capacity].map(format_size);
-                let set = if keys.is_empty() { String::new() } else { format!("set {keys} = \"{larger}\", or ") };
-                format!("{set}lower drive.capacity from {whole} to \"{lower}\"")
+                let set = self.keys_of_larger(larger);
+                let set = set.map_or(String::new(), |keys| format!("set {keys} = \"{}\", or ", format_size(larger)));
+                let problem = format!(
+                    "{error}; {set}lower drive.capacity from {} to \"{lower}\"",
+                    config.resolved["drive.capacity"]
+                );
+                return ConfigError::TooLarge { problem };
             }
             GeometryError::TooLarge { field: GeometryError::DIES, .. } => {
                 "lower flash.channels or flash.dies_per_channel".to_owned()
@@ -415,6 +431,27 @@ impl Array {
         };
         ConfigError::Together { problem: format!("{error}; {remedy}") }
     }
+}
+
+/// Whether a block of so many pages has a number for each unit. A page has `page` bytes, and a unit `unit`.
+fn check_block(values: &Values, pages: u64, [page, unit]: [u64; 2], planes: u64) -> Result<(), String> {
+    let (of_page, most) = (page / unit * planes, Geometry::PAGES_PER_BLOCK_MAX);
+    let units = pages * of_page;
+    if units <= most {
+        return Ok(());
+    }
+    let planes = if planes > 1 { format!(" in each of {planes} planes ({AS_ONE})") } else { String::new() };
+    let word_line = values.whole(WORD_LINE);
+    let larger = unit * units.div_ceil(most).next_power_of_two();
+    let raise = if larger > page { String::new() } else { format!("raise {UNIT} to \"{}\" or ", format_size(larger)) };
+    Err(format!(
+        "flash.pages_per_block is {pages}; with pages of {}{planes} a block has {units} units of {} ({}), and the \
+         limit is {most}; {raise}lower flash.pages_per_block to {}",
+        format_size(page),
+        format_size(unit),
+        layer::page_key(values, unit),
+        most / of_page / word_line * word_line
+    ))
 }
 
 /// Bits of a cell, where some blocks are used with one: more than 1.
@@ -486,7 +523,7 @@ fn check_unit(unit: u64, page: u64, lockstep: Lockstep) -> Result<(), String> {
         return Ok(());
     }
     let [unit, page] = [unit, page].map(format_size);
-    let what = if lockstep.chips() > 1 { "the superpage" } else { "flash.page_size" };
+    let what = if lockstep.chips() > 1 { "flash.page_size times the chips in lockstep" } else { "flash.page_size" };
     Err(format!("{UNIT} is {unit}; it is a power of two up to {what}, which is {page}"))
 }
 

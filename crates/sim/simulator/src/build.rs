@@ -85,19 +85,20 @@ impl DrivePlan {
 
     fn scaled(config: Config, scale: Scale) -> Result<Self, ConfigError> {
         let values = &config.values;
+        Self::check_stripes(&config)?;
         let array = Array::of(values, scale.pages_per_block, &mapping_of(&config)).map_err(together)?;
-        let page = u64::from(array.mapped.page_bytes);
-        let user_pages = Self::whole_pages(&config, scale.capacity, page)?;
+        let user_pages = Self::whole_pages(&config, scale.capacity, &array)?;
         let stripes = StripePlan::new(values, &array.mapped, user_pages).map_err(together)?;
         let coded = CodedPlan::new(values, &array.mapped, user_pages).map_err(together)?;
         let blocks = match &coded {
             Some(coded) => coded.bank_blocks(),
             None => Self::die_blocks(&config, &array, user_pages, stripes.as_ref())?,
         };
-        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
+        let problem = || "the drive has more than 2^32 blocks in a die; use more dies".to_owned();
+        let too_many = |_| ConfigError::TooLarge { problem: problem() };
         let shape = array.mapped.with_blocks(u32::try_from(blocks).map_err(too_many)?);
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(array.units_per_program));
-        let geometry = geometry.map_err(|error| array.impossible(&error, user_pages * page))?;
+        let geometry = geometry.map_err(|error| array.impossible(&error, &config))?;
         let command_ns = values.whole("controller.page_time");
         let plan = Self {
             part: Self::part(&config, &array, scale.erase_ns)?,
@@ -126,7 +127,6 @@ impl DrivePlan {
         };
         plan.check_faults()?;
         plan.check_cleaning()?;
-        plan.check_stripes()?;
         plan.check_buffer()?;
         errors::check(&plan.config.values, array.flash_page_bytes().into()).map_err(together)?;
         Ok(plan)
@@ -134,7 +134,8 @@ impl DrivePlan {
 
     /// Whole pages of a capacity, rounded down where that takes next to nothing of it: drives are sold by sizes that
     /// are no whole number of pages, and a size of a few digits is rounded anyway.
-    fn whole_pages(config: &Config, capacity: u64, page: u64) -> Result<u64, ConfigError> {
+    fn whole_pages(config: &Config, capacity: u64, array: &Array) -> Result<u64, ConfigError> {
+        let page = u64::from(array.mapped.page_bytes);
         if capacity % page <= capacity / ROUNDED_OFF {
             return Ok(capacity / page);
         }
@@ -142,9 +143,10 @@ impl DrivePlan {
             .or_else(|| quantity::size_at_least(capacity, page))
             .unwrap_or_default();
         Err(together(format!(
-            "drive.capacity is {}, no whole number of pages of {} (flash.page_size); try \"{near}\"",
+            "drive.capacity is {}, no whole number of pages of {} ({}); try \"{near}\"",
             config.resolved["drive.capacity"],
             quantity::format_size(page),
+            array.page_key()
         )))
     }
 
@@ -173,13 +175,13 @@ impl DrivePlan {
             let raise = format!("raise it to \"{share:.1}%\"");
             let remedy = match share {
                 // More spare flash than user data is hardly meant, and more than the key takes is no remedy.
-                1000.1.. => "use a smaller flash.pages_per_block, fewer planes (flash.channels, \
-                    flash.dies_per_channel, flash.planes_per_die) or a larger drive.capacity"
-                    .to_owned(),
-                100.1.. => format!(
-                    "use a smaller flash.pages_per_block or fewer planes (flash.channels, \
-                    flash.dies_per_channel, flash.planes_per_die), or {raise}"
+                1000.1.. => format!(
+                    "use a smaller flash.pages_per_block, fewer planes ({}) or a larger drive.capacity",
+                    array.plane_keys()
                 ),
+                100.1.. => {
+                    format!("use a smaller flash.pages_per_block or fewer planes ({}), or {raise}", array.plane_keys())
+                }
                 _ => format!("{raise}, or use fewer planes or smaller blocks"),
             };
             let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
@@ -313,17 +315,16 @@ impl DrivePlan {
         )))
     }
 
-    fn check_stripes(&self) -> Result<(), ConfigError> {
-        let entry = mapping_of(&self.config);
-        if self.stripes.is_none() && self.coded.is_none() || entry.is_versioned {
+    fn check_stripes(config: &Config) -> Result<(), ConfigError> {
+        let (entry, stripes) = (mapping_of(config), config.values.name("stripe.kind"));
+        if stripes == "none" || entry.is_versioned {
             return Ok(());
         }
         let able = mappings().into_iter().filter(|entry| entry.is_versioned);
         let able: Vec<_> = able.map(|entry| entry.name).collect();
         Err(together(format!(
-            "stripe.kind = {} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages to \
-             any; use ftl.kind = {}",
-            self.config.values.name("stripe.kind"),
+            "stripe.kind = {stripes} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages \
+             to any; use ftl.kind = {}",
             entry.name,
             able.join(" or ")
         )))

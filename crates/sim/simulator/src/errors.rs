@@ -3,6 +3,7 @@
 use layer::{AGE_MAX, CELLS_ERR, ERRORS, Parameter, ParameterKind as Kind, Values};
 use nand::{AgeingOptions, Correction, ErrorRate, FlashState};
 use units::HOUR;
+use units::quantity::exact_size;
 
 const FLOOR: &str = "flash.errors.floor";
 const WEAR: [&str; 2] = ["flash.errors.wear", "flash.errors.wear_power"];
@@ -143,8 +144,10 @@ pub(crate) fn check(values: &Values, page_bytes: u64) -> Result<(), String> {
     let codeword = u64::from(options.correction.codeword_bytes);
     if !codeword.is_power_of_two() || codeword > page_bytes {
         return Err(format!(
-            "{CODEWORD} is {codeword} bytes; it is a power of two up to the flash page of {page_bytes} bytes; set it \
-             to \"1KiB\""
+            "{CODEWORD} is {}; it is a power of two up to the flash page of {}; set it to \"{}\"",
+            exact_size(codeword),
+            exact_size(page_bytes),
+            exact_size(page_bytes.min(1 << 10))
         ));
     }
     let tolerated = f64::from(options.correction.bits) / (f64::from(options.correction.codeword_bytes) * 8.0);

@@ -117,8 +117,12 @@ impl DrivePlan {
         let [at_once, in_all] = self.least_table_bytes(carries);
         // Drives that hold bytes of clients are neither kept nor loaded.
         let copies = if carries { 1 } else { COPIES };
-        MemoryClaim::of([at_once, in_all.saturating_mul(copies)])
-            .map_err(|problem| ConfigError::Memory { capacity: quantity::format_size(self.capacity()), problem })
+        MemoryClaim::of([at_once, in_all.saturating_mul(copies)]).map_err(|problem| {
+            let capacity = self.config.resolved["drive.capacity"].clone();
+            let larger = self.array.keys_of_larger(2 * u64::from(self.geometry.page_bytes));
+            let raise = larger.map_or(String::new(), |keys| format!("raise {keys}, "));
+            ConfigError::Memory { capacity, problem, raise }
+        })
     }
 
     /// Checks that [`DrivePlan::claim_memory`] could claim it now.

@@ -68,14 +68,22 @@ pub enum ConfigError {
     },
     /// A drive whose tables do not fit into the memory of this process.
     #[error(
-        "drive.capacity = {capacity}: the tables of this drive take {problem}; lower drive.capacity, \
-         raise flash.page_size, or give the program more memory"
+        "drive.capacity = {capacity}: the tables of this drive take {problem}; lower drive.capacity, {raise}or give \
+         the program more memory"
     )]
     Memory {
         /// Capacity of the drive, as it was given.
         capacity: String,
         /// How much that is, and what the limit is.
         problem: TooLittleMemory,
+        /// Keys to raise with a comma behind them, or nothing.
+        raise: String,
+    },
+    /// A drive that has more of something than its addresses can tell apart; a smaller one may do.
+    #[error("{problem}")]
+    TooLarge {
+        /// How many there are, the limit, and how to mend it.
+        problem: String,
     },
     /// Values that are fine alone but not together.
     #[error("{problem}")]

@@ -90,7 +90,7 @@ fn groups_that_do_not_divide_the_drive_are_refused() {
     for (setting, wanted) in [
         ("ftl.superpage.channels=3", "does not divide flash.channels = 4"),
         ("ftl.superpage.ways=4", "does not divide flash.dies_per_channel = 2"),
-        ("flash.page_size=16KiB", "has more than 32768 bytes"),
+        ("flash.page_size=16KiB", "a superpage of 4 pages of 16KiB (flash.page_size) has more than 32KiB"),
         ("flash.channels=3", "no power of two"),
     ] {
         let settings = GROUP.iter().chain([&setting]).map(|text| Setting::from_argument(text).unwrap());
@@ -162,4 +162,28 @@ fn dies_and_channels_that_fail_are_those_of_the_keys() {
 fn refused(stack: &str, settings: &[&str]) -> String {
     let settings = settings.iter().map(|text| Setting::from_argument(text).unwrap());
     DrivePlan::new(Config::load(stack, &settings.collect::<Vec<_>>()).unwrap()).unwrap_err().to_string()
+}
+
+/// Stripes over superpages were refused for too few chips, to be mended with flash.channels, which changes nothing.
+#[test]
+fn stripes_over_superpages_are_refused_for_what_they_are() {
+    for stripes in ["raid0", "raid5", "raid6-ppc", "raid-elastic", "coded"] {
+        let error = refused("superpage", &[&format!("stripe.kind={stripes}")]);
+        assert!(error.contains("ftl.kind = superpage moves pages") && error.contains("use ftl.kind = page"), "{error}");
+    }
+}
+
+/// A message said `flash.page_size` of 16 KiB, where it is 4 KiB; fewer channels leave one chip in lockstep.
+#[test]
+fn errors_of_superpages_name_keys_that_change_something() {
+    let error = refused("superpage", &["drive.capacity=9KiB"]);
+    assert!(error.contains("pages of 16KiB (flash.page_size times the chips in lockstep)"), "{error}");
+    let small = ["drive.capacity=1MiB", "flash.pages_per_block=256", "flash.dies_per_channel=4"];
+    let error = refused("superpage", &small);
+    assert!(error.contains("fewer planes (flash.dies_per_channel, flash.planes_per_die)"), "{error}");
+    let error = refused("superpage", &["flash.errors.model=powers", "flash.errors.codeword=8KiB"]);
+    assert!(
+        error.contains("flash.errors.codeword is 8KiB; it is a power of two up to the flash page of 4KiB"),
+        "{error}"
+    );
 }

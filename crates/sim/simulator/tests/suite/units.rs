@@ -294,6 +294,8 @@ fn superblocks_keep_hot_data_from_cold() {
     assert!(mixed > 1.05 * superblocks, "{mixed} in one stream, {superblocks} in two");
 }
 
+const AS_ONE: &str = "flash.planes_as_one=true";
+
 #[test]
 fn what_units_do_not_go_with_is_refused_with_the_reason() {
     for (texts, wanted) in [
@@ -311,6 +313,28 @@ fn what_units_do_not_go_with_is_refused_with_the_reason() {
             &["flash.page_read_times=1us,2us", "flash.page_program_times=1us,2us,3us"],
             "flash.page_read_times has 2 times and flash.page_program_times has 3",
         ),
+        // The unit could not be raised to what was advised, and a block of planes that are one named the pages of all.
+        (
+            &["ftl.unit=512B", "flash.pages_per_block=8192"],
+            "raise ftl.unit to \"2KiB\" or lower flash.pages_per_block to 4095",
+        ),
+        (
+            &[
+                "flash.page_size=16KiB",
+                "ftl.unit=8KiB",
+                "flash.pages_per_block=32766",
+                "flash.planes_per_die=2",
+                AS_ONE,
+            ],
+            "(ftl.unit), and the limit is 32767; lower flash.pages_per_block to 8191",
+        ),
+        (
+            &["flash.pages_per_block=20000", "flash.planes_per_die=2", AS_ONE],
+            "in each of 2 planes (flash.planes_as_one) a block has 40000 units",
+        ),
+        (&["ftl.unit=1KiB", "drive.capacity=1000000B"], "pages of 1KiB (ftl.unit)"),
+        (&["ftl.unit=2KiB", "buffer.kind=block-lru", "buffer.block_size=3KiB"], "pages of 2KiB (ftl.unit)"),
+        (&["ftl.unit=2KiB", "stripe.kind=raid5", "stripe.buffer_size=1KiB"], "less than a page (ftl.unit)"),
     ] {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let error = DrivePlan::new(Config::load("page", &settings(&texts)).unwrap()).unwrap_err().to_string();
@@ -328,4 +352,8 @@ fn a_drive_with_too_many_units_is_told_which_are_large_enough() {
     let refused = plan(&["drive.capacity=16TB"]).unwrap_err();
     assert!(refused.contains("set ftl.unit = \"16KiB\""), "{refused}");
     assert!(plan(&["drive.capacity=16TB", "ftl.unit=16KiB"]).unwrap().geometry.pages() > 1 << 29);
+    // Where the unit is a page, both have to grow.
+    let whole = ["drive.capacity=32TB", "flash.page_size=16KiB", "ftl.unit=16KiB"];
+    let refused = plan(&whole).unwrap_err();
+    assert!(refused.contains("set flash.page_size and ftl.unit = \"32KiB\""), "{refused}");
 }

@@ -174,9 +174,9 @@ pub(super) fn translation_shape<S: Scheme>(values: &Values, layout: &Layout) -> 
         values.get("ftl.translation.entries").map_or(most, |_| values.whole("ftl.translation.entries") as u32);
     if !entries.is_power_of_two() || entries > most {
         return Err(format!(
-            "ftl.translation.entries is {entries}; a translation page of {} bytes holds a power of two of \
+            "ftl.translation.entries is {entries}; a translation page of {} holds a power of two of \
              {ENTRY_BYTES}-byte entries up to {most}",
-            layout.page_bytes
+            units::quantity::format_size(layout.page_bytes.into())
         ));
     }
     if layout.pages_per_block < S::WRITE_BACKS {

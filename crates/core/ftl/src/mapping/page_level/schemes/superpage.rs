@@ -9,6 +9,7 @@
 use super::page::Page;
 use crate::mapping::{Mapping, page_level};
 use layer::{Parameter, ParameterKind, Values};
+use units::quantity::format_size;
 
 const NAME: &str = "superpage";
 const CHANNELS: &str = "ftl.superpage.channels";
@@ -85,9 +86,11 @@ impl Lockstep {
         let most = units::SECTOR_BYTES * 64;
         if page * group.chips() > most {
             return Err(format!(
-                "a superpage of {} pages of {page} bytes has more than {most} bytes; lower {CHANNELS}, {WAYS} or \
+                "a superpage of {} pages of {} (flash.page_size) has more than {}; lower {CHANNELS}, {WAYS} or \
                  flash.page_size",
-                group.chips()
+                group.chips(),
+                format_size(page),
+                format_size(most)
             ));
         }
         Ok(group)
