@@ -79,7 +79,11 @@ impl DrivePlan {
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let scale = Scale::of(&config, |whole| Self::new(whole).ok()?.spare().effective_share).map_err(together)?;
+        let scale = Scale::of(&config, |whole| match Self::new(whole) {
+            // What is too large for the addresses here may well be run smaller.
+            Err(ConfigError::TooLarge { .. }) => Ok(None),
+            plan => plan.map(|plan| plan.spare().effective_share),
+        })?;
         Self::scaled(config, scale).map_err(|error| scale.explained(error))
     }
 

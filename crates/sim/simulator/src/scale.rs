@@ -63,20 +63,24 @@ impl Scale {
     /// How a configuration says so; `whole` tells the effective spare flash of a configuration.
     ///
     /// # Errors
-    /// Nothing would be left of the drive, or its mapping depends on the length of blocks.
-    pub(crate) fn of(config: &Config, whole: impl Fn(Config) -> Option<f64>) -> Result<Self, String> {
+    /// Nothing would be left of the drive, its mapping depends on the length of blocks, or `whole` refuses the whole
+    /// drive.
+    pub(crate) fn of(
+        config: &Config,
+        whole: impl Fn(Config) -> Result<Option<f64>, ConfigError>,
+    ) -> Result<Self, ConfigError> {
         let values = &config.values;
         let [pages_per_block, erase_ns] = [PAGES, ERASE].map(|key| values.whole(key));
         let scale = Self { times: times(values), capacity: capacity(values), pages_per_block, erase_ns, whole: None };
         if scale.times == 1 {
             return Ok(scale);
         }
-        scale.check(values)?;
+        scale.check(values).map_err(|problem| ConfigError::Together { problem })?;
         let shorter = shorter(values);
         let mut unscaled = config.clone();
         unscaled.values.set(SCALE, Value::Whole(1));
         let (pages_per_block, erase_ns) = (pages_per_block / shorter, erase_ns / shorter);
-        Ok(Self { pages_per_block, erase_ns, whole: whole(unscaled), ..scale })
+        Ok(Self { pages_per_block, erase_ns, whole: whole(unscaled)?, ..scale })
     }
 
     fn check(&self, values: &Values) -> Result<(), String> {
@@ -110,6 +114,9 @@ impl Scale {
                     self.times
                 ),
             },
+            ConfigError::TooLarge { problem } if self.times > 1 => {
+                ConfigError::TooLarge { problem: format!("{problem}, or raise {SCALE} from {}", self.times) }
+            }
             other => other,
         }
     }
@@ -208,6 +215,21 @@ mod tests {
         assert!(note(&small).unwrap().contains("drive.scale = 64: a drive of 1GiB ran"));
         let tiny = plan(&["drive.scale=512"]).unwrap();
         assert!(note(&tiny).unwrap().contains("lower drive.scale"), "{:?}", note(&tiny));
+    }
+
+    /// The smaller drive had shorter blocks, and ran where the whole one is refused.
+    #[test]
+    fn what_the_whole_drive_refuses_is_refused_of_a_smaller_one() {
+        for (setting, wanted) in [
+            ("flash.pages_per_block=30000", "a block has"),
+            ("drive.capacity=20003KiB", "no whole number of pages"),
+            ("flash.fault.dies=999", "is none of the drive's"),
+        ] {
+            let [whole, small] =
+                [&[setting][..], &[setting, "drive.scale=16"]].map(|settings| plan(settings).unwrap_err());
+            assert!(whole.contains(wanted), "{whole}");
+            assert_eq!(whole, small, "no word of drive.scale, which changes nothing");
+        }
     }
 
     /// A log-block mapping lived eight times as long on blocks of an eighth.

@@ -356,4 +356,9 @@ fn a_drive_with_too_many_units_is_told_which_are_large_enough() {
     let whole = ["drive.capacity=32TB", "flash.page_size=16KiB", "ftl.unit=16KiB"];
     let refused = plan(&whole).unwrap_err();
     assert!(refused.contains("set flash.page_size and ftl.unit = \"32KiB\""), "{refused}");
+    // A drive that runs smaller may be that large; where it is still too large, what the user wrote is named.
+    assert!(plan(&["drive.capacity=16TB", "drive.scale=16"]).is_ok());
+    let refused = plan(&["drive.capacity=64TiB", "drive.scale=2"]).unwrap_err();
+    assert!(refused.contains("lower drive.capacity from 64TiB to \"1"), "{refused}");
+    assert!(refused.ends_with("or raise drive.scale from 2"), "{refused}");
 }
