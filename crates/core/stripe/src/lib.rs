@@ -114,12 +114,19 @@ impl StripePlan {
         elastic::Chips { data: self.0.layout.data, spares: self.0.spares }
     }
 
-    fn chips(&self, geometry: &Geometry) -> Chips {
+    /// The chips as flash in this state has them: some may be lost, and spares in their place.
+    fn chips(&self, geometry: &Geometry, state: &FlashState) -> Chips {
         let spares = (geometry.dies() - self.0.spares..geometry.dies()).map(DieId).collect();
-        Chips::new(self.lanes(geometry), geometry.planes_per_die, spares)
+        let mut chips = Chips::new(self.lanes(geometry), geometry.planes_per_die, spares);
+        for replaced in recover::replacements(state) {
+            chips.replace(&replaced, self.0.layout.stripes());
+        }
+        let dies = (0..geometry.dies()).map(DieId);
+        dies.filter(|die| state.die_is_dead(*die)).for_each(|die| chips.lose_quietly(die));
+        chips
     }
 
-    /// Stripes over a mapping built by `entry` over erased flash; elastic ones bring a map of their own.
+    /// Stripes over a mapping built by `entry` over erased flash, or over flash whose snapshot they will load; elastic ones bring a map of their own.
     pub fn build<F: Flash>(
         &self,
         context: &FtlContext<'_>,
@@ -129,7 +136,7 @@ impl StripePlan {
         if self.0.scheme.elastic {
             return elastic::build(context, self.elastic_chips(), flash);
         }
-        let chips = self.chips(&context.geometry);
+        let chips = self.chips(&context.geometry, flash.state());
         let below = self.with_mapping(context, &chips, flash.state(), |context| (entry.build)(context, flash));
         let mut array = self.over(context, chips, below);
         array.adopt_all(flash.state());
@@ -149,10 +156,7 @@ impl StripePlan {
         if self.0.scheme.elastic {
             return elastic::recover(context, self.elastic_chips(), image);
         }
-        let mut chips = self.chips(&context.geometry);
-        for replaced in recover::replacements(image) {
-            chips.replace(&replaced, self.0.layout.stripes());
-        }
+        let chips = self.chips(&context.geometry, image);
         let below = self.with_mapping(context, &chips, image, |context| (entry.recover)(context, image))?;
         let mut array = self.over(context, chips, below);
         array.recover(image);

@@ -104,9 +104,6 @@ impl<F: Flash> Array<F> {
 
     /// Takes over what a power cut left.
     pub fn recover(&mut self, image: &FlashState) {
-        for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
-            self.chips.lose_quietly(die);
-        }
         self.adopt_all(image);
         let pages = (0..self.layout.pages() as u32).map(Lpn);
         let kept_pages: Vec<Lpn> = pages.filter(|page| self.below.old(*page) != Old::None).collect();

@@ -4,6 +4,9 @@ use crate::rig::Rig;
 
 const WITH_PARITY: [&str; 7] = ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "raid-elastic"];
 
+/// Kinds that keep each page on its chip, and bring what a lost one held to a spare.
+const REBUILT: [&str; 6] = ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"];
+
 fn parities(kind: &str) -> u32 {
     if kind.starts_with("raid6") { 2 } else { 1 }
 }
@@ -22,7 +25,7 @@ fn as_many_dies_as_parities_may_fail_and_every_page_is_still_read() {
 
 #[test]
 fn pages_written_while_a_die_is_missing_are_read_back() {
-    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"] {
+    for kind in REBUILT {
         for die in 0..5 {
             let mut rig = Rig::new(kind, &[]);
             rig.live(u64::from(die), 20);
@@ -46,7 +49,7 @@ fn one_die_more_than_parities_makes_errors_and_no_wrong_data() {
 
 #[test]
 fn a_spare_takes_the_place_of_a_die_and_then_another_may_fail() {
-    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"] {
+    for kind in REBUILT {
         let mut rig = Rig::new(kind, &[("stripe.spares", "1")]);
         rig.live(5, 60);
         rig.kill(1);
@@ -94,5 +97,23 @@ fn a_stripe_whose_parity_was_lost_with_its_memory_is_mended_after_the_cut() {
         assert_eq!(rig.counter("stripes_to_repair"), 0, "{kind}");
         rig.live(3, 30);
         assert_eq!(rig.unreadable(), [], "{kind}");
+    }
+}
+
+#[test]
+fn a_drive_that_has_lost_dies_goes_on_after_a_reload() {
+    for kind in WITH_PARITY {
+        for spares in ["0", "1"] {
+            let mut rig = Rig::new(kind, &[("stripe.spares", spares)]);
+            rig.live(3, 30);
+            for die in 0..parities(kind) {
+                rig.kill(die * 2 + 1);
+                rig.idle();
+                rig.reload();
+                rig.live(u64::from(die) + 100, 40);
+                assert_eq!(rig.unreadable(), [], "{kind} with {spares} spares: die {die}");
+                assert_eq!(rig.counter("dies_lost"), u64::from(die) + 1, "{kind} with {spares} spares");
+            }
+        }
     }
 }

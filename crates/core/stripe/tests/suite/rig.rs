@@ -146,9 +146,21 @@ impl Rig {
         self.driven.kill(die);
     }
 
+    fn flush(&mut self) {
+        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
+    }
+
+    /// Flushes; then the layer is built anew, and takes its state from a snapshot.
+    pub fn reload(&mut self) {
+        (0..2).for_each(|_| self.flush()); // collection may have noted trims anew behind the first one
+        let plan = &self.plan;
+        self.driven.reload(&|flash| plan.build(flash));
+        self.check();
+    }
+
     /// What the host was told of is on flash, or in memory that lasts; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
-        self.submit(PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, Lpn(0), 0) }).expect("the flush succeeds");
+        self.flush();
         let plan = &self.plan;
         self.driven.restart(&|image| plan.recover(image), &mut Stream::new(1, "cut"));
         self.check();

@@ -127,7 +127,8 @@ struct Elastic<F: Flash> {
 impl<F: Flash> Elastic<F> {
     fn new(context: &FtlContext<'_>, chips: Chips, state: &FlashState) -> Self {
         let geometry = context.geometry;
-        let grid = Grid::new(geometry, chips);
+        let mut grid = Grid::new(geometry, chips);
+        grid.adopt(state);
         let per_plane = context.values.whole("ftl.gc.copies_in_flight") as u32;
         let window = (per_plane * geometry.planes()).max(chips.data);
         Self {

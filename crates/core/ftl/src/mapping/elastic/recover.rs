@@ -51,7 +51,6 @@ fn is_of(oob: Oob, page: &CoveredPage) -> bool {
 /// Flash has no out-of-band areas.
 pub(super) fn recover(log: &mut Log, image: &FlashState) -> Result<(), RecoverError> {
     let contents = image.contents().ok_or(RecoverError::NoContents)?;
-    log.grid.adopt(image);
     log.space.adopt(&log.grid, image, &mut log.pages);
     let nothing = Newest { sequence: 0, rank: Rank::Nothing, entry: Entry::NOWHERE };
     let newest = vec![nothing; log.pages.logical_pages() as usize];

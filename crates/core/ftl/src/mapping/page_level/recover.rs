@@ -49,7 +49,7 @@ struct Copies {
 
 impl<A: MapAccess> PageMap<A> {
     /// Rebuilds the mapping from out-of-band areas.
-    /// 1. Lanes of lost dies are given up.
+    /// 1. The lanes of lost dies are given up from the beginning.
     /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones.
     /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
     /// 4. Written blocks are closed; those of translation pages go on where they were.
@@ -64,9 +64,6 @@ impl<A: MapAccess> PageMap<A> {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::<A>::new(context, image);
-        for die in (0..geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
-            ftl.space.lanes.of_die(die).for_each(|lane| ftl.space.lanes.lose(lane));
-        }
         let PageMap { pages, space, trims, versions, .. } = &mut ftl;
         let mut recovery: Recovery<'_, A::Versions> =
             Recovery { geometry, image, contents, pages, space, trims, versions };

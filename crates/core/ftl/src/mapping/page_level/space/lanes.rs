@@ -41,7 +41,7 @@ impl Index<usize> for Lanes {
 }
 
 impl Lanes {
-    /// Every erased block is free.
+    /// Every erased block is free. Under stripes the lanes of lost dies are lost.
     pub fn new(context: &FtlContext<'_>, state: &FlashState, settings: &Settings) -> Self {
         let geometry = context.geometry;
         let bound =
@@ -49,9 +49,12 @@ impl Lanes {
         let division = Division::new(&geometry, context.stripes, bound);
         let order =
             context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec());
-        let all: Vec<Lane> = (0..division.lanes)
+        let mut all: Vec<Lane> = (0..division.lanes)
             .map(|lane| Lane::new(division.blocks, lane, state.blocks(), settings.level_dynamic))
             .collect();
+        let per_die = (division.lanes / geometry.dies()) as usize;
+        let lanes = (0..).map(DieId).zip(all.chunks_mut(per_die)).filter(|_| context.stripes.is_some());
+        lanes.filter(|(die, _)| state.die_is_dead(*die)).for_each(|(_, lanes)| lanes.iter_mut().for_each(Lane::lose));
         let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
         Self {
             geometry,
