@@ -142,6 +142,12 @@ impl<'a> SnapshotReader<'a> {
         self.bytes.is_empty()
     }
 
+    /// Whether the next table has this name: a table that some snapshots do not have is looked for before it is read.
+    pub fn has_next(&self, section: &str) -> bool {
+        let name = self.bytes.split_first().and_then(|(length, rest)| rest.get(..usize::from(*length)));
+        name == Some(section.as_bytes())
+    }
+
     /// The next table, row by row: tables of a large drive are gigabytes, which nobody needs twice. Numbers that do not
     /// fill a row are left out.
     ///
@@ -217,6 +223,7 @@ mod tests {
         writer.put("time", [9_u64]);
         let bytes = writer.into_bytes();
         let mut reader = SnapshotReader::new(&bytes);
+        assert!(reader.has_next("map") && !reader.has_next("time"));
         assert_eq!(reader.get::<u32>("map").unwrap(), [1, 2, 3]);
         assert!(matches!(reader.get::<u64>("other"), Err(SnapshotError::Section { .. })));
         let mut writer = SnapshotWriter::new();
@@ -230,6 +237,7 @@ mod tests {
         let mut reader = SnapshotReader::new(&rows);
         assert_eq!(reader.array::<Lpn, 3>("pages").unwrap(), [Lpn(5), Lpn(7), Lpn(8)]);
         assert_eq!(reader.array::<bool, 2>("flags").unwrap(), [true, false]);
+        assert!(!SnapshotReader::new(&[]).has_next("map") && !SnapshotReader::new(&bytes[..3]).has_next("map"));
         let mut short = SnapshotReader::new(&bytes[..10]);
         assert_eq!(short.get::<u32>("map"), Err(SnapshotError::Truncated { section: "map" }));
     }

@@ -100,6 +100,47 @@ fn a_stripe_whose_parity_was_lost_with_its_memory_is_mended_after_the_cut() {
     }
 }
 
+/// A page that flash has lost is healed; then power is cut.
+fn heal_and_cut_power(kind: &str, is_reloaded: bool) {
+    let mut rig = Rig::new(kind, &[]);
+    rig.live(2, 60);
+    rig.idle();
+    if is_reloaded {
+        rig.reload();
+    }
+    let page = (0..).find(|page| rig.held[*page as usize] > 0).expect("something was written");
+    rig.lose(page);
+    assert_eq!((rig.unreadable(), rig.counter("pages_healed")), (Vec::new(), 1), "{kind}");
+    rig.flush_and_cut_power();
+    assert_eq!((rig.unreadable(), rig.counter("pages_healed")), (Vec::new(), 0), "{kind}: it was healed before");
+}
+
+#[test]
+fn a_page_healed_stays_healed_after_a_power_cut() {
+    REBUILT.into_iter().for_each(|kind| heal_and_cut_power(kind, false));
+}
+
+#[test]
+fn a_page_healed_after_a_reload_stays_healed_after_a_power_cut() {
+    REBUILT.into_iter().for_each(|kind| heal_and_cut_power(kind, true));
+}
+
+#[test]
+fn a_die_rebuilt_after_a_reload_is_as_old_as_its_parity() {
+    for kind in REBUILT {
+        let mut rig = Rig::new(kind, &[("stripe.spares", "1")]);
+        rig.live(5, 60);
+        rig.idle();
+        rig.reload();
+        rig.kill(1);
+        rig.idle();
+        rig.flush_and_cut_power();
+        assert_eq!(rig.counter("stripes_to_repair"), 0, "{kind}: every stripe is whole");
+        (0..parities(kind)).for_each(|more| rig.kill(2 + more));
+        assert_eq!(rig.unreadable(), [], "{kind}");
+    }
+}
+
 #[test]
 fn a_drive_that_has_lost_dies_goes_on_after_a_reload() {
     for kind in WITH_PARITY {

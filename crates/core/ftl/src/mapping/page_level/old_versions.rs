@@ -139,13 +139,18 @@ pub(crate) trait OldVersions: Sized + 'static {
         Ok(())
     }
 
-    /// The map of old versions as it goes into a snapshot.
-    fn table(&self) -> &[Entry] {
-        &[]
+    /// Writes what a snapshot holds of it.
+    fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put::<u32>(SECTION, []);
     }
 
-    /// Takes the map of a snapshot, which has as many entries as this one.
-    fn restore(&mut self, _: Vec<Entry>) {}
+    /// Reads what [`OldVersions::save`] wrote.
+    ///
+    /// # Errors
+    /// It is of another drive.
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        reader.fill::<u32>(SECTION, &mut [])
+    }
 }
 
 /// No old version is kept: what a mapping without a stripe layer does.
@@ -157,22 +162,10 @@ impl OldVersions for NoVersions {
     }
 }
 
-pub(super) fn save(versions: &impl OldVersions, writer: &mut SnapshotWriter) {
-    writer.put(SECTION, versions.table().iter().map(|entry| entry.bits()));
-}
-
-pub(super) fn load(versions: &mut impl OldVersions, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-    let table = reader.get::<u32>(SECTION)?;
-    if table.len() != versions.table().len() {
-        let problem = "the number of pages differs".to_owned();
-        return Err(SnapshotError::Unfit { section: SECTION, problem });
-    }
-    versions.restore(table.into_iter().map(Entry::from_bits).collect());
-    Ok(())
-}
-
 /// Name of the map in a snapshot.
 const SECTION: &str = "page.old";
+/// Name of the sequence numbers in a snapshot, which has them where flash keeps contents.
+const NUMBERS: &str = "page.old_numbers";
 
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
@@ -338,13 +331,26 @@ impl OldVersions for Kept {
         if count == self.pages { Ok(()) } else { Err(format!("{count} old versions, but {} counted", self.pages)) }
     }
 
-    fn table(&self) -> &[Entry] {
-        &self.table
+    fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put(SECTION, self.table.iter().map(|entry| entry.bits()));
+        if !self.numbers.is_empty() {
+            writer.put(NUMBERS, self.numbers.iter().copied());
+        }
     }
 
-    fn restore(&mut self, table: Vec<Entry>) {
-        self.table = table;
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let table = reader.each::<u32>(SECTION)?;
+        if table.len() != self.table.len() {
+            return Err(SnapshotError::unfit(SECTION, "the number of pages differs"));
+        }
+        self.table = table.map(Entry::from_bits).collect();
         self.pages = self.table.iter().filter(|entry| entry.is_page()).count() as u64;
+        if reader.has_next(NUMBERS) && self.numbers.is_empty() {
+            reader.get::<u64>(NUMBERS)?; // they are of no use without contents
+        } else if reader.has_next(NUMBERS) {
+            reader.fill(NUMBERS, &mut self.numbers)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rebuilding the map from out-of-band areas after a power cut.
 //!
-//! The newest sequence number of each logical page wins. Of two copies with one number (a collection
-//! was under way) the one in the fuller block is kept, so that the block being filled when power went
+//! The newest sequence number of each logical page wins. Of two copies with one number the one that can be read is
+//! kept (the other one was healed). If both can (a collection was under way), the one in the fuller block is kept, so that the block being filled when power went
 //! holds little of its own; where that block goes on being filled, the other one, so that the
 //! collection goes on where it was.
 //!
@@ -148,8 +148,14 @@ impl<V: OldVersions> Recovery<'_, V> {
             scan.copies.remove(&Lpn(oob.logical));
         } else if found.sequence == best.sequence {
             let Some(known) = best.page else { return };
+            let is_lost = |page: Ppn| self.contents.oob(page.0).kind == PageKind::Lost;
             let (this, other) = (done(page), done(known));
-            let kept = if self.is_reopened(Lpn(oob.logical)) { this < other } else { this > other };
+            let kept = match (is_lost(page), is_lost(known)) {
+                (false, true) => true,
+                (true, false) => false,
+                _ if self.is_reopened(Lpn(oob.logical)) => this < other,
+                _ => this > other,
+            };
             let loser = if kept { std::mem::replace(best, found).page } else { found.page };
             scan.copies.entry(Lpn(oob.logical)).or_default().extend(loser);
         }

@@ -3,7 +3,7 @@
 use super::PageMap;
 use super::access::MapAccess;
 use super::entry::Held;
-use super::old_versions::{self, OldVersions};
+use super::old_versions::OldVersions;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Counters, FlashState};
 
@@ -43,7 +43,7 @@ impl<A: MapAccess> PageMap<A> {
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
         self.pages.save(writer, SECTIONS);
         self.trims.save(writer);
-        old_versions::save(&self.versions, writer);
+        self.versions.save(writer);
         let numbers = [
             self.space.lanes.turn() as u64,
             self.pages.sequence(),
@@ -77,7 +77,7 @@ impl<A: MapAccess> PageMap<A> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
         self.pages.load(reader, SECTIONS)?;
         self.trims.load(reader)?;
-        old_versions::load(&mut self.versions, reader)?;
+        self.versions.load(reader)?;
         let numbers = reader.get::<u64>("page.numbers")?;
         let [turn, sequence, retired, withheld, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
