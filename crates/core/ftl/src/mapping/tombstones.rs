@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
-/// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
+/// A tombstone page on flash or on its way there, which [`Tombstones`] alone changes. Where chips may fail there are copies of it on other chips: map
 /// entries name the first, which counts for all.
 #[derive(Clone, Debug)]
 pub(crate) struct Tombstone {
@@ -54,17 +54,19 @@ impl Tombstones {
         self.slots[slot as usize].as_ref()
     }
 
-    pub fn at(&mut self, slot: u32) -> &mut Tombstone {
+    #[inline]
+    pub fn at(&self, slot: u32) -> &Tombstone {
+        self.get(slot).expect("a map entry names a living tombstone")
+    }
+
+    #[inline]
+    fn at_mut(&mut self, slot: u32) -> &mut Tombstone {
         self.slots[slot as usize].as_mut().expect("a map entry names a living tombstone")
     }
 
     /// All tombstones with their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Tombstone)> {
         (0..).zip(&self.slots).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)))
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tombstone> {
-        self.slots.iter_mut().flatten()
     }
 
     /// Adds a tombstone, or a copy of the one in slot `first`. `waiting`: programs of it under way.
@@ -85,10 +87,69 @@ impl Tombstones {
         };
         self.slots[slot as usize] = Some(tombstone);
         if let Some(first) = first {
-            self.at(first).copies.push(slot);
-            self.at(first).waiting += waiting;
+            self.join(slot, first);
+            self.at_mut(first).waiting += waiting;
         }
         slot
+    }
+
+    /// The tombstone in slot `copy` is a copy of the one in slot `first`.
+    pub fn join(&mut self, copy: u32, first: u32) {
+        self.at_mut(copy).first = first;
+        self.at_mut(first).copies.push(copy);
+    }
+
+    /// Takes the copies from a tombstone: their slots, which are the caller's to remove.
+    pub fn take_copies(&mut self, slot: u32) -> Vec<u32> {
+        std::mem::take(&mut self.at_mut(slot).copies)
+    }
+
+    /// One more page is trimmed by a tombstone. `true`: it is the first one.
+    #[inline]
+    pub fn count_up(&mut self, slot: u32) -> bool {
+        let tombstone = self.at_mut(slot);
+        tombstone.live += 1;
+        tombstone.live == 1
+    }
+
+    /// One page fewer is trimmed by a tombstone. `true`: it was the last one.
+    #[inline]
+    pub fn count_down(&mut self, slot: u32) -> bool {
+        let tombstone = self.at_mut(slot);
+        tombstone.live -= 1;
+        tombstone.live == 0
+    }
+
+    /// A tombstone trims `live` pages, and keeps the blocks of the pages `held`.
+    pub fn take_over(&mut self, slot: u32, live: u32, held: Vec<Ppn>) {
+        let tombstone = self.at_mut(slot);
+        (tombstone.live, tombstone.held) = (live, held);
+    }
+
+    /// Takes the pages whose blocks a tombstone keeps: they are the caller's to release.
+    pub fn take_held(&mut self, slot: u32) -> Vec<Ppn> {
+        std::mem::take(&mut self.at_mut(slot).held)
+    }
+
+    /// What is held at one page is at another one from now on. `false`: no tombstone holds it.
+    pub fn move_held(&mut self, from: Ppn, to: Ppn) -> bool {
+        let mut held = self.slots.iter_mut().flatten().flat_map(|tombstone| &mut tombstone.held);
+        held.find(|page| **page == from).map(|page| *page = to).is_some()
+    }
+
+    /// A tombstone goes to another page; where it was.
+    pub fn move_to(&mut self, slot: u32, page: Ppn) -> Ppn {
+        std::mem::replace(&mut self.at_mut(slot).page, page)
+    }
+
+    /// One of the programs of a tombstone and its copies has ended.
+    pub fn program_ends(&mut self, first: u32) {
+        self.at_mut(first).waiting -= 1;
+    }
+
+    /// No program of a tombstone is under way.
+    pub fn programs_end(&mut self, slot: u32) {
+        self.at_mut(slot).waiting = 0;
     }
 
     /// A tombstone is needed no longer.
@@ -107,7 +168,7 @@ impl Tombstones {
     }
 
     /// Slots of a tombstone and its copies.
-    pub fn group(&mut self, slot: u32) -> Vec<u32> {
+    pub fn group(&self, slot: u32) -> Vec<u32> {
         let copies = self.at(slot).copies.iter().copied();
         std::iter::once(slot).chain(copies).collect()
     }
@@ -275,11 +336,11 @@ mod tests {
                     }
                     (1, Some(slot)) => { tombstones.remove(slot); plain.remove(&slot); }
                     (2, Some(slot)) => {
-                        tombstones.at(slot).live += 1;
+                        tombstones.count_up(slot);
                         plain.get_mut(&slot).expect("it is there").1 += 1;
                     }
                     (3, Some(slot)) => {
-                        tombstones.at(slot).waiting = 0;
+                        tombstones.programs_end(slot);
                         prop_assert!(tombstones.is_durable(slot));
                     }
                     (4, Some(slot)) => {
@@ -314,9 +375,9 @@ mod tests {
         let copy = tombstones.add(Ppn(33), 7, Vec::new(), 1, Some(first));
         assert_eq!((tombstones.at(first).waiting, tombstones.group(first)), (2, vec![first, copy]));
         assert!(tombstones.has_copies(first) && tombstones.has_copies(copy));
-        tombstones.at(first).waiting -= 1;
+        tombstones.program_ends(first);
         assert!(!tombstones.is_durable(first), "the copy is not on flash");
-        tombstones.at(first).waiting -= 1;
+        tombstones.program_ends(first);
         assert!(tombstones.is_durable(first));
     }
 }

@@ -166,7 +166,7 @@ impl Recovery<'_> {
                 Place::InLog(_) | Place::Nowhere => {}
                 Place::Tombstone(slot) => {
                     self.log.pages.unmap(logical, newest.entry);
-                    self.log.tombstones.at(slot).live += 1;
+                    self.log.tombstones.count_up(slot);
                 }
                 Place::Page(page) => {
                     self.log.pages.place(logical, page);

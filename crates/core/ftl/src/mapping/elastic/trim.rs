@@ -93,7 +93,7 @@ impl Log {
             if is_meant(self.pages.entry(logical)) {
                 replaced.extend(self.supersede(logical).map(|old| self.grid.of(old)));
                 self.pages.unmap(logical, Entry::tombstone(slot));
-                self.tombstones.at(slot).live += 1;
+                self.tombstones.count_up(slot);
             }
         }
         for superblock in replaced {
@@ -121,14 +121,14 @@ impl Log {
     /// A map entry names a tombstone no longer. The last one makes it invalid, unless it is still being written: until
     /// it is safe somebody may wait for it.
     pub fn unbury(&mut self, slot: u32) {
-        self.tombstones.at(slot).live -= 1;
+        self.tombstones.count_down(slot);
         self.drop_idle(slot);
     }
 
     /// The tombstone at `page` and its copy are on flash.
     pub fn tombstone_written(&mut self, page: Ppn) {
         let slot = self.tombstone_at(page);
-        self.tombstones.at(slot).waiting = 0;
+        self.tombstones.programs_end(slot);
         self.drop_idle(slot);
     }
 
@@ -145,7 +145,7 @@ impl Log {
     }
 
     fn drop_copies(&mut self, slot: u32) {
-        for copy in std::mem::take(&mut self.tombstones.at(slot).copies) {
+        for copy in self.tombstones.take_copies(slot) {
             self.pages.drop(self.tombstones.at(copy).page);
             self.tombstones.remove(copy);
         }
@@ -158,7 +158,7 @@ impl Log {
         let slot = self.tombstone_at(from);
         self.drop_copies(slot);
         self.pages.stand_in(from, page);
-        self.tombstones.at(slot).page = page;
+        self.tombstones.move_to(slot, page);
         self.write_tombstone(flash, slot, content, Stream::Copies);
         Some(page)
     }
@@ -232,8 +232,7 @@ impl Log {
                 continue;
             };
             let (copy, at) = others.remove(copy);
-            self.tombstones.at(copy).first = slot;
-            self.tombstones.at(slot).copies.push(copy);
+            self.tombstones.join(copy, slot);
             self.pages.keep(at, Back::tombstone(slot));
         }
         for (slot, _) in others {

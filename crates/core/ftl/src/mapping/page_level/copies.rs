@@ -35,7 +35,7 @@ impl Trims {
             };
             let record = record(flash, &ranges);
             let copy = self.tombstones.add(page, sequence, ranges, 1, Some(slot));
-            self.tombstones.at(copy).live = live;
+            self.tombstones.take_over(copy, live, Vec::new());
             self.issue(flash, pages, copy, record);
         }
     }
@@ -79,7 +79,7 @@ impl Trims {
         let mut short = self.tombstones.short().clone();
         short.retain(|slot| self.tombstones.is_durable(*slot));
         for slot in short {
-            for page in std::mem::take(&mut self.tombstones.at(slot).held) {
+            for page in self.tombstones.take_held(slot) {
                 self.release(flash, page);
             }
         }

@@ -15,7 +15,7 @@ use super::space::Space;
 use crate::FtlContext;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::ranges::{self, RANGE_BYTES, Range, encode};
-use crate::mapping::tombstones::Tombstones;
+use crate::mapping::tombstones::{Tombstone, Tombstones};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, LawBroken, Outcome, Owner, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{BlockId, Cause, Geometry, Lpn, Ppn};
@@ -151,7 +151,7 @@ impl Trims {
             }
         }
         if is_last {
-            self.tombstones.at(slot).copies.clear();
+            self.tombstones.take_copies(slot);
             self.settle(flash, slot);
         }
     }
@@ -164,11 +164,9 @@ impl Trims {
 
     /// One page fewer is trimmed by this tombstone. `true`: it was the last one.
     fn count_down(&mut self, pages: &mut Pages, slot: u32) -> bool {
-        let tombstone = self.tombstones.at(slot);
-        tombstone.live -= 1;
-        let is_last = tombstone.live == 0;
+        let is_last = self.tombstones.count_down(slot);
         if is_last {
-            pages.drop(tombstone.page);
+            pages.drop(self.tombstones.at(slot).page);
             self.live_pages -= 1;
         }
         is_last
@@ -177,10 +175,8 @@ impl Trims {
     /// One more page is trimmed by a restored tombstone and its copies.
     pub fn revive(&mut self, pages: &mut Pages, slot: u32) {
         for slot in self.tombstones.group(slot) {
-            let tombstone = self.tombstones.at(slot);
-            tombstone.live += 1;
-            if tombstone.live == 1 {
-                pages.keep(tombstone.page, Back::tombstone(slot));
+            if self.tombstones.count_up(slot) {
+                pages.keep(self.tombstones.at(slot).page, Back::tombstone(slot));
                 self.live_pages += 1;
             }
         }
@@ -306,22 +302,19 @@ impl Trims {
             self.pending.clear();
             held.append(&mut self.carried);
         }
-        let tombstone = self.tombstones.at(slot);
-        tombstone.live = live;
-        tombstone.held = held;
+        self.tombstones.take_over(slot, live, held);
     }
 
     /// A tombstone is on flash: the pages it trims may go once its copies are as well.
     pub fn durable<F: Flash>(&mut self, flash: &mut F, slot: u32) {
-        let tombstone = self.tombstones.at(slot);
-        let first = tombstone.first;
+        let &Tombstone { first, live, .. } = self.tombstones.at(slot);
         if first != slot {
-            tombstone.waiting = 0;
-            if tombstone.live == 0 {
+            self.tombstones.programs_end(slot);
+            if live == 0 {
                 self.tombstones.remove(slot);
             }
         }
-        self.tombstones.at(first).waiting -= 1;
+        self.tombstones.program_ends(first);
         self.settle(flash, first);
     }
 
@@ -333,7 +326,7 @@ impl Trims {
         if tombstone.waiting > 0 || is_short && !is_dead {
             return;
         }
-        let held = std::mem::take(&mut tombstone.held);
+        let held = self.tombstones.take_held(first);
         if is_dead {
             self.tombstones.remove(first);
         }
@@ -379,7 +372,7 @@ impl Trims {
         true
     }
 
-    fn lost_at(&mut self, slot: u32) -> LostTombstone {
+    fn lost_at(&self, slot: u32) -> LostTombstone {
         let tombstone = self.tombstones.at(slot);
         LostTombstone { slot: tombstone.first, page: tombstone.page, ranges: tombstone.ranges.clone() }
     }
@@ -401,8 +394,7 @@ impl Trims {
     pub fn lose<F: Flash>(&mut self, flash: &mut F, slot: u32) -> Option<LostTombstone> {
         self.tombstones.get(slot)?;
         let lost = self.lost_at(slot);
-        let held = std::mem::take(&mut self.tombstones.at(lost.slot).held);
-        self.carried.extend(held);
+        self.carried.extend(self.tombstones.take_held(lost.slot));
         self.keep_copies(flash, lost.slot);
         Some(lost)
     }
@@ -415,10 +407,9 @@ impl Trims {
 
     /// The page of a held version moved because its program failed.
     pub fn move_hold<F: Flash>(&mut self, flash: &mut F, from: Ppn, to: Ppn) {
-        let pending = self.pending.iter_mut().filter_map(|pending| pending.old.as_mut());
-        let held = self.tombstones.iter_mut().flat_map(|tombstone| tombstone.held.iter_mut());
-        if let Some(place) = pending.chain(held).find(|place| **place == from) {
-            *place = to;
+        let mut pending = self.pending.iter_mut().filter_map(|pending| pending.old.as_mut());
+        let is_pending = pending.find(|place| **place == from).map(|place| *place = to).is_some();
+        if is_pending || self.tombstones.move_held(from, to) {
             flash.blocks_mut().hold(self.geometry.block_of(to));
             flash.release(self.geometry.block_of(from));
         }
@@ -438,9 +429,8 @@ impl Trims {
 
     /// The tombstone in `slot` is to be programmed at another page.
     pub fn move_tombstone(&mut self, pages: &mut Pages, slot: u32, to: Ppn) {
-        let tombstone = self.tombstones.at(slot);
-        let from = std::mem::replace(&mut tombstone.page, to);
-        if tombstone.live > 0 {
+        let from = self.tombstones.move_to(slot, to);
+        if self.tombstones.at(slot).live > 0 {
             pages.stand_in(from, to);
         } else {
             pages.label(to, Back::tombstone(slot));
