@@ -106,7 +106,7 @@ impl<M: Meter> CountedFlash<M> {
             return self.hand_back(Failed { owner, command, base_lost }, block);
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
-        self.state.row(block).pins -= 1;
+        self.state.row(block).unpin();
         if let Program::Data { payload, merge: true } = command.what
             && self.failed_at(command.supersedes).is_some()
         {
@@ -159,7 +159,7 @@ impl<M: Meter> CountedFlash<M> {
         self.state.row(block).set_failed();
         if let Some(old) = command.supersedes {
             let old = self.state.geometry.block_of(old);
-            self.state.row(old).pins += 1;
+            self.state.row(old).pin();
         }
         let slot = self.failed.iter().position(Option::is_none).unwrap_or_else(|| {
             self.failed.push(None);
@@ -274,8 +274,7 @@ impl<M: Meter> CountedFlash<M> {
 
     fn unpin(&mut self, block: BlockId) {
         let row = self.state.row(block);
-        row.pins -= 1;
-        if row.pins == 0 && row.erase_pending() {
+        if row.unpin() && row.erase_pending() {
             let at = self.waiting_erases.iter().position(|waiting| waiting.1 == block);
             let (owner, block, cause) = self.waiting_erases.swap_remove(at.expect("a pending erase is listed"));
             self.finish_erase(owner, block, cause);
@@ -336,7 +335,7 @@ impl<M: Meter> Flash for CountedFlash<M> {
         let row = self.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
-        let waits = row.pins > 0;
+        let waits = row.pins() > 0;
         if !waits {
             self.meter.erase(cause);
         }
@@ -386,7 +385,7 @@ impl<M: Meter> Flash for CountedFlash<M> {
         let Some(failed) = found else { return false };
         failed.command.supersedes = Some(to);
         let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
-        self.state.row(to).pins += 1;
+        self.state.row(to).pin();
         self.unpin(from);
         true
     }

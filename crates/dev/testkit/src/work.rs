@@ -145,8 +145,8 @@ pub fn describe_blocks<F: Clocked>(drive: &Drive<F>) -> String {
         }
         text.push_str(if row.erase_pending() { "e" } else { "" });
         text.push_str(if row.is_bad() || row.has_failed() { "x" } else { "" });
-        if row.pins > 0 {
-            let _ = write!(text, "p{}", row.pins);
+        if row.pins() > 0 {
+            let _ = write!(text, "p{}", row.pins());
         }
     }
     text

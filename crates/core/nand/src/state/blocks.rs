@@ -19,7 +19,7 @@ pub struct BlockRow {
     pub(crate) entered: u16,
     pub(crate) flags: u16,
     /// Unfinished commands in the block, programs that supersede one of its pages, and holds.
-    pub pins: u32,
+    pins: u32,
     /// Commands of this block that cannot enter the die queue yet (intrusive list).
     pub(crate) parked: u32,
     /// The erase that waits for `pins` to reach zero.
@@ -43,6 +43,32 @@ pub(super) const USABLE: u16 = SKIPS | SLC | REFRESH;
 impl BlockRow {
     pub(super) const NEW: BlockRow =
         BlockRow { done: 0, issued: 0, entered: 0, flags: 0, pins: 0, parked: NIL, waiting_erase: NIL, erases: 0 };
+
+    /// A block that nobody needs and nothing is under way in.
+    pub(super) fn at_rest(done: u16, flags: u16, erases: u32) -> Self {
+        Self { done, issued: done, entered: done, flags, erases, ..Self::NEW }
+    }
+
+    /// Unfinished commands in the block, programs that supersede one of its pages, and holds. The block is not erased
+    /// before there are none.
+    #[inline]
+    pub fn pins(&self) -> u32 {
+        self.pins
+    }
+
+    /// Somebody needs the block: it must not be erased before [`BlockRow::unpin`].
+    #[inline]
+    pub(crate) fn pin(&mut self) {
+        self.pins += 1;
+    }
+
+    /// Takes a pin away. `true`: it was the last one.
+    #[inline]
+    pub(crate) fn unpin(&mut self) -> bool {
+        debug_assert!(self.pins > 0, "the block has no pin to take away");
+        self.pins -= 1;
+        self.pins == 0
+    }
 
     /// The block must not be used again.
     #[inline]
@@ -236,7 +262,7 @@ impl Blocks {
         let flag = |flag, on| if on { flag } else { 0 };
         // How an erased block was to be used is in nobody's memory any more.
         let flags = flag(BAD, is_bad) | flag(SKIPS, gaps) | flag(SLC, is_slc && done > 0);
-        self.rows[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
+        self.rows[block.index()] = BlockRow::at_rest(done, flags, erases);
         if let Some(slc) = self.slc.as_deref_mut() {
             slc.erases[block.index()] = slc_erases;
         }
@@ -258,8 +284,7 @@ impl Blocks {
             return false;
         }
         for (row, &[done, flags, erases]) in self.rows.iter_mut().zip(rows) {
-            let done = done as u16;
-            *row = BlockRow { done, issued: done, entered: done, flags: flags as u16, erases, ..BlockRow::NEW };
+            *row = BlockRow::at_rest(done as u16, flags as u16, erases);
         }
         true
     }
@@ -272,7 +297,7 @@ impl BlockUse<'_> {
     /// Keeps a block from being erased until [`crate::Flash::release`].
     #[inline]
     pub fn hold(self, block: BlockId) {
-        self.0.row(block).pins += 1;
+        self.0.row(block).pin();
     }
 
     /// The erased block is programmed with one bit a cell until it is erased again: it has fewer pages, at their own

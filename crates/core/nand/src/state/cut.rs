@@ -114,15 +114,9 @@ impl Cut<'_> {
                 self.tear_failed_page(block);
             }
             let row = self.image.row(block);
-            *row = BlockRow {
-                done: row.done,
-                issued: row.done,
-                entered: row.done,
-                erases: row.erases,
-                // How an erased block was to be used is in nobody's memory any more.
-                flags: row.flags & (BAD | SKIPS | if row.done > 0 { SLC } else { 0 }),
-                ..BlockRow::NEW
-            };
+            // How an erased block was to be used is in nobody's memory any more.
+            let flags = row.flags & (BAD | SKIPS | if row.done > 0 { SLC } else { 0 });
+            *row = BlockRow::at_rest(row.done, flags, row.erases);
         }
     }
 

@@ -280,7 +280,7 @@ impl FlashState {
     /// If commands of the block are unfinished.
     pub fn mark_bad(&mut self, block: BlockId) {
         let row = self.blocks.at(block);
-        assert!(row.pins == 0, "block {block} was marked bad with {} unfinished commands", row.pins);
+        assert!(row.pins() == 0, "block {block} was marked bad with {} unfinished commands", row.pins());
         row.flags = BAD;
         self.reflect_block(block);
     }
@@ -299,7 +299,7 @@ impl FlashState {
             row.flags,
         );
         row.issued += 1;
-        row.pins += 1;
+        row.pin();
         block
     }
 
@@ -450,7 +450,7 @@ impl FlashState {
         let pages = self.geometry.pages_per_block;
         let wear = self.blocks.wear(block);
         let row = self.blocks.at(block);
-        assert!(row.pins == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins);
+        assert!(row.pins() == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins());
         row.set_erase_pending(false);
         if row.has_failed() || (self.faults.active && self.faults.erase_fails(block, die, wear)) {
             self.counters.failed_erases += 1;

@@ -112,9 +112,7 @@ impl Chips {
     #[inline]
     pub fn unpin(&mut self, block: BlockId) {
         let row = self.state.row(block);
-        debug_assert!(row.pins > 0, "block {block} has no pin to take away");
-        row.pins -= 1;
-        if row.pins == 0 && row.waiting_erase != NIL {
+        if row.unpin() && row.waiting_erase != NIL {
             let erase = row.waiting_erase;
             row.waiting_erase = NIL;
             self.enqueue(erase);

@@ -70,7 +70,7 @@ impl Controller {
             && !self.chips.state.breaks(LawBroken::PinsOff)
         {
             let old = self.chips.state.geometry.block_of(old);
-            self.chips.state.row(old).pins += 1;
+            self.chips.state.row(old).pin();
         }
         let (what, payload) = match command.what {
             Program::Data { payload, merge: false } => (What::Data, payload.0),
@@ -117,7 +117,7 @@ impl Controller {
         {
             return Outcome::Done;
         }
-        self.chips.state.row(block).pins += 1;
+        self.chips.state.row(block).pin();
         let slot = Slot {
             page: read.page.0,
             payload: read.payload.0,
@@ -157,7 +157,7 @@ impl Controller {
     /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
     pub fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
         let block = self.chips.state.geometry.block_of(page);
-        self.chips.state.row(block).pins += 1;
+        self.chips.state.row(block).pin();
         let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
         let id = self.chips.insert(slot, completion);
         self.chips.commands.park(self.chips.state.row(block), id.slot, self.chips.schedule.now);
@@ -441,7 +441,7 @@ impl Controller {
     fn redirect(&mut self, read: u32, from: BlockId, to: Ppn) {
         self.chips.commands.at(read).page = to.0;
         let target = self.chips.state.geometry.block_of(to);
-        self.chips.state.row(target).pins += 1;
+        self.chips.state.row(target).pin();
         self.chips.unpin(from);
     }
 
@@ -764,7 +764,7 @@ impl Controller {
         }
         let row = self.chips.state.row(block);
         row.entered += 1;
-        row.pins -= 1;
+        row.unpin();
         self.gather.take_room();
         self.gather.take_in(&mut self.chips, command.page, position, [command.cause as u8; 2]);
         true
@@ -911,7 +911,7 @@ impl Controller {
             None => return false,
         }
         let (from, to) = (self.chips.state.geometry.block_of(from), self.chips.state.geometry.block_of(to));
-        self.chips.state.row(to).pins += 1;
+        self.chips.state.row(to).pin();
         self.chips.unpin(from);
         true
     }

@@ -193,7 +193,7 @@ impl Gather {
         if let Some(old) = command.supersedes
             && !chips.state.breaks(LawBroken::PinsOff)
         {
-            chips.state.row(geometry.block_of(old)).pins += 1;
+            chips.state.row(geometry.block_of(old)).pin();
         }
         let is_awaited = command.what != Program::Copy && !chips.state.breaks(LawBroken::FlushSkipsGather);
         let epoch = is_awaited.then(|| chips.commands.barriers.issued());
@@ -356,7 +356,7 @@ impl Gather {
     /// two passes.
     fn send(&mut self, chips: &mut Chips, block: BlockId, end: u32, pages: u32, first: bool, [cause, root]: [u8; 2]) {
         self.under_way += 1;
-        chips.state.row(block).pins += 1;
+        chips.state.row(block).pin();
         let page = chips.state.geometry.page_at(block, end - 1).0;
         let (kind, sectors) = (Kind::Gathered, u8::from(first));
         let slot = Slot { page, kind, logical: pages, sectors, cause, root, ..Slot::FREE };

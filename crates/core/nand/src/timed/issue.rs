@@ -57,7 +57,7 @@ impl Flash for TimedFlash {
         if self.controller.gather.is_on() {
             self.controller.need_no_more(block, done, [cause as u8; 2]);
         }
-        let pins = self.controller.chips.state.block(block).pins;
+        let pins = self.controller.chips.state.block(block).pins();
         let pinned = pins > 0 && !(cause == Cause::Fold && self.controller.chips.state.breaks(LawBroken::EarlyFold));
         let page = self.controller.chips.state.geometry.page_at(block, 0).0;
         let cause = cause as u8;

@@ -147,7 +147,7 @@ impl<F: Owned> Layer<F> {
         let oob: Vec<Oob> = pages.clone().map(|page| contents(&self.flash).oob(page)).collect();
         let cells = self.map.map(|page| page.map(|page| stamps_at(&self.flash, page)));
         let state = self.flash.state();
-        let blocks = state.blocks().iter().map(|row| (row.done, row.issued, row.pins, row.erases)).collect();
+        let blocks = state.blocks().iter().map(|row| (row.done, row.issued, row.pins(), row.erases)).collect();
         Result { oob, cells, blocks, counters: state.counters.clone(), read: self.read }
     }
 }

@@ -98,7 +98,7 @@ fn pins_holds_and_erases_that_waited_are_gone_and_the_drive_goes_on() {
     flash.erase(0, BlockId(0), Cause::Gc);
     let image = cut(&flash, 1);
     let row = image.block(BlockId(0));
-    assert_eq!((row.done, row.issued, row.pins, row.erase_pending()), (2, 2, 0, false));
+    assert_eq!((row.done, row.issued, row.pins(), row.erase_pending()), (2, 2, 0, false));
     let mut flash = TimedFlash::new(image, crate::rig::PART, nand::CommandOptions::default(), 0);
     program(&mut flash, at(0, 0, 2));
     flash.erase(0, BlockId(0), Cause::Gc);

@@ -133,7 +133,7 @@ fn an_erase_settles_nothing_that_is_not_in_the_cells() {
     flash.erase(0, BlockId(0), Cause::Gc);
     flash.program(0, PageProgram { supersedes: Some(at(1, 0)), ..command(at(2, 0)) });
     flash.erase(0, BlockId(1), Cause::Gc);
-    assert!(flash.state().events.is_empty() && flash.state().block(BlockId(0)).pins > 0);
+    assert!(flash.state().events.is_empty() && flash.state().block(BlockId(0)).pins() > 0);
     assert_eq!(cut(&flash, 1).block(BlockId(1)).done, 0, "nothing of it was in the cells");
     assert_eq!(time_of(&run(&mut flash), joined(7)), 2 * ALL + ALL);
 }

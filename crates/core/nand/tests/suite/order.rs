@@ -34,7 +34,7 @@ fn programs_keep_their_order_over_pages_that_are_passed_over() {
     assert!(awaited);
     assert_eq!(time_of(&seen, |event| *event == Event::Notified { token: 99, page: at(0, 0, 2) }), 315 * US);
     let row = flash.state().block(BlockId(0));
-    assert_eq!((row.done, row.issued, row.pins), (3, 3, 0));
+    assert_eq!((row.done, row.issued, row.pins()), (3, 3, 0));
     assert!(flash.await_program(0, at(0, 0, 2), 99).pending().is_none(), "it has completed");
 }
 

@@ -227,7 +227,7 @@ pub fn fill(flash: &mut TimedFlash, die: u32, block: u32, pages: u32) -> Nanos {
 
 /// Pins of a block.
 pub fn pins(flash: &impl Flash, block: u32) -> u32 {
-    flash.state().block(BlockId(block)).pins
+    flash.state().block(BlockId(block)).pins()
 }
 
 /// Contents of flash that holds stamps.

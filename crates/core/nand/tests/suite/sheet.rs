@@ -127,7 +127,7 @@ fn a_copy_inside_its_plane_waits_for_a_page_in_flight_as_well() {
     flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
     let seen = run(&mut flash);
     assert_eq!(time_of(&seen, programmed(at(0, 1, 0))), (105 + 105 + 110) * US);
-    assert_eq!([0, 1].map(|block| flash.state().block(BlockId(block)).pins), [0, 0]);
+    assert_eq!([0, 1].map(|block| flash.state().block(BlockId(block)).pins()), [0, 0]);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Ground {
 
     /// Whether copies of pages of an empty block may still fail and go back to them.
     pub(in crate::mapping) fn may_be_returned_to<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
-        self.jobs.is_merging() || self.jobs.has_rescues() && flash.state().block(block).pins > 0
+        self.jobs.is_merging() || self.jobs.has_rescues() && flash.state().block(block).pins() > 0
     }
 
     /// The cheapest merge that will do.

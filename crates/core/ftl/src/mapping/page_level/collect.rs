@@ -177,7 +177,7 @@ impl<A: MapAccess> PageMap<A> {
     /// that may hold its pages must be logged first and find no room now.
     fn end_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let Some(victim) = self.space.lanes[lane].cursor.victim() else { return false };
-        let held = flash.state().block(victim).pins > 0 && !self.trims.is_empty();
+        let held = flash.state().block(victim).pins() > 0 && !self.trims.is_empty();
         if held && !self.trims.log_in(flash, &mut self.pages, &mut self.space, lane) {
             return false;
         }

@@ -250,7 +250,7 @@ impl Ground<'_> {
 
     /// A block of a lane that may be emptied.
     pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_> {
-        let held = !self.trims.is_empty() && flash.state().block(block).pins > 0;
+        let held = !self.trims.is_empty() && flash.state().block(block).pins() > 0;
         Emptying { space: self.space, pages: self.pages, lane, block, held }
     }
 

@@ -35,7 +35,7 @@ impl<A: MapAccess> PageMap<A> {
             }
             let waits = |block: &BlockId| {
                 let row = flash.state().block(*block);
-                row.erase_pending() && row.pins > 0
+                row.erase_pending() && row.pins() > 0
             };
             let waiting: Vec<BlockId> = self.space.lanes[lane].blocks().filter(waits).collect();
             for block in waiting {

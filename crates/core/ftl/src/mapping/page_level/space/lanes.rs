@@ -177,7 +177,7 @@ impl Lanes {
     pub fn all_wait_for_pins(&self, state: &FlashState) -> bool {
         let waits = |lane: &Lane| {
             let mut pending = lane.blocks().map(|block| state.block(block)).filter(|row| row.erase_pending());
-            lane.cursor.copies_under_way() == 0 && (lane.erasing == 0 || pending.all(|row| row.pins > 0))
+            lane.cursor.copies_under_way() == 0 && (lane.erasing == 0 || pending.all(|row| row.pins() > 0))
         };
         self.all.iter().all(waits)
     }
