@@ -282,20 +282,18 @@ impl Store {
         slot
     }
 
-    /// Puts a page on its way back into its area. It is the only version of its page on its way.
+    /// Puts a page on its way back into its area. It is the only version of its page on its way. Its area has no frames:
+    /// what is taken back is older than what the area for blocks has.
     pub fn take_back(&mut self, area: Area, slot: u32) {
+        let takes_frame = self.by_frame(area);
         let entry = self.slots.at_mut(slot);
         let logical = entry.logical;
         assert!(entry.older == NONE && entry.newer == NONE, "another version of page {logical} is on its way");
+        assert!(!takes_frame, "page {logical} is older than another one, and takes a frame");
         (entry.state, entry.job) = (State::Dirty, NONE);
         self.away[logical.index()] = 0;
         self.leaving[area.index()] -= 1;
-        let in_frame = self.held(area, self.shape.block_of(logical)) > 0;
-        self.used[area.index()] -= match self.by_frame(area) {
-            false => 1,
-            true if in_frame => 0,
-            true => self.shape.block_pages,
-        };
+        self.used[area.index()] -= 1;
         self.enter(area, logical, slot);
     }
 
