@@ -140,7 +140,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         Area::ALL.iter().map(|area| self.store.dirty(*area)).sum()
     }
 
-    /// Errors: more or fewer pages came than have left and are there.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// More or fewer pages came than have left and are there.
     fn check_sums(&self) -> Result<(), String> {
         let Counters { before, cleans_written, forgotten, misses, written_back, .. } = self.counters;
         let came = before + cleans_written + misses.iter().sum::<u64>();

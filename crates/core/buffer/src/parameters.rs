@@ -168,7 +168,9 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
 }
 
 /// What no buffer can do without.
-/// Errors: what does not fit, in words.
+///
+/// # Errors
+/// What does not fit, in words.
 pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
     let page = context.geometry.page_bytes;
     let values = context.values;

@@ -401,7 +401,9 @@ impl Store {
     }
 
     /// Checks counts against tables.
-    /// Errors: what does not agree, in words.
+    ///
+    /// # Errors
+    /// What does not agree, in words.
     pub fn check(&self) -> Result<(), String> {
         for area in Area::ALL {
             let mut held = vec![0_u32; self.held[area.index()].len()];

@@ -142,7 +142,10 @@ impl WriteBack {
         &self.slots[job as usize]
     }
 
-    /// Errors: a job under way has slots that are not on their way.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// A job under way has slots that are not on their way.
     pub fn check(&self, store: &Store) -> Result<(), String> {
         for item in &self.queue {
             let Item::Job(number) = item else { continue };

@@ -58,7 +58,9 @@ impl Deref for ZoneLayout {
 
 impl ZoneLayout {
     /// The layout of a code over these banks.
-    /// Errors: code blocks would be on the bank of what they are made of, or on none.
+    ///
+    /// # Errors
+    /// Code blocks would be on the bank of what they are made of, or on none.
     pub fn new(shape: ZoneShape, code: &GroupCode) -> Result<Self, String> {
         let ZoneShape { banks, code_zones, group, .. } = shape;
         let mut layout = Self { shape, code_banks: Vec::new(), codes: code.code() };

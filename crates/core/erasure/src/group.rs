@@ -48,7 +48,9 @@ pub struct GroupCode {
 
 impl GroupCode {
     /// A code of `data` data blocks with these code blocks, sets of data blocks.
-    /// Errors: a row is empty or names other blocks, or there are too many.
+    ///
+    /// # Errors
+    /// A row is empty or names other blocks, or there are too many.
     pub fn new(data: u32, rows: &[u32]) -> Result<Self, CodeError> {
         let code = rows.len() as u32;
         if data == 0 || data + code > MOST_ELEMENTS {
@@ -61,7 +63,9 @@ impl GroupCode {
     }
 
     /// The regular graph of the appendix of the publication: code block i is the sum of data blocks i to i + m - 1.
-    /// Errors: `m` is not 1 to `n`, or `n` is too large.
+    ///
+    /// # Errors
+    /// `m` is not 1 to `n`, or `n` is too large.
     pub fn regular(n: u32, m: u32) -> Result<Self, CodeError> {
         if m == 0 || m > n {
             return Err(CodeError::Edges { name: format!("regular-{m}"), data: n });
@@ -74,14 +78,18 @@ impl GroupCode {
     }
 
     /// A maximum distance separable code with as many code blocks as data blocks.
-    /// Errors: `n` is too large.
+    ///
+    /// # Errors
+    /// `n` is too large.
     pub fn mds(n: u32) -> Result<Self, CodeError> {
         Ok(Self { mds: true, ..Self::regular(n, n)? })
     }
 
     /// The code of a name (see [`NAMED_CODES`]) or of rows of bits for groups of `data` blocks; the leftmost digit of a
     /// row is data block 0.
-    /// Errors: there is no such code.
+    ///
+    /// # Errors
+    /// There is no such code.
     pub fn parse(text: &str, data: u32) -> Result<Self, CodeError> {
         match text {
             "mirror" => return Self::regular(data, 1),

@@ -1,4 +1,4 @@
-//! Which pages are valid and which blocks may be collected: shared ground of all page-grained FTLs.
+//! Which pages are valid and which blocks may be collected: shared by all page-grained FTLs.
 
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use units::{BlockId, Geometry, Ppn};
@@ -168,7 +168,9 @@ impl BlockTable {
     }
 
     /// Checks that counts and bits agree; returns the number of valid pages.
-    /// Errors: the first block where they differ, in words.
+    ///
+    /// # Errors
+    /// The first block where they differ, in words.
     pub fn check(&self) -> Result<u64, String> {
         let mut total = 0;
         let mut pages = Vec::new();
@@ -199,7 +201,9 @@ impl BlockTable {
     }
 
     /// Reads the table from a snapshot.
-    /// Errors: the snapshot is of another shape.
+    ///
+    /// # Errors
+    /// The snapshot is of another shape.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         reader.fill("blocks.valid", &mut self.valid)?;
         reader.fill("blocks.keys", &mut self.keys)?;

@@ -43,7 +43,9 @@ pub trait Stacked: Flash + Sized {
     fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self>;
 
     /// Layers rebuilt from what a power cut left.
-    /// Errors: the mapping cannot be rebuilt.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
     fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError>;
 
     /// A buffer of this kind over layers; `below` itself where the kind is none.

@@ -195,7 +195,10 @@ impl Cache {
         slots.map(|slot| self.entries.at(slot).stripe).collect()
     }
 
-    /// Errors: lists and counts do not agree.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// Lists and counts do not agree.
     pub fn check(&self) -> Result<(), String> {
         let mut listed = 0;
         for list in &self.lists {

@@ -65,7 +65,9 @@ static OUTSIDE: Registry<CommitFactory> = Registry::new();
 
 /// Makes `stripe.cache.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
 /// registered under a name counts.
-/// Errors: a built-in policy has this name, or it is no name.
+///
+/// # Errors
+/// A built-in policy has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
     OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, ..)| name))
 }

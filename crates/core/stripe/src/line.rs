@@ -198,7 +198,10 @@ impl Jobs {
         units::prefetch(&self.heads, stripe as usize);
     }
 
-    /// Errors: a job does not stand in the line of its stripe.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// A job does not stand in the line of its stripe.
     pub fn check(&self) -> Result<(), String> {
         match self.all.iter().find(|(number, job)| !self.in_line(job.stripe).any(|other| other == *number)) {
             Some((number, job)) => Err(format!("job {number} does not stand in the line of stripe {}", job.stripe)),

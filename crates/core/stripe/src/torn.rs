@@ -86,7 +86,10 @@ impl Torn {
         }
     }
 
-    /// Errors: something is in doubt that nobody mends.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// Something is in doubt that nobody mends.
     pub fn check(&self) -> Result<(), String> {
         match self.doubtful.first() {
             Some(stripe) if self.left() == 0 => Err(format!("stripe {stripe} is in doubt, and nobody mends it")),

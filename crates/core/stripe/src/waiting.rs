@@ -51,7 +51,10 @@ impl Waiting {
         self.replacing -= 1;
     }
 
-    /// Errors: more jobs are counted than wait.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// More jobs are counted than wait.
     pub fn check(&self) -> Result<(), String> {
         if self.delayed as usize <= self.jobs.len() {
             return Ok(());

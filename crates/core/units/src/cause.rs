@@ -86,11 +86,6 @@ impl Cause {
     pub const fn index(self) -> usize {
         self as usize
     }
-
-    /// The cause whose [`Cause::index`] is `index`, if there is one.
-    pub fn from_index(index: usize) -> Option<Cause> {
-        CAUSES.get(index).copied()
-    }
 }
 
 /// What a waiting nanosecond is charged to: a cause, or one of the resources that are no command.
@@ -154,11 +149,9 @@ mod tests {
     fn indices_and_names_agree() {
         for (index, cause) in CAUSES.iter().enumerate() {
             assert_eq!(cause.index(), index);
-            assert_eq!(Cause::from_index(index), Some(*cause));
             assert_eq!(Wait::name_at(index), cause.name());
         }
         assert_eq!(Wait::name_at(Wait::Space.index()), "space");
         assert_eq!(Wait::Space.index() + 1, WAIT_KINDS);
-        assert_eq!(Cause::from_index(DIE_CAUSES), None);
     }
 }

@@ -141,7 +141,10 @@ impl BlockList {
         16 * u64::from(self.list.len())
     }
 
-    /// Errors: the list has other blocks than the area.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// The list has other blocks than the area.
     pub fn check(&self, store: &Store) -> Result<(), String> {
         let mut listed = self.links.check(&self.list)?;
         listed.sort_unstable();

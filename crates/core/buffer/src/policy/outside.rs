@@ -41,7 +41,9 @@ static OUTSIDE: Registry<EvictionFactory> = Registry::new();
 
 /// Makes `buffer.kind = name` a buffer of single pages whose evictions `build` decides, for configurations loaded from
 /// now on. The last one registered under a name counts.
-/// Errors: a built-in buffer has this name, or it is no name.
+///
+/// # Errors
+/// A built-in buffer has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<EvictionFactory>) -> Result<(), String> {
     let built_in = super::built_in();
     let taken: Vec<&str> = built_in.iter().map(|entry| entry.name).chain(["none"]).collect();

@@ -55,12 +55,18 @@ impl PageList {
         8 * u64::from(self.list.len())
     }
 
-    /// Errors: the list has other pages than the area.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// The list has other pages than the area.
     pub fn check(&self, store: &Store) -> Result<(), String> {
         self.check_against(store.pages(Area::Pages).collect())
     }
 
-    /// Errors: the list has other pages than these.
+    /// Checks its law.
+    ///
+    /// # Errors
+    /// The list has other pages than these.
     pub fn check_against(&self, mut held: Vec<u32>) -> Result<(), String> {
         let mut listed = self.links.check(&self.list)?;
         listed.sort_unstable();
