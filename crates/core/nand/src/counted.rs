@@ -9,8 +9,8 @@
 //! compiled, because counting is the fastest thing the simulator does.
 
 use crate::flash::{
-    Awaits, Cancel, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy, PageProgram,
-    Program, ProgramFailure, Read, Token,
+    Awaits, Cancel, Closed, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy,
+    PageProgram, Program, ProgramFailure, Read, Token,
 };
 use crate::memory::Memory;
 use crate::meter::Meter;
@@ -300,8 +300,8 @@ impl<M: Meter> Flash for CountedFlash<M> {
     }
 
     #[inline]
-    fn close(&mut self, join: JoinId, _: Awaits) -> (Outcome, bool) {
-        (Outcome::Done, std::mem::replace(&mut self.join_failed, join.0 == 1))
+    fn close(&mut self, join: JoinId, _: Awaits) -> Closed {
+        Closed::Done { failed: std::mem::replace(&mut self.join_failed, join.0 == 1) }
     }
 
     #[inline(always)]

@@ -238,6 +238,18 @@ impl Outcome {
     }
 }
 
+/// What became of an operation whose commands have all been issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// Everything had completed already, no event follows.
+    Done {
+        /// A read of it was uncorrectable.
+        failed: bool,
+    },
+    /// [`Event::Joined`] will tell.
+    Pending,
+}
+
 /// A program that failed, handed back to its owner with everything needed to place it again.
 /// The pins it holds (on its own and on the superseded block) stay until [`Flash::place_again`] or [`Flash::abandon`].
 /// User data it was to program is still in the controller, which answers reads of the page from there.
@@ -336,9 +348,8 @@ pub trait Flash: 'static {
     /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
     /// [`Flash::close`] says that there will be no more.
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
-    /// Ends the issue phase of a join. `Done`: everything had completed already, no event follows.
-    /// The second value tells whether a read of it was uncorrectable.
-    fn close(&mut self, join: JoinId, awaits: Awaits) -> (Outcome, bool);
+    /// Ends the issue phase of a join.
+    fn close(&mut self, join: JoinId, awaits: Awaits) -> Closed;
     /// Reads a page.
     fn read(&mut self, owner: Owner, read: Read) -> Outcome;
     /// Programs a page.

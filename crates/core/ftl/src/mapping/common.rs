@@ -3,7 +3,7 @@
 
 use crate::blocks::BlockTable;
 use layer::{Answer, OpHandle, Parameter, ParameterKind};
-use nand::{Awaits, CommandId, Completion, Flash, FlashState, JoinId, Outcome, Owner, PayloadId, Read};
+use nand::{Awaits, Closed, CommandId, Completion, Flash, FlashState, JoinId, Owner, PayloadId, Read};
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
 /// Logical page of a program or copy that is of none.
@@ -50,8 +50,8 @@ pub(super) fn reach<F: Flash>(flash: &mut F, page: Ppn) {
 #[inline]
 pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId, awaits: Awaits) -> Answer {
     match flash.close(join, awaits) {
-        (Outcome::Done, failed) => Answer::Done { failed },
-        (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
+        Closed::Done { failed } => Answer::Done { failed },
+        Closed::Pending => Answer::Pending(OpHandle(Some(join))),
     }
 }
 

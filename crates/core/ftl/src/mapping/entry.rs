@@ -94,7 +94,7 @@ impl Entry {
 
 /// What a [`Back`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum Occupant {
     /// A version of this logical page.
     Version(Lpn),
     /// The tombstone in this slot.
@@ -129,8 +129,8 @@ impl Back {
     }
 
     #[inline(always)]
-    pub const fn held(self) -> Held {
-        if self.is_tombstone() { Held::Tombstone(self.0 & !TRIMMED) } else { Held::Version(Lpn(self.0)) }
+    pub const fn occupant(self) -> Occupant {
+        if self.is_tombstone() { Occupant::Tombstone(self.0 & !TRIMMED) } else { Occupant::Version(Lpn(self.0)) }
     }
 
     /// The logical page it holds a version of.
@@ -165,8 +165,8 @@ mod tests {
         }
         let entries = [Entry::page(Ppn(7)), Entry::tombstone(7), Entry::NOWHERE];
         assert_eq!(entries.map(Entry::page_or_slot), [Some(7), Some(7), None]);
-        assert_eq!(Back::data(Lpn(3)).held(), Held::Version(Lpn(3)));
-        assert_eq!(Back::tombstone(3).held(), Held::Tombstone(3));
+        assert_eq!(Back::data(Lpn(3)).occupant(), Occupant::Version(Lpn(3)));
+        assert_eq!(Back::tombstone(3).occupant(), Occupant::Tombstone(3));
         assert!(Back::RECORD.is_tombstone() && Back::NOTHING.logical().is_none());
     }
 }

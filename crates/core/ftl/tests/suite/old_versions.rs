@@ -51,7 +51,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 
 /// A logical page as it must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Held {
+struct Expected {
     newest: u64,
     /// Its old version, where one is kept.
     old: Option<u64>,
@@ -59,7 +59,7 @@ struct Held {
 
 struct Model<F: TestFlash> {
     rig: Rig<F, dyn Versioned<F>>,
-    held: [Held; PAGES as usize],
+    held: [Expected; PAGES as usize],
     values: Values,
     moves_old: bool,
 }
@@ -77,7 +77,7 @@ impl<F: TestFlash> Model<F> {
         };
         let flash = flash_of::<F>(Geometry::new(shape).expect("a valid shape"));
         let layer = build(&values, moves_old, &flash);
-        Self { rig: Rig::new(flash, layer), held: [Held::default(); PAGES as usize], values, moves_old }
+        Self { rig: Rig::new(flash, layer), held: [Expected::default(); PAGES as usize], values, moves_old }
     }
 
     /// Collection waits for these old versions: one is dropped, the next one moved.
@@ -156,7 +156,7 @@ impl<F: TestFlash> Model<F> {
         assert_eq!(self.read(page, false), held.newest, "the newest version of page {page}");
         assert_eq!(self.rig.layer.is_written(Lpn(page)), held.newest != 0, "page {page}");
         // Reading may have made way for a collection that waited.
-        let Held { newest, old } = self.held[page as usize];
+        let Expected { newest, old } = self.held[page as usize];
         assert_eq!(self.read(page, true), old.unwrap_or(newest), "the old version of page {page}");
         let expected = match self.held[page as usize].old {
             None => Old::None,

@@ -5,8 +5,8 @@ use super::chips::Chips;
 use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
-    Awaits, Backlog, Cancel, Cancelled, CommandId, Completion, Flash, JoinId, Outcome, Owner, PageCopy, PageProgram,
-    ProgramFailure, Read, Token,
+    Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Outcome, Owner, PageCopy,
+    PageProgram, ProgramFailure, Read, Token,
 };
 use crate::memory::Memory;
 use crate::state::{BlockUse, FlashState, LawBroken};
@@ -19,7 +19,7 @@ impl Flash for TimedFlash {
     }
 
     #[inline(always)]
-    fn close(&mut self, join: JoinId, awaits: Awaits) -> (Outcome, bool) {
+    fn close(&mut self, join: JoinId, awaits: Awaits) -> Closed {
         if awaits == Awaits::AllPrograms && !self.controller.chips.state.breaks(LawBroken::FlushBarrierOff) {
             self.controller.chips.commands.await_all_programs(join.0);
         }
@@ -28,10 +28,9 @@ impl Flash for TimedFlash {
         let failed = entry.failed;
         if entry.remaining == 0 {
             self.controller.chips.commands.joins.remove(join.0);
-            return (Outcome::Done, failed);
+            return Closed::Done { failed };
         }
-        // Nothing waits for a join by this handle, which names no command.
-        (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
+        Closed::Pending
     }
 
     #[inline(always)]

@@ -6,8 +6,8 @@ use crate::rig::{
 };
 use engine::random::Stream;
 use nand::{
-    AgeingOptions, Awaits, ContentsKind, CopyWay, Correction, CountedFlash, Counters, ErrorRate, Event, Flash,
-    FlashState, Outcome, PageKind, RefreshLimits, TimedFlash, lost_share,
+    AgeingOptions, Awaits, Closed, ContentsKind, CopyWay, Correction, CountedFlash, Counters, ErrorRate, Event, Flash,
+    FlashState, PageKind, RefreshLimits, TimedFlash, lost_share,
 };
 use units::{BlockId, Cause, Geometry, HOUR, Ppn, Shape, Wait};
 
@@ -118,7 +118,7 @@ fn a_page_is_lost_after_the_last_repetition_and_so_is_its_copy() {
     flash.program(0, command(at(0, 0, 0)));
     let join = flash.open(0, 1, nand::Cancel::Never);
     flash.read(0, crate::rig::part_of(join, at(0, 0, 0), Cause::Host));
-    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, true));
+    assert_eq!(flash.close(join, Awaits::Commands), Closed::Done { failed: true });
     assert_eq!((flash.state().counters.failed_reads, retries(&flash)), (1, 1));
     flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Channel));
     assert_eq!(flash.state().contents().unwrap().oob(at(0, 1, 0).0).kind, PageKind::Lost);

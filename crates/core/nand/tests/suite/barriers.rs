@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, barrier, copy, counted, fail_programs_of, failed, fill, issue, joined, plain, program,
     program_after, programmed, run, time_of,
 };
-use nand::{Awaits, Cancel, CopyWay, Event, Flash, Outcome};
+use nand::{Awaits, Cancel, Closed, CopyWay, Event, Flash};
 use units::BlockId;
 
 #[test]
@@ -31,10 +31,10 @@ fn a_barrier_waits_for_a_program_that_was_issued_and_has_not_begun() {
 #[test]
 fn a_barrier_with_nothing_before_it_has_fallen() {
     let mut flash = plain();
-    assert_eq!(barrier(&mut flash, 9), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 9), Closed::Done { failed: false });
     fill(&mut flash, 0, 0, 1);
-    assert_eq!(barrier(&mut flash, 9), Outcome::Done);
-    assert_eq!(barrier(&mut counted(), 9), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 9), Closed::Done { failed: false });
+    assert_eq!(barrier(&mut counted(), 9), Closed::Done { failed: false });
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_barrier_does_not_wait_for_copies_because_their_sources_are_still_there() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     flash.copy(0, copy(at(0, 0, 0), at(1, 0, 0), CopyWay::Channel));
-    assert_eq!(barrier(&mut flash, 9), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 9), Closed::Done { failed: false });
 }
 
 #[test]

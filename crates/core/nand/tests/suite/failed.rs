@@ -5,7 +5,7 @@ use crate::rig::{
     part_of, pins, plain, program, program_over, programmed, read, run, silent_read, stamped, stamps, stamps_at,
     stamps_of, time_of,
 };
-use nand::{Awaits, Cancel, CopyWay, Counters, Event, Flash, Outcome, PageKind, PageProgram, Program, Read};
+use nand::{Awaits, Cancel, Closed, CopyWay, Counters, Event, Flash, PageKind, PageProgram, Program, Read};
 use units::{BlockId, Cause, DieId};
 
 /// Blocks whose programs all fail here.
@@ -99,7 +99,7 @@ fn a_read_behind_a_program_that_failed_is_answered_before_that_finds_another_pla
     assert_eq!(time_of(&run(&mut flash), joined(7)), 105 * US);
     let join = flash.open(0, 8, Cancel::Never);
     flash.read(0, part_of(join, at(0, 0, 0), Cause::Host));
-    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false), "and so is one that comes later");
+    assert_eq!(flash.close(join, Awaits::Commands), Closed::Done { failed: false }, "and so is one that comes later");
     assert_eq!(pins(&flash, 0), 1, "the program keeps its pin");
 }
 
@@ -161,7 +161,7 @@ fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
     let into = stamps(&mut flash, 0, 0b11);
     let join = flash.open(0, 7, Cancel::Never);
     flash.read(0, Read { payload: into, ..part_of(join, at(0, 0, 0), Cause::Host) });
-    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
+    assert_eq!(flash.close(join, Awaits::Commands), Closed::Done { failed: false });
     assert_eq!(stamps_of(&flash, into), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 1));
     flash.place_again(failed, at(2, 0, 0));
@@ -209,7 +209,7 @@ fn loses_what_it_is_built_on<F: Owned>(mut flash: F, settle: fn(&mut F), fails: 
         flash.read(0, part_of(join, page, Cause::Host));
         assert_eq!(
             flash.close(join, Awaits::Commands),
-            (Outcome::Done, true),
+            Closed::Done { failed: true },
             "a read finds no data in the controller either"
         );
         page = at(2, 0, 0);

@@ -8,7 +8,7 @@ use crate::rig::{
 };
 use engine::random::Stream;
 use nand::{
-    CommandOptions, Completion, ContentsKind, CopyWay, Flash, FlashState, Outcome, PageKind, PageProgram, Part,
+    Closed, CommandOptions, Completion, ContentsKind, CopyWay, Flash, FlashState, Outcome, PageKind, PageProgram, Part,
     Program, TimedFlash,
 };
 use units::{BlockId, Cause};
@@ -87,7 +87,7 @@ fn barriers_and_tombstones_wait_for_the_cells_and_copies_are_nobodys_flush() {
     let mut flash = forgetful();
     write(&mut flash, 0, 0..2);
     assert!(flash.holds_back(BlockId(0), None));
-    assert_ne!(barrier(&mut flash, 7), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 7), Closed::Pending);
     let tombstone = PageProgram { what: Program::Record(None), cause: Cause::Metadata, ..command(at(0, 2)) };
     assert_ne!(flash.program(0, tombstone), Outcome::Done);
     assert!(run(&mut flash).is_empty(), "nobody fills the program up");
@@ -106,7 +106,7 @@ fn barriers_and_tombstones_wait_for_the_cells_and_copies_are_nobodys_flush() {
     flash.copy(0, copy(at(0, 0), at(1, 0), CopyWay::Channel));
     run(&mut flash);
     assert!(!flash.holds_back(BlockId(1), None) && flash.holds_back(BlockId(1), Some(BlockId(0))));
-    assert_eq!(barrier(&mut flash, 8), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 8), Closed::Done { failed: false });
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn an_erase_settles_nothing_that_is_not_in_the_cells() {
     (0..PROGRAM).for_each(|page| {
         flash.program(0, PageProgram { supersedes: Some(at(0, page)), ..command(at(1, page)) });
     });
-    assert_ne!(barrier(&mut flash, 7), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 7), Closed::Pending);
     flash.erase(0, BlockId(0), Cause::Gc);
     flash.program(0, PageProgram { supersedes: Some(at(1, 0)), ..command(at(2, 0)) });
     flash.erase(0, BlockId(1), Cause::Gc);
@@ -144,7 +144,7 @@ fn pages_in_memory_are_programmed_although_the_next_program_of_their_block_fails
     write(&mut flash, 0, 0..3);
     fail_programs_of(&mut flash, &[BlockId(0)]);
     assert_ne!(flash.program(0, command(at(0, 3))), Outcome::Done);
-    assert_ne!(barrier(&mut flash, 7), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 7), Closed::Pending);
     while flash.state().events.is_empty() {
         assert!(flash.step());
     }

@@ -4,7 +4,7 @@ use crate::rig::{
     DIES, PAGES, US, at, command, contents, counted, erased, flash, issue, joined, part_of, plain, program,
     program_after, programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
-use nand::{Awaits, Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
+use nand::{Awaits, Cancel, Closed, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -120,7 +120,7 @@ fn the_controller_answers_a_read_of_a_page_in_flight_where_the_part_has_the_opti
     program(&mut flash, at(0, 0, 0));
     let join = flash.open(0, 7, Cancel::Never);
     assert_eq!(flash.read(0, part_of(join, at(0, 0, 0), Cause::Host)), Outcome::Done);
-    assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
+    assert_eq!(flash.close(join, Awaits::Commands), Closed::Done { failed: false });
     assert_eq!(flash.state().counters.in_flight_reads, 1);
     read(&mut flash, at(0, 0, 0), 8);
     run(&mut flash);

@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, barrier, command, copy, counted, erased, fill, joined, pins, plain, program, program_after,
     program_over, read, run, time_of,
 };
-use nand::{CopyWay, Event, Flash, Outcome, TimedFlash};
+use nand::{Closed, CopyWay, Event, Flash, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -232,6 +232,6 @@ proptest! {
             known.hear(&mut flash);
         }
         prop_assert!(!known.erasing, "an erase waits for ever");
-        prop_assert_eq!((known.unfinished, barrier(&mut flash, 9)), (0, Outcome::Done));
+        prop_assert_eq!((known.unfinished, barrier(&mut flash, 9)), (0, Closed::Done { failed: false }));
     }
 }

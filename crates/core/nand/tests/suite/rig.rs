@@ -3,8 +3,8 @@
 //! Times of the part: read 10, program 100, erase 1,000, a page over the channel 5 (all in us).
 
 use nand::{
-    Awaits, Cancel, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash, Event,
-    FaultPlan, Flash, FlashState, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, TimedFlash,
+    Awaits, Cancel, Closed, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash,
+    Event, FaultPlan, Flash, FlashState, JoinId, PageCopy, PageProgram, Part, PayloadId, Program, Read, TimedFlash,
     WaitVector,
 };
 use units::{BlockId, Cause, Geometry, Nanos, Ppn, Shape};
@@ -140,9 +140,9 @@ pub fn read_for(flash: &mut impl Flash, page: Ppn, cause: Cause, token: u32) -> 
 }
 
 /// An operation that waits for the programs issued so far and nothing else.
-pub fn barrier(flash: &mut impl Flash, token: u32) -> Outcome {
+pub fn barrier(flash: &mut impl Flash, token: u32) -> Closed {
     let join = flash.open(0, token, Cancel::Never);
-    flash.close(join, Awaits::AllPrograms).0
+    flash.close(join, Awaits::AllPrograms)
 }
 
 /// Flash of either kind in the hands of a test.

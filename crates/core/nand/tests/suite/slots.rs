@@ -1,7 +1,7 @@
 //! Commands in progress: slots are used again, and a handle tells an old command from a new one.
 
 use crate::rig::{PAGES, US, at, barrier, fill, part_of, plain, program, program_after, programmed, run, time_of};
-use nand::{Awaits, Cancel, CommandId, Event, Flash, Outcome, Read};
+use nand::{Awaits, Cancel, Closed, CommandId, Event, Flash, Read};
 use std::collections::HashSet;
 use units::{BlockId, Cause};
 
@@ -60,7 +60,7 @@ fn an_operation_ends_once_with_its_last_command() {
     for die in [0, 1, 0] {
         flash.read(3, part_of(join, at(die, 0, 0), Cause::Host));
     }
-    assert!(matches!(flash.close(join, Awaits::Commands), (Outcome::Pending(_), false)));
+    assert!(flash.close(join, Awaits::Commands) == Closed::Pending);
     assert!(flash.advance());
     let told: Vec<_> = flash.state_mut().events.drain(..).collect();
     assert!(matches!(told[..], [(3, Event::Joined { token: 7, failed: false, .. })]), "{told:?}");
@@ -73,9 +73,9 @@ fn an_operation_without_commands_has_ended_when_it_is_closed() {
     let mut flash = plain();
     for _ in 0..1000 {
         let join = flash.open(0, 7, Cancel::Never);
-        assert_eq!(flash.close(join, Awaits::Commands), (Outcome::Done, false));
+        assert_eq!(flash.close(join, Awaits::Commands), Closed::Done { failed: false });
     }
-    assert_eq!(barrier(&mut flash, 7), Outcome::Done);
+    assert_eq!(barrier(&mut flash, 7), Closed::Done { failed: false });
     assert_eq!(run(&mut flash), []);
 }
 

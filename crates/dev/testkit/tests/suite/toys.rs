@@ -7,8 +7,8 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{
-    Awaits, Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy,
-    PageProgram, Program, Read,
+    Awaits, Cancel, Closed, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner,
+    PageCopy, PageProgram, Program, Read,
 };
 use simulator::{Clocked, Drive, HostOptions};
 use testkit::{Ended, Habits, Host, Stack, work};
@@ -165,9 +165,10 @@ impl<F: Flash> PageLayer<F> for Toy {
         self.is_refused |= refused.is_some();
         let awaits = if op.op == HostOp::Flush { Awaits::AllPrograms } else { Awaits::Commands };
         match (flash.close(join, awaits), refused) {
-            ((outcome, failed), Some(taken)) => Answer::Full { taken, pending: outcome != Outcome::Done, failed },
-            ((Outcome::Done, failed), None) => Answer::Done { failed },
-            ((Outcome::Pending(_), _), None) => Answer::Pending(OpHandle(Some(join))),
+            (Closed::Done { failed }, Some(taken)) => Answer::Full { taken, pending: false, failed },
+            (Closed::Pending, Some(taken)) => Answer::Full { taken, pending: true, failed: false },
+            (Closed::Done { failed }, None) => Answer::Done { failed },
+            (Closed::Pending, None) => Answer::Pending(OpHandle(Some(join))),
         }
     }
 

@@ -42,6 +42,7 @@ mod state;
 mod stripes;
 mod trim;
 
+use super::common::answer;
 use super::pages::Pages;
 use super::ranges::Range;
 use super::tombstones::Tombstones;
@@ -53,7 +54,7 @@ use layer::{
     SnapshotReader, SnapshotWriter,
 };
 use log::{Counters, Log};
-use nand::{Awaits, Cancel, Event, Flash, FlashState, Outcome, Owner};
+use nand::{Awaits, Cancel, Closed, Event, Flash, FlashState, Owner};
 use operations::Operations;
 use repairs::Repairs;
 use roles::Roles;
@@ -159,13 +160,9 @@ impl<F: Flash> Elastic<F> {
         if op.cancellable {
             let join = flash.open(op.owner, op.token, Cancel::Possible);
             self.log.read(flash, op, join);
-            let (outcome, failed) = flash.close(join, Awaits::Commands);
+            let answer = answer(flash, join, Awaits::Commands);
             self.settle_repairs(flash, outbox);
-            return if outcome == Outcome::Done {
-                Answer::Done { failed }
-            } else {
-                Answer::Pending(OpHandle(Some(join)))
-            };
+            return answer;
         }
         let slot = self.reads.insert(Asked { op: *op, deaths: self.log.grid.deaths(), again: false });
         let answer = match self.issue(flash, slot) {
@@ -192,8 +189,10 @@ impl<F: Flash> Elastic<F> {
         }
         let join = flash.open(self.log.owner, slot, Cancel::Never);
         self.log.read(flash, &op, join);
-        let (outcome, failed) = flash.close(join, Awaits::Commands);
-        (outcome == Outcome::Done).then_some(failed)
+        match flash.close(join, Awaits::Commands) {
+            Closed::Done { failed } => Some(failed),
+            Closed::Pending => None,
+        }
     }
 
     /// A read has ended. One that failed because a die went meanwhile goes around it, and any other is tried once

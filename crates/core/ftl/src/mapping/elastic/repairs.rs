@@ -6,7 +6,7 @@ use super::log::Log;
 use super::parity::ParityRecord;
 use super::space::Stream;
 use super::stripes::Content;
-use crate::mapping::entry::Held;
+use crate::mapping::entry::Occupant;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState};
 use std::collections::{BTreeSet, VecDeque};
@@ -160,9 +160,9 @@ impl Log {
 
     /// Writes what is at a page into a new stripe. `false`: there is no room.
     pub fn move_away<F: Flash>(&mut self, flash: &mut F, page: Ppn, cause: Cause) -> bool {
-        match self.pages.back(page).held() {
-            Held::Tombstone(slot) => self.merge_tombstones(flash, slot, page, cause),
-            Held::Version(logical) => {
+        match self.pages.back(page).occupant() {
+            Occupant::Tombstone(slot) => self.merge_tombstones(flash, slot, page, cause),
+            Occupant::Version(logical) => {
                 let sequence = self.sequence_of(flash.state(), page);
                 self.rewrite(flash, logical, page, sequence, cause)
             }

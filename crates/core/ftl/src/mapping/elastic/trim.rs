@@ -9,7 +9,7 @@
 use super::log::Log;
 use super::space::Stream;
 use super::stripes::{Content, Waits};
-use crate::mapping::entry::{Back, Entry, Held, Place};
+use crate::mapping::entry::{Back, Entry, Occupant, Place};
 use crate::mapping::ranges::{self, RANGE_BYTES, Range};
 use nand::Flash;
 use std::collections::BTreeSet;
@@ -53,9 +53,9 @@ impl Log {
 
     /// The slot of the tombstone that is at `page`, or whose copy is there.
     fn tombstone_at(&self, page: Ppn) -> u32 {
-        match self.pages.back(page).held() {
-            Held::Tombstone(slot) => slot,
-            Held::Version(_) => unreachable!("a tombstone was written to page {page}"),
+        match self.pages.back(page).occupant() {
+            Occupant::Tombstone(slot) => slot,
+            Occupant::Version(_) => unreachable!("a tombstone was written to page {page}"),
         }
     }
 
@@ -166,9 +166,9 @@ impl Log {
     /// Writes as many tombstones of the superblock of `page` as fit a page as one, the one in slot `first` among them.
     /// `false`: there is no room.
     pub fn merge_tombstones<F: Flash>(&mut self, flash: &mut F, first: u32, page: Ppn, cause: Cause) -> bool {
-        let here = self.grid.valid_in(&self.pages, self.grid.of(page)).map(|page| self.pages.back(page).held());
+        let here = self.grid.valid_in(&self.pages, self.grid.of(page)).map(|page| self.pages.back(page).occupant());
         let slots = here.filter_map(|held| match held {
-            Held::Tombstone(slot) if slot != first => Some(slot),
+            Occupant::Tombstone(slot) if slot != first => Some(slot),
             _ => None,
         });
         let mut slots: Vec<u32> = slots.collect();

@@ -4,15 +4,15 @@
 //! which answers reads, until a full merge of their logical block programs them at their own offsets. A failed
 //! version that is not the newest is not placed again: it is needed only until the newest one is on flash.
 
-use super::ground::Ground;
 use super::lbn::Lbn;
 use super::merge::Kind;
+use super::tables::Tables;
 use super::trims::{is_tombstone, newest};
 use crate::mapping::common::reach;
 use nand::{Flash, Outcome, Program, ProgramFailure};
 use units::{BlockId, Lpn, Ppn};
 
-impl Ground {
+impl Tables {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         self.give_up(flash, self.geometry.block_of(failure.page));
         if failure.what == Program::Copy {

@@ -5,9 +5,9 @@
 //! block holds the first pages in order, behind them.
 
 use super::AWAITED;
-use super::ground::Ground;
 use super::jobs::Merge;
 use super::lbn::Lbn;
+use super::tables::Tables;
 use super::trims::newest;
 use crate::mapping::common::{UNMAPPED, reach};
 use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
@@ -44,7 +44,7 @@ pub(super) struct MergeCounters {
     pub levelled: u64,
 }
 
-impl Ground {
+impl Tables {
     /// Merges a logical block. `true`: it has been done; otherwise it is under way, or waits for
     /// something that is.
     pub(in crate::mapping) fn merge<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> bool {
@@ -59,13 +59,13 @@ impl Ground {
         self.begin(flash, lbn, kind)
     }
 
-    /// Fills the log block of a logical block with copies up to `offset`. As [`Ground::merge`].
+    /// Fills the log block of a logical block with copies up to `offset`. As [`Tables::merge`].
     pub(in crate::mapping) fn fill<F: Flash>(&mut self, flash: &mut F, lbn: Lbn, offset: u32) -> bool {
         let next = self.blocks.table.log(lbn).map(|log| u32::from(flash.state().block(log).issued));
         next == Some(offset) || self.begin_to(flash, lbn, Kind::Fill, offset)
     }
 
-    /// Merges a logical block in full, whatever its log block looks like. As [`Ground::merge`].
+    /// Merges a logical block in full, whatever its log block looks like. As [`Tables::merge`].
     pub(in crate::mapping) fn merge_full<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> bool {
         !self.jobs.is_locked(lbn) && self.begin(flash, lbn, Kind::Full)
     }
@@ -108,7 +108,7 @@ impl Ground {
         self.begin_to(flash, lbn, kind, self.geometry.pages_per_block)
     }
 
-    /// As [`Ground::begin`], of the pages before the offset `end`.
+    /// As [`Tables::begin`], of the pages before the offset `end`.
     fn begin_to<F: Flash>(&mut self, flash: &mut F, lbn: Lbn, kind: Kind, end: u32) -> bool {
         if !self.jobs.has_slot() || self.awaits_program(flash, lbn) {
             return false;

@@ -17,7 +17,6 @@
 
 mod blocks;
 mod fail;
-mod ground;
 mod jobs;
 mod lbn;
 mod merge;
@@ -25,13 +24,13 @@ mod parameters;
 mod recover;
 mod rewrite;
 pub(super) mod schemes;
+mod tables;
 mod trims;
 mod wear;
 
 use crate::FtlContext;
 use crate::mapping::common::{answer, prefetch_blocks};
 use crate::mapping::{Builder, Mapping};
-pub(super) use ground::{Ground, InPlace};
 use layer::{
     Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Room, SnapshotError, SnapshotReader,
     SnapshotWriter, Values,
@@ -40,6 +39,7 @@ pub(super) use lbn::Lbn;
 use merge::Kind;
 use nand::{Awaits, Cancel, Completion, Event, Flash, FlashState, JoinId, Owner, Read};
 pub(super) use parameters::common;
+pub(super) use tables::{InPlace, Tables};
 use trims::Range;
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
@@ -75,7 +75,7 @@ pub(super) trait Scheme: Sized + 'static {
 
     /// Where to program a page of the host, or a tombstone whose first page is `logical`. `None`: there
     /// is no room now; what makes room was begun, or waits for something already issued.
-    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn>;
+    fn place<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn>;
 
     /// Most log blocks that belong to one logical block each, of `logs` in all.
     fn own_logs(logs: u32) -> u32 {
@@ -83,7 +83,7 @@ pub(super) trait Scheme: Sized + 'static {
     }
 
     /// Empties and erases the oldest shared log block. `true`: that has been done at once.
-    fn reclaim<F: Flash>(&mut self, _: &mut Ground, _: &mut F) -> bool {
+    fn reclaim<F: Flash>(&mut self, _: &mut Tables, _: &mut F) -> bool {
         false
     }
 
@@ -110,7 +110,7 @@ pub(super) trait Scheme: Sized + 'static {
 /// A log-block FTL: see the module description.
 struct LogMap<S> {
     scheme: S,
-    ground: Ground,
+    tables: Tables,
     /// Who was refused hears when there is room.
     room: Room,
 }
@@ -147,17 +147,17 @@ fn unfit(problem: &str) -> SnapshotError {
 impl<S: Scheme> LogMap<S> {
     fn new(context: &FtlContext<'_>, state: &FlashState) -> Self {
         let scheme = S::new(context.values, context.seed);
-        Self { scheme, ground: Ground::new::<S>(context, state), room: Room::default() }
+        Self { scheme, tables: Tables::new::<S>(context, state), room: Room::default() }
     }
 
     /// Where to program a page, if there is room.
     #[inline]
     fn place<F: Flash>(&mut self, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
-        if self.ground.jobs.is_locked(self.ground.lbns.of(logical)) {
-            return self.ground.place_rewritten(flash, logical, put);
+        if self.tables.jobs.is_locked(self.tables.lbns.of(logical)) {
+            return self.tables.place_rewritten(flash, logical, put);
         }
         loop {
-            let page = self.scheme.place(&mut self.ground, flash, logical, put);
+            let page = self.scheme.place(&mut self.tables, flash, logical, put);
             if page.is_some() || !self.relieve(flash) {
                 return page;
             }
@@ -168,14 +168,14 @@ impl<S: Scheme> LogMap<S> {
     /// there should be, or failures fewer others): a merge will. `true`: it has been done at once.
     #[cold]
     fn relieve<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let ground = &mut self.ground;
-        if ground.is_making_room() || ground.blocks.has_free(flash) {
+        let tables = &mut self.tables;
+        if tables.is_making_room() || tables.blocks.has_free(flash) {
             return false;
         }
-        let cheap = ground.log_owners().find(|lbn| ground.merge_kind(flash, *lbn) != Kind::Full);
-        match cheap.or_else(|| ground.log_owners().next()) {
-            Some(lbn) => ground.merge(flash, lbn),
-            None => self.scheme.reclaim(ground, flash),
+        let cheap = tables.log_owners().find(|lbn| tables.merge_kind(flash, *lbn) != Kind::Full);
+        match cheap.or_else(|| tables.log_owners().next()) {
+            Some(lbn) => tables.merge(flash, lbn),
+            None => self.scheme.reclaim(tables, flash),
         }
     }
 
@@ -185,25 +185,25 @@ impl<S: Scheme> LogMap<S> {
     }
 
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        self.ground.pump(flash);
+        self.tables.pump(flash);
         let join = flash.open(op.owner, op.token, Cancel::Never);
         for index in 0..op.pages {
             let logical = op.at(index);
             let Some(page) = self.place(flash, logical, Put::Data) else { return self.refuse(flash, join, index) };
-            self.ground.write_page(flash, op, index, page, join);
+            self.tables.write_page(flash, op, index, page, join);
         }
         answer(flash, join, Awaits::Commands)
     }
 
     fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        self.ground.pump(flash);
-        let full = self.ground.geometry.full_mask();
+        self.tables.pump(flash);
+        let full = self.tables.geometry.full_mask();
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let mut next = 0;
         while next < op.pages {
-            let stop = (next + self.ground.lbns.to_end(op.at(next))).min(op.pages);
+            let stop = (next + self.tables.lbns.to_end(op.at(next))).min(op.pages);
             // A trim is advice: a page trimmed in part keeps its contents.
-            let pages = &self.ground.pages;
+            let pages = &self.tables.pages;
             let trims = |index: &u32| op.mask_at(*index, full) == full && pages.find(op.at(*index)).is_some();
             if let Some(first) = (next..stop).find(trims) {
                 let last = (next..stop).rfind(trims).unwrap_or(first);
@@ -211,7 +211,7 @@ impl<S: Scheme> LogMap<S> {
                 let Some(page) = self.place(flash, range.first, Put::Tombstone) else {
                     return self.refuse(flash, join, next);
                 };
-                self.ground.bury(flash, page, range, join);
+                self.tables.bury(flash, page, range, join);
             }
             next = stop;
         }
@@ -220,7 +220,7 @@ impl<S: Scheme> LogMap<S> {
 
     #[inline]
     fn submit_read<F: Flash>(&self, flash: &mut F, op: &PageOp) -> Answer {
-        let Ground { geometry, owner, pages, .. } = &self.ground;
+        let Tables { geometry, owner, pages, .. } = &self.tables;
         let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
         let join = flash.open(op.owner, op.token, cancel);
         let full = geometry.full_mask();
@@ -262,7 +262,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn begin_block(&mut self, flash: &mut F, first: Lpn, pages: u32) -> Answer {
-        if self.ground.begin_rewrite(flash, first, pages) {
+        if self.tables.begin_rewrite(flash, first, pages) {
             Answer::Done { failed: false }
         } else {
             self.room.refuse(0)
@@ -270,8 +270,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
-        self.ground.on_event(flash, event);
-        if self.ground.jobs.take_ended() | self.ground.blocks.take_ended_erase() {
+        self.tables.on_event(flash, event);
+        if self.tables.jobs.take_ended() | self.tables.blocks.take_ended_erase() {
             self.room.announce(outbox);
         }
     }
@@ -281,41 +281,41 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
-        let sectors = u64::from(self.ground.geometry.sectors_per_page());
+        let sectors = u64::from(self.tables.geometry.sectors_per_page());
         for request in soon {
-            self.ground.pages.prefetch_entry((request.first_sector / sectors) as usize);
+            self.tables.pages.prefetch_entry((request.first_sector / sectors) as usize);
         }
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        let pages = &self.ground.pages;
-        prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
+        let pages = &self.tables.pages;
+        prefetch_blocks(flash, &self.tables.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
     }
 
     fn holds(&self, flash: &F, page: Lpn) -> Held {
-        self.ground.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
+        self.tables.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        let most = S::own_logs(self.ground.settings.most_logs());
-        self.ground.check(flash.state(), most, &self.scheme.shared())
+        let most = S::own_logs(self.tables.settings.most_logs());
+        self.tables.check(flash.state(), most, &self.scheme.shared())
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
-        reports.push(self.ground.report(self.scheme.shared().len() as u32, S::log_bytes));
+        reports.push(self.tables.report(self.scheme.shared().len() as u32, S::log_bytes));
     }
 
     fn reset_counters(&mut self) {
-        self.ground.reset_counters();
+        self.tables.reset_counters();
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {
-        self.ground.save(writer, &self.scheme.shared());
+        self.tables.save(writer, &self.scheme.shared());
         writer.put("log.scheme", self.scheme.save());
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.scheme.adopt(self.ground.load(reader)?);
+        self.scheme.adopt(self.tables.load(reader)?);
         self.scheme.load(&reader.get("log.scheme")?);
         Ok(())
     }

@@ -9,7 +9,7 @@
 use super::blocks::Role;
 use super::lbn::{Lbn, LogicalBlocks};
 use super::trims::Range;
-use super::{Ground, LogMap, Scheme};
+use super::{LogMap, Scheme, Tables};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{Contents, FlashState, PageKind};
@@ -54,10 +54,10 @@ impl<S: Scheme> LogMap<S> {
         }
         let mut ftl = Self::new(context, image);
         let mut scan =
-            Scan::read(image, contents, ftl.ground.lbns, |sequence| ftl.ground.pages.note_sequence(sequence));
+            Scan::read(image, contents, ftl.tables.lbns, |sequence| ftl.tables.pages.note_sequence(sequence));
         scan.choose();
-        scan.fill_map(&mut ftl.ground, contents);
-        ftl.scheme.adopt(scan.give_roles::<S>(&mut ftl.ground, image));
+        scan.fill_map(&mut ftl.tables, contents);
+        ftl.scheme.adopt(scan.give_roles::<S>(&mut ftl.tables, image));
         Ok(ftl)
     }
 }
@@ -162,7 +162,7 @@ impl Scan {
     }
 
     /// Fills the map from what was chosen.
-    fn fill_map(&self, Ground { pages, trims, .. }: &mut Ground, contents: &Contents) {
+    fn fill_map(&self, Tables { pages, trims, .. }: &mut Tables, contents: &Contents) {
         for (logical, newest) in (0..).map(Lpn).zip(&self.newest) {
             let Some(page) = newest.chosen else { continue };
             if newest.is_tombstone {
@@ -183,7 +183,7 @@ impl Scan {
     /// 5. All others are odd: their pages are merged as soon as there is room.
     fn give_roles<S: Scheme>(
         &self,
-        Ground { pages, blocks, jobs, settings, .. }: &mut Ground,
+        Tables { pages, blocks, jobs, settings, .. }: &mut Tables,
         image: &FlashState,
     ) -> Vec<BlockId> {
         let mut by_logical: BTreeMap<Lbn, Vec<(BlockId, &Found)>> = BTreeMap::new();

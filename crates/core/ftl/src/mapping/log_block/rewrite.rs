@@ -4,12 +4,12 @@
 //! nothing is copied. That is a switch which erases the old data block, and the log block if there is one.
 
 use super::Put;
-use super::ground::Ground;
 use super::merge::Kind;
+use super::tables::Tables;
 use nand::Flash;
 use units::{Lpn, Ppn};
 
-impl Ground {
+impl Tables {
     /// The pages `first..first + pages` come next, in order. `false`: there is no block to take now.
     pub(super) fn begin_rewrite<F: Flash>(&mut self, flash: &mut F, first: Lpn, pages: u32) -> bool {
         self.pump(flash);

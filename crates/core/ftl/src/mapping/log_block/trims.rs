@@ -10,7 +10,7 @@
 use super::lbn::{Lbn, LogicalBlocks};
 use super::{PAGES_LIMIT, TOMBSTONE};
 use crate::mapping::common::{UNMAPPED, reach};
-use crate::mapping::entry::{Back, Entry, Held, Place};
+use crate::mapping::entry::{Back, Entry, Occupant, Place};
 use crate::mapping::pages::Pages;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Completion, Flash, JoinId, Outcome, Owner, PageProgram, Program, ProgramFailure};
@@ -167,9 +167,9 @@ impl Trims {
 
     /// The logical page that a valid page is a version of, or the first one that it trims.
     pub fn first_in(&self, pages: &Pages, page: Ppn) -> Option<Lpn> {
-        match pages.back(page).held() {
-            Held::Version(logical) => Some(logical),
-            Held::Tombstone(_) => Some(self.tombstones.get(&page)?.range.first),
+        match pages.back(page).occupant() {
+            Occupant::Version(logical) => Some(logical),
+            Occupant::Tombstone(_) => Some(self.tombstones.get(&page)?.range.first),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Static wear levelling: what is never written moves to worn blocks, so that the blocks under it wear as well.
 
-use super::ground::Ground;
 use super::lbn::Lbn;
 use super::merge::Kind;
+use super::tables::Tables;
 use nand::Flash;
 use units::BlockId;
 
-impl Ground {
+impl Tables {
     /// Moves the logical block whose data block is least worn, if wear has drifted apart.
     #[cold]
     pub(super) fn level<F: Flash>(&mut self, flash: &mut F) {

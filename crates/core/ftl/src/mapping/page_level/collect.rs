@@ -1,8 +1,8 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each lane.
 
 use super::access::MapAccess;
-use super::collector::{Collector, Ground};
-use super::entry::{Back, Held};
+use super::collector::{Collector, GcContext};
+use super::entry::{Back, Occupant};
 use super::old_versions::{Met, OldVersions};
 use super::{Heard, PageMap};
 use nand::{CopyWay, Flash, Outcome, PageCopy};
@@ -22,11 +22,11 @@ enum Window {
 
 impl<A: MapAccess> PageMap<A> {
     /// The collector, and what it looks at.
-    pub(super) fn collector_on_ground(&mut self) -> (&mut Collector, Ground<'_>) {
+    pub(super) fn collector_and_context(&mut self) -> (&mut Collector, GcContext<'_>) {
         let Self { collector, pages, space, trims, homeless, slc, .. } = self;
         let pages_per_block = self.geometry.pages_per_block;
         let sheds = space.lanes.are_shedding() && !(collector.idle && homeless.is_empty());
-        (collector, Ground { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block, sheds })
+        (collector, GcContext { pages, space, trims, homeless, slc: slc.as_deref(), pages_per_block, sheds })
     }
 
     /// Goes on collecting in a lane as far as window and room allow.
@@ -60,8 +60,8 @@ impl<A: MapAccess> PageMap<A> {
 
     /// Chooses a victim if the lane needs one and there is room for what it holds.
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
-        let (collector, mut ground) = self.collector_on_ground();
-        let Some((victim, cause)) = collector.next_victim(flash, &mut ground, lane) else { return false };
+        let (collector, mut gc) = self.collector_and_context();
+        let Some((victim, cause)) = collector.next_victim(flash, &mut gc, lane) else { return false };
         let cause = if cause == Cause::Gc && flash.state().block(victim).is_slc() { Cause::Fold } else { cause };
         self.space.lanes.begin(&mut self.pages, victim);
         let mut pages = self.space.lanes.cursor(lane).page_list();
@@ -133,11 +133,11 @@ impl<A: MapAccess> PageMap<A> {
     #[inline]
     fn relocate<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, cause: Cause) -> bool {
         let back = self.pages.back(page);
-        let logical = match back.held() {
-            Held::Tombstone(slot) => {
+        let logical = match back.occupant() {
+            Occupant::Tombstone(slot) => {
                 return self.trims.relocate(flash, &mut self.pages, &mut self.space, lane, slot);
             }
-            Held::Version(logical) => logical,
+            Occupant::Version(logical) => logical,
         };
         let met = self.versions.met(&self.pages, logical, page);
         if met == Met::Stays {

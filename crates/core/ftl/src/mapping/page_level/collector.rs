@@ -52,7 +52,7 @@ pub(crate) struct Collector {
 }
 
 /// What a collector looks at and may change.
-pub(crate) struct Ground<'a> {
+pub(crate) struct GcContext<'a> {
     pub pages: &'a mut Pages,
     pub space: &'a mut Space,
     pub trims: &'a Trims,
@@ -105,50 +105,50 @@ impl Collector {
     pub fn next_victim<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &mut Ground<'_>,
+        gc: &mut GcContext<'_>,
         lane: usize,
     ) -> Option<(BlockId, Cause)> {
-        let entry = &ground.space.lanes[lane];
-        let wanted = entry.free() as u32 + entry.erasing() <= self.wanted_free(ground.space, lane)
-            || !ground.homeless.is_empty();
+        let entry = &gc.space.lanes[lane];
+        let wanted =
+            entry.free() as u32 + entry.erasing() <= self.wanted_free(gc.space, lane) || !gc.homeless.is_empty();
         let erasing = entry.erasing() > 0;
         let settled = entry.failing().iter().find(|failing| {
             let row = flash.state().block(failing.block);
             u32::from(row.issued - row.done) <= failing.settled
-                && ground.emptying(flash, lane, failing.block).is_admitted(true)
+                && gc.emptying(flash, lane, failing.block).is_admitted(true)
         });
         if let Some(failing) = settled
-            && ground.homeless.is_empty()
+            && gc.homeless.is_empty()
         {
             return Some((failing.block, Cause::Wear));
         }
-        let cached = ground.slc.filter(|_| self.idle && !erasing).and_then(|slc| slc.oldest(flash, ground, lane));
+        let cached = gc.slc.filter(|_| self.idle && !erasing).and_then(|slc| slc.oldest(flash, gc, lane));
         if let Some(block) = cached
-            && ground.emptying(flash, lane, block).is_admitted(true)
-            && !ground.homeless.pins(block)
+            && gc.emptying(flash, lane, block).is_admitted(true)
+            && !gc.homeless.pins(block)
         {
             return Some((block, Cause::Fold));
         }
-        let waits_for_turn = self.in_turn && ground.homeless.is_empty() && ground.space.lanes.another_collects(lane);
-        if !waits_for_turn && let Some(block) = self.due.next(flash, ground, lane) {
+        let waits_for_turn = self.in_turn && gc.homeless.is_empty() && gc.space.lanes.another_collects(lane);
+        if !waits_for_turn && let Some(block) = self.due.next(flash, gc, lane) {
             return Some((block, Cause::Refresh));
         }
         // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
         if !wanted || waits_for_turn {
             return None;
         }
-        let (block, cause) = self.choose(flash, ground, lane)?;
-        if ground.emptying(flash, lane, block).is_admitted(true) && !ground.homeless.pins(block) {
+        let (block, cause) = self.choose(flash, gc, lane)?;
+        if gc.emptying(flash, lane, block).is_admitted(true) && !gc.homeless.pins(block) {
             return Some((block, cause));
         }
-        if erasing && ground.homeless.is_empty() {
+        if erasing && gc.homeless.is_empty() {
             return None; // an erase already issued will make room; failed programs may hold it up
         }
         // Nothing else will make room (this happens right after a power cut): the cheapest victim.
-        let least = ground.least_admitted(flash, lane);
-        let found = least.or_else(|| ground.evacuated(flash, lane)).map(|block| (block, Cause::Gc));
-        if found.is_none() && ground.reopen_closed(flash, lane) {
-            return self.next_victim(flash, ground, lane);
+        let least = gc.least_admitted(flash, lane);
+        let found = least.or_else(|| gc.evacuated(flash, lane)).map(|block| (block, Cause::Gc));
+        if found.is_none() && gc.reopen_closed(flash, lane) {
+            return self.next_victim(flash, gc, lane);
         }
         found
     }
@@ -161,78 +161,78 @@ impl Collector {
     ///    set aside, and the policy picks again.
     /// 5. After too many full blocks, in this pick or one after the other, the block that gains most is taken instead.
     /// 6. What was set aside counts as a candidate again.
-    fn choose<F: Flash>(&mut self, flash: &F, ground: &mut Ground<'_>, lane: usize) -> Option<(BlockId, Cause)> {
+    fn choose<F: Flash>(&mut self, flash: &F, gc: &mut GcContext<'_>, lane: usize) -> Option<(BlockId, Cause)> {
         // Moving a full block makes garbage of translation pages, which is worth collecting, which
         // gives room to move a full block: once is enough until the host has written.
-        let may_move_full = !ground.space.has_translation_pages() || !ground.space.lanes[lane].cursor.has_moved_full();
-        if may_move_full && let Some(cold) = self.cold_block(flash, ground, lane) {
-            ground.space.lanes.cursor(lane).levels();
+        let may_move_full = !gc.space.has_translation_pages() || !gc.space.lanes[lane].cursor.has_moved_full();
+        if may_move_full && let Some(cold) = self.cold_block(flash, gc, lane) {
+            gc.space.lanes.cursor(lane).levels();
             self.levelled_blocks += 1;
             return Some((cold, Cause::Wear));
         }
         if let Some(together) = &mut self.together
-            && let Some(block) = together.next(flash, ground, lane, &mut *self.policy, &mut self.stream)
+            && let Some(block) = together.next(flash, gc, lane, &mut *self.policy, &mut self.stream)
         {
-            ground.space.lanes.cursor(lane).picked(true);
+            gc.space.lanes.cursor(lane).picked(true);
             return Some((block, Cause::Gc));
         }
-        let (first, count) = (ground.space.lanes[lane].first(), ground.space.lanes[lane].count());
+        let (first, count) = (gc.space.lanes[lane].first(), gc.space.lanes[lane].count());
         // Blocks with programs still under way are no victims yet; they are set aside for this pick.
         let mut aside = Vec::new();
         let mut full = 0;
         let choice = loop {
             let view = VictimView {
-                keys: Keys::Blocks(ground.pages.blocks().keys(first, count)),
-                closed_at: ground.pages.blocks().closed_at(first, count),
-                closings: ground.pages.blocks().closings(),
+                keys: Keys::Blocks(gc.pages.blocks().keys(first, count)),
+                closed_at: gc.pages.blocks().closed_at(first, count),
+                closings: gc.pages.blocks().closings(),
                 rows: &flash.state().blocks()[first.index()..first.index() + count as usize],
-                pages_per_block: ground.pages_per_block,
+                pages_per_block: gc.pages_per_block,
             };
             let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
             let block = BlockId(first.0 + pick as u32);
-            assert!(ground.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
+            assert!(gc.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.state().block(block);
-            let gains = ground.gains(lane, block);
+            let gains = gc.gains(lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
             // has something to gain; otherwise collection would go round in circles.
             let least = || view.least_valid().and_then(|block| view.valid(block));
-            let harmless = || least().is_some_and(|least| least < ground.pages_per_block);
+            let harmless = || least().is_some_and(|least| least < gc.pages_per_block);
             if row.done == row.issued && (gains || may_move_full && harmless()) {
-                let full_in_a_row = ground.space.lanes.cursor(lane).picked(gains);
+                let full_in_a_row = gc.space.lanes.cursor(lane).picked(gains);
                 if full_in_a_row > CIRCLES * count {
                     self.overruled += 1;
-                    break ground.least_gaining(flash, lane);
+                    break gc.least_gaining(flash, lane);
                 }
                 break Some(block);
             }
             full += usize::from(!gains);
             if full == FULL_PICKS {
-                break ground.least_gaining(flash, lane);
+                break gc.least_gaining(flash, lane);
             }
-            ground.pages.withdraw(block);
+            gc.pages.withdraw(block);
             aside.push(block);
         };
         for block in aside {
-            ground.pages.put_back(block);
+            gc.pages.put_back(block);
         }
         choice.map(|block| (block, Cause::Gc))
     }
 
     /// The least worn closed block, when the lane's wear has drifted apart.
-    fn cold_block<F: Flash>(&self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
+    fn cold_block<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
         let gap = self.level_gap;
-        if gap == 0 || !ground.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
+        if gap == 0 || !gc.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
             return None;
         }
         let erases = |block: BlockId| flash.state().block(block).erases;
         let is_usable = |block: &BlockId| !flash.state().block(*block).is_bad();
-        let most = ground.space.lanes[lane].blocks().filter(is_usable).map(erases).max()?;
-        let cold = ground.settled(flash, lane).min_by_key(|block| erases(*block))?;
+        let most = gc.space.lanes[lane].blocks().filter(is_usable).map(erases).max()?;
+        let cold = gc.settled(flash, lane).min_by_key(|block| erases(*block))?;
         (most - erases(cold) > gap).then_some(cold)
     }
 }
 
-impl Ground<'_> {
+impl GcContext<'_> {
     /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
     /// can take.
     #[inline]

@@ -7,7 +7,7 @@
 
 use super::PageMap;
 use super::access::MapAccess;
-use super::entry::Held;
+use super::entry::Occupant;
 use super::old_versions::OldVersions;
 use super::place::NoRoom;
 use nand::{Flash, Program, ProgramFailure};
@@ -178,25 +178,25 @@ impl<A: MapAccess> PageMap<A> {
         let spared = lanes.clone().find_map(|lane| self.space.page_to_spare(&mut self.pages, lane, back));
         let rescued = || lanes.clone().find_map(|lane| self.space.rescue_page(&mut self.pages, lane, back));
         let Some(target) = spared.or_else(rescued) else { return false };
-        match back.held() {
-            Held::Tombstone(slot) => {
+        match back.occupant() {
+            Occupant::Tombstone(slot) => {
                 self.trims.move_tombstone(&mut self.pages, slot, target);
                 // Several writes may supersede one tombstone: all of them must keep its new block.
                 while flash.retarget(failure.page, target) {}
             }
-            Held::Version(logical) if newest => {
+            Occupant::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
                 let lane = self.space.lanes.of(target);
                 self.access.entry_changed(&mut self.space, lane, logical, target);
             }
-            Held::Version(_) => {
+            Occupant::Version(_) => {
                 flash.retarget(failure.page, target);
                 self.trims.move_hold(flash, failure.page, target);
                 self.pages.label(target, back);
             }
         }
         let outcome = flash.place_again(failure.id, target);
-        if let Held::Tombstone(slot) = back.held() {
+        if let Occupant::Tombstone(slot) = back.occupant() {
             self.trims.issued(flash, outcome, slot);
         }
         true

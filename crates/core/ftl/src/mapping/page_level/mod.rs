@@ -48,11 +48,11 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{
-    Awaits, Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId,
+    Awaits, Cancel, Closed, CommandId, Completion, Event, Flash, FlashState, JoinId, Owner, PageProgram, PayloadId,
     Program, Read,
 };
 use old_versions::OldVersions;
-pub(super) use old_versions::{Kept, NoVersions};
+pub(super) use old_versions::{KeptVersions, NoVersions};
 use pages::Pages;
 use parameters::Settings;
 pub use parameters::{PACE, SUPERBLOCKS};
@@ -139,7 +139,7 @@ pub(super) fn builder<A: MapAccess, F: Flash>() -> Builder<F> {
 }
 
 /// A mapping for a stripe layer.
-pub(super) fn versioned<A: MapAccess<Versions = Kept>, F: Flash>() -> VersionedEntry<F> {
+pub(super) fn versioned<A: MapAccess<Versions = KeptVersions>, F: Flash>() -> VersionedEntry<F> {
     VersionedEntry {
         build: |context, flash| Box::new(PageMap::<A>::new(context, flash.state())),
         recover: |context, image| Ok(Box::new(PageMap::<A>::recover(context, image)?)),
@@ -313,7 +313,7 @@ impl<A: MapAccess> PageMap<A> {
         }
         self.fill_up(flash);
         let join = flash.open(self.owner, 0, Cancel::Never);
-        self.awaiting_programs = flash.close(join, Awaits::AllPrograms).0 != Outcome::Done;
+        self.awaiting_programs = flash.close(join, Awaits::AllPrograms) == Closed::Pending;
         if self.awaiting_programs {
             return false;
         }
@@ -445,8 +445,8 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
             if flash.state().ageing.refreshes_by_age() {
-                let (collector, ground) = self.collector_on_ground();
-                collector.due.look(flash.state(), &ground, lane);
+                let (collector, gc) = self.collector_and_context();
+                collector.due.look(flash.state(), &gc, lane);
             }
             self.collect(flash, lane);
         }

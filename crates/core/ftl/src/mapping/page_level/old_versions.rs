@@ -169,7 +169,7 @@ const NUMBERS: &str = "page.old_numbers";
 
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptVersions {
     /// A flash page, [`Entry::ZEROS`] of a page that was never written or trimmed, or [`Entry::NOWHERE`] for none;
     /// empty where nothing is ever kept.
     table: Vec<Entry>,
@@ -184,7 +184,7 @@ pub(crate) struct Kept {
     numbers: Vec<u64>,
 }
 
-impl OldVersions for Kept {
+impl OldVersions for KeptVersions {
     fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self {
         let stripes = stripes.expect("old versions are kept for a stripe layer");
         let numbers = if has_contents { vec![0; logical_pages] } else { Vec::new() };
@@ -354,7 +354,7 @@ impl OldVersions for Kept {
     }
 }
 
-impl Kept {
+impl KeptVersions {
     /// What the map had of a page is its old version from now on, if `keep` and it has none. `true`: the page of it
     /// stays valid.
     #[inline]

@@ -11,7 +11,7 @@
 
 use super::PageMap;
 use super::access::MapAccess;
-use super::entry::{Back, Entry, Held};
+use super::entry::{Back, Entry, Occupant};
 use super::old_versions::{FRESH, Found, Left, OldCopies, OldVersions, other_copy};
 use super::pages::Pages;
 use super::space::{Space, Stream};
@@ -220,16 +220,16 @@ impl<V: OldVersions> Recovery<'_, V> {
         };
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages.into_iter().map(Ppn) {
-            match self.pages.back(page).held() {
-                Held::Version(logical) if self.versions.is_on(self.pages, page) => {
+            match self.pages.back(page).occupant() {
+                Occupant::Version(logical) if self.versions.is_on(self.pages, page) => {
                     let Some(other) = other_copy(&self.geometry, logical, block, &copies.old) else { return false };
                     olds.push((page, other));
                 }
-                Held::Version(logical) => {
+                Occupant::Version(logical) => {
                     let Some(other) = other(logical) else { return false };
                     moves.push((logical, page, other));
                 }
-                Held::Tombstone(slot) => {
+                Occupant::Tombstone(slot) => {
                     let Some(twins) = self.trims.twins(self.pages, block, slot) else { return false };
                     trims.extend(twins.into_iter().map(|(logical, twin)| (logical, slot, twin)));
                 }

@@ -3,7 +3,7 @@
 //! What they hold is moved as a victim's is. Flash tells of a block when a read of it finds that; when the host falls
 //! idle the mapping looks at the age of all blocks by itself.
 
-use super::collector::Ground;
+use super::collector::GcContext;
 use layer::{AGE_MAX, CELLS_ERR, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, RefreshLimits};
 use units::BlockId;
@@ -73,27 +73,27 @@ impl Due {
 
     /// Notes all blocks of a lane whose time has come.
     #[cold]
-    pub fn look(&mut self, state: &FlashState, ground: &Ground<'_>, lane: usize) {
-        let due = ground.space.lanes[lane].blocks().filter(|block| state.must_refresh(*block));
+    pub fn look(&mut self, state: &FlashState, gc: &GcContext<'_>, lane: usize) {
+        let due = gc.space.lanes[lane].blocks().filter(|block| state.must_refresh(*block));
         due.for_each(|block| self.note(block));
     }
 
     /// The block of a lane that is written anew next, if there is room for what it holds.
     #[inline]
-    pub fn next<F: Flash>(&mut self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
-        if self.0.is_empty() { None } else { self.find(flash, ground, lane) }
+    pub fn next<F: Flash>(&mut self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
+        if self.0.is_empty() { None } else { self.find(flash, gc, lane) }
     }
 
     #[cold]
-    fn find<F: Flash>(&mut self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
+    fn find<F: Flash>(&mut self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
         self.0.retain(|block| is_due(flash.state(), *block));
         let is_free = |block: &BlockId| {
             let row = flash.state().block(*block);
-            ground.space.lanes.of_block(*block) == lane
-                && ground.pages.blocks().is_candidate(*block)
+            gc.space.lanes.of_block(*block) == lane
+                && gc.pages.blocks().is_candidate(*block)
                 && row.done == row.issued
-                && !ground.homeless.pins(*block)
-                && ground.emptying(flash, lane, *block).is_admitted(true)
+                && !gc.homeless.pins(*block)
+                && gc.emptying(flash, lane, *block).is_admitted(true)
         };
         self.0.iter().copied().find(is_free)
     }

@@ -6,7 +6,7 @@
 //!
 //! *Protects*: the cache never takes a block that collection needs.
 
-use super::collector::Ground;
+use super::collector::GcContext;
 use super::space::Space;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashState};
@@ -98,12 +98,12 @@ impl SlcCache {
     }
 
     /// The block of a lane to be folded in idle time.
-    pub fn oldest<F: Flash>(&self, flash: &F, ground: &Ground<'_>, lane: usize) -> Option<BlockId> {
+    pub fn oldest<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
         if !self.fold_idle || self.in_use[lane] == 0 {
             return None;
         }
-        let cached = ground.settled(flash, lane).filter(|block| flash.state().block(*block).is_slc());
-        cached.min_by_key(|block| ground.pages.blocks().closed_at(*block, 1)[0])
+        let cached = gc.settled(flash, lane).filter(|block| flash.state().block(*block).is_slc());
+        cached.min_by_key(|block| gc.pages.blocks().closed_at(*block, 1)[0])
     }
 
     /// Counts the blocks of the cache that a power cut left.

@@ -2,7 +2,7 @@
 
 use super::PageMap;
 use super::access::MapAccess;
-use super::entry::Held;
+use super::entry::Occupant;
 use super::old_versions::OldVersions;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Counters, FlashState};
@@ -66,7 +66,7 @@ impl<A: MapAccess> PageMap<A> {
     fn ask_for_old_versions_again(&mut self) {
         for lane in 0..self.space.lanes.len() {
             for page in self.space.lanes[lane].cursor.passed().filter(|page| self.pages.blocks().is_valid(*page)) {
-                if let Held::Version(logical) = self.pages.back(page).held() {
+                if let Occupant::Version(logical) = self.pages.back(page).occupant() {
                     self.versions.met(&self.pages, logical, page);
                 }
             }

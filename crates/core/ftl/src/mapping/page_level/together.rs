@@ -7,7 +7,7 @@
 //! Simplified: each lane collects its block of it when the lane needs room. Where that block gives none, or cannot be
 //! collected, the lane goes its own way.
 
-use super::collector::Ground;
+use super::collector::GcContext;
 use crate::gc::{Keys, VictimPolicy, VictimView};
 use engine::random::Stream;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -58,32 +58,32 @@ impl Together {
     pub fn next<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &mut Ground<'_>,
+        gc: &mut GcContext<'_>,
         lane: usize,
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<BlockId> {
         if self.come_to[lane] == self.end() {
-            let closings = ground.pages.blocks().closings();
+            let closings = gc.pages.blocks().closings();
             if self.none_at == Some(closings) {
                 return None;
             }
-            let Some(number) = self.choose(flash, ground, policy, stream) else {
+            let Some(number) = self.choose(flash, gc, policy, stream) else {
                 self.none_at = Some(closings);
                 return None;
             };
-            ground.space.lanes.superblock_chosen(number);
+            gc.space.lanes.superblock_chosen(number);
             self.chosen.push_back(Chosen { number, closings });
         }
         // One new choice at most: not one after the other, each of which gives this lane nothing.
         while self.come_to[lane] < self.end() {
             let Chosen { number, closings } = self.chosen[(self.come_to[lane] - self.passed) as usize];
             self.come_to[lane] += 1;
-            self.forget(ground);
-            let block = BlockId(ground.space.lanes[lane].first().0 + number);
+            self.forget(gc);
+            let block = BlockId(gc.space.lanes[lane].first().0 + number);
             let row = flash.state().block(block);
-            let is_settled = ground.pages.blocks().is_candidate(block) && row.done == row.issued;
-            if is_settled && ground.pages.blocks().closed_at(block, 1)[0] < closings && ground.gains(lane, block) {
+            let is_settled = gc.pages.blocks().is_candidate(block) && row.done == row.issued;
+            if is_settled && gc.pages.blocks().closed_at(block, 1)[0] < closings && gc.gains(lane, block) {
                 return Some(block);
             }
         }
@@ -97,9 +97,9 @@ impl Together {
 
     /// Forgets superblocks that every living lane has come to, and the oldest of more than a lane has blocks: one that
     /// needs no room does not come to any.
-    fn forget(&mut self, ground: &Ground<'_>) {
-        let most = u64::from(ground.space.lanes[0].count());
-        let come_to = ground.space.lanes.living().map(|lane| self.come_to[lane]).min().unwrap_or(self.passed);
+    fn forget(&mut self, gc: &GcContext<'_>) {
+        let most = u64::from(gc.space.lanes[0].count());
+        let come_to = gc.space.lanes.living().map(|lane| self.come_to[lane]).min().unwrap_or(self.passed);
         let passed = come_to.max(self.passed).max(self.end().saturating_sub(most));
         self.chosen.drain(..(passed - self.passed) as usize);
         self.passed = passed;
@@ -137,13 +137,13 @@ impl Together {
     fn choose<F: Flash>(
         &mut self,
         flash: &F,
-        ground: &Ground<'_>,
+        gc: &GcContext<'_>,
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<u32> {
-        let (blocks, lanes) = (ground.pages.blocks(), &ground.space.lanes);
+        let (blocks, lanes) = (gc.pages.blocks(), &gc.space.lanes);
         let first = &lanes[lanes.living().next()?];
-        let all = ground.pages_per_block * lanes.living().count() as u32;
+        let all = gc.pages_per_block * lanes.living().count() as u32;
         self.keys.clear();
         self.keys.resize(first.count() as usize, all);
         self.closed_at.clear();
@@ -158,7 +158,7 @@ impl Together {
                     *key = Keys::NO_CANDIDATE;
                     continue;
                 }
-                *key -= ground.pages_per_block - blocks.valid_count(block);
+                *key -= gc.pages_per_block - blocks.valid_count(block);
                 *closed_at = (*closed_at).max(blocks.closed_at(block, 1)[0]);
             }
         }

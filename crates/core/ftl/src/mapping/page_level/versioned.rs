@@ -2,8 +2,8 @@
 
 use super::PageMap;
 use super::access::MapAccess;
-use super::entry::{Back, Entry, Held};
-use super::old_versions::Kept;
+use super::entry::{Back, Entry, Occupant};
+use super::old_versions::KeptVersions;
 use layer::{Answer, Old, PageOp, Versioned};
 use nand::{Flash, ProgramFailure};
 use units::{DieId, Lpn, Ppn};
@@ -12,7 +12,7 @@ impl<A: MapAccess> PageMap<A> {
     /// A program for a lost die will never be done.
     pub(super) fn lose_program<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let back = self.pages.back(failure.page);
-        if let Held::Tombstone(slot) = back.held()
+        if let Occupant::Tombstone(slot) = back.occupant()
             && back != Back::NOTHING
         {
             self.log_again(flash, slot);
@@ -21,7 +21,7 @@ impl<A: MapAccess> PageMap<A> {
     }
 }
 
-impl<F: Flash, A: MapAccess<Versions = Kept>> Versioned<F> for PageMap<A> {
+impl<F: Flash, A: MapAccess<Versions = KeptVersions>> Versioned<F> for PageMap<A> {
     fn drop_old(&mut self, flash: &mut F, logical: Lpn) {
         let Some(page) = self.versions.drop(logical) else { return };
         self.pages.drop(page);

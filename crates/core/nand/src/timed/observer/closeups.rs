@@ -70,7 +70,7 @@ pub(super) trait Piece: Copy {
 
 /// A request, and its work as soon as that had to be copied.
 #[derive(Clone, Debug)]
-struct Kept<T> {
+struct KeptRequest<T> {
     served: Served,
     /// How many the ring had got when it ended.
     until: u64,
@@ -83,7 +83,7 @@ struct Kept<T> {
 #[derive(Clone, Debug)]
 struct Band<T> {
     stride: u32,
-    kept: Vec<Kept<T>>,
+    kept: Vec<KeptRequest<T>>,
 }
 
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub(super) struct Closeups<T, const RING: usize> {
     bars: [u64; OPERATIONS],
     is_by_operation: bool,
     /// The highest of each list, in no order.
-    tops: Vec<Vec<Kept<T>>>,
+    tops: Vec<Vec<KeptRequest<T>>>,
     /// By band: how many requests later the next one is kept.
     due: Vec<u32>,
     bands: Vec<Band<T>>,
@@ -164,7 +164,7 @@ impl<T: Piece, const RING: usize> Closeups<T, RING> {
     /// Keeps a request that has ended, where it is wanted.
     pub fn keep(&mut self, served: &Served) {
         let (op, latency) = (served.request.op, served.latency());
-        let kept = Kept { served: served.clone(), until: self.ring.pushed, copied: None };
+        let kept = KeptRequest { served: served.clone(), until: self.ring.pushed, copied: None };
         let number = number(op, latency);
         if self.due.get(number) == Some(&0) {
             let band = &mut self.bands[number];
@@ -220,10 +220,10 @@ impl<T: Piece, const RING: usize> Closeups<T, RING> {
     pub fn finish(mut self) -> Vec<Closeup> {
         self.copy_all();
         let tops = self.tops.into_iter().flatten();
-        let mut all: Vec<Kept<T>> = tops.chain(self.bands.into_iter().flat_map(|band| band.kept)).collect();
+        let mut all: Vec<KeptRequest<T>> = tops.chain(self.bands.into_iter().flat_map(|band| band.kept)).collect();
         all.sort_by_key(|kept| (kept.until, kept.served.number, kept.served.request.arrival));
         all.dedup_by_key(|kept| (kept.until, kept.served.number, kept.served.request.arrival));
-        let closeup = |Kept { served, copied, .. }| {
+        let closeup = |KeptRequest { served, copied, .. }| {
             let (pieces, is_cut_short) = copied.unwrap_or_default();
             let (slices, is_cut_short) = T::slices(&served, pieces, is_cut_short);
             Closeup { served, slices, is_cut_short }

@@ -7,7 +7,7 @@
 //! Protects: a log block holds pages of one logical block.
 
 use crate::mapping::Mapping;
-use crate::mapping::log_block::{self, Ground, InPlace, Lbn, Put, Scheme};
+use crate::mapping::log_block::{self, InPlace, Lbn, Put, Scheme, Tables};
 use engine::random::Stream;
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
@@ -86,8 +86,8 @@ enum Step {
 
 impl Bast {
     /// A page of the logical block's log block.
-    fn append<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, lbn: Lbn) -> Step {
-        let blocks = &mut ground.blocks;
+    fn append<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F, lbn: Lbn) -> Step {
+        let blocks = &mut tables.blocks;
         if let Some(log) = blocks.table.log(lbn) {
             if let Some(page) = blocks.next_page(flash, log) {
                 if self.victim == Victim::Lru {
@@ -95,22 +95,22 @@ impl Bast {
                 }
                 return Step::Page(page);
             }
-            return if ground.merge(flash, lbn) { Step::Again } else { Step::Wait };
+            return if tables.merge(flash, lbn) { Step::Again } else { Step::Wait };
         }
-        if blocks.table.logs() < ground.log_limit(flash) {
-            let blocks = &mut ground.blocks;
+        if blocks.table.logs() < tables.log_limit(flash) {
+            let blocks = &mut tables.blocks;
             let opened = blocks.open_log(flash, lbn).and_then(|block| blocks.next_page(flash, block));
             return opened.map_or(Step::Wait, Step::Page);
         }
         let victim = match self.victim {
-            Victim::Lru | Victim::Fifo => ground.log_owners().next(),
+            Victim::Lru | Victim::Fifo => tables.log_owners().next(),
             Victim::Random => {
-                let count = ground.log_owners().count() as u64;
+                let count = tables.log_owners().count() as u64;
                 let number = if count == 0 { 0 } else { self.stream.below(count) };
-                ground.log_owners().nth(number as usize)
+                tables.log_owners().nth(number as usize)
             }
         };
-        if victim.is_some_and(|victim| ground.merge(flash, victim)) { Step::Again } else { Step::Wait }
+        if victim.is_some_and(|victim| tables.merge(flash, victim)) { Step::Again } else { Step::Wait }
     }
 }
 
@@ -124,17 +124,17 @@ impl Scheme for Bast {
     }
 
     #[inline]
-    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
-        let lbn = ground.lbns.of(logical);
+    fn place<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
+        let lbn = tables.lbns.of(logical);
         for _ in 0..8 {
-            if put == Put::Data && (!self.first_write_to_log || ground.blocks.table.data(lbn).is_some()) {
-                match ground.place_in_data(flash, logical) {
+            if put == Put::Data && (!self.first_write_to_log || tables.blocks.table.data(lbn).is_some()) {
+                match tables.place_in_data(flash, logical) {
                     InPlace::Page(page) => return Some(page),
                     InPlace::Wait => return None,
                     InPlace::Taken => {}
                 }
             }
-            match self.append(ground, flash, lbn) {
+            match self.append(tables, flash, lbn) {
                 Step::Page(page) => return Some(page),
                 Step::Wait => return None,
                 Step::Again => {}

@@ -7,12 +7,12 @@
 //! Protects: replacement blocks are in place like data blocks.
 
 use crate::mapping::Mapping;
-use crate::mapping::log_block::{self, Ground, InPlace, Put, Scheme};
+use crate::mapping::log_block::{self, InPlace, Put, Scheme, Tables};
 use layer::Values;
 use nand::Flash;
 use units::{Lpn, Ppn};
 
-/// Nothing but the ground.
+/// It needs nothing but the shared tables.
 pub(in crate::mapping) struct Block;
 
 /// The line for the table of mappings.
@@ -34,33 +34,33 @@ impl Scheme for Block {
     }
 
     #[inline]
-    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
-        let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
+    fn place<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
+        let (lbn, offset) = (tables.lbns.of(logical), tables.lbns.offset(logical));
         for _ in 0..8 {
-            if let Some(replacement) = ground.blocks.table.log(lbn) {
-                let next = ground.blocks.next_page(flash, replacement).map(|page| ground.offset_of(page));
+            if let Some(replacement) = tables.blocks.table.log(lbn) {
+                let next = tables.blocks.next_page(flash, replacement).map(|page| tables.offset_of(page));
                 if next.is_some_and(|next| next <= offset) {
                     // What was never written is passed over, so there may be nothing to copy.
-                    return ground.fill(flash, lbn, offset).then(|| ground.page_of_log(lbn, offset)).flatten();
+                    return tables.fill(flash, lbn, offset).then(|| tables.page_of_log(lbn, offset)).flatten();
                 }
-                if !ground.merge(flash, lbn) {
+                if !tables.merge(flash, lbn) {
                     return None;
                 }
                 continue;
             }
             if put == Put::Data {
-                match ground.place_in_data(flash, logical) {
+                match tables.place_in_data(flash, logical) {
                     InPlace::Page(page) => return Some(page),
                     InPlace::Wait => return None,
                     InPlace::Taken => {}
                 }
             }
-            if ground.blocks.table.logs() < ground.log_limit(flash) {
-                ground.blocks.open_log(flash, lbn)?;
+            if tables.blocks.table.logs() < tables.log_limit(flash) {
+                tables.blocks.open_log(flash, lbn)?;
                 continue;
             }
-            let victim = ground.log_owners().next()?;
-            if !ground.merge(flash, victim) {
+            let victim = tables.log_owners().next()?;
+            if !tables.merge(flash, victim) {
                 return None;
             }
         }

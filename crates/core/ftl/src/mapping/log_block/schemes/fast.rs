@@ -9,7 +9,7 @@
 //! Protects: shared log blocks are erased in the order they were opened.
 
 use crate::mapping::Mapping;
-use crate::mapping::log_block::{self, Ground, InPlace, Put, Scheme};
+use crate::mapping::log_block::{self, InPlace, Put, Scheme, Tables};
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
 use std::collections::VecDeque;
@@ -56,17 +56,17 @@ fn parameters() -> Vec<Parameter> {
 
 impl Fast {
     /// The next page of the shared log blocks.
-    fn append<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F) -> Option<Ppn> {
-        let limit = ground.log_limit(flash);
+    fn append<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F) -> Option<Ppn> {
+        let limit = tables.log_limit(flash);
         let random = (limit - Fast::own_logs(limit)).max(1) as usize;
         loop {
             let newest = self.random.back().copied();
-            if let Some(page) = newest.and_then(|block| ground.blocks.next_page(flash, block)) {
+            if let Some(page) = newest.and_then(|block| tables.blocks.next_page(flash, block)) {
                 return Some(page);
             }
             if self.random.len() < random {
-                self.random.push_back(ground.blocks.open_shared(flash)?);
-            } else if !self.reclaim(ground, flash) {
+                self.random.push_back(tables.blocks.open_shared(flash)?);
+            } else if !self.reclaim(tables, flash) {
                 return None;
             }
         }
@@ -81,51 +81,51 @@ impl Scheme for Fast {
     }
 
     #[inline]
-    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
+    fn place<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
         if put == Put::Tombstone {
-            return self.append(ground, flash);
+            return self.append(tables, flash);
         }
-        match ground.place_in_data(flash, logical) {
+        match tables.place_in_data(flash, logical) {
             InPlace::Page(page) => return Some(page),
             InPlace::Wait => return None,
             InPlace::Taken => {}
         }
-        let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
-        if offset == 0 && Fast::own_logs(ground.log_limit(flash)) > 0 {
-            let current = ground.log_owners().next();
-            if current.is_none() && ground.blocks.table.logs() > 0
-                || current.is_some_and(|current| !ground.merge(flash, current))
+        let (lbn, offset) = (tables.lbns.of(logical), tables.lbns.offset(logical));
+        if offset == 0 && Fast::own_logs(tables.log_limit(flash)) > 0 {
+            let current = tables.log_owners().next();
+            if current.is_none() && tables.blocks.table.logs() > 0
+                || current.is_some_and(|current| !tables.merge(flash, current))
             {
                 return None;
             }
-            let block = ground.blocks.open_log(flash, lbn)?;
-            return ground.blocks.next_page(flash, block);
+            let block = tables.blocks.open_log(flash, lbn)?;
+            return tables.blocks.next_page(flash, block);
         }
-        let Some(log) = ground.blocks.table.log(lbn) else { return self.append(ground, flash) };
-        let next = ground.blocks.next_page(flash, log).filter(|page| ground.offset_of(*page) == offset);
+        let Some(log) = tables.blocks.table.log(lbn) else { return self.append(tables, flash) };
+        let next = tables.blocks.next_page(flash, log).filter(|page| tables.offset_of(*page) == offset);
         if next.is_some() || !self.merges {
-            return next.or_else(|| self.append(ground, flash));
+            return next.or_else(|| self.append(tables, flash));
         }
         // Its logical block has no log block then, but may have a place for the page.
-        if ground.merge(flash, lbn) { self.place(ground, flash, logical, put) } else { None }
+        if tables.merge(flash, lbn) { self.place(tables, flash, logical, put) } else { None }
     }
 
-    fn reclaim<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F) -> bool {
+    fn reclaim<F: Flash>(&mut self, tables: &mut Tables, flash: &mut F) -> bool {
         let Some(&oldest) = self.random.front() else { return false };
-        while let Some(lbn) = ground.next_to_merge(oldest) {
-            if !ground.merge_full(flash, lbn) {
+        while let Some(lbn) = tables.next_to_merge(oldest) {
+            if !tables.merge_full(flash, lbn) {
                 // Others may be merged at the same time.
-                for other in ground.logical_blocks_in(oldest) {
-                    ground.merge_full(flash, other);
+                for other in tables.logical_blocks_in(oldest) {
+                    tables.merge_full(flash, other);
                 }
                 return false;
             }
         }
-        if !ground.pages.is_empty(oldest) || ground.may_be_returned_to(flash, oldest) {
+        if !tables.pages.is_empty(oldest) || tables.may_be_returned_to(flash, oldest) {
             return false;
         }
         self.random.pop_front();
-        ground.erase_shared(flash, oldest);
+        tables.erase_shared(flash, oldest);
         true
     }
 

@@ -5,12 +5,12 @@
 //! Protects: looking an entry up costs nothing.
 
 use crate::mapping::Mapping;
-use crate::mapping::page_level::{self, Kept, NoVersions, Resident};
+use crate::mapping::page_level::{self, KeptVersions, NoVersions, Resident};
 
 /// Without old versions.
 pub(in crate::mapping) type Page = Resident<NoVersions>;
 /// With the old versions that a stripe layer asks for.
-pub(in crate::mapping) type Versioned = Resident<Kept>;
+pub(in crate::mapping) type Versioned = Resident<KeptVersions>;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {

@@ -162,7 +162,7 @@ impl<S: Scheme> MapAccess for Translation<S> {
     }
 
     fn collection_begins<F: Flash>(map: &mut PageMap<Self>, flash: &F, lane: usize, victim: BlockId, valid: &[u32]) {
-        let promised = map.collector_on_ground().1.emptying(flash, lane, victim).translation_pages();
+        let promised = map.collector_and_context().1.emptying(flash, lane, victim).translation_pages();
         map.space.promise(lane, promised);
         map.access.count_victim(flash.state(), &map.pages, victim, valid);
     }

@@ -1,4 +1,4 @@
-//! What schemes stand on: the owners of a log-block mapping side by side, and what needs several of them.
+//! The tables that schemes share: the owners of a log-block mapping side by side, and what needs several of them.
 
 use super::blocks::{Blocks, Role};
 use super::jobs::Jobs;
@@ -28,7 +28,7 @@ pub(in crate::mapping) enum InPlace {
 }
 
 /// All of a log-block mapping but its scheme.
-pub(in crate::mapping) struct Ground {
+pub(in crate::mapping) struct Tables {
     pub(super) geometry: Geometry,
     pub(super) owner: Owner,
     pub(super) settings: Settings,
@@ -40,7 +40,7 @@ pub(in crate::mapping) struct Ground {
     pub(super) counters: MergeCounters,
 }
 
-impl Ground {
+impl Tables {
     pub(super) fn new<S: Scheme>(context: &FtlContext<'_>, state: &FlashState) -> Self {
         let geometry = context.geometry;
         let settings = Settings::read::<S>(context.values);
@@ -257,7 +257,7 @@ impl Ground {
         writer.put("log.numbers", [self.pages.sequence(), turn, retired, freed]);
     }
 
-    /// Reads what [`Ground::save`] wrote; returns the shared log blocks.
+    /// Reads what [`Tables::save`] wrote; returns the shared log blocks.
     pub(super) fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<Vec<BlockId>, SnapshotError> {
         self.pages.load(reader, SECTIONS)?;
         let shared = self.blocks.load(reader)?;
