@@ -282,8 +282,8 @@ impl Store {
         slot
     }
 
-    /// Puts a page on its way back into its area. It is the only version of its page on its way. Its area has no frames:
-    /// what is taken back is older than what the area for blocks has.
+    /// Puts a page on its way back into its area. It is the only version of its page on its way. Its area has no
+    /// frames: the page is older than the one that the area for blocks has.
     pub fn take_back(&mut self, area: Area, slot: u32) {
         let takes_frame = self.by_frame(area);
         let entry = self.slots.at_mut(slot);

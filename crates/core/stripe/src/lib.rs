@@ -126,7 +126,8 @@ impl StripePlan {
         chips
     }
 
-    /// Stripes over a mapping built by `entry` over erased flash, or over flash whose snapshot they will load; elastic ones bring a map of their own.
+    /// Stripes over a mapping built by `entry` over erased flash, or flash whose snapshot they will load;
+    /// elastic ones bring a map of their own.
     pub fn build<F: Flash>(
         &self,
         context: &FtlContext<'_>,

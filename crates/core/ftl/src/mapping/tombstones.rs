@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
-/// A tombstone page on flash or on its way there, which [`Tombstones`] alone changes. Where chips may fail there are copies of it on other chips: map
-/// entries name the first, which counts for all.
+/// A tombstone page on flash or on its way there, changed by [`Tombstones`] alone. Where chips may
+/// fail there are copies of it on other chips: map entries name the first, which counts for all.
 #[derive(Clone, Debug)]
 pub(crate) struct Tombstone {
     pub page: Ppn,

@@ -1,7 +1,8 @@
 //! Rebuilding the map from out-of-band areas after a power cut.
 //!
-//! The newest sequence number of each logical page wins. Of two copies with one number the one that can be read is
-//! kept (the other one was healed). If both can (a collection was under way), the one in the fuller block is kept, so that the block being filled when power went
+//! The newest sequence number of each logical page wins. Of two copies with one number the one that can be
+//! read is kept (the other one was healed). If both can (a collection was under way), it is the one in the
+//! fuller block, so that the block being filled when power went
 //! holds little of its own; where that block goes on being filled, the other one, so that the
 //! collection goes on where it was.
 //!
