@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn a_read_returns_the_last_write_on_flash_that_takes_no_time(seed in any::<u64>(), steps in steps(PAGES, STEPS)) {
         for mapping in mappings() {
-            let drawn = Drawn::new(&mapping, seed, 0);
+            let drawn = Drawn::with_cells(&mapping, seed, 0);
             println!("{drawn:?}");
             drawn.host::<CountedFlash>(None).live(&steps);
         }
@@ -27,7 +27,7 @@ proptest! {
     #[test]
     fn a_read_returns_the_last_write_while_commands_queue(seed in any::<u64>(), steps in steps(PAGES, STEPS)) {
         for mapping in mappings() {
-            let drawn = Drawn::new(&mapping, seed, 0);
+            let drawn = Drawn::with_cells(&mapping, seed, 0);
             println!("{drawn:?}");
             drawn.host::<TimedFlash>(None).live(&steps);
         }
@@ -40,7 +40,7 @@ proptest! {
     ) {
         let faults = FaultPlan { program: 0.005, erase: 0.005, ..FaultPlan::default() };
         for mapping in mappings() {
-            let drawn = Drawn::new(&mapping, seed, 3);
+            let drawn = Drawn::with_cells(&mapping, seed, 3);
             println!("{drawn:?}");
             drawn.host::<CountedFlash>(Some(faults.clone())).live(&steps);
             drawn.host::<TimedFlash>(Some(faults.clone())).live(&steps);

@@ -2,7 +2,9 @@
 
 use crate::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal, SnapshotReader, SnapshotWriter};
 use engine::random::Stream;
-use nand::{CommandOptions, ContentsKind, CountedFlash, Event, Flash, FlashState, Part, PayloadId, TimedFlash, Token};
+use nand::{
+    CommandOptions, ContentsKind, CountedFlash, Event, Flash, FlashState, Part, PayloadId, SlcTimes, TimedFlash, Token,
+};
 use std::collections::BTreeMap;
 use units::{DieId, Geometry, HostOp, Lpn};
 
@@ -18,7 +20,7 @@ pub const UNIT_PART: Part = Part {
     command_ns: 0,
     page_read_ns: None,
     page_program_ns: None,
-    slc: None,
+    slc: Some(SlcTimes { read_ns: 5_000, program_ns: 50_000 }),
     first_pass_ns: None,
     endurance: 0,
 };
@@ -58,7 +60,9 @@ impl TestFlash for CountedFlash {
 
 impl TestFlash for TimedFlash {
     fn over(state: FlashState) -> Self {
-        Self::new(state, UNIT_PART, CommandOptions::default(), TIMERS)
+        // Memory for two programs, where they are of several pages.
+        let gather_pages = 2 * state.geometry.pages_per_program();
+        Self::new(state, UNIT_PART, CommandOptions { gather_pages, ..CommandOptions::default() }, TIMERS)
     }
 
     fn state_mut(&mut self) -> &mut FlashState {
