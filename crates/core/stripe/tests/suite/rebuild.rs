@@ -108,8 +108,8 @@ fn heal_and_cut_power(kind: &str, is_reloaded: bool) {
     if is_reloaded {
         rig.reload();
     }
-    let page = (0..).find(|page| rig.held[*page as usize] > 0).expect("something was written");
-    rig.lose(page);
+    let page = rig.held.iter().position(|stamp| *stamp > 0).expect("something was written");
+    rig.lose(page as u32);
     assert_eq!((rig.unreadable(), rig.counter("pages_healed")), (Vec::new(), 1), "{kind}");
     rig.flush_and_cut_power();
     assert_eq!((rig.unreadable(), rig.counter("pages_healed")), (Vec::new(), 0), "{kind}: it was healed before");
@@ -117,12 +117,16 @@ fn heal_and_cut_power(kind: &str, is_reloaded: bool) {
 
 #[test]
 fn a_page_healed_stays_healed_after_a_power_cut() {
-    REBUILT.into_iter().for_each(|kind| heal_and_cut_power(kind, false));
+    for kind in REBUILT {
+        heal_and_cut_power(kind, false);
+    }
 }
 
 #[test]
 fn a_page_healed_after_a_reload_stays_healed_after_a_power_cut() {
-    REBUILT.into_iter().for_each(|kind| heal_and_cut_power(kind, true));
+    for kind in REBUILT {
+        heal_and_cut_power(kind, true);
+    }
 }
 
 #[test]
