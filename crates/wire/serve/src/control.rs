@@ -1,9 +1,8 @@
 //! The control socket: a command a line, an answer in one line of JSON.
 
+use crate::event_loop::Peer;
 use crate::target::{Control, Target};
-use mio::net::UnixStream;
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read, Write};
 
 /// What every server obeys.
 const SHUT_DOWN: &str = "shut-down";
@@ -21,17 +20,16 @@ pub(crate) enum Wish {
 }
 
 /// Someone who gives commands.
-#[derive(Debug)]
 pub(crate) struct Controller {
-    pub stream: UnixStream,
+    pub peer: Peer,
     heard: Vec<u8>,
     answer: Vec<u8>,
     pub is_over: bool,
 }
 
 impl Controller {
-    pub fn new(stream: UnixStream) -> Self {
-        Self { stream, heard: Vec::new(), answer: Vec::new(), is_over: false }
+    pub fn new(peer: Peer) -> Self {
+        Self { peer, heard: Vec::new(), answer: Vec::new(), is_over: false }
     }
 
     /// Hears and does what there is, as long as the answers are taken.
@@ -40,12 +38,10 @@ impl Controller {
         let mut buffer = [0; 512];
         self.send();
         while !self.is_over && self.answer.len() < MOST_UNSENT {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => self.is_over = true,
-                Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.is_over = true,
+            match self.peer.read(&mut buffer) {
+                None => break,
+                Some(0) => self.is_over = true,
+                Some(count) => self.heard.extend_from_slice(&buffer[..count]),
             }
             while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.heard.drain(..=end).collect();
@@ -84,14 +80,13 @@ impl Controller {
     /// Sends what is still to be said.
     pub fn send(&mut self) {
         while !self.answer.is_empty() {
-            match self.stream.write(&self.answer) {
-                Ok(count) if count > 0 => drop(self.answer.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                _ => {
+            match self.peer.write(&self.answer) {
+                None => return,
+                Some(0) => {
                     self.is_over = true;
                     return;
                 }
+                Some(count) => drop(self.answer.drain(..count)),
             }
         }
     }

@@ -13,6 +13,7 @@
 //! the server ends when it is told to, with everything flushed and its sockets removed.
 
 mod control;
+mod event_loop;
 mod live;
 mod logs;
 mod orders;

@@ -1,16 +1,15 @@
 //! The loop: sockets, connections, requests, answers.
 
 use crate::control::{Controller, Wish};
+use crate::event_loop::{Door, EventLoop, Kind, Peer, free_place, subject};
 use crate::orders::{answer_at_once, cost_of, moved_by, order_of};
 use crate::record::Record;
 use crate::shares::Shares;
-use crate::sockets::{Address, Listener, ServeError, Stream, bind};
+use crate::sockets::{Address, Listener, ServeError, Sockets};
 use crate::target::{Answers, OrderKind, Target};
+use mio::Events;
 use mio::event::Event;
-use mio::net::UnixListener;
-use mio::{Events, Interest, Poll, Token};
 use nbd::{Command, Connection, Export, Request};
-use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,20 +18,12 @@ use std::time::{Duration, Instant};
 const DEPTH: usize = 1024;
 /// Bytes of requests that are served at once, of all connections together; a single request may have more.
 const MOST_BYTES: u64 = 32 << 20;
-/// Longest time without a look at whether to stop.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long to look for the next request before falling asleep.
-const SPIN: Duration = Duration::from_micros(50);
 /// The same of one client, where a trim counts as well.
 const MOST_OF_ONE: u64 = 32 << 20;
 /// Longest time without a look at events.
 const TURN: Duration = Duration::from_millis(20);
 /// How long clients get to take their last answers when the server ends.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-const NBD: Token = Token(0);
-const CONTROL: Token = Token(1);
-const FIRST: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -48,12 +39,8 @@ pub struct ServerOptions {
 }
 
 struct Client {
-    stream: Stream,
+    peer: Peer,
     connection: Connection,
-    readable: bool,
-    writable: bool,
-    /// The other side sends no more: after what is there comes the end, and nobody says so again.
-    ends: bool,
     /// What it is known to hold (see [`Shares`]).
     held: usize,
     /// What its requests under way cost.
@@ -76,9 +63,9 @@ type Asked = Option<(usize, u64, Request)>;
 pub struct Server<'a> {
     target: &'a mut dyn Target,
     export: Export,
-    poll: Poll,
-    listener: Listener,
-    control: Option<UnixListener>,
+    event_loop: EventLoop,
+    door: Door,
+    control: Option<Door>,
     clients: Vec<Option<Client>>,
     controllers: Vec<Option<Controller>>,
     asked: Vec<Asked>,
@@ -92,15 +79,10 @@ pub struct Server<'a> {
     answers: Answers,
     record: Option<Record>,
     serial: u64,
-    sockets: Vec<PathBuf>,
+    /// They go with it.
+    _sockets: Sockets,
     address: Address,
     stopping: Option<Instant>,
-    /// Clients wait that could not be accepted.
-    accepts_later: bool,
-    /// The same of those who give commands.
-    commands_wait: bool,
-    /// There is a processor for the client beside this one.
-    spins: bool,
 }
 
 impl<'a> Server<'a> {
@@ -116,19 +98,17 @@ impl<'a> Server<'a> {
         export.preferred_block = target.preferred_bytes();
         (export.read_only, export.multi_conn) = (options.read_only, true);
         export.check()?;
-        let poll = Poll::new()?;
-        let mut sockets = Vec::new();
-        let (mut listener, address) = Listener::bind(&options.address, &mut sockets)?;
-        let mut control = options.control.as_ref().map(|path| bind(path, &mut sockets)).transpose()?;
-        poll.registry().register(listener.source(), NBD, Interest::READABLE)?;
-        if let Some(control) = &mut control {
-            poll.registry().register(control, CONTROL, Interest::READABLE)?;
-        }
+        let event_loop = EventLoop::new()?;
+        let mut sockets = Sockets::default();
+        let (listener, address) = Listener::bind(&options.address, &mut sockets)?;
+        let door = event_loop.open(listener, Kind::Client)?;
+        let control = options.control.as_ref().map(|path| sockets.bind(path)).transpose()?;
+        let control = control.map(|listener| event_loop.open(listener, Kind::Controller)).transpose()?;
         Ok(Self {
             target,
             export,
-            poll,
-            listener,
+            event_loop,
+            door,
             control,
             clients: Vec::new(),
             controllers: Vec::new(),
@@ -141,12 +121,9 @@ impl<'a> Server<'a> {
             answers: Answers::default(),
             record,
             serial: 0,
-            sockets,
+            _sockets: sockets,
             address,
             stopping: None,
-            accepts_later: false,
-            commands_wait: false,
-            spins: std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
         })
     }
 
@@ -178,28 +155,15 @@ impl<'a> Server<'a> {
             {
                 break;
             }
-            let time =
-                wait.map_or(LOOK, |wait| if wait < Duration::from_millis(1) { Duration::ZERO } else { wait.min(LOOK) });
-            match self.await_events(&mut events, time, worked) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                done => done?,
-            }
+            self.event_loop.wait(&mut events, wait, worked)?;
             worked = !events.is_empty();
             if !worked && let Some(record) = &mut self.record {
                 record.write_out();
             }
-            if events.is_empty() && time.is_zero() && wait.is_some_and(|wait| !wait.is_zero()) {
-                std::thread::sleep(wait.unwrap_or_default());
-            }
-            if self.accepts_later {
-                self.accept();
-            }
-            if self.commands_wait {
-                self.accept_controllers();
-            }
             for event in &events {
                 self.on_event(event);
             }
+            self.accept();
             wait = self.serve();
             self.relieve();
         }
@@ -209,88 +173,34 @@ impl<'a> Server<'a> {
         recorded.map_err(ServeError::Record)
     }
 
-    /// Waits for something to do. Who just worked looks for a moment whether the client goes on: to fall asleep and to
-    /// be woken takes longer than most clients between two requests.
-    fn await_events(&mut self, events: &mut Events, time: Duration, worked: bool) -> io::Result<()> {
-        let begun = Instant::now();
-        while worked && self.spins && begun.elapsed() < time.min(SPIN) {
-            self.poll.poll(events, Some(Duration::ZERO))?;
-            if !events.is_empty() {
-                return Ok(());
-            }
-            std::thread::yield_now();
-        }
-        self.poll.poll(events, Some(time))
-    }
-
     fn on_event(&mut self, event: &Event) {
-        match event.token() {
-            NBD => self.accept(),
-            CONTROL => self.accept_controllers(),
-            Token(number) if number.is_multiple_of(2) => {
-                if let Some(Some(client)) = self.clients.get_mut((number - FIRST) / 2) {
-                    client.ends |= event.is_read_closed() || event.is_error();
-                    client.readable |= event.is_readable() || client.ends;
-                    client.writable |= event.is_writable();
+        match subject(event) {
+            (Kind::Client, None) => self.door.somebody_waits = true,
+            (Kind::Client, Some(place)) => {
+                if let Some(Some(client)) = self.clients.get_mut(place) {
+                    client.peer.note(event);
                 }
             }
-            Token(number) => self.command((number - FIRST) / 2),
+            (Kind::Controller, Some(place)) => self.command(place),
+            (Kind::Controller, None) => self.control.iter_mut().for_each(|door| door.somebody_waits = true),
         }
     }
 
     fn accept(&mut self) {
-        loop {
-            let mut stream = match self.listener.accept() {
-                Ok(stream) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.accepts_later = false;
-                    return;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    // Nobody says again that somebody waits: it is tried until it succeeds.
-                    if !std::mem::replace(&mut self.accepts_later, true) {
-                        tracing::warn!("a client could not connect, and waits until others leave: {error}");
-                    }
-                    return;
-                }
-            };
+        while let Some(stream) = self.door.next() {
             if self.stopping.is_some() {
                 continue; // dropped: nobody new is served
             }
             let place = free_place(&mut self.clients);
-            let token = Token(FIRST + 2 * place);
-            if let Err(error) =
-                self.poll.registry().register(stream.source(), token, Interest::READABLE | Interest::WRITABLE)
-            {
-                tracing::warn!("a client could not be served: {error}");
-                continue;
-            }
+            let Some(peer) = self.event_loop.enter(stream, Kind::Client, place) else { continue };
             self.serial += 1;
             self.shares.enter();
-            let (connection, serial) = (Connection::new(&self.export), self.serial);
-            let (held, asked) = (0, 0);
-            let [readable, writable, ends] = [true, true, false];
-            let client = Client { stream, connection, readable, writable, ends, held, asked, serial };
-            self.clients[place] = Some(client);
+            let connection = Connection::new(&self.export);
+            self.clients[place] = Some(Client { peer, connection, held: 0, asked: 0, serial: self.serial });
         }
-    }
-
-    fn accept_controllers(&mut self) {
-        while let Some(listener) = &self.control {
-            let mut stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.commands_wait = error.kind() != ErrorKind::WouldBlock;
-                    return;
-                }
-            };
+        while let Some(stream) = self.control.as_mut().and_then(Door::next) {
             let place = free_place(&mut self.controllers);
-            let token = Token(FIRST + 2 * place + 1);
-            if self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok() {
-                self.controllers[place] = Some(Controller::new(stream));
-            }
+            self.controllers[place] = self.event_loop.enter(stream, Kind::Controller, place).map(Controller::new);
         }
     }
 
@@ -300,6 +210,10 @@ impl<'a> Server<'a> {
         if controller.is_over {
             self.controllers[place] = None;
         }
+        self.obey(wish);
+    }
+
+    fn obey(&mut self, wish: Wish) {
         match wish {
             Wish::Nothing => {}
             Wish::ShutDown => self.shut_down(),
@@ -352,30 +266,17 @@ impl<'a> Server<'a> {
             let is_over = self.take_requests(place, &mut moved);
             let Some(client) = self.clients[place].as_mut().filter(|_| !is_over) else { return moved };
             let has_enough = client.connection.outstanding() >= DEPTH || client.asked >= MOST_OF_ONE;
-            if !client.readable || has_enough || self.bytes >= MOST_BYTES {
+            if !client.peer.readable || has_enough || self.bytes >= MOST_BYTES {
                 return moved;
             }
             let space = client.connection.space();
-            let room = space.len();
-            if room == 0 {
+            if space.is_empty() {
                 return moved; // it has to take answers first
             }
-            match client.stream.read(space) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    client.readable = false;
-                    return moved;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Ok(count) if count > 0 => {
-                    client.connection.filled(count);
-                    // A socket that gave less than there was room for is empty, and says when it is not; the end it has
-                    // said already.
-                    client.readable = count == room || client.ends;
-                }
-                _ => {
-                    client.connection.hung_up();
-                    client.readable = false;
-                }
+            match client.peer.read(space) {
+                None => return moved,
+                Some(0) => client.connection.hung_up(),
+                Some(count) => client.connection.filled(count),
             }
             moved = true;
         }
@@ -463,18 +364,17 @@ impl<'a> Server<'a> {
     fn speak(&mut self, place: usize) -> bool {
         let Some(client) = &mut self.clients[place] else { return false };
         let mut moved = false;
-        while client.writable && !client.connection.output().is_empty() {
-            match client.stream.write(client.connection.output()) {
-                Ok(count) if count > 0 => {
-                    client.connection.taken(count);
-                    moved = true;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => client.writable = false,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                _ => {
+        while client.peer.writable && !client.connection.output().is_empty() {
+            match client.peer.write(client.connection.output()) {
+                None => {}
+                Some(0) => {
                     client.connection.hung_up();
                     self.let_go(place);
                     return true;
+                }
+                Some(count) => {
+                    client.connection.taken(count);
+                    moved = true;
                 }
             }
         }
@@ -513,20 +413,4 @@ impl<'a> Server<'a> {
         self.controllers.iter_mut().flatten().for_each(Controller::send);
         self.controllers.clear();
     }
-}
-
-impl Drop for Server<'_> {
-    fn drop(&mut self) {
-        for path in &self.sockets {
-            // It may be gone already.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
-    places.iter().position(Option::is_none).unwrap_or_else(|| {
-        places.push(None);
-        places.len() - 1
-    })
 }

@@ -1,7 +1,7 @@
 //! Sockets: where a server listens, and streams to its clients.
 
 use mio::event::Source;
-use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use mio::net::{TcpListener, UnixListener};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub enum ServeError {
     /// The operating system refuses a socket.
     #[error("{place}: {source}{hint}")]
     Socket {
-        /// Path of a unix socket, or port.
+        /// Path of a unix socket, or address, and whom it is for.
         place: String,
         /// What the operating system said.
         source: io::Error,
@@ -58,9 +58,9 @@ pub(crate) enum Listener {
 
 impl Listener {
     /// Listens at an address; with the port that was free, if any was asked for.
-    pub fn bind(address: &Address, sockets: &mut Vec<PathBuf>) -> Result<(Self, Address), ServeError> {
+    pub fn bind(address: &Address, sockets: &mut Sockets) -> Result<(Self, Address), ServeError> {
         match address {
-            Address::Unix(path) => Ok((Self::Unix(bind(path, sockets)?), address.clone())),
+            Address::Unix(path) => Ok((sockets.bind(path)?, address.clone())),
             Address::Loopback(port) => {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
                 let refused = |source| ServeError::Socket {
@@ -82,67 +82,60 @@ impl Listener {
         }
     }
 
-    pub fn accept(&self) -> io::Result<Stream> {
+    pub fn accept(&self) -> io::Result<Box<dyn Stream>> {
         match self {
-            Self::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            Self::Tcp(listener) => listener.accept().map(|(stream, _)| {
+            Self::Unix(listener) => Ok(Box::new(listener.accept()?.0)),
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
                 // Small answers are not to wait for larger ones.
                 let _ = stream.set_nodelay(true);
-                Stream::Tcp(stream)
-            }),
+                Ok(Box::new(stream))
+            }
         }
     }
 }
 
-pub(crate) enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
+/// A connected socket.
+pub(crate) trait Stream: Source + Read + Write {}
 
-impl Stream {
-    pub fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Self::Unix(stream) => stream,
-            Self::Tcp(stream) => stream,
-        }
-    }
+impl<T: Source + Read + Write> Stream for T {}
 
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(into),
-            Self::Tcp(stream) => stream.read(into),
-        }
-    }
+/// Paths of unix sockets, which go with the server.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets(Vec<PathBuf>);
 
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// A unix socket at `path`; one that a killed server left behind is replaced.
-pub(crate) fn bind(path: &Path, sockets: &mut Vec<PathBuf>) -> Result<UnixListener, ServeError> {
-    let place = path.display().to_string();
-    let refused = |source, hint| ServeError::Socket { place: place.clone(), source, hint };
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        let source = io::Error::from(ErrorKind::AddrInUse);
-        return Err(refused(source, "; another server listens there: end it, or choose another path"));
+impl Sockets {
+    /// A unix socket at `path`; one that a killed server left behind is replaced.
+    pub fn bind(&mut self, path: &Path) -> Result<Listener, ServeError> {
+        let place = path.display().to_string();
+        let refused = |source, hint| ServeError::Socket { place: place.clone(), source, hint };
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            let source = io::Error::from(ErrorKind::AddrInUse);
+            return Err(refused(source, "; another server listens there: end it, or choose another path"));
+        }
+        let is_socket =
+            std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
+        if is_socket {
+            std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
+        }
+        let listener = UnixListener::bind(path).map_err(|source| {
+            let hint = if source.kind() == ErrorKind::AddrInUse {
+                "; a file of that name is in the way"
+            } else {
+                "; choose a path in a folder that is there, of less than 100 bytes"
+            };
+            refused(source, hint)
+        })?;
+        self.0.push(path.to_owned());
+        Ok(Listener::Unix(listener))
     }
-    let is_socket =
-        std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
-    if is_socket {
-        std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
-    }
-    let listener = UnixListener::bind(path).map_err(|source| {
-        let hint = if source.kind() == ErrorKind::AddrInUse {
-            "; a file of that name is in the way"
-        } else {
-            "; choose a path in a folder that is there, of less than 100 bytes"
-        };
-        refused(source, hint)
-    })?;
-    sockets.push(path.to_owned());
-    Ok(listener)
 }

@@ -69,6 +69,16 @@ fn the_socket_of_a_killed_server_is_replaced_and_a_file_is_not() {
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "a file");
 }
 
+/// The other socket stayed, and nobody listened there.
+#[test]
+fn a_server_that_cannot_have_its_second_socket_leaves_no_first_one_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("ctl"), "a file").expect("a file");
+    let error = refused(serve::Server::new(&mut Never, &options(folder.path()), None));
+    assert!(error.to_string().contains("a file of that name is in the way"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder is there").count(), 1);
+}
+
 #[test]
 fn a_free_port_of_this_machine_is_told_to_whoever_asks() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,0 +1,172 @@
+//! The loop: waiting for sockets, timers and wake-ups; who may come in, and what is known of their sockets.
+
+use crate::sockets::{Listener, Stream};
+use mio::event::Event;
+use mio::{Events, Interest, Poll, Token};
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+/// Longest time without a look at whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long to look for the next request before falling asleep.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// Kinds of sockets.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Client,
+    Controller,
+}
+
+const KINDS: [Kind; 2] = [Kind::Client, Kind::Controller];
+
+/// Waits for all sockets of a server.
+pub(crate) struct EventLoop {
+    poll: Poll,
+    /// There is a processor for the client beside this one.
+    spins: bool,
+}
+
+impl EventLoop {
+    pub fn new() -> io::Result<Self> {
+        let spins = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        Ok(Self { poll: Poll::new()?, spins })
+    }
+
+    /// Lets others connect at a listener.
+    pub fn open(&self, mut listener: Listener, kind: Kind) -> io::Result<Door> {
+        self.poll.registry().register(listener.source(), token(kind, None), Interest::READABLE)?;
+        Ok(Door { listener, somebody_waits: true, is_blocked: false })
+    }
+
+    /// Listens to a stream from now on: its events name this kind and place.
+    pub fn enter(&self, mut stream: Box<dyn Stream>, kind: Kind, place: usize) -> Option<Peer> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.poll.registry().register(&mut *stream, token(kind, Some(place)), interest) {
+            tracing::warn!("a client could not be served: {error}");
+            return None;
+        }
+        Some(Peer { stream, readable: true, writable: true, ends: false })
+    }
+
+    /// Waits for something to do, `wait` at the longest. Who just worked looks for a moment whether the client goes on:
+    /// to fall asleep and to be woken takes longer than most clients between two requests.
+    pub fn wait(&mut self, events: &mut Events, wait: Option<Duration>, worked: bool) -> io::Result<()> {
+        let is_short = wait.is_some_and(|wait| wait < Duration::from_millis(1));
+        let time = if is_short { Duration::ZERO } else { wait.map_or(LOOK, |wait| wait.min(LOOK)) };
+        let begun = Instant::now();
+        while worked && self.spins && begun.elapsed() < time.min(SPIN) {
+            self.poll(events, Duration::ZERO)?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.poll(events, time)?;
+        if events.is_empty() && is_short {
+            std::thread::sleep(wait.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, events: &mut Events, time: Duration) -> io::Result<()> {
+        match self.poll.poll(events, Some(time)) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            polled => polled,
+        }
+    }
+}
+
+fn token(kind: Kind, place: Option<usize>) -> Token {
+    Token(kind as usize + KINDS.len() * place.map_or(0, |place| place + 1))
+}
+
+/// What an event is about: the door of a kind, or a place behind it.
+pub(crate) fn subject(event: &Event) -> (Kind, Option<usize>) {
+    let Token(number) = event.token();
+    (KINDS[number % KINDS.len()], (number / KINDS.len()).checked_sub(1))
+}
+
+/// Where others connect.
+pub(crate) struct Door {
+    listener: Listener,
+    /// Somebody may wait there.
+    pub somebody_waits: bool,
+    /// Whoever waits could not be accepted.
+    is_blocked: bool,
+}
+
+impl Door {
+    /// The next one who waits.
+    pub fn next(&mut self) -> Option<Box<dyn Stream>> {
+        while self.somebody_waits {
+            match self.listener.accept() {
+                Ok(stream) => return Some(stream),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Nobody says again that somebody waits: where that failed it is tried until it succeeds.
+                    self.somebody_waits = error.kind() != ErrorKind::WouldBlock;
+                    if self.somebody_waits && !self.is_blocked {
+                        tracing::warn!("a client could not connect, and waits until others leave: {error}");
+                    }
+                    self.is_blocked = self.somebody_waits;
+                    return None;
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Somebody who is connected.
+pub(crate) struct Peer {
+    stream: Box<dyn Stream>,
+    pub readable: bool,
+    pub writable: bool,
+    /// The other side sends no more: after what is there comes the end, and nobody says so again.
+    ends: bool,
+}
+
+impl Peer {
+    pub fn note(&mut self, event: &Event) {
+        self.ends |= event.is_read_closed() || event.is_error();
+        self.readable |= event.is_readable() || self.ends;
+        self.writable |= event.is_writable();
+    }
+
+    /// Reads what there is. `None`: nothing now; `Some(0)`: the other side has hung up.
+    pub fn read(&mut self, into: &mut [u8]) -> Option<usize> {
+        let count = done(|| self.stream.read(into));
+        // A socket that gave less than there was room for is empty, and says when it is not; the end it has said
+        // already.
+        self.readable = count.is_some_and(|count| count > 0 && (count == into.len() || self.ends));
+        count
+    }
+
+    /// Writes what can be written. `None`: nothing now; `Some(0)`: the other side has hung up.
+    pub fn write(&mut self, bytes: &[u8]) -> Option<usize> {
+        let count = done(|| self.stream.write(bytes));
+        self.writable = count.is_some();
+        count
+    }
+}
+
+/// Bytes that were moved; `None`: it has to wait, `Some(0)`: that never succeeds again.
+fn done(mut work: impl FnMut() -> io::Result<usize>) -> Option<usize> {
+    loop {
+        match work().map_err(|error| error.kind()) {
+            Ok(count) => return Some(count),
+            Err(ErrorKind::WouldBlock) => return None,
+            Err(ErrorKind::Interrupted) => {}
+            Err(_) => return Some(0),
+        }
+    }
+}
+
+/// A place that is free, behind all others if none is.
+pub(crate) fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
+    places.iter().position(Option::is_none).unwrap_or_else(|| {
+        places.push(None);
+        places.len() - 1
+    })
+}
