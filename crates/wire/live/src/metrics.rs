@@ -13,30 +13,14 @@ use std::sync::Arc;
 const PREFIX: &str = "nandarium";
 /// Bounds of the latency buckets, ns; beyond the last is one more. The simulation's own buckets are finer, and those
 /// that lie on both sides of a bound count above it.
-const BOUNDS: [u64; 22] = [
-    1_000,
-    2_000,
-    5_000,
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    200_000,
-    500_000,
-    1_000_000,
-    2_000_000,
-    5_000_000,
-    10_000_000,
-    20_000_000,
-    50_000_000,
-    100_000_000,
-    200_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_000_000_000,
-    5_000_000_000,
-    10_000_000_000,
-];
+const BOUNDS: [u64; 22] = {
+    let (mut bounds, mut at) = ([0; 22], 0);
+    while at < bounds.len() {
+        bounds[at] = [1_000, 2_000, 5_000][at % 3] * 10_u64.pow(at as u32 / 3);
+        at += 1;
+    }
+    bounds
+};
 
 /// A form of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
