@@ -3,8 +3,9 @@
 use crate::arguments::WatchArguments;
 use crate::failure::Failure;
 use crate::output;
-use live::{Access, Source, Watching};
+use live::{Access, Source};
 use serde_json::{Value, json};
+use serve::Watching;
 use simulator::run::HostMeasurements;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,16 +162,22 @@ pub fn watched(
     board: Option<&Arc<Board>>,
 ) -> Result<Option<Watching>, Failure> {
     let Some(board) = board else { return Ok(None) };
-    watched_by(arguments, quiet, || Box::new(Seen(Arc::clone(board))))
+    let Some(access) = access(arguments, quiet)? else { return Ok(None) };
+    let watching = Watching::begin(access, Box::new(Seen(Arc::clone(board)))).map_err(Failure::failed)?;
+    tell(watching.url(), quiet);
+    Ok(Some(watching))
 }
 
-/// Lets somebody watch a source, if the user wants that.
-/// Errors: the address cannot be had, or the token will not do.
-pub fn watched_by(
-    arguments: &WatchArguments,
-    quiet: bool,
-    source: impl FnOnce() -> Box<dyn Source>,
-) -> Result<Option<Watching>, Failure> {
+/// Tells the user where to watch.
+pub fn tell(url: &str, quiet: bool) {
+    if !quiet {
+        output::complain(&format!("watch: {url}"));
+    }
+}
+
+/// Where others may watch, and what they have to bring, if the user wants that.
+/// Errors: the token will not do, or would be told to nobody or to everybody.
+pub fn access(arguments: &WatchArguments, quiet: bool) -> Result<Option<Access>, Failure> {
     if arguments.watch_token.is_some() {
         return Err(Failure::usage(format!(
             "--watch-token: every user of this machine can read a token on a command line; write the token into a file \
@@ -185,13 +192,8 @@ pub fn watched_by(
              with --watch-token-file FILE"
         )));
     }
-    let access =
-        Access::new(address, token).map_err(|error| Failure::usage(format!("the token to watch with: {error}")))?;
-    let watching = Watching::begin(access, source()).map_err(Failure::failed)?;
-    if !quiet {
-        output::complain(&format!("watch: {}", watching.url()));
-    }
-    Ok(Some(watching))
+    let access = Access::new(address, token);
+    access.map(Some).map_err(|error| Failure::usage(format!("the token to watch with: {error}")))
 }
 
 /// The token that a file or the environment gives: other users of this machine can read neither of them.

@@ -4,11 +4,9 @@
 //! requests here too. Those have the wrong name in `Host` (a name that its owner has pointed to this machine), or tell
 //! their origin when they command. Elsewhere a token is asked for.
 
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
-use hyper::{Method, StatusCode, Uri};
+use httparse::Header;
 use std::net::SocketAddr;
 
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 16;
 /// Shortest token that somebody may choose.
@@ -59,48 +57,49 @@ impl Access {
         format!("http://{}/{token}", self.address)
     }
 
-    /// Whether a request may be served.
+    /// Whether a request may be served; `is_look`: it changes nothing.
     /// Errors: the status of the refusal, and what to say.
     pub(crate) fn check(
         &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<(), (StatusCode, &'static str)> {
-        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let host = text(&HOST).unwrap_or("");
+        is_look: bool,
+        query: &str,
+        headers: &[Header<'_>],
+    ) -> Result<(), (&'static str, &'static str)> {
+        let text = |name| value_of(headers, name);
+        let host = text("host").unwrap_or("");
         if self.address.ip().is_loopback() && !self.is_own_name(host) {
             return Err((
-                StatusCode::MISDIRECTED_REQUEST,
+                "421 Misdirected Request",
                 "this server answers to 127.0.0.1, [::1] and localhost with its port alone: use the address it told",
             ));
         }
         if let Some(token) = &self.token {
-            let bearer = text(&AUTHORIZATION)
+            let bearer = text("authorization")
                 .and_then(|value| value.split_once(' '))
                 .and_then(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()));
-            let given = bearer.or_else(|| token_of(uri)).unwrap_or("");
+            let given = bearer.or_else(|| token_in(query)).unwrap_or("");
             if !is_same(given, token) {
                 return Err((
-                    StatusCode::UNAUTHORIZED,
+                    "401 Unauthorized",
                     "this server asks for its token: add ?token=TOKEN to the address, or send Authorization: Bearer \
                      TOKEN",
                 ));
             }
         }
-        if method != Method::GET && method != Method::HEAD {
+        if !is_look {
             let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, name)| name == host);
-            let is_foreign = headers.contains_key(ORIGIN) && !text(&ORIGIN).is_some_and(is_own);
-            let is_sent_from_elsewhere = text(&FETCH_SITE).is_some_and(|site| !["same-origin", "none"].contains(&site));
+            let is_foreign = text("origin").is_some_and(|origin| !is_own(origin));
+            let is_sent_from_elsewhere =
+                text("sec-fetch-site").is_some_and(|site| !["same-origin", "none"].contains(&site));
             if is_foreign || is_sent_from_elsewhere {
-                return Err((StatusCode::FORBIDDEN, "another site may not give commands here"));
+                return Err(("403 Forbidden", "another site may not give commands here"));
             }
-            let is_json = text(&CONTENT_TYPE).is_some_and(|kind| {
+            let is_json = text("content-type").is_some_and(|kind| {
                 kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
             });
             if !is_json {
                 return Err((
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "415 Unsupported Media Type",
                     "a command comes as Content-Type: application/json, for example {\"command\": \"power-cut 7\"}",
                 ));
             }
@@ -117,8 +116,14 @@ impl Access {
     }
 }
 
-fn token_of(uri: &Uri) -> Option<&str> {
-    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
+/// The value of the first header of this name; one that is not text is empty.
+pub(crate) fn value_of<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a str> {
+    let header = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+    Some(std::str::from_utf8(header.value).unwrap_or("").trim())
+}
+
+fn token_in(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
 /// Compares in a time that does not tell where two texts differ.
@@ -137,23 +142,23 @@ fn made_up() -> Result<String, AccessError> {
 mod tests {
     use super::*;
 
-    fn status(access: &Access, method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
-            .collect::<HeaderMap>();
-        access.check(method, &path.parse().unwrap(), &headers).err().map_or(200, |(status, _)| status.as_u16())
+    fn status(access: &Access, is_look: bool, path: &str, headers: &[(&'static str, &str)]) -> u16 {
+        let header = |(name, value): &(&'static str, &'_ str)| (name.to_uppercase(), (*value).to_owned());
+        let headers: Vec<_> = headers.iter().map(header).collect();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        access.check(is_look, query, &headers).err().map_or(200, |(status, _)| status[..3].parse().unwrap())
     }
 
     #[test]
     fn names_of_others_and_commands_of_their_pages_are_refused() {
         let access = Access::new("127.0.0.1:9000".parse().unwrap(), None).unwrap();
-        let get = |host| status(&access, &Method::GET, "/", &[("host", host)]);
+        let get = |host| status(&access, true, "/", &[("host", host)]);
         assert_eq!(["127.0.0.1:9000", "localhost:9000", "[::1]:9000"].map(get), [200; 3]);
         assert_eq!(["evil.example:9000", "127.0.0.1", "127.0.0.1:9001", "", "localhost:9000.evil"].map(get), [421; 5]);
         let own = ("host", "localhost:9000");
         let post = |more: &[(&'static str, &str)]| {
-            status(&access, &Method::POST, "/command", &[&[own, ("content-type", "application/json")], more].concat())
+            status(&access, false, "/command", &[&[own, ("content-type", "application/json")], more].concat())
         };
         assert_eq!(post(&[]), 200);
         assert_eq!(post(&[("origin", "http://localhost:9000"), ("sec-fetch-site", "same-origin")]), 200);
@@ -161,7 +166,7 @@ mod tests {
         assert_eq!(post(&[("origin", "null")]), 403);
         assert_eq!(post(&[("sec-fetch-site", "cross-site")]), 403);
         // A form of another site that tells no origin cannot send JSON.
-        assert_eq!(status(&access, &Method::POST, "/command", &[own, ("content-type", "text/plain")]), 415);
+        assert_eq!(status(&access, false, "/command", &[own, ("content-type", "text/plain")]), 415);
     }
 
     #[test]
@@ -170,7 +175,7 @@ mod tests {
         let token = access.token.clone().unwrap();
         assert!(token.len() == 32 && access.url() == format!("http://192.0.2.1:9000/?token={token}"));
         assert_ne!(Access::new(access.address, None).unwrap().token, Some(token.clone()));
-        let get = |path: &str, headers: &[(&'static str, &str)]| status(&access, &Method::GET, path, headers);
+        let get = |path: &str, headers: &[(&'static str, &str)]| status(&access, true, path, headers);
         assert_eq!(get("/", &[("host", "a")]), 401);
         assert_eq!(get(&format!("/?token={token}x"), &[]), 401);
         assert_eq!(get("/?token=", &[]), 401);

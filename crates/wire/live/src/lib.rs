@@ -1,23 +1,26 @@
 //! A page that shows what goes on now, and the same numbers as metrics, over HTTP.
 //!
-//! ```text
-//! browser | Prometheus | curl -> HTTP, a thread of its own -> Source -> what is watched
-//! ```
-//! The server knows nothing of drives: a [`Source`] gives it documents. That of a served drive is [`ControlSocket`],
-//! one more client of the drive's control socket, so that the page, the metrics and `nandarium ctl` cannot disagree.
+//! There are no sockets and no threads here: whoever has the socket of a viewer moves bytes between it and a
+//! [`Connection`].
 //!
-//! Protects: only programs on this machine are answered, or who knows a token; pages of other sites can neither read
-//! nor command; connections, lengths of requests and questions to the source are bounded; what is watched never waits.
+//! ```text
+//! browser | Prometheus | curl -> Connection -> Question -> Kept -> Source: what is watched
+//! ```
+//! A [`Source`] knows what is watched and gives documents. [`Kept`] keeps them for a moment: many viewers ask no more
+//! of the source than one.
+//!
+//! Protects: requests are answered that come from programs on this machine, or that know a token; pages of other sites
+//! can neither read nor command; lengths of requests, memory of a connection and questions to the source are bounded.
 
-mod control;
+mod connection;
 mod guard;
 mod metrics;
 mod page;
-mod server;
+mod reply;
 mod source;
 
-pub use control::ControlSocket;
+pub use connection::Connection;
 pub use guard::{Access, AccessError};
 pub use metrics::{Exposition, exposition};
-pub use server::{WatchError, Watching};
-pub use source::Source;
+pub use reply::Reply;
+pub use source::{Kept, Question, Source};

@@ -1,11 +1,13 @@
 //! Where the numbers come from.
 
-use serde_json::Value;
+use crate::metrics::{Exposition, exposition};
+use crate::reply::Reply;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is watched. It is asked on a thread that may wait.
-pub trait Source: Send {
+/// What is watched.
+pub trait Source {
     /// How it stands: the document that `/state.json` gives and `/metrics` is made from.
     /// Errors: in words, why it does not tell.
     fn state(&mut self) -> Result<Value, String>;
@@ -19,45 +21,72 @@ pub trait Source: Send {
     fn command(&mut self, command: &str) -> Result<Value, String>;
 }
 
+/// What a viewer asks of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Its state, as a document.
+    State,
+    /// Its maps, as a document.
+    Maps,
+    /// Its state, as metrics.
+    Metrics(Exposition),
+    /// To do this.
+    Command(String),
+}
+
 /// How old a state may be: many viewers ask no more of the source than one.
 const STATE_AGE: Duration = Duration::from_millis(200);
 /// The same of maps.
 const MAPS_AGE: Duration = Duration::from_secs(1);
 
-type Known = Option<(Instant, Result<Arc<Value>, String>)>;
+/// What a source said last, and the answers that were made from it.
+#[derive(Debug, Default)]
+pub struct Kept {
+    state: Option<Known>,
+    maps: Option<Known>,
+}
 
-/// A source with what it said last.
-pub(crate) struct Kept {
-    source: Box<dyn Source>,
-    state: Known,
-    maps: Known,
+#[derive(Debug)]
+struct Known {
+    since: Instant,
+    said: Result<Arc<Value>, String>,
+    replies: Vec<(Question, Reply)>,
 }
 
 impl Kept {
-    pub fn new(source: Box<dyn Source>) -> Self {
-        Self { source, state: None, maps: None }
-    }
-
-    pub fn state(&mut self) -> Result<Arc<Value>, String> {
-        let source = &mut self.source;
-        fresh(&mut self.state, STATE_AGE, || source.state())
-    }
-
-    pub fn maps(&mut self) -> Result<Arc<Value>, String> {
-        let source = &mut self.source;
-        fresh(&mut self.maps, MAPS_AGE, || source.maps())
-    }
-
-    pub fn command(&mut self, command: &str) -> Result<Value, String> {
-        (self.state, self.maps) = (None, None);
-        self.source.command(command)
+    /// Answers a question, from what is kept where that is new enough.
+    pub fn answer(&mut self, source: &mut dyn Source, question: &Question) -> Reply {
+        let is_maps = match question {
+            Question::Command(command) => {
+                *self = Self::default();
+                let done = source.command(command);
+                return Reply::json(done.map(|done| json!({ "ok": done }).to_string()), "400 Bad Request");
+            }
+            question => *question == Question::Maps,
+        };
+        let (known, age) = if is_maps { (&mut self.maps, MAPS_AGE) } else { (&mut self.state, STATE_AGE) };
+        known.take_if(|known| known.since.elapsed() >= age);
+        let Known { said, replies, .. } = known.get_or_insert_with(|| {
+            let since = Instant::now();
+            let said = if is_maps { source.maps() } else { source.state() };
+            Known { since, said: said.map(Arc::new), replies: Vec::new() }
+        });
+        if let Some((_, reply)) = replies.iter().find(|(asked, _)| asked == question) {
+            return reply.clone();
+        }
+        let reply = match question {
+            Question::Metrics(form) => metrics(*form, said),
+            _ => Reply::json(said.clone().map(|document| document.to_string()), "503 Service Unavailable"),
+        };
+        replies.push((question.clone(), reply.clone()));
+        reply
     }
 }
 
-fn fresh(known: &mut Known, age: Duration, ask: impl FnOnce() -> Result<Value, String>) -> Result<Arc<Value>, String> {
-    match known {
-        Some((when, said)) if when.elapsed() < age => said.clone(),
-        _ => known.insert((Instant::now(), ask().map(Arc::new))).1.clone(),
+fn metrics(form: Exposition, said: &Result<Arc<Value>, String>) -> Reply {
+    match said.clone().and_then(|state| exposition(&state, form).map_err(|error| error.to_string())) {
+        Ok(text) => Reply::written("200 OK", form.content_type(), &text),
+        Err(problem) => Reply::unavailable(&problem),
     }
 }
 
@@ -84,11 +113,14 @@ mod tests {
 
     #[test]
     fn many_viewers_ask_once_and_see_what_a_command_has_changed() {
-        let mut kept = Kept::new(Box::new(Counting(0)));
-        assert_eq!((*kept.state().unwrap()).clone(), 1);
-        assert_eq!((*kept.state().unwrap()).clone(), 1);
-        kept.command("x").unwrap();
-        assert_eq!((*kept.state().unwrap()).clone(), 2);
-        assert_eq!(kept.maps(), Err("none".to_owned()));
+        let (mut kept, mut source) = (Kept::default(), Counting(0));
+        let mut ask = |question| kept.answer(&mut source, &question);
+        assert_eq!(&*ask(Question::State).text, "1");
+        assert_eq!(ask(Question::Metrics(Exposition::Prometheus)).status, "200 OK");
+        assert_eq!(&*ask(Question::State).text, "1");
+        assert_eq!(&*ask(Question::Command("x".to_owned())).text, r#"{"ok":"x"}"#);
+        assert_eq!(&*ask(Question::State).text, "2");
+        let none = ask(Question::Maps);
+        assert_eq!((none.status, &*none.text), ("503 Service Unavailable", r#"{"error":"none"}"#));
     }
 }

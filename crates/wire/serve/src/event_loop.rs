@@ -1,13 +1,13 @@
-//! The loop: waiting for sockets, timers and wake-ups; who may come in, and what is known of their sockets.
+//! The loop: it waits for sockets, timers and wake-ups, accepts connections, and reads and writes their sockets.
 
 use crate::sockets::{Listener, Stream};
 use mio::event::Event;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// Longest time without a look at whether to stop.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// How long to look for the next request before falling asleep.
 const SPIN: Duration = Duration::from_micros(50);
 
@@ -16,9 +16,12 @@ const SPIN: Duration = Duration::from_micros(50);
 pub(crate) enum Kind {
     Client,
     Controller,
+    Viewer,
+    /// Not a socket: another thread has something for the loop.
+    Wake,
 }
 
-const KINDS: [Kind; 2] = [Kind::Client, Kind::Controller];
+const KINDS: [Kind; 4] = [Kind::Client, Kind::Controller, Kind::Viewer, Kind::Wake];
 
 /// Waits for all sockets of a server.
 pub(crate) struct EventLoop {
@@ -33,10 +36,10 @@ impl EventLoop {
         Ok(Self { poll: Poll::new()?, spins })
     }
 
-    /// Lets others connect at a listener.
+    /// Accepts connections of a listener from now on.
     pub fn open(&self, mut listener: Listener, kind: Kind) -> io::Result<Door> {
         self.poll.registry().register(listener.source(), token(kind, None), Interest::READABLE)?;
-        Ok(Door { listener, somebody_waits: true, is_blocked: false })
+        Ok(Door { listener, is_ready: true, is_blocked: false })
     }
 
     /// Listens to a stream from now on: its events name this kind and place.
@@ -49,8 +52,13 @@ impl EventLoop {
         Some(Peer { stream, readable: true, writable: true, ends: false })
     }
 
-    /// Waits for something to do, `wait` at the longest. Who just worked looks for a moment whether the client goes on:
-    /// to fall asleep and to be woken takes longer than most clients between two requests.
+    /// Another thread ends a wait with this.
+    pub fn waker(&self) -> io::Result<Waker> {
+        Waker::new(self.poll.registry(), token(Kind::Wake, None))
+    }
+
+    /// Waits for events, `wait` at the longest. After work (`worked`) it looks for a moment whether the client goes on:
+    /// to fall asleep and to be woken takes longer than most clients take between two requests.
     pub fn wait(&mut self, events: &mut Events, wait: Option<Duration>, worked: bool) -> io::Result<()> {
         let is_short = wait.is_some_and(|wait| wait < Duration::from_millis(1));
         let time = if is_short { Duration::ZERO } else { wait.map_or(LOOK, |wait| wait.min(LOOK)) };
@@ -81,35 +89,45 @@ fn token(kind: Kind, place: Option<usize>) -> Token {
     Token(kind as usize + KINDS.len() * place.map_or(0, |place| place + 1))
 }
 
-/// What an event is about: the door of a kind, or a place behind it.
+/// Which socket an event is about: the listener of a kind, or the connection at a place.
 pub(crate) fn subject(event: &Event) -> (Kind, Option<usize>) {
     let Token(number) = event.token();
     (KINDS[number % KINDS.len()], (number / KINDS.len()).checked_sub(1))
 }
 
-/// Where others connect.
+/// A listener and its connections that wait to be accepted.
 pub(crate) struct Door {
     listener: Listener,
-    /// Somebody may wait there.
-    pub somebody_waits: bool,
-    /// Whoever waits could not be accepted.
+    /// A connection may wait.
+    is_ready: bool,
+    /// It could not be accepted.
     is_blocked: bool,
 }
 
 impl Door {
-    /// The next one who waits.
+    /// The listener has an event.
+    pub fn note(&mut self) {
+        self.is_ready = true;
+    }
+
+    /// Whether a connection may wait.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// The next connection that waits.
     pub fn next(&mut self) -> Option<Box<dyn Stream>> {
-        while self.somebody_waits {
+        while self.is_ready {
             match self.listener.accept() {
                 Ok(stream) => return Some(stream),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Nobody says again that somebody waits: where that failed it is tried until it succeeds.
-                    self.somebody_waits = error.kind() != ErrorKind::WouldBlock;
-                    if self.somebody_waits && !self.is_blocked {
+                    // There is no second event for a connection that could not be accepted: it is tried again.
+                    self.is_ready = error.kind() != ErrorKind::WouldBlock;
+                    if self.is_ready && !self.is_blocked {
                         tracing::warn!("a client could not connect, and waits until others leave: {error}");
                     }
-                    self.is_blocked = self.somebody_waits;
+                    self.is_blocked = self.is_ready;
                     return None;
                 }
             }
@@ -118,7 +136,7 @@ impl Door {
     }
 }
 
-/// Somebody who is connected.
+/// The other side of a connection.
 pub(crate) struct Peer {
     stream: Box<dyn Stream>,
     pub readable: bool,
@@ -148,6 +166,12 @@ impl Peer {
         let count = done(|| self.stream.write(bytes));
         self.writable = count.is_some();
         count
+    }
+
+    /// Writes no more; the other side learns that.
+    pub fn finish(&self) {
+        // Whoever has left does not hear it.
+        let _ = self.stream.finish();
     }
 }
 

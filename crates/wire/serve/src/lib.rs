@@ -1,8 +1,10 @@
-//! Block devices behind sockets: the network block device protocol in front of whatever is a [`Target`].
+//! Block devices behind sockets: the network block device protocol in front of whatever is a [`Target`], and the page
+//! that watches it.
 //!
 //! ```text
 //! unix socket | TCP on loopback -> Server: one thread, one loop -> nbd::Connection -> Target
 //! control socket, a command a line, an answer in JSON -----------------------------> Target::control
+//! browsers, Prometheus: HTTP -> live::Connection -----------------------------------> Target::control
 //! ```
 //! A target is a simulated drive, or a driver over a file.
 //!
@@ -14,10 +16,10 @@
 
 mod control;
 mod event_loop;
-mod live;
 mod logs;
 mod orders;
 mod pieces;
+mod pulse;
 mod record;
 mod remapped;
 mod server;
@@ -26,8 +28,10 @@ mod simulated;
 mod sockets;
 mod stats;
 mod target;
+mod viewers;
+mod watching;
 
-pub use live::{LIVE_SCHEMA, requests_so_far};
+pub use pulse::{LIVE_SCHEMA, requests_so_far};
 pub use record::Record;
 pub use remapped::{RemappedStore, remap_report};
 pub use server::{Server, ServerOptions};
@@ -35,3 +39,4 @@ pub use simulated::{Pace, SimulatedDrive};
 pub use sockets::{Address, ServeError};
 pub use stats::STATS_SCHEMA;
 pub use target::{Answer, Answers, Control, Order, OrderKind, Target};
+pub use watching::Watching;

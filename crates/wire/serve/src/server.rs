@@ -1,12 +1,14 @@
 //! The loop: sockets, connections, requests, answers.
 
-use crate::control::{Controller, Wish};
+use crate::control::{Controller, Watched, Wish};
 use crate::event_loop::{Door, EventLoop, Kind, Peer, free_place, subject};
 use crate::orders::{answer_at_once, cost_of, moved_by, order_of};
 use crate::record::Record;
 use crate::shares::Shares;
 use crate::sockets::{Address, Listener, ServeError, Sockets};
 use crate::target::{Answers, OrderKind, Target};
+use crate::viewers::Viewers;
+use live::{Access, Kept};
 use mio::Events;
 use mio::event::Event;
 use nbd::{Command, Connection, Export, Request};
@@ -36,6 +38,8 @@ pub struct ServerOptions {
     pub description: String,
     /// Clients may only read.
     pub read_only: bool,
+    /// Where browsers and Prometheus watch, if they may.
+    pub watch: Option<Access>,
 }
 
 struct Client {
@@ -66,6 +70,7 @@ pub struct Server<'a> {
     event_loop: EventLoop,
     door: Door,
     control: Option<Door>,
+    watch: Option<(Viewers, Kept)>,
     clients: Vec<Option<Client>>,
     controllers: Vec<Option<Controller>>,
     asked: Vec<Asked>,
@@ -79,7 +84,7 @@ pub struct Server<'a> {
     answers: Answers,
     record: Option<Record>,
     serial: u64,
-    /// They go with it.
+    /// Removed with the server.
     _sockets: Sockets,
     address: Address,
     stopping: Option<Instant>,
@@ -104,12 +109,14 @@ impl<'a> Server<'a> {
         let door = event_loop.open(listener, Kind::Client)?;
         let control = options.control.as_ref().map(|path| sockets.bind(path)).transpose()?;
         let control = control.map(|listener| event_loop.open(listener, Kind::Controller)).transpose()?;
+        let viewers = options.watch.clone().map(|access| Viewers::bind(access, &event_loop)).transpose()?;
         Ok(Self {
             target,
             export,
             event_loop,
             door,
             control,
+            watch: viewers.map(|viewers| (viewers, Kept::default())),
             clients: Vec::new(),
             controllers: Vec::new(),
             asked: Vec::new(),
@@ -125,6 +132,11 @@ impl<'a> Server<'a> {
             address,
             stopping: None,
         })
+    }
+
+    /// The address of the page that watches, as a browser takes it, with the token if there is one.
+    pub fn watch_url(&self) -> Option<String> {
+        self.watch.as_ref().map(|(viewers, _)| viewers.url())
     }
 
     /// Where clients find it: the port that was free, if any was asked for.
@@ -164,7 +176,7 @@ impl<'a> Server<'a> {
                 self.on_event(event);
             }
             self.accept();
-            wait = self.serve();
+            wait = [self.serve(), self.serve_viewer()].into_iter().flatten().min();
             self.relieve();
         }
         self.hang_up();
@@ -175,14 +187,16 @@ impl<'a> Server<'a> {
 
     fn on_event(&mut self, event: &Event) {
         match subject(event) {
-            (Kind::Client, None) => self.door.somebody_waits = true,
+            (Kind::Client, None) => self.door.note(),
             (Kind::Client, Some(place)) => {
                 if let Some(Some(client)) = self.clients.get_mut(place) {
                     client.peer.note(event);
                 }
             }
             (Kind::Controller, Some(place)) => self.command(place),
-            (Kind::Controller, None) => self.control.iter_mut().for_each(|door| door.somebody_waits = true),
+            (Kind::Controller, None) => self.control.iter_mut().for_each(Door::note),
+            (Kind::Viewer, place) => self.watch.iter_mut().for_each(|(viewers, _)| viewers.note(place, event)),
+            (Kind::Wake, _) => {}
         }
     }
 
@@ -202,6 +216,16 @@ impl<'a> Server<'a> {
             let place = free_place(&mut self.controllers);
             self.controllers[place] = self.event_loop.enter(stream, Kind::Controller, place).map(Controller::new);
         }
+    }
+
+    /// Viewers share the thread of the drive: one of them has its turn, and the loop goes on.
+    fn serve_viewer(&mut self) -> Option<Duration> {
+        let (viewers, kept) = self.watch.as_mut()?;
+        let mut watched = Watched { target: self.target, wish: Wish::Nothing };
+        let wait = viewers.serve(&self.event_loop, &mut |_, question| Some(kept.answer(&mut watched, &question)));
+        let wish = watched.wish;
+        self.obey(wish);
+        wait
     }
 
     fn command(&mut self, place: usize) {
@@ -412,5 +436,6 @@ impl<'a> Server<'a> {
         self.clients.clear();
         self.controllers.iter_mut().flatten().for_each(Controller::send);
         self.controllers.clear();
+        self.watch = None;
     }
 }

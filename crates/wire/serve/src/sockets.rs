@@ -1,9 +1,9 @@
 //! Sockets: where a server listens, and streams to its clients.
 
 use mio::event::Source;
-use mio::net::{TcpListener, UnixListener};
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Where clients find the server.
@@ -96,9 +96,22 @@ impl Listener {
 }
 
 /// A connected socket.
-pub(crate) trait Stream: Source + Read + Write {}
+pub(crate) trait Stream: Source + Read + Write + Send {
+    /// Says that no more follows.
+    fn finish(&self) -> io::Result<()>;
+}
 
-impl<T: Source + Read + Write> Stream for T {}
+impl Stream for UnixStream {
+    fn finish(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl Stream for TcpStream {
+    fn finish(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
 
 /// Paths of unix sockets, which go with the server.
 #[derive(Debug, Default)]

@@ -5,7 +5,6 @@ use crate::arguments::{ServeArguments, ServerArguments, WatchArguments};
 use crate::failure::Failure;
 use crate::{output, progress, settings, watch};
 use drive::Drive;
-use live::{ControlSocket, Source};
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use simulator::Config;
 use std::ffi::OsString;
@@ -107,6 +106,7 @@ pub fn run(
         name: arguments.export.clone(),
         description: what.to_owned(),
         read_only: arguments.read_only,
+        watch: watch.map(|watch| progress::access(watch, arguments.quiet)).transpose()?.flatten(),
     };
     let record = arguments
         .record
@@ -115,8 +115,9 @@ pub fn run(
         .transpose()?;
     watch::catch_interrupts();
     let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
-    let source = || -> Box<dyn Source> { Box::new(ControlSocket::new(control.clone())) };
-    let watching = watch.map(|watch| progress::watched_by(watch, arguments.quiet, source)).transpose()?;
+    if let Some(url) = server.watch_url() {
+        progress::tell(&url, arguments.quiet);
+    }
     if !arguments.quiet {
         output::complain(&format!(
             "serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it",
@@ -124,9 +125,7 @@ pub fn run(
             control.display()
         ));
     }
-    let served = server.run(watch::stop()).map_err(Failure::failed);
-    drop(watching);
-    served
+    server.run(watch::stop()).map_err(Failure::failed)
 }
 
 /// The control socket that belongs to the other one.

@@ -4,7 +4,7 @@ mod trims;
 
 use crate::pieces::{PIECE, SLICE, ZEROS};
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
-use crate::{live, logs, stats};
+use crate::{logs, pulse, stats};
 use drive::{Completions, Drive, DriveError, Fault, RunResult};
 use nbd::{ErrorNumber, Extent};
 use serde_json::{Value, json};
@@ -350,8 +350,8 @@ impl SimulatedDrive {
             "stats" => self.result().map(|result| stats::stats(drive, &result, self.pace)),
             "smart-log" => Some(logs::smart_log(drive, &drive.pulse()?, &drive.blocks()?, refuses)),
             "ocp-log" => Some(logs::ocp_log(drive, &drive.pulse()?, &drive.blocks()?)),
-            "live" => live::live(drive, self.pace, self.began.elapsed().as_secs_f64(), refuses),
-            _ => live::maps(drive),
+            "live" => pulse::live(drive, self.pace, self.began.elapsed().as_secs_f64(), refuses),
+            _ => pulse::maps(drive),
         }
     }
 

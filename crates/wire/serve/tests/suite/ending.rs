@@ -92,7 +92,7 @@ fn a_free_port_of_this_machine_is_told_to_whoever_asks() {
 }
 
 /// A target that is not to be reached.
-struct Never;
+pub struct Never;
 
 impl serve::Target for Never {
     fn bytes(&self) -> u64 {
@@ -116,7 +116,7 @@ impl serve::Target for Never {
     }
 }
 
-fn refused(result: Result<serve::Server<'_>, ServeError>) -> ServeError {
+pub fn refused(result: Result<serve::Server<'_>, ServeError>) -> ServeError {
     match result {
         Ok(server) => panic!("it listens at {:?}", server.address()),
         Err(error) => error,

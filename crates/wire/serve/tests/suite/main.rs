@@ -5,3 +5,4 @@ mod ending;
 mod limits;
 mod rig;
 mod status;
+mod watching;

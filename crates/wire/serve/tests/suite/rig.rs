@@ -103,6 +103,7 @@ pub fn options(folder: &Path) -> ServerOptions {
         name: "toy".to_owned(),
         description: String::new(),
         read_only: false,
+        watch: None,
     }
 }
 

@@ -80,6 +80,7 @@ impl Job<'_> {
             name: "nandarium".to_owned(),
             description: "a drive under torture".to_owned(),
             read_only: false,
+            watch: None,
         };
         let mut server = Server::new(target, &options, None).map_err(Failure::failed)?;
         let child = self.command(&server.uri(), &socket, writer).spawn();
