@@ -266,6 +266,7 @@ fn route(access: &Access, head: &httparse::Request<'_, '_>, body: &[u8]) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Questions and answers to bytes that come in pieces; the source answers "said".
     fn told(sent: &str, piece: usize) -> (Vec<Question>, String, Connection) {
@@ -315,6 +316,47 @@ mod tests {
             assert_eq!(questions, [Question::State, cut.clone(), cut, metrics]);
             assert_eq!(statuses(&answers), ["200", "200", "200", "404", "200"], "{answers}");
             assert!(!connection.is_last && connection.has_room());
+        }
+    }
+
+    /// Parts of requests, in which chance finds requests now and then.
+    const PARTS: [&str; 22] = [
+        "GET ",
+        "HEAD ",
+        "POST ",
+        "/",
+        "/command",
+        "/state.json",
+        "?token=",
+        " HTTP/1.1\r\n",
+        " HTTP/1.0\r\n",
+        OWN,
+        "Connection: close\r\n",
+        "Content-Type: application/json\r\n",
+        "Content-Length: 3\r\n",
+        "Content-Length: 23\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "\r\n",
+        "3\r\nabc\r\n",
+        "0\r\n\r\n",
+        "{\"command\": \"power-on\"}",
+        "GET / HTTP/1.1\r\nHost: localhost:9000\r\n\r\n",
+        "POST /command HTTP/1.1\r\nHost: localhost:9000\r\nContent-Type: application/json\r\n",
+        "\u{0}\u{ff}\n",
+    ];
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_understood_alike_in_one_piece_and_in_many(
+            parts in prop::collection::vec(0..PARTS.len(), 0..20),
+            piece in 1_usize..40,
+        ) {
+            let sent: String = parts.into_iter().map(|part| PARTS[part]).collect();
+            let (whole, pieces) = (told(&sent, sent.len().max(1)), told(&sent, piece));
+            prop_assert_eq!(whole.0, pieces.0);
+            prop_assert_eq!(statuses(&whole.1), statuses(&pieces.1));
+            let rest = |connection: Connection| (!connection.is_last).then_some(connection.input);
+            prop_assert_eq!(rest(whole.2), rest(pieces.2));
         }
     }
 
