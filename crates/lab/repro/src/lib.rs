@@ -1,7 +1,7 @@
 //! Published studies, run again on this simulator.
 //!
 //! ```text
-//!  study: targets (what was published, what is accepted)      table in its `targets.rs`
+//!  study: targets (what was published, what is accepted)      a table in `targets/`
 //!     |   simulations over `simulator`, on all cores              never see a published number
 //!     v
 //!  rows (published | measured | accepted | verdict)  figures -> JSON, CSV, a page
@@ -25,6 +25,8 @@ mod source;
 mod striping;
 mod study;
 mod target;
+#[cfg(test)]
+mod toy;
 mod tpm;
 mod two_level;
 

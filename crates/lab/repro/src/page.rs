@@ -139,12 +139,12 @@ mod tests {
         };
         let (class, accept) = (Class::Numeric, Accept::AtLeast(85.0));
         let target = Target {
-            id: "3.1a",
-            paper: "p",
-            experiment: "e",
-            metric: "m",
-            unit: " %",
-            published: "90 %",
+            id: "3.1a".to_owned(),
+            paper: "p".to_owned(),
+            experiment: "e".to_owned(),
+            metric: "m".to_owned(),
+            unit: " %".to_owned(),
+            published: "90 %".to_owned(),
             class,
             accept,
         };

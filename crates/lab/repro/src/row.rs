@@ -1,5 +1,6 @@
 //! A row: what was published beside what was measured.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -7,7 +8,8 @@ use std::borrow::Cow;
 pub type Text = Cow<'static, str>;
 
 /// How a row is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Exact: a count or a law, gates the tests.
     Exact,

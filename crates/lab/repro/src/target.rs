@@ -1,61 +1,90 @@
 //! Targets: what was published and what is accepted, and the judgement of a measurement.
 
 use crate::row::{Class, Row, Verdict};
+use crate::study::Study;
+use serde::Deserialize;
+use std::sync::OnceLock;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What is accepted.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Accept {
     /// A number from the first to the second value, both included.
     Within(f64, f64),
     /// A number at least this large.
     AtLeast(f64),
     /// A statement the study tests.
-    Holds(&'static str),
+    Holds(String),
     /// Nothing is judged: the row only records a measurement.
+    #[default]
     Anything,
 }
 
-/// A line of a study's table of targets.
-#[derive(Clone, Copy, Debug)]
+/// An entry of a study's table of targets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Target {
     /// Number of the target.
-    pub id: &'static str,
-    pub paper: &'static str,
-    pub experiment: &'static str,
+    pub id: String,
+    /// The publication; nothing: that of the study.
+    #[serde(default)]
+    pub paper: String,
+    pub experiment: String,
     /// In which figure of merit.
-    pub metric: &'static str,
+    pub metric: String,
     /// Unit of the number, as it follows it: ` %`, ` points`, or nothing.
-    pub unit: &'static str,
-    pub published: &'static str,
+    #[serde(default)]
+    pub unit: String,
+    pub published: String,
     /// How it is judged.
     pub class: Class,
+    #[serde(default)]
     pub accept: Accept,
 }
 
-/// A target as a line of a table: number, experiment, metric, unit, published, class, accepted.
-pub(crate) type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, Class, Accept);
-
-/// A study's table of targets.
+/// A study's table of targets, a file of TOML: every target once, in the order of the rows.
 pub(crate) struct Targets {
-    /// Every target once, in the order of the rows.
-    pub lines: &'static [Line],
-    /// The publication that the target of a number is from.
-    pub paper: fn(&str) -> &'static str,
+    text: &'static str,
+    study: &'static Study,
+    all: OnceLock<Vec<Target>>,
+}
+
+/// The file of a table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    target: Vec<Target>,
 }
 
 impl Targets {
+    /// The table of a study.
+    pub const fn of(text: &'static str, study: &'static Study) -> Self {
+        Self { text, study, all: OnceLock::new() }
+    }
+
+    /// Panics if the file is no table: it is part of the program.
+    fn all(&self) -> &[Target] {
+        self.all.get_or_init(|| {
+            let table: Table = toml::from_str(self.text).unwrap_or_else(|error| panic!("{}: {error}", self.study.name));
+            let paper = |target: Target| match target.paper.as_str() {
+                "" => Target { paper: self.study.paper.to_owned(), ..target },
+                _ => target,
+            };
+            table.target.into_iter().map(paper).collect()
+        })
+    }
+
     /// The row of a target.
     /// Panics if there is none of this number, or it asks for another kind of thing: a study knows its own targets.
     pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
-        let line = self.lines.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
-        let (id, experiment, metric, unit, published, class, accept) = *line;
-        let target = Target { id, paper: (self.paper)(id), experiment, metric, unit, published, class, accept };
-        target.row(measured, workload, note)
+        let target = self.all().iter().find(|target| target.id == id);
+        target.unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note)
     }
 
     /// Every number, in the order of the table.
     #[cfg(test)]
-    pub fn ids(&self) -> Vec<&'static str> {
-        self.lines.iter().map(|line| line.0).collect()
+    pub fn ids(&self) -> Vec<&str> {
+        self.all().iter().map(|target| target.id.as_str()).collect()
     }
 }
 
@@ -80,20 +109,20 @@ impl Measured {
 }
 
 impl Accept {
-    fn describe(self, unit: &str) -> String {
+    fn describe(&self, unit: &str) -> String {
         match self {
             Accept::Within(low, high) => format!("{low} to {high}{unit}"),
             Accept::AtLeast(low) => format!("at least {low}{unit}"),
-            Accept::Holds(statement) => statement.to_owned(),
+            Accept::Holds(statement) => statement.clone(),
             Accept::Anything => String::new(),
         }
     }
 
     /// Whether `value` is accepted; a number that is none never is.
-    fn takes(self, value: f64) -> bool {
+    fn takes(&self, value: f64) -> bool {
         match self {
-            Accept::Within(low, high) => (low..=high).contains(&value),
-            Accept::AtLeast(low) => value >= low,
+            Accept::Within(low, high) => (*low..=*high).contains(&value),
+            Accept::AtLeast(low) => value >= *low,
             Accept::Holds(_) | Accept::Anything => unreachable!("a statement is not judged by a number"),
         }
     }
@@ -111,14 +140,14 @@ impl Target {
             note = if note.is_empty() { ABSENT.to_owned() } else { format!("{ABSENT} {note}") };
         }
         Row {
-            id: self.id.into(),
-            paper: self.paper.into(),
-            experiment: self.experiment.into(),
-            metric: self.metric.into(),
-            published: self.published.into(),
+            id: self.id.clone().into(),
+            paper: self.paper.clone().into(),
+            experiment: self.experiment.clone().into(),
+            metric: self.metric.clone().into(),
+            published: self.published.clone().into(),
             measured: text,
             value,
-            accept: self.accept.describe(self.unit),
+            accept: self.accept.describe(&self.unit),
             class: self.class,
             verdict,
             workload: workload.to_owned(),
@@ -128,7 +157,7 @@ impl Target {
 
     fn judge(&self, measured: Measured) -> (Verdict, Option<f64>, String) {
         let judged = |good: bool| if good { Verdict::Pass } else { Verdict::Fail };
-        match (measured, self.class, self.accept) {
+        match (measured, self.class, &self.accept) {
             (Measured::NotRun, ..) => (Verdict::NotRun, None, String::new()),
             (Measured::Number(value), Class::Recorded, _) => {
                 (Verdict::Recorded, Some(value).filter(|value| value.is_finite()), self.number(value))
@@ -192,7 +221,8 @@ mod tests {
     use super::*;
 
     fn target(class: Class, accept: Accept) -> Target {
-        Target { id: "9.9", paper: "p", experiment: "e", metric: "m", unit: " %", published: "22 %", class, accept }
+        let [id, paper, experiment, metric, unit, published] = ["9.9", "p", "e", "m", " %", "22 %"].map(str::to_owned);
+        Target { id, paper, experiment, metric, unit, published, class, accept }
     }
 
     fn verdict(class: Class, accept: Accept, measured: Measured) -> Verdict {
@@ -209,7 +239,7 @@ mod tests {
             (35.01, Verdict::Fail),
             (f64::NAN, Verdict::NotRun),
         ] {
-            assert_eq!(verdict(Class::Numeric, band, Measured::Number(value)), expected, "{value}");
+            assert_eq!(verdict(Class::Numeric, band.clone(), Measured::Number(value)), expected, "{value}");
         }
         assert_eq!(verdict(Class::Numeric, Accept::AtLeast(85.0), Measured::Number(f64::INFINITY)), Verdict::NotRun);
     }
@@ -225,7 +255,11 @@ mod tests {
         assert_eq!((row.measured.as_str(), row.value, row.verdict), ("-", None, Verdict::NotRun));
         assert!(row.note.ends_with("By trace: - %, 5 %."), "{}", row.note);
         let figures = format!("{:+.1} points, {:.1}, {:.1} {:.1} banana NaNs", f64::NAN, f64::NEG_INFINITY, 1.5, -2.5);
-        let row = target(Class::Trend, Accept::Holds("falls")).row(Measured::statement(true, figures), "generated", "");
+        let row = target(Class::Trend, Accept::Holds("falls".to_owned())).row(
+            Measured::statement(true, figures),
+            "generated",
+            "",
+        );
         assert_eq!((row.measured.as_str(), row.verdict), ("- points, -, 1.5 -2.5 banana NaNs", Verdict::NotRun));
         let row = target(Class::Recorded, Accept::Anything).row(Measured::Number(f64::NAN), "generated", "information");
         assert_eq!(
@@ -237,8 +271,8 @@ mod tests {
     #[test]
     fn statements_pass_or_fail_and_recorded_rows_do_neither() {
         let statement = |holds| Measured::Statement { holds, figures: "5 > 3".to_owned() };
-        assert_eq!(verdict(Class::Trend, Accept::Holds("falls"), statement(true)), Verdict::Pass);
-        assert_eq!(verdict(Class::Exact, Accept::Holds("falls"), statement(false)), Verdict::Fail);
+        assert_eq!(verdict(Class::Trend, Accept::Holds("falls".to_owned()), statement(true)), Verdict::Pass);
+        assert_eq!(verdict(Class::Exact, Accept::Holds("falls".to_owned()), statement(false)), Verdict::Fail);
         assert_eq!(verdict(Class::Recorded, Accept::Anything, Measured::Number(96.0)), Verdict::Recorded);
         assert_eq!(verdict(Class::Numeric, Accept::AtLeast(1.0), Measured::NotRun), Verdict::NotRun);
     }
@@ -256,6 +290,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "row 9.9 takes no")]
     fn a_number_for_a_statement_is_a_mistake_of_the_study() {
-        verdict(Class::Trend, Accept::Holds("falls"), Measured::Number(1.0));
+        verdict(Class::Trend, Accept::Holds("falls".to_owned()), Measured::Number(1.0));
     }
 }

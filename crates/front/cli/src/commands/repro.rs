@@ -167,7 +167,8 @@ mod tests {
     fn row(id: &'static str, value: f64) -> Row {
         let accept = Accept::Within(1.0, 2.0);
         let class = Class::Numeric;
-        let target = Target { id, paper: "p", experiment: "e", metric: "m", unit: "", published: "1.5", class, accept };
+        let [id, paper, experiment, metric, unit, published] = [id, "p", "e", "m", "", "1.5"].map(str::to_owned);
+        let target = Target { id, paper, experiment, metric, unit, published, class, accept };
         target.row(Measured::Number(value), "generated", "")
     }
 

@@ -1,10 +1,10 @@
 //! Rows from measurements.
 
+use super::TARGETS;
 use super::drives::{KIB, Kind, LITTLE_SPARE, SHARES, Shape, WAYS};
 use super::exact::Reclaimed;
 use super::phases::Phase;
 use super::runs::{DEPTH, ONE, Place, RECORDS, Results};
-use super::targets::TARGETS;
 use crate::cells;
 use crate::row::Row;
 use crate::target::Measured::{self, Figures, Number};

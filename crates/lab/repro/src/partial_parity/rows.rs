@@ -1,5 +1,6 @@
 //! Rows from measurements.
 
+use super::TARGETS;
 use super::drives::{
     BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY, PPC6, RAID0,
     RAID0_DATA, RAID0_SPARE, RAID6, SIZES, VARIANTS,
@@ -9,7 +10,6 @@ use super::loads::{FINANCIAL, LOCAL, NAMES, POSTMARK, TITLES};
 use super::results::{DriveSetup, copies, mean, programs, reads, whole_stripes, writes};
 use super::runs::{ONE, Results};
 use super::share::SPARE;
-use super::targets::TARGETS;
 use crate::cells;
 use crate::row::Row;
 use crate::target::Measured::{self, Figures, Number};

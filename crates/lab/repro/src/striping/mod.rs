@@ -15,10 +15,10 @@ mod loads;
 mod rows;
 mod runs;
 mod tail;
-mod targets;
 
 use crate::error::StudyError;
 use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::target::Targets;
 use experiment::Monitor;
 
 /// Names under which files may be given.
@@ -33,6 +33,9 @@ const HISTORY: Setting = Setting {
     choices: &["day-before", FORESIGHT],
     doc: "read counts at the first off-line phase: of the day before the measured requests, or of their own first day",
 };
+
+/// What was published, and what is accepted.
+pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/striping.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {
     name: "striping",
@@ -83,7 +86,7 @@ mod tests {
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         let options = Options { scale: STUDY.least, ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
-        findings.check(&STUDY, &targets::TARGETS, &[]);
+        findings.check(&STUDY, &TARGETS, &[]);
         let row = |id: &str| findings.rows.iter().find(|row| row.id == id).expect(id);
         for id in ["0.1", "0.2", "0.3", "0.4", "0.12"] {
             assert_eq!((row(id).class, row(id).verdict), (Class::Exact, Verdict::Pass), "{:?}", row(id));

@@ -1,5 +1,6 @@
 //! Rows from measurements.
 
+use super::TARGETS;
 use super::drives::{
     BLOCKS, CODE_ZONES, DYNAMIC_PLAIN, EAGER, EAGER_TIME, GAUSS, GC_AWARE, INTERLEAVED, MDS, MIRROR, PARITY, PEEL_BEST,
     Place, RECORD, REENCODE, SHORTER, STATIC_PLAIN, THREE_GAUSS, THREE_PEEL, UPDATE, USED, VARIANTS, ZONES,
@@ -8,7 +9,6 @@ use super::exact;
 use super::loads::Length::{Record, Sweep};
 use super::runs::Results;
 use super::tail::{ANYWHERE, AROUND, IN_TURN, NO_CLEANING, TITLES, Tails};
-use super::targets::TARGETS;
 use crate::cells;
 use crate::row::Row;
 use crate::simulate::Measurement;

@@ -1,8 +1,8 @@
 //! Rows from measurements.
 
+use super::TARGETS;
 use super::drives::{CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
 use super::runs::{Place, Results};
-use super::targets::TARGETS;
 use super::traces::Trace;
 use crate::cells::{self, Cells};
 use crate::row::Row;

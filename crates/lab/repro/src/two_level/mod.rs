@@ -13,12 +13,12 @@ mod figures;
 mod results;
 mod rows;
 mod runs;
-mod targets;
 mod workload;
 
 use crate::error::StudyError;
 use crate::source::Source;
 use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::target::Targets;
 use experiment::Monitor;
 
 /// Names under which files may be given.
@@ -37,6 +37,9 @@ const STATE: Setting = Setting {
     choices: &["filled", "fresh"],
     doc: "filled: the drive was written once in order; fresh: nothing is on it, so first writes go in place",
 };
+
+/// What was published, and what is accepted.
+pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/two-level.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {
     name: "two-level",
@@ -96,6 +99,6 @@ mod tests {
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         let value = |id| findings.rows.iter().find(|row| row.id == id).and_then(|row| row.value).unwrap();
         assert!(value("1.4a") < value("1.4b"), "the smaller buffers make full merges as well");
-        findings.check(&STUDY, &targets::TARGETS, &[]);
+        findings.check(&STUDY, &TARGETS, &[]);
     }
 }

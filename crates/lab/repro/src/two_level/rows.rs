@@ -1,5 +1,6 @@
 //! Rows from measurements.
 
+use super::TARGETS;
 use super::drives::{
     BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS,
     NFTL, OTHERS, PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY,
@@ -7,7 +8,6 @@ use super::drives::{
 };
 use super::results::{erases, page_hits, switch_share, utilisation, write_amplification};
 use super::runs::{INSTALLATION_MIB, Results};
-use super::targets::TARGETS;
 use crate::cells;
 use crate::row::Row;
 use crate::simulate::Measurement;
