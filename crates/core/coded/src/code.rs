@@ -1,34 +1,28 @@
 //! The code of a group: what follows from what, and how blocks are computed.
 
 use crate::group::Elements;
+use erasure::reed_solomon::{add_product, factors};
 use erasure::{Decoder, GroupCode, Known};
 use nand::{PayloadId, Payloads};
-use reed_solomon_erasure::galois_8::ReedSolomon;
 
 /// The code of every group.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     known: Known,
-    /// Computes blocks with coefficients of GF(2^8); otherwise they are plain sums.
-    codec: Option<Box<ReedSolomon>>,
 }
 
 impl Code {
     pub fn new(code: GroupCode, decoder: Decoder) -> Self {
-        let codec = code.is_mds().then(|| {
-            let (data, parity) = (code.data() as usize, code.code() as usize);
-            Box::new(ReedSolomon::new(data, parity).expect("a group has few blocks"))
-        });
-        Self { known: Known::new(code, decoder), codec }
+        Self { known: Known::new(code, decoder) }
     }
 
     fn group(&self) -> &GroupCode {
         self.known.code()
     }
 
-    /// Blocks are plain sums of others.
+    /// Blocks are plain sums of others, without factors.
     pub fn is_sums(&self) -> bool {
-        self.codec.is_none()
+        !self.group().is_mds()
     }
 
     pub fn elements(&self) -> u32 {
@@ -81,22 +75,20 @@ impl Code {
     /// Computes element `target` from those of `have`; `cell` gives the slot of a page of an element.
     pub fn compute(&self, payloads: &mut Payloads, target: u32, have: Elements, cell: impl Fn(u32) -> PayloadId) {
         let into = cell(target);
-        let Some(codec) = &self.codec else {
+        payloads.cells_mut(into).fill(0);
+        if self.is_sums() {
             let of = if target < self.data() {
                 let of = self.group().express(target, have.bits());
                 Elements::of_bits(of.expect("the decoder knows what follows from what"))
             } else {
                 self.sources(target)
             };
-            payloads.cells_mut(into).fill(0);
             of.iter().for_each(|element| payloads.add(cell(element), into));
             return;
-        };
-        let mut shards: Vec<Option<Vec<u8>>> = (0..self.elements())
-            .map(|element| have.contains(element).then(|| payloads.cells(cell(element)).to_vec()))
-            .collect();
-        codec.reconstruct(&mut shards).expect("as many blocks as data blocks are enough");
-        let found = shards[target as usize].as_ref().expect("everything was reconstructed");
-        payloads.cells_mut(into).copy_from_slice(found);
+        }
+        let of: Vec<u8> = have.iter().take(self.data() as usize).map(|element| element as u8).collect();
+        for (element, factor) in of.iter().zip(factors(&of, target as u8)) {
+            payloads.combine(cell(u32::from(*element)), into, |from, into| add_product(factor, from, into));
+        }
     }
 }

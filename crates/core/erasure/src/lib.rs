@@ -1,6 +1,7 @@
 //! Erasure codes over groups of blocks.
 //!
-//! A group has `n` data blocks and some code blocks, each the XOR of a set of data blocks. Elements are numbered: data
+//! A group has `n` data blocks and some code blocks, each the XOR of a set of data blocks, or a sum with factors of
+//! GF(2^8) ([`reed_solomon`]). Elements are numbered: data
 //! blocks from 0, code blocks from `n`. Sets of elements are bit masks.
 //!
 //! ```text
@@ -12,6 +13,7 @@
 mod count;
 mod decode;
 mod group;
+pub mod reed_solomon;
 mod search;
 mod sets;
 mod timing;

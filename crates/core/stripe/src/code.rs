@@ -1,9 +1,9 @@
 //! Parity of pages: XOR for one, Reed–Solomon over GF(2^8) for two.
 //!
-//! Both are linear: row r of the parity is the sum of `coefficient(r, i)` times data page i, so a part of it can
-//! be gathered page by page, and what a page changes is the coefficient times the difference.
+//! Both are linear: row r of the parity is the sum of `factors[r][i]` times data page i, so a part of it can be
+//! gathered page by page, and what a page changes is the factor times the difference.
 
-use reed_solomon_erasure::galois_8::{self, ReedSolomon};
+use erasure::reed_solomon::{add_product, factors};
 
 /// How parities are computed.
 #[derive(Clone, Debug)]
@@ -12,9 +12,8 @@ pub(crate) enum Code {
     Xor,
     /// Two parities.
     ReedSolomon {
-        codec: Box<ReedSolomon>,
         /// By row, then by data page.
-        coefficients: [Vec<u8>; 2],
+        factors: [Vec<u8>; 2],
     },
 }
 
@@ -23,42 +22,45 @@ impl Code {
         if parity < 2 {
             return Self::Xor;
         }
-        let data = data as usize;
-        let codec = ReedSolomon::new(data, 2).expect("a stripe has few pages");
-        let coefficient = |row: usize, index: usize| {
-            let mut shards: Vec<Vec<u8>> = (0..data + 2).map(|shard| vec![u8::from(shard == index)]).collect();
-            codec.encode(&mut shards).expect("shards of one size");
-            shards[data + row][0]
-        };
-        let coefficients = [0, 1].map(|row| (0..data).map(|index| coefficient(row, index)).collect());
-        Self::ReedSolomon { codec: Box::new(codec), coefficients }
+        let data = data as u8;
+        let pages: Vec<u8> = (0..data).collect();
+        Self::ReedSolomon { factors: [0, 1].map(|row| factors(&pages, data + row)) }
     }
 
     /// Adds data page `index` to row `row` of a parity, or takes it away again.
     pub fn add(&self, row: u32, index: u32, from: &[u8], into: &mut [u8]) {
         match self {
             Self::Xor => into.iter_mut().zip(from).for_each(|(into, from)| *into ^= from),
-            Self::ReedSolomon { coefficients, .. } => {
-                galois_8::mul_slice_xor(coefficients[row as usize][index as usize], from, into);
-            }
+            Self::ReedSolomon { factors } => add_product(factors[row as usize][index as usize], from, into),
         }
     }
 
     /// Finds the missing data pages of a stripe; `shards`: data, then parities, as far as known. `false`: too
     /// little is known.
     pub fn solve(&self, shards: &mut [Option<Vec<u8>>]) -> bool {
-        match self {
-            Self::Xor => {
-                let missing: Vec<usize> = (0..shards.len()).filter(|shard| shards[*shard].is_none()).collect();
-                let &[missing] = missing.as_slice() else { return missing.is_empty() };
-                let bytes = shards.iter().flatten().map(Vec::len).next().unwrap_or(0);
-                let mut sum = vec![0; bytes];
-                shards.iter().flatten().for_each(|shard| self.add(0, 0, shard, &mut sum));
-                shards[missing] = Some(sum);
-                true
-            }
-            Self::ReedSolomon { codec, .. } => codec.reconstruct_data(shards).is_ok(),
+        let data = match self {
+            Self::Xor => shards.len() - 1,
+            Self::ReedSolomon { factors } => factors[0].len(),
+        };
+        let known: Vec<u8> =
+            (0..).zip(&*shards).filter_map(|(at, shard)| shard.as_ref().map(|_| at)).take(data).collect();
+        let missing: Vec<u8> = (0..data as u8).filter(|at| shards[*at as usize].is_none()).collect();
+        if !missing.is_empty() && known.len() < data {
+            return false;
         }
+        for target in missing {
+            let shard = |at: u8| shards[at as usize].as_deref().expect("it is known");
+            let mut sum = vec![0; shard(known[0]).len()];
+            match self {
+                Self::Xor => known.iter().for_each(|at| self.add(0, 0, shard(*at), &mut sum)),
+                Self::ReedSolomon { .. } => {
+                    let factors = known.iter().zip(factors(&known, target));
+                    factors.for_each(|(at, factor)| add_product(factor, shard(*at), &mut sum));
+                }
+            }
+            shards[target as usize] = Some(sum);
+        }
+        true
     }
 }
 
