@@ -78,6 +78,7 @@ locked:
 	  $(CARGO) update --workspace --locked --quiet --manifest-path $$manifest || { \
 	    echo "the lock file beside $$manifest is behind: cargo update --workspace --manifest-path $$manifest, and commit it" >&2; exit 1; }; \
 	done
+	@$(CARGO) fetch --locked --quiet # for every platform: a test reads the licences of all packages
 
 # Two at a time, as many of them use one core.
 test: setup locked $(EMBEDDED) ## all tests, lints included
