@@ -2,6 +2,8 @@
 
 use drive::DriveError;
 use experiment::ThreadsError;
+use measure::MeasureError;
+use remap::target::TargetError;
 use repro::StudyError;
 use simulator::ConfigError;
 use simulator::session::SessionError;
@@ -63,6 +65,32 @@ impl From<DriveError> for Failure {
         let code = match &error {
             DriveError::Config(_) | DriveError::Foreign { .. } | DriveError::Unsupported(_) => USAGE,
             DriveError::Full | DriveError::Dead { .. } => DRIVE_FULL,
+            _ => FAILED,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        let code = match &error {
+            TargetError::Absent(_) | TargetError::Kind { .. } => USAGE,
+            _ => FAILED,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        let code = match error {
+            MeasureError::Target(error) => return error.into(),
+            MeasureError::Session(error) => return error.into(),
+            MeasureError::Overwrites(_) => {
+                return Self::usage(format!("{error}; add --yes if nothing on it is needed"));
+            }
+            MeasureError::Usage(_) | MeasureError::Config(_) => USAGE,
+            MeasureError::Interrupted => INTERRUPTED,
             _ => FAILED,
         };
         Self { code, message: error.to_string() }

@@ -69,6 +69,7 @@ mod shape;
 mod shell;
 mod store;
 mod table;
+pub mod target;
 
 pub use blocking::Blocking;
 pub use driver::{

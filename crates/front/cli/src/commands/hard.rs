@@ -1,12 +1,12 @@
 //! `nandarium hard`: the remapping driver over a file or block device.
 
-use super::block_target::{self, Access};
 use super::{results, serve};
 use crate::arguments::{HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments};
 use crate::failure::{Failure, INTEGRITY, USAGE};
 use crate::output;
 use ::serve::{RemappedStore, remap_report};
 use layer::{ParameterKind, Value};
+use remap::target::{self, Access, TargetError};
 use remap::{BlockStore, Blocking, Layout, LayoutError, OpenError, Options, Recovered, Terms, WriteCache};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
@@ -35,14 +35,14 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
     let file = match &arguments.create {
         Some(text) => create(target, size("--create", text)?, &options)?,
         None if !arguments.yes => {
-            std::fs::metadata(target).map_err(|error| block_target::absent(target, &error))?;
+            target::open(target, Access::Read).map_err(not_opened)?;
             return Err(Failure::usage(format!(
                 "everything on {} will be lost: say --yes if it may, or --create SIZE for a new file",
                 target.display()
             )));
         }
         None => {
-            let file = block_target::open(target, Access::Write)?;
+            let file = target::open(target, Access::Write).map_err(not_opened)?;
             Layout::new(&options, file.sectors()).map_err(|error| misfit(&options, &error))?;
             file
         }
@@ -78,12 +78,20 @@ fn create(target: &Path, bytes: u64, options: &Options) -> Result<File, Failure>
         )),
         _ => Failure::file(target, "made", &error),
     })?;
-    let ready = block_target::lock(&file, target, Access::Write)
+    let ready = target::lock(&file, target, Access::Write)
+        .map_err(Failure::from)
         .and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
     if ready.is_err() {
         let _ = std::fs::remove_file(target);
     }
     ready.map(|()| file)
+}
+
+/// Why a target cannot be opened, and how there would be one.
+fn not_opened(error: TargetError) -> Failure {
+    let hint = if matches!(error, TargetError::Absent(_)) { "; hard format --create SIZE makes one" } else { "" };
+    let failure = Failure::from(error);
+    Failure { message: format!("{}{hint}", failure.message), ..failure }
 }
 
 /// Why there is no such layout, in bytes as they were given.
@@ -189,7 +197,7 @@ fn told(from: &Recovered) -> Vec<String> {
 }
 
 fn open(target: &Path, options: &Options, access: Access) -> Result<Blocking<File>, Failure> {
-    let file = block_target::open(target, access)?;
+    let file = target::open(target, access).map_err(not_opened)?;
     if file.sectors() == 0 {
         return Err(Failure::usage(format!(
             "{}: it is empty and holds no remapped drive; format it first",

@@ -1,6 +1,5 @@
 //! The verbs of the command line, one file each.
 
-mod block_target;
 mod check;
 mod closeups;
 mod code;

@@ -1,16 +1,14 @@
 //! `nandarium probe superpage`: what a drive's superpage is, found from outside.
 
-pub mod nbd;
-mod target;
-
 use super::results::pretty;
 use crate::arguments::{ProbeCommand, SuperpageArguments};
 use crate::failure::Failure;
 use crate::table::Grid;
 use crate::{output, watch};
-use remap::probe::{FULL, Point, SIZES, knee};
+use measure::{Found, Superpage};
+use remap::probe::{FULL, Point};
 use serde_json::{Value, json};
-use target::{LEAST_WRITES, Target};
+use simulator::Setting;
 use units::quantity;
 
 /// Version of the JSON form.
@@ -21,21 +19,20 @@ pub fn execute(command: &ProbeCommand) -> Result<(), Failure> {
     watch::catch_interrupts();
     let bytes = quantity::parse_size(&arguments.bytes)
         .map_err(|error| Failure::usage(format!("--bytes {}: {error}", arguments.bytes)))?;
-    let mut target = Target::open(arguments)?;
+    let probe = Superpage {
+        target: arguments.target.clone(),
+        settings: arguments.set.iter().map(|text| Setting::from_argument(text)).collect::<Result<_, _>>()?,
+        queue_depth: arguments.queue_depth,
+        bytes,
+        seed: arguments.seed,
+        overwrites: arguments.yes,
+    };
     let stage = watch::Stage::new(arguments.quiet);
-    let mut points = Vec::new();
-    for size in SIZES {
-        points.push(target.write(size, (bytes / size).max(LEAST_WRITES), arguments, &stage)?);
-    }
-    let note = target.note();
-    output::print(&if arguments.json {
-        pretty(&document(arguments, &points, note))
-    } else {
-        text(arguments, &points, note)
-    })
+    let found = probe.find(&mut |name| Box::new(stage.watcher(name)), watch::stop())?;
+    output::print(&if arguments.json { pretty(&document(arguments, &found)) } else { text(arguments, &found) })
 }
 
-fn document(arguments: &SuperpageArguments, points: &[Point], note: &str) -> Value {
+fn document(arguments: &SuperpageArguments, found: &Found) -> Value {
     let point = |point: &Point| {
         json!({
             "bytes": point.bytes, "writes": point.writes, "seconds": point.seconds,
@@ -44,28 +41,30 @@ fn document(arguments: &SuperpageArguments, points: &[Point], note: &str) -> Val
     };
     json!({
         "schema": SCHEMA, "target": arguments.target, "queue_depth": arguments.queue_depth,
-        "knee": knee(points), "full_speed": FULL, "points": points.iter().map(point).collect::<Vec<_>>(), "note": note,
+        "knee": found.knee(), "full_speed": FULL, "points": found.points.iter().map(point).collect::<Vec<_>>(),
+        "note": found.note,
     })
 }
 
-fn text(arguments: &SuperpageArguments, points: &[Point], note: &str) -> String {
+fn text(arguments: &SuperpageArguments, found: &Found) -> String {
     let mut grid = Grid::new(0);
     grid.row(["size", "MB/s", "writes/s"]);
-    for point in points {
+    for point in &found.points {
         let rate = format!("{:.1}", point.bytes_per_second() / 1e6);
         grid.row([quantity::format_size(point.bytes), rate, format!("{:.0}", point.writes_per_second())]);
     }
-    let found = match knee(points) {
+    let superpage = match found.knee() {
         Some(size) => format!("superpage: {}", quantity::format_size(size)),
         None => "no superpage found: no size up to an eighth of the largest is at full speed".to_owned(),
     };
     format!(
-        "{}, random aligned writes, {} at a time\n\n{}\n{found}\n\
+        "{}, random aligned writes, {} at a time\n\n{}\n{superpage}\n\
          The smallest power of two that, with its multiples up to eight times its size, reaches {:.0} % of the best \
-         MB/s up to there. {note}\n",
+         MB/s up to there. {}\n",
         arguments.target,
         arguments.queue_depth,
         grid.render(""),
-        FULL * 100.0
+        FULL * 100.0,
+        found.note
     )
 }

@@ -34,7 +34,7 @@ trait Wire: Read + Write {}
 impl<T: Read + Write> Wire for T {}
 
 /// A connection to an export.
-pub struct Client {
+pub(crate) struct Client {
     wire: Box<dyn Wire>,
     bytes: u64,
     flags: u16,

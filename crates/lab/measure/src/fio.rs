@@ -1,12 +1,11 @@
 //! fio, run on one experiment at a time.
 
-use super::Closed;
-use super::target::Target;
-use crate::failure::{Failure, INTERRUPTED};
-use crate::watch;
+use crate::MeasureError;
+use crate::experiments::Closed;
+use crate::nbd_client::Client;
 use std::io::Read;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use units::quantity::exact_size;
 
@@ -19,22 +18,36 @@ const WRITERS: u32 = 256;
 const LOG_MS: u64 = 50;
 
 /// fio on a target.
-pub struct Fio<'a> {
-    pub target: &'a Target,
+pub(crate) struct Fio {
+    /// Its engine and where that looks.
+    engine: Vec<String>,
+    /// Bytes to work on.
+    pub size: u64,
     /// Length of an experiment.
     pub seconds: u64,
 }
 
-impl Fio<'_> {
+impl Fio {
+    pub fn new(target: &str, size: u64, seconds: u64) -> Self {
+        let engine = if Client::is_uri(target) {
+            vec!["--ioengine=nbd".into(), format!("--uri={target}")]
+        } else {
+            // A colon would end the name.
+            let name = target.replace(':', "\\:");
+            vec!["--ioengine=libaio".into(), "--direct=1".into(), format!("--filename={name}")]
+        };
+        Self { engine, size, seconds }
+    }
+
     /// What fio calls its version.
-    pub fn version() -> Result<String, Failure> {
+    pub fn version() -> Result<String, MeasureError> {
         let output =
             Command::new("fio").arg("--version").stdin(Stdio::null()).output().map_err(|error| absent(&error))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     /// Requests of one kind, so many at a time. Its JSON.
-    pub fn closed(&self, closed: &Closed) -> Result<String, Failure> {
+    pub fn closed(&self, closed: &Closed, stop: &AtomicBool) -> Result<String, MeasureError> {
         let mut command = self.command();
         command.arg("--name=measure");
         if !closed.writes {
@@ -45,50 +58,51 @@ impl Fio<'_> {
         if !closed.is_fill {
             command.args(["--time_based".to_owned(), format!("--runtime={}", self.seconds)]);
         }
-        self.run(command, if closed.is_fill { LONGEST } else { self.seconds + SLACK })
+        self.run(command, if closed.is_fill { LONGEST } else { self.seconds + SLACK }, stop)
     }
 
     /// `bytes` of random writes at full speed: a rate for each window of [`fit::WINDOWS`] in a drive write.
-    pub fn transient(&self, depth: u32, bytes: u64) -> Result<Vec<f64>, Failure> {
+    pub fn transient(&self, depth: u32, bytes: u64, stop: &AtomicBool) -> Result<Vec<f64>, MeasureError> {
         let folder =
-            tempfile::tempdir().map_err(|error| Failure::failed(format!("a folder for fio's log: {error}")))?;
+            tempfile::tempdir().map_err(|error| MeasureError::Failed(format!("a folder for fio's log: {error}")))?;
         let log = folder.path().join("transient");
         let mut command = self.command();
         // Without the map a place may be written twice before another is written once, as at random.
         command.args(["--name=measure", "--rw=randwrite", "--bs=4k", "--norandommap"]);
         command.args([format!("--iodepth={depth}"), format!("--io_size={bytes}")]);
         command.args([format!("--write_iops_log={}", log.display()), format!("--log_avg_msec={LOG_MS}")]);
-        self.run(command, LONGEST)?;
+        self.run(command, LONGEST, stop)?;
         let path = log.with_file_name("transient_iops.1.log");
-        let text = std::fs::read_to_string(&path).map_err(|error| Failure::file(&path, "read", &error))?;
-        let window = self.target.size as f64 / 4096.0 / fit::WINDOWS;
-        let wanted = (bytes as f64 / self.target.size as f64 * fit::WINDOWS) as usize;
-        windows(&text, window, wanted).map_err(Failure::failed)
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| MeasureError::Failed(format!("{} could not be read: {error}", path.display())))?;
+        let window = self.size as f64 / 4096.0 / fit::WINDOWS;
+        let wanted = (bytes as f64 / self.size as f64 * fit::WINDOWS) as usize;
+        windows(&text, window, wanted).map_err(MeasureError::Failed)
     }
 
     /// A client with one request at a time beside so many random writes a second. Its JSON.
-    pub fn offered(&self, writes_per_second: u64) -> Result<String, Failure> {
+    pub fn offered(&self, writes_per_second: u64, stop: &AtomicBool) -> Result<String, MeasureError> {
         let mut command = self.command();
         command.args(["--time_based".to_owned(), format!("--runtime={}", self.seconds), "--norandommap".to_owned()]);
         command.args(["--bs=4k", "--name=writers", "--rw=randwrite", "--rate_process=poisson"]);
         command.args([format!("--rate_iops={writes_per_second}"), format!("--iodepth={WRITERS}")]);
         command.args(["--name=client", "--rw=randrw", "--rwmixread=50", "--iodepth=1"]);
-        self.run(command, self.seconds + SLACK)
+        self.run(command, self.seconds + SLACK, stop)
     }
 
     /// fio with what all experiments have.
     fn command(&self) -> Command {
         let mut command = Command::new("fio");
         command.args(["--output-format=json", "--name=global", "--lat_percentiles=1", "--thread", "--randrepeat=1"]);
-        command.args(&self.target.engine);
+        command.args(&self.engine);
         // fio makes a file that is missing or too short, whatever it is to do with it.
         command.arg("--allow_file_create=0");
-        command.arg(format!("--size={}", self.target.size / 4096 * 4096));
+        command.arg(format!("--size={}", self.size / 4096 * 4096));
         command
     }
 
     /// Runs it. What it prints is its JSON.
-    fn run(&self, mut command: Command, limit: u64) -> Result<String, Failure> {
+    fn run(&self, mut command: Command, limit: u64, stop: &AtomicBool) -> Result<String, MeasureError> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| absent(&error))?;
         let begin = Instant::now();
@@ -96,18 +110,18 @@ impl Fio<'_> {
         let out = child.stdout.take().map(collect);
         let err = child.stderr.take().map(collect);
         let status = loop {
-            if let Some(status) = child.try_wait().map_err(|error| Failure::failed(format!("fio: {error}")))? {
+            if let Some(status) = child.try_wait().map_err(|error| MeasureError::Failed(format!("fio: {error}")))? {
                 break status;
             }
-            let is_stopped = watch::stop().load(Ordering::Relaxed);
+            let is_stopped = stop.load(Ordering::Relaxed);
             if is_stopped || begin.elapsed() > Duration::from_secs(limit) {
                 // It may have ended at this very moment.
                 let _ = child.kill();
                 let _ = child.wait();
                 if is_stopped {
-                    return Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned() });
+                    return Err(MeasureError::Interrupted);
                 }
-                return Err(Failure::failed(format!("fio did not end within {limit} s")));
+                return Err(MeasureError::Failed(format!("fio did not end within {limit} s")));
             }
             std::thread::sleep(Duration::from_millis(20));
         };
@@ -116,13 +130,15 @@ impl Fio<'_> {
             return Ok(text);
         }
         let first = problem.lines().chain(text.lines()).find(|line| !line.is_empty()).unwrap_or("no reason");
-        let size = exact_size(self.target.size);
-        Err(Failure::failed(format!("fio ended with {status} on {size}: {first}")))
+        let size = exact_size(self.size);
+        Err(MeasureError::Failed(format!("fio ended with {status} on {size}: {first}")))
     }
 }
 
-fn absent(error: &std::io::Error) -> Failure {
-    Failure::failed(format!("fio cannot be run ({error}): install it (apt-get install fio), it does the measuring"))
+fn absent(error: &std::io::Error) -> MeasureError {
+    MeasureError::Failed(format!(
+        "fio cannot be run ({error}): install it (apt-get install fio), it does the measuring"
+    ))
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
