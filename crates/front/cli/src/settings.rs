@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use drive::Drive;
 use simulator::config::stack_parts;
 use simulator::session::{Snapshots, USUAL_FILES};
-use simulator::{Config, DrivePlan, Setting};
+use simulator::{Config, Setting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -63,37 +63,12 @@ fn once(settings: &[Setting]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The configuration of a drive whose bytes others read and write, once it is known to fit this machine.
-/// Errors: as [`load`]; `set` gives a key that such a drive fixes; there is too little memory.
+/// The configuration of a drive whose bytes others read and write.
+/// Errors: those of [`Drive::config`]; a key is given twice.
 pub fn load_with_bytes(stack: &str, set: &[String]) -> Result<Config, Failure> {
-    let mut settings = given(set)?;
+    let settings = given(set)?;
     once(&settings)?;
-    let of_runs = |set: &&Setting| ["workload.", "measure."].iter().any(|group| set.key.starts_with(group));
-    if let Some(set) = settings.iter().find(of_runs) {
-        return Err(Failure::usage(format!(
-            "--set {}={}: a drive with bytes has its requests from clients, and no workload of its own; leave it out",
-            set.key, set.value
-        )));
-    }
-    if settings.iter().all(|set| set.key != "drive.precondition") {
-        settings.push(Setting { of_stack: true, ..Setting::new("drive.precondition", "none", "a drive with bytes") });
-    }
-    for own in Drive::own_settings() {
-        let given = settings.iter().find(|set| set.key == own.key);
-        if let Some(set) = given.filter(|set| set.value != own.value) {
-            return Err(Failure::usage(format!(
-                "--set {}={}: a drive that is served needs {} = {}; leave it out",
-                set.key, set.value, own.key, own.value
-            )));
-        }
-        if given.is_none() {
-            settings.push(Setting { of_stack: true, ..own });
-        }
-    }
-    let config = Config::load(stack, &settings)?;
-    // Before sockets and files are made for it.
-    DrivePlan::new(config.clone())?.check_memory(true)?;
-    Ok(config)
+    Ok(Drive::config(stack, &settings)?)
 }
 
 /// Where a session keeps preconditioned states.

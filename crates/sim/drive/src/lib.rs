@@ -52,6 +52,7 @@ mod host;
 mod image;
 mod measure;
 mod requests;
+mod settings;
 mod watched;
 
 pub use error::DriveError;

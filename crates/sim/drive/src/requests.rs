@@ -54,13 +54,6 @@ impl Drive {
         Self::from_config(Config::load(stack, &[settings?, Self::own_settings()].concat())?)
     }
 
-    /// What a drive needs whatever its stack says.
-    pub fn own_settings() -> Vec<Setting> {
-        let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel")];
-        let setting = |(key, value): (&str, &str)| Setting::new(key, value, "a drive with bytes");
-        own.into_iter().map(setting).collect()
-    }
-
     /// A new drive in memory.
     ///
     /// # Errors
