@@ -1,6 +1,7 @@
 """The compiled half of the package. Its names are private: use those of `nandarium`."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, SupportsIndex, final
 
 import numpy as np
@@ -45,6 +46,7 @@ __all__ = [
     "set_library",
     "stack_text",
     "torture",
+    "torture_commands",
     "trace_info",
     "trace_problem",
     "unbeaten",
@@ -269,17 +271,21 @@ def stack_text(name: str) -> str | None: ...
 def torture(
     workload: Callable[[Disk], object],
     check: Callable[[Disk, list[str]], object],
+    asked: dict[str, Any],
     *,
     bytes: int,
-    stack: str | None,
-    settings: list[str],
-    guarantee: str,
-    atomic: int,
-    lies: list[str],
-    faults: list[str],
-    states: int,
-    seed: int,
-    replay: int | None,
+    out: str | PathLike[str] | None,
+) -> tuple[str, str, str]: ...
+def torture_commands(
+    workload: str,
+    check: str,
+    asked: dict[str, Any],
+    *,
+    prepare: str | None,
+    mount: str | None,
+    recording: str | PathLike[str] | None,
+    time_limit: int,
+    out: str | PathLike[str] | None,
 ) -> tuple[str, str, str]: ...
 def trace_info(path: str, format: str | None = None, order: str | None = None, gap_limit: str | None = None) -> tuple[str, str]: ...
 def trace_problem(path: str, digest: str) -> str | None: ...

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from . import _nandarium
 from ._nandarium import Disk
 from ._values import Settings, pairs, shown
-from .errors import SimulationError
-
-INTEGRITY = 3
 
 
 @dataclass(frozen=True)
@@ -60,6 +53,7 @@ def torture(
     states: int = 1000,
     seed: int = 1,
     replay: int | None = None,
+    recording: str | os.PathLike[str] | None = None,
     time_limit: int = 60,
     out: str | os.PathLike[str] | None = None,
 ) -> Tortured:
@@ -68,7 +62,7 @@ def torture(
     Two functions run in this process, on a disk in memory: ``workload(disk)`` reads, writes, flushes, and tells with
     ``disk.say(line)`` what it has promised; ``check(disk, said)`` raises what is wrong with the disk after a cut, given
     the lines said before, and returns nothing. Two commands run as ``nandarium torture`` runs them, with the drive as an NBD export, or with
-    a file system on it (`mount`).
+    a file system on it (`mount`). Processes that a command leaves behind are ended; others of this process are left alone.
 
     Args:
         workload, check: two functions, or two commands for ``sh``.
@@ -87,8 +81,9 @@ def torture(
         states: how many states are drawn.
         seed: what draws them.
         replay: check the state with this number alone.
+        recording: take what the workload asked for from this file, which `out` has kept, and do not run it.
         time_limit: seconds after which a command is ended.
-        out: folder for torture.json, torture.html and, of commands, the drive before and after.
+        out: folder for torture.json and torture.html, and of a failure the recording, and the drive before and after.
 
     Raises:
         ValueError: an argument that cannot be used, or a workload that writes nothing.
@@ -109,60 +104,43 @@ def torture(
         AssertionError: what was promised is gone
     """
     given = [f"{key}={value}" for key, value in pairs(settings or {})]
-    folder = None if out is None else Path(out)
-    if isinstance(workload, str) and isinstance(check, str):
-        options = ["--stack", stack or "page", "--guarantee", guarantee, "--states", str(states), "--seed", str(seed)]
-        options += ["--time-limit", str(time_limit), "--cuts", cuts, "--atomic", f"{atomic}B"]
-        options += [*(f"--lie={lie}" for lie in lies), *(f"--fault={fault}" for fault in faults)]
-        options += [f"--set={setting}" for setting in given]
-        for option, value in {"--prepare": prepare, "--mount": mount, "--replay": replay}.items():
-            options += [] if value is None else [option, str(value)]
-        return _commands(workload, check, options, folder)
-    if isinstance(workload, str) or isinstance(check, str):
+    if isinstance(workload, str) != isinstance(check, str):
         raise TypeError("workload and check are two functions or two commands")
-    if prepare is not None or mount is not None:
-        raise ValueError("prepare and mount belong to commands: a function has a disk")
     if cuts not in ("promise", "drive"):
         raise ValueError(f"cuts is {shown(cuts)}; it is one of promise, drive")
-    if cuts == "promise" and (stack is not None or given or faults):
-        raise ValueError('stack, settings and faults belong to a simulated drive: add cuts="drive"')
     if cuts == "drive" and lies:
         raise ValueError("lies break promises: a simulated drive keeps its own; leave out lies or cuts")
-    document, text, page = _nandarium.torture(
-        workload,
-        check,
-        bytes=bytes,
-        stack=None if cuts == "promise" else stack or "page",
-        settings=given,
-        guarantee=guarantee,
-        atomic=atomic,
-        lies=list(lies),
-        faults=list(faults),
-        states=states,
-        seed=seed,
-        replay=replay,
-    )
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "torture.json").write_text(document + "\n")
-        (folder / "torture.html").write_text(page)
-    return _told(json.loads(document), text, page)
+    if cuts == "promise" and faults:
+        raise ValueError('faults belong to a simulated drive: add cuts="drive"')
+    asked = {
+        "stack": stack,
+        "settings": given,
+        "cuts_within": cuts == "drive",
+        "guarantee": guarantee,
+        "atomic": atomic,
+        "lies": list(lies),
+        "faults": list(faults),
+        "states": states,
+        "seed": seed,
+        "replay": replay,
+    }
+    if isinstance(workload, str) and isinstance(check, str):
+        return _told(
+            *_nandarium.torture_commands(
+                workload, check, asked, prepare=prepare, mount=mount, recording=recording, time_limit=time_limit, out=out
+            )
+        )
+    assert not isinstance(workload, str) and not isinstance(check, str)
+    if prepare is not None or mount is not None or recording is not None:
+        raise ValueError("prepare, mount and recording belong to commands: a function has a disk")
+    if cuts == "promise" and (stack is not None or given):
+        raise ValueError('stack and settings belong to a simulated drive: add cuts="drive"')
+    asked["stack"] = None if cuts == "promise" else stack or "page"
+    return _told(*_nandarium.torture(workload, check, asked, bytes=bytes, out=out))
 
 
-def _commands(workload: str, check: str, options: list[str], folder: Path | None) -> Tortured:
-    with tempfile.TemporaryDirectory() as temporary:
-        out = folder or Path(temporary) / "out"
-        words = [sys.executable, "-m", "nandarium", "torture", "--quiet", *options]
-        words += ["--workload", workload, "--check", check, "--out", str(out)]
-        ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if ended.returncode not in (0, INTEGRITY):
-            problem = ended.stderr.strip() or f"it ended with {ended.returncode}"
-            raise ValueError(problem) if ended.returncode == 2 else SimulationError(problem)
-        document = json.loads((out / "torture.json").read_text())
-        return _told(document, ended.stdout, (out / "torture.html").read_text())
-
-
-def _told(document: dict[str, Any], text: str, page: str) -> Tortured:
+def _told(told: str, text: str, page: str) -> Tortured:
+    document = json.loads(told)
     return Tortured(
         holds=document["holds"],
         states=document["states"],

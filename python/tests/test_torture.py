@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -141,6 +143,7 @@ def test_what_cannot_be_is_told() -> None:
         ('add cuts="drive"', {"faults": ["die 1"]}),
         ("no kind of fault", {"faults": ["dye 1"], "cuts": "drive"}),
         ("belong to commands", {"mount": "ext4"}),
+        ("belong to commands", {"recording": "kept"}),
     ]:
         with pytest.raises(ValueError, match=problem):
             nd.torture(append, verify, **options)  # type: ignore[arg-type]
@@ -163,6 +166,30 @@ def test_what_cannot_be_is_told() -> None:
         nd.torture("true", "true")
     with pytest.raises(ValueError, match="kept in memory"):
         nd.torture("true", "true", settings={"drive.capacity": "32GiB"})
+
+
+WRITE = "qemu-io -f raw -c 'write -P 7 0 64k' -c flush \"$NANDARIUM_URI\" > /dev/null && echo all of it"
+FIRST = "qemu-io -f raw -c 'read -P 7 0 512' \"$NANDARIUM_URI\" | grep -q failed && echo it is gone && exit 1; true"
+
+
+def test_commands_run_in_this_process_and_their_recording_is_taken_again(tmp_path: Path) -> None:
+    found = nd.torture(WRITE, FIRST, states=40, out=tmp_path / "out")
+    assert found.failure is not None and found.failure["why"].startswith("it is gone"), found.text
+    assert f"recording={str(tmp_path / 'out' / 'recording')!r}".replace("'", '"') in found.text
+    recording, number = tmp_path / "out" / "recording", found.failure["state"]
+    again = nd.torture("exit 1", FIRST, recording=recording, replay=number, out=tmp_path / "out")
+    assert again.failure is not None and again.failure["lost"] == found.failure["lost"]
+    assert (tmp_path / "out" / "earlier" / "1" / "after.img").is_file(), "what was there before is kept"
+
+
+def test_a_command_ends_with_ctrl_c_and_no_other_child_of_this_process_does() -> None:
+    own = subprocess.Popen(["sleep", "600"])
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        nd.torture("sleep 600", "true", settings={"drive.capacity": "64MiB"})
+    assert own.poll() is None, "it is no child of a command"
+    own.kill()
+    own.wait()
 
 
 def test_the_fixture_passes_what_holds_and_fails_what_does_not(torture: Callable[..., nd.Tortured]) -> None:  # noqa: F811

@@ -10,6 +10,7 @@ use simulator::session::SessionError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use torture::TortureError;
 use trace::WorkloadError;
 use trace::formats::TraceError;
 use units::quantity;
@@ -94,6 +95,20 @@ impl From<MeasureError> for Failure {
             _ => FAILED,
         };
         Self { code, message: error.to_string() }
+    }
+}
+
+impl From<TortureError> for Failure {
+    fn from(error: TortureError) -> Self {
+        match error {
+            TortureError::Drive(error) => error.into(),
+            TortureError::Usage(problem) => Self::usage(problem),
+            TortureError::Interrupted => Self { code: INTERRUPTED, message: String::new() },
+            TortureError::Nothing => {
+                Self::failed(format!("{error}; a command finds the drive under NANDARIUM_URI, an NBD export"))
+            }
+            error => Self::failed(error),
+        }
     }
 }
 

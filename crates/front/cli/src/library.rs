@@ -41,6 +41,12 @@ pub fn pretty(document: &Value) -> String {
     results::pretty(document)
 }
 
+/// Makes a folder of results; what an earlier run left there moves to a folder of its own below it.
+/// Errors: the folder cannot be written.
+pub fn make_folder(folder: &Path) -> Result<(), String> {
+    results::prepare(Some(folder), true).map_err(|failure| failure.message)
+}
+
 /// Writes `result.json`, `series.csv` and `report.html` into a folder, as `--out` does.
 /// Errors: a file cannot be written; the text names it.
 pub fn write_folder(folder: &Path, document: &Value) -> Result<(), String> {

@@ -55,5 +55,5 @@ mod _nandarium {
     #[pymodule_export]
     use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
     #[pymodule_export]
-    use crate::torture::{Disk, torture};
+    use crate::torture::{Disk, torture, torture_commands};
 }

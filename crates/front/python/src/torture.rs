@@ -1,15 +1,21 @@
 //! Power loss under functions.
 
-use ::torture::{CutDisk, Guarantee, Lie, Recorder, Torture};
+use crate::errors::SimulationError;
+use ::torture::{Commands, CutDisk, Guarantee, Lie, Recorder, Recording, Torture, TortureError, Tried};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 const SECTOR: u64 = 512;
 /// Most bytes of a request.
 const MOST: u64 = 1 << 30;
+/// Time between two looks at whether somebody has pressed Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 enum What {
     Recorded(Recorder<CutDisk<'static>>),
@@ -129,68 +135,157 @@ impl Disk {
     }
 }
 
-/// What is asked for, by the names that users give.
-fn of_names(
-    bytes: u64,
-    stack: Option<&str>,
-    settings: &[String],
-    guarantee: &str,
-    atomic: u64,
-    lies: &[String],
-    faults: &[String],
-) -> Result<Torture, String> {
-    if !atomic.is_power_of_two() || atomic < SECTOR {
-        return Err(format!("atomic is {atomic}: it is a power of two from {SECTOR} on"));
-    }
-    if stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
-        return Err(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes"));
-    }
-    if bytes > ::torture::MOST_BYTES {
-        return Err(format!(
-            "bytes is {bytes}, and all of it is kept in memory: {} are the most",
-            ::torture::MOST_BYTES
-        ));
-    }
-    let [settings, faults] = [settings, faults].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
-    let names = |all: &[&str]| all.join(", ");
-    let lies: Option<Vec<Lie>> = lies.iter().map(|name| Lie::named(name)).collect();
-    let lies = lies.ok_or_else(|| format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name))))?;
-    let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
-    let guarantee = Guarantee::named(guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
-    let torture = match stack {
-        None => {
-            ::torture::check_memory(bytes)?;
-            Torture::new(bytes)
-        }
-        Some(stack) => Torture::within(stack, &settings).map_err(|error| error.to_string())?,
-    };
-    torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)
-}
-
-/// Runs a workload once and a check on each state that power cuts may leave. Returns the document, the text and the
-/// page.
-#[pyfunction]
-#[pyo3(signature = (workload, check, *, bytes, stack, settings, guarantee, atomic, lies, faults, states, seed, replay))]
-#[expect(clippy::too_many_arguments, reason = "all of them are named by whoever calls")]
-pub fn torture(
-    py: Python<'_>,
-    workload: &Bound<'_, PyAny>,
-    check: &Bound<'_, PyAny>,
-    bytes: u64,
-    stack: Option<&str>,
+/// What both functions and commands are put through, by the names that users give.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    stack: Option<String>,
     settings: Vec<String>,
-    guarantee: &str,
+    cuts_within: bool,
+    guarantee: String,
     atomic: u64,
     lies: Vec<String>,
     faults: Vec<String>,
     states: u64,
     seed: u64,
     replay: Option<u64>,
+}
+
+impl Asked {
+    /// On a disk in memory of so many bytes, or on a drive that is cut.
+    fn on_a_disk(&self, bytes: u64) -> Result<Torture, String> {
+        if self.stack.is_none() && (bytes == 0 || !bytes.is_multiple_of(SECTOR)) {
+            return Err(format!("bytes is {bytes}: a disk has whole sectors of {SECTOR} bytes"));
+        }
+        if bytes > ::torture::MOST_BYTES {
+            let most = ::torture::MOST_BYTES;
+            return Err(format!("bytes is {bytes}, and all of it is kept in memory: {most} are the most"));
+        }
+        self.of(match &self.stack {
+            None => {
+                ::torture::check_memory(bytes)?;
+                Torture::new(bytes)
+            }
+            Some(stack) => Torture::within(stack, &self.settings()).map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// On a drive that is served.
+    fn on_a_drive(&self) -> Result<Torture, String> {
+        let stack = self.stack.as_deref().unwrap_or("page");
+        let torture = Torture::serving(stack, &self.settings()).map_err(|error| error.to_string())?;
+        self.of(if self.cuts_within { torture.cuts_within() } else { torture })
+    }
+
+    fn settings(&self) -> Vec<&str> {
+        self.settings.iter().map(String::as_str).collect()
+    }
+
+    fn of(&self, torture: Torture) -> Result<Torture, String> {
+        let atomic = self.atomic;
+        if !atomic.is_power_of_two() || atomic < SECTOR {
+            return Err(format!("atomic is {atomic}: it is a power of two from {SECTOR} on"));
+        }
+        let names = |all: &[&str]| all.join(", ");
+        let lies: Option<Vec<Lie>> = self.lies.iter().map(|name| Lie::named(name)).collect();
+        let lies = lies.ok_or_else(|| format!("lies are {}", names(&Lie::TABLE.map(|(name, _, _)| name))))?;
+        let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
+        let guarantee = Guarantee::named(&self.guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
+        let faults: Vec<&str> = self.faults.iter().map(String::as_str).collect();
+        let torture = torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)?;
+        let torture = torture.states(self.states).seed(self.seed);
+        Ok(match self.replay {
+            Some(number) => torture.replay(number),
+            None => torture,
+        })
+    }
+}
+
+/// Makes the folder of results, and moves what is there of an earlier call.
+fn made(out: Option<&Path>) -> PyResult<()> {
+    out.map_or(Ok(()), |out| cli::make_folder(out).map_err(PyValueError::new_err))
+}
+
+/// The document, the text and the page, which are written into a folder as well.
+fn told(tried: &Tried, out: Option<&Path>) -> PyResult<(String, String, String)> {
+    let written = out.map_or(Ok(()), |out| tried.write_to(out));
+    written.map_err(|error| SimulationError::new_err(error.to_string()))?;
+    Ok(tried.report(|report| (report.to_json().to_string(), report.to_text(false), report.to_page())))
+}
+
+/// Runs two commands as `nandarium torture` does, in this process.
+#[pyfunction]
+#[pyo3(signature = (workload, check, asked, *, prepare, mount, recording, time_limit, out))]
+#[expect(clippy::too_many_arguments, reason = "all of them are named by whoever calls")]
+pub fn torture_commands(
+    py: Python<'_>,
+    workload: &str,
+    check: &str,
+    asked: Asked,
+    prepare: Option<String>,
+    mount: Option<&str>,
+    recording: Option<PathBuf>,
+    time_limit: u64,
+    out: Option<PathBuf>,
 ) -> PyResult<(String, String, String)> {
     let value = |problem: String| PyValueError::new_err(problem);
-    let torture = of_names(bytes, stack, &settings, guarantee, atomic, &lies, &faults).map_err(value)?;
-    let torture = torture.states(states).seed(seed);
-    let torture = replay.map_or_else(|| torture.clone(), |number| torture.clone().replay(number));
+    let torture = asked.on_a_drive().map_err(value)?;
+    let mount = mount.map(str::parse).transpose().map_err(|problem: String| value(format!("mount: {problem}")))?;
+    let recording = recording.map(|path| Recording::read_from(&path)).transpose()?;
+    let limit = Duration::from_secs(time_limit);
+    let commands = Commands { prepare, mount, recording, limit, ..Commands::new(workload, check) };
+    let again = out
+        .as_ref()
+        .map(|out| format!("the same call with recording=\"{}\" and replay =", out.join("recording").display()));
+    let torture = match again {
+        Some(again) => torture.again(&again),
+        None => torture,
+    };
+    made(out.as_deref())?;
+    let stop = AtomicBool::new(false);
+    let (raised, tried) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| torture.run_commands(commands, &stop, &mut ()));
+            let mut raised = None;
+            while !work.is_finished() {
+                std::thread::sleep(LOOK_EVERY);
+                let looked = Python::attach(|py| {
+                    py.check_signals()?;
+                    PyResult::Ok(())
+                });
+                if let (None, Err(error)) = (&raised, looked) {
+                    stop.store(true, Ordering::Relaxed);
+                    raised = Some(error);
+                }
+            }
+            (raised, work.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
+        })
+    });
+    if let Some(raised) = raised {
+        return Err(raised);
+    }
+    let tried = tried.map_err(|error| match error {
+        TortureError::Usage(_) | TortureError::Drive(_) => value(error.to_string()),
+        _ => SimulationError::new_err(error.to_string()),
+    })?;
+    told(&tried, out.as_deref())
+}
+
+/// Runs a workload once and a check on each state that power cuts may leave. Returns the document, the text and the
+/// page.
+#[pyfunction]
+#[pyo3(signature = (workload, check, asked, *, bytes, out))]
+pub fn torture(
+    py: Python<'_>,
+    workload: &Bound<'_, PyAny>,
+    check: &Bound<'_, PyAny>,
+    asked: Asked,
+    bytes: u64,
+    out: Option<PathBuf>,
+) -> PyResult<(String, String, String)> {
+    let value = |problem: String| PyValueError::new_err(problem);
+    let torture = asked.on_a_disk(bytes).map_err(value)?;
+    made(out.as_deref())?;
     let recorder = torture.recorder();
     let bytes = serve::Target::bytes(&recorder);
     let disk = Bound::new(py, Disk::new(What::Recorded(recorder), bytes))?;
@@ -229,6 +324,5 @@ pub fn torture(
     if let Some(error) = ended {
         return Err(error);
     }
-    let tried = tried.map_err(|error| value(error.to_string()))?;
-    Ok(tried.report(|report| (report.to_json().to_string(), report.to_text(false), report.to_page())))
+    told(&tried.map_err(|error| value(error.to_string()))?, out.as_deref())
 }

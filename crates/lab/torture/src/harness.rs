@@ -1,7 +1,8 @@
 //! Power loss in one's own tests: a program as a function, in this process.
 
+use crate::commands::Images;
 use crate::cut_disk::CutDisk;
-use crate::explore::{Exploration, Limits, Verdict, explore};
+use crate::explore::{Exploration, Limits, Look, Verdict, explore};
 use crate::lies::Lie;
 use crate::recording::{Recorder, Recording};
 use crate::report::{Asked, Report};
@@ -9,7 +10,9 @@ use crate::simulated::explore_drive;
 use crate::states::{CrashState, Guarantee, States};
 use drive::{Drive, DriveError, Fault};
 use simulator::{Config, DrivePlan, MemoryClaim, Setting};
+use std::io;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use units::{SECTOR_BYTES, quantity};
@@ -56,6 +59,11 @@ pub fn with_usual_settings(stack: &str, given: &[&str]) -> Vec<String> {
     SMALL.iter().map(|small| own(small)).find(is_buildable).unwrap_or(plain)
 }
 
+fn small(stack: &str, given: &[&str]) -> Result<Vec<Setting>, DriveError> {
+    let settings = with_usual_settings(stack, given);
+    Ok(settings.iter().map(|text| Setting::from_argument(text)).collect::<Result<_, _>>()?)
+}
+
 /// What a program is put through: states that any drive may leave which keeps its promises, or that a simulated one
 /// does.
 ///
@@ -83,13 +91,17 @@ pub struct Torture {
     bytes: u64,
     /// See [`serve::Target::trim_bytes`].
     trim_bytes: u32,
-    /// Stack and settings of the drive that is cut.
-    drive: Option<(String, Vec<String>)>,
+    /// The simulated drive that commands are served, or that is cut.
+    drive: Option<Config>,
+    /// States are those of cuts within the simulated drive.
+    cuts_within: bool,
     guarantee: Guarantee,
     atomic: u64,
     lies: Vec<Lie>,
     faults: Vec<(String, Fault)>,
     limits: Limits,
+    /// How a state is seen again, but for its number.
+    again: String,
 }
 
 /// Why a program could not be put through it.
@@ -108,6 +120,33 @@ pub enum TortureError {
     /// A simulated drive could not be built.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// What was asked for does not go together, or this machine lacks something.
+    #[error("{0}")]
+    Usage(String),
+    /// A command could not be run, or the drive not be served to it.
+    #[error("{0}")]
+    Failed(String),
+    /// A file could not be written.
+    #[error("{} could not be written: {error}", .path.display())]
+    Unwritten {
+        /// Its name.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The caller, or a check, wanted it to end before any state was looked at.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl TortureError {
+    pub(crate) fn failed(problem: impl std::fmt::Display) -> Self {
+        Self::Failed(problem.to_string())
+    }
+
+    pub(crate) fn unwritten(path: &Path, error: io::Error) -> Self {
+        Self::Unwritten { path: path.to_owned(), error }
+    }
 }
 
 impl From<nbd::ErrorNumber> for TortureError {
@@ -120,9 +159,10 @@ impl Torture {
     /// A disk of `bytes`, whole sectors, all zeros, and a thousand states of what promises leave.
     pub fn new(bytes: u64) -> Self {
         let limits = Limits { seed: 1, first: 0, states: 1000, smaller: 300 };
-        let (drive, guarantee, atomic) = (None, Guarantee::AnyOrder, SECTOR_BYTES);
-        let trim_bytes = SECTOR_BYTES as u32;
-        Self { bytes, trim_bytes, drive, guarantee, atomic, lies: Vec::new(), faults: Vec::new(), limits }
+        let (guarantee, atomic, trim_bytes) = (Guarantee::AnyOrder, SECTOR_BYTES, SECTOR_BYTES as u32);
+        let (drive, cuts_within, lies, faults) = (None, false, Vec::new(), Vec::new());
+        let again = "the same call with replay".to_owned();
+        Self { bytes, trim_bytes, drive, cuts_within, guarantee, atomic, lies, faults, limits, again }
     }
 
     /// A simulated drive of a stack, with settings such as `drive.capacity=64MiB`, that is cut within its work.
@@ -130,14 +170,47 @@ impl Torture {
     /// # Errors
     /// There is no such drive.
     pub fn within(stack: &str, settings: &[&str]) -> Result<Self, DriveError> {
-        let settings = with_usual_settings(stack, settings);
-        let drive = Drive::new(stack, &settings.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let (bytes, trim_bytes) = (drive.bytes(), drive.page_bytes());
+        let settings = small(stack, settings)?;
+        Ok(Self::of_config(Config::load(stack, &[settings, Drive::own_settings()].concat())?)?.cuts_within())
+    }
+
+    /// A simulated drive of a stack that commands are served, with settings as those of [`Torture::within`]. States are
+    /// those of its promises.
+    ///
+    /// # Errors
+    /// There is no such drive.
+    pub fn serving(stack: &str, settings: &[&str]) -> Result<Self, DriveError> {
+        Self::of_config(Drive::config(stack, &small(stack, settings)?)?)
+    }
+
+    /// As [`Torture::serving`], with the configuration of a drive with bytes.
+    ///
+    /// # Errors
+    /// It cannot be used, or has no room in memory.
+    pub fn of_config(config: Config) -> Result<Self, DriveError> {
+        let plan = DrivePlan::new(config.clone())?;
+        let (bytes, trim_bytes) = (plan.capacity(), plan.host_page_sectors() * SECTOR_BYTES as u32);
         if bytes > MOST_BYTES {
-            let problem = format!("a drive of {bytes} bytes is too large: set drive.capacity to {MOST_BYTES} at most");
-            return Err(DriveError::Unsupported(problem));
+            let [bytes, most] = [bytes, MOST_BYTES].map(quantity::format_size);
+            return Err(DriveError::Unsupported(format!(
+                "drive.capacity is {bytes}, and all that the drive holds is kept in memory: {most} are the most; set \
+                 drive.capacity=1GiB, or less"
+            )));
         }
-        Ok(Self { drive: Some((stack.to_owned(), settings)), trim_bytes, ..Self::new(bytes) })
+        check_memory(bytes).map_err(DriveError::Unsupported)?;
+        Ok(Self { drive: Some(config), trim_bytes, ..Self::new(bytes) })
+    }
+
+    /// Cuts the power within the work of the simulated drive, whose own recovery has the word.
+    #[must_use]
+    pub fn cuts_within(self) -> Self {
+        Self { cuts_within: true, ..self }
+    }
+
+    /// How a user sees a state again, which is told of a failure before its number.
+    #[must_use]
+    pub fn again(self, again: &str) -> Self {
+        Self { again: again.to_owned(), ..self }
     }
 
     /// What is promised of writes that need not last yet.
@@ -218,50 +291,83 @@ impl Torture {
         recording: Recording,
         mut check: impl FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Result<(), String>>,
     ) -> Result<Tried, TortureError> {
+        let judge = &mut |disk: &mut CutDisk<'_>, said: &[&str]| {
+            Some(check(disk, said)?.map_or_else(Verdict::Fails, |()| Verdict::Holds))
+        };
+        let (exploration, seconds) = self.judge_all(&recording, &mut |_| ControlFlow::Continue(()), judge)?;
+        Ok(self.tried(recording, exploration, seconds, Vec::new()))
+    }
+
+    pub(crate) fn tried(
+        &self,
+        recording: Recording,
+        exploration: Exploration,
+        seconds: f64,
+        commands: Vec<(String, String)>,
+    ) -> Tried {
+        Tried { torture: self.clone(), recording, exploration, seconds, commands }
+    }
+
+    /// Judges the disk that the workload left, where nothing may fail, and then each state. Returns what was found, and
+    /// the seconds that the states took.
+    pub(crate) fn judge_all(
+        &self,
+        recording: &Recording,
+        look: &mut Look<'_>,
+        judge: &mut dyn FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Verdict>,
+    ) -> Result<(Exploration, f64), TortureError> {
         if !recording.changes_something() {
             return Err(TortureError::Nothing);
         }
-        let states = States::with_lies(&recording, self.guarantee, &self.lies).atomic(self.atomic);
-        let look = &mut |_: &Exploration| ControlFlow::Continue(());
+        let states = States::with_lies(recording, self.guarantee, &self.lies).atomic(self.atomic);
         let judge = &mut |disk: &mut CutDisk<'_>, state: &CrashState| {
-            let said: Vec<&str> = recording.said_by(state.step).collect();
-            Some(check(disk, &said)?.map_or_else(Verdict::Fails, |()| Verdict::Holds))
+            judge(disk, &recording.said_by(state.step).collect::<Vec<_>>())
         };
-        let began = Instant::now();
         let uncut = states.uncut();
         match judge(&mut CutDisk::of(&states.image(&uncut)), &uncut) {
             Some(Verdict::Fails(why)) => return Err(TortureError::Uncut(why)),
             Some(Verdict::Holds) => {}
-            None => {
-                let (exploration, seconds) = (Exploration::default(), 0.0);
-                return Ok(Tried { torture: self.clone(), recording, exploration, seconds });
-            }
+            None => return Err(TortureError::Interrupted),
         }
-        let exploration = match &self.drive {
-            None => explore(&recording, &states, self.limits, look, judge),
-            Some((stack, settings)) => {
-                let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-                let drive = Drive::new(stack, &settings)?;
+        let began = Instant::now();
+        let exploration = match self.drive.as_ref().filter(|_| self.cuts_within) {
+            None => explore(recording, &states, self.limits, look, judge),
+            Some(config) => {
+                let drive = Drive::from_config(config.clone())?;
                 let faults: Vec<Fault> = self.faults.iter().map(|(_, fault)| *fault).collect();
-                explore_drive(&recording, &states, drive, &faults, self.limits, look, judge)?
+                explore_drive(recording, &states, drive, &faults, self.limits, look, judge)?
             }
         };
-        let seconds = began.elapsed().as_secs_f64();
-        Ok(Tried { torture: self.clone(), recording, exploration, seconds })
+        Ok((exploration, began.elapsed().as_secs_f64()))
     }
 
-    fn asked(&self) -> Asked {
+    /// A new drive for commands.
+    pub(crate) fn served(&self) -> Result<Drive, TortureError> {
+        let nothing = || TortureError::Usage("commands are served a simulated drive: begin with one".to_owned());
+        Ok(Drive::from_config(self.drive.clone().ok_or_else(nothing)?)?)
+    }
+
+    /// Bytes of the disk.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn reads_stale(&self) -> bool {
+        self.lies.contains(&Lie::StaleRead)
+    }
+
+    fn asked(&self, commands: &[(String, String)]) -> Asked {
         let guarantee = Guarantee::TABLE.iter().find(|(_, _, own)| *own == self.guarantee);
-        let lies = Lie::TABLE.iter().filter(|(_, _, lie)| self.lies.contains(lie));
+        let name = |lie: &Lie| Lie::TABLE.iter().find(|(_, _, own)| own == lie).map(|(name, _, _)| (*name).to_owned());
         Asked {
             seed: self.limits.seed,
-            cuts: if self.drive.is_some() { "drive" } else { "promise" }.to_owned(),
+            cuts: if self.cuts_within { "drive" } else { "promise" }.to_owned(),
             guarantee: guarantee.map_or("", |(name, _, _)| name).to_owned(),
             atomic: self.atomic,
-            lies: lies.map(|(name, _, _)| (*name).to_owned()).collect(),
+            lies: self.lies.iter().filter_map(name).collect(),
             faults: self.faults.iter().map(|(text, _)| text.clone()).collect(),
-            commands: Vec::new(),
-            again: "the same call with replay".to_owned(),
+            commands: commands.to_vec(),
+            again: self.again.clone(),
         }
     }
 }
@@ -276,18 +382,41 @@ pub struct Tried {
     pub exploration: Exploration,
     /// Time that all checks took.
     pub seconds: f64,
+    /// Options and commands that were run.
+    commands: Vec<(String, String)>,
 }
 
 impl Tried {
     /// What is told of it: as text, as JSON, as a page.
     pub fn report<T>(&self, tell: impl FnOnce(&Report<'_>) -> T) -> T {
-        let Self { torture, recording, exploration, seconds } = self;
+        let Self { torture, recording, exploration, seconds, commands } = self;
         let states = States::with_lies(recording, torture.guarantee, &torture.lies).atomic(torture.atomic);
-        tell(&Report { asked: &torture.asked(), recording, states: &states, exploration, seconds: *seconds })
+        tell(&Report { asked: &torture.asked(commands), recording, states: &states, exploration, seconds: *seconds })
     }
 
     /// What was found, in lines.
     pub fn to_text(&self) -> String {
         self.report(|report| report.to_text(false))
+    }
+
+    /// Writes `torture.json` and `torture.html` into a folder; of a failure, also the recording, and what the drive
+    /// held before and after it (`before.img`, `after.img`).
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_to(&self, folder: &Path) -> Result<(), TortureError> {
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(|error| TortureError::unwritten(&path, error))
+        };
+        std::fs::create_dir_all(folder).map_err(|error| TortureError::unwritten(folder, error))?;
+        let [document, page] = self.report(|report| [format!("{:#}\n", report.to_json()), report.to_page()]);
+        write("torture.json", document)?;
+        write("torture.html", page)?;
+        let Some(found) = &self.exploration.found else { return Ok(()) };
+        Images::write_whole(&folder.join("before.img"), &self.recording.before)?;
+        Images::write_whole(&folder.join("after.img"), &found.image)?;
+        let path = folder.join("recording");
+        self.recording.write_to(&path).map_err(|error| TortureError::unwritten(&path, error))
     }
 }

@@ -6,6 +6,8 @@
 //!            (once)                     (what was asked for, and answered, in order)   (thousands of times)
 //!                                       simulated drive, at any of its events -> CutDisk -> check
 //! ```
+//! The program is two functions of this process ([`Torture::run`]), or commands ([`Torture::run_commands`]).
+//!
 //! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
 //! they were asked for. Simplified: of a request that was refused anything
 //! may be there.
@@ -15,6 +17,7 @@
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
 
+mod commands;
 mod cut_disk;
 mod drive_image;
 mod explore;
@@ -26,6 +29,7 @@ mod report;
 mod simulated;
 mod states;
 
+pub use commands::{Commands, Mount, Progress};
 pub use cut_disk::CutDisk;
 pub use drive_image::DriveImage;
 pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, kind_in_words, outcome_in_words};

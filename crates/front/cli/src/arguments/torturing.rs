@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use torture::{Guarantee, Lie};
+use torture::{Guarantee, Lie, Mount};
 use units::{SECTOR_BYTES, quantity};
 
 #[derive(Debug, Args)]
@@ -54,8 +54,8 @@ pub struct TortureArguments {
     /// Give commands a file system on the drive, new before --prepare, in the folder `NANDARIUM_MOUNT`: ext4, xfs or
     /// btrfs (root, a loop device), or fuse2fs (ext4 without root, and without its journal); options of mount after a
     /// colon. With none the drive is the file `NANDARIUM_DISK`, and that is all.
-    #[arg(long, value_name = "FS[:OPTIONS]", value_parser = file_system)]
-    pub mount: Option<String>,
+    #[arg(long, value_name = "FS[:OPTIONS]")]
+    pub mount: Option<Mount>,
     /// States that are drawn.
     #[arg(long, value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u64).range(1..1 << 62))]
@@ -86,15 +86,6 @@ pub struct TortureArguments {
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// The file systems that a drive can be given.
-const FILE_SYSTEMS: [&str; 5] = ["ext4", "xfs", "btrfs", "fuse2fs", "none"];
-
-fn file_system(text: &str) -> Result<String, String> {
-    let kind = text.split(':').next().unwrap_or_default();
-    let known = FILE_SYSTEMS.contains(&kind).then(|| text.to_owned());
-    known.ok_or_else(|| format!("`{kind}` is none of {}", FILE_SYSTEMS.join(", ")))
 }
 
 fn atomic(text: &str) -> Result<u64, String> {

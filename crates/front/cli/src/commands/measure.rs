@@ -22,7 +22,7 @@ pub fn execute(arguments: &MeasureArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let say = |line: &str| {
         if !arguments.quiet {
-            output::complain(line)
+            output::complain(line);
         }
     };
     while let Some(title) = experiments.next_title() {

@@ -1,5 +1,6 @@
 //! Power loss under programs, as a whole.
 
+mod commands;
 mod lies;
 mod log;
 mod states;

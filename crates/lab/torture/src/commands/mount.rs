@@ -1,43 +1,60 @@
 //! File systems for commands, and the programs of this machine that mount them.
 
-use crate::failure::Failure;
+use crate::harness::TortureError;
 use rustix::process::geteuid;
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Folders of programs that the search path of a user may lack. `mounted.sh` has them as well.
 const ADMINISTRATION: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// A file system for a command.
+/// The file systems that a drive can be given.
+const FILE_SYSTEMS: [&str; 5] = ["ext4", "xfs", "btrfs", "fuse2fs", "none"];
+
+/// A file system on the drive for commands, written as `KIND` or `KIND:OPTIONS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Its name, as `mkfs` and `mount` know it, `fuse2fs`, or `none` for the drive as a plain file.
-    pub kind: String,
+    pub(super) kind: String,
     /// What `mount -o` is given.
-    pub options: String,
+    pub(super) options: String,
+}
+
+impl FromStr for Mount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, options) = text.split_once(':').unwrap_or((text, ""));
+        if !FILE_SYSTEMS.contains(&kind) {
+            return Err(format!("`{kind}` is none of {}", FILE_SYSTEMS.join(", ")));
+        }
+        Ok(Self { kind: kind.to_owned(), options: options.to_owned() })
+    }
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.options.is_empty() { "" } else { ":" };
+        write!(out, "{}{colon}{}", self.kind, self.options)
+    }
 }
 
 impl Mount {
-    /// A file system as `KIND`, or `KIND:OPTIONS`.
-    pub fn of(text: &str) -> Self {
-        let (kind, options) = text.split_once(':').unwrap_or((text, ""));
-        Self { kind: kind.to_owned(), options: options.to_owned() }
-    }
-
     /// Checks that this machine has everything that mounting takes, before anything runs: what is missing later leaves
     /// half of it mounted. `is_served`: commands find a drive that is served, and not images of it alone.
-    /// Errors: something is missing: which programs, and their packages.
-    pub fn check(&self, is_served: bool) -> Result<(), Failure> {
+    pub(super) fn check(&self, is_served: bool) -> Result<(), TortureError> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let missing = self.missing(is_served, &folders);
         if !missing.is_empty() {
             let missing: Vec<String> =
                 missing.into_iter().map(|(program, package)| format!("{program} (package {package})")).collect();
-            return Err(Failure::usage(format!("--mount needs {}", missing.join(", "))));
+            return Err(TortureError::Usage(format!("--mount needs {}", missing.join(", "))));
         }
         if self.is_of_the_kernel() && !geteuid().is_root() {
-            return Err(Failure::usage(format!("--mount {} needs root; --mount fuse2fs does not", self.kind)));
+            return Err(TortureError::Usage(format!("--mount {} needs root; --mount fuse2fs does not", self.kind)));
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
-//! Commands of the user, with the drive behind a socket.
+//! One command, with the drive behind a socket.
 
 use super::mount::Mount;
 use super::output_reader::OutputReader;
 use super::scratch::ScratchFolder;
-use crate::failure::Failure;
-use crate::watch;
+use crate::TortureError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serve::{Address, Server, ServerOptions, Target};
 use std::io::PipeWriter;
@@ -48,13 +47,13 @@ pub enum Ending {
     Badly(String),
     /// The file system could not be mounted for want of something on this machine, in words.
     NotMounted(String),
-    /// The user wants this program to end.
+    /// The caller wants all of it to end.
     Interrupted,
 }
 
 /// A command and where it finds the drive.
 pub struct Job<'a> {
-    /// For messages: which option it came with.
+    /// Which of the commands it is, for messages.
     pub option: &'static str,
     /// What `sh` is given.
     pub text: &'a str,
@@ -65,6 +64,8 @@ pub struct Job<'a> {
     /// The file system that it finds; `true`: a new one.
     pub mount: Option<(&'a Mount, bool)>,
     pub limit: Duration,
+    /// Set by a caller who wants all of it to end.
+    pub stop: &'a AtomicBool,
 }
 
 impl Job<'_> {
@@ -72,7 +73,12 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The drive cannot be served, or the command not be started.
-    pub fn run(&self, target: &mut dyn Target, reader: &OutputReader, writer: PipeWriter) -> Result<Ending, Failure> {
+    pub fn run(
+        &self,
+        target: &mut dyn Target,
+        reader: &OutputReader,
+        writer: PipeWriter,
+    ) -> Result<Ending, TortureError> {
         let socket = self.scratch.folder().join("drive.sock");
         let options = ServerOptions {
             address: Address::Unix(socket.clone()),
@@ -82,10 +88,10 @@ impl Job<'_> {
             read_only: false,
             watch: None,
         };
-        let mut server = Server::new(target, &options, None).map_err(Failure::failed)?;
+        let mut server = Server::new(target, &options, None).map_err(TortureError::failed)?;
         let child = self.command(&server.uri(), &socket, writer).spawn();
-        let child =
-            child.map_err(|error| Failure::failed(format!("--{}: sh could not be started: {error}", self.option)))?;
+        let unstarted = |error| TortureError::Failed(format!("{}: sh could not be started: {error}", self.option));
+        let child = child.map_err(unstarted)?;
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
@@ -94,7 +100,7 @@ impl Job<'_> {
                 let _ = UnixStream::connect(&socket); // the server looks up
                 ended
             });
-            let served = server.run(&stop).map_err(Failure::failed);
+            let served = server.run(&stop).map_err(TortureError::failed);
             let ended = waiting.join().expect("who attends to a command does not panic");
             let ended = match self.not_mounted() {
                 Some(why) if matches!(ended, Ending::Badly(_)) => Ending::NotMounted(why),
@@ -140,9 +146,9 @@ impl Job<'_> {
                     Ok(None) => {}
                 }
                 if began.elapsed() > self.limit {
-                    break Ending::Badly(format!("it has not ended within {} s (--time-limit)", self.limit.as_secs()));
+                    break Ending::Badly(format!("it has not ended within {} s, the time limit", self.limit.as_secs()));
                 }
-                if watch::stop().load(Ordering::Relaxed) {
+                if self.stop.load(Ordering::Relaxed) {
                     break Ending::Interrupted;
                 }
                 thread::sleep(LOOK.min(began.elapsed() / 8));

@@ -1,6 +1,6 @@
 //! Nothing is left behind: folders, mounts, commands and what they have started.
 
-use crate::failure::Failure;
+use crate::harness::TortureError;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait, waitpid};
 use std::fs;
 use std::io;
@@ -18,20 +18,26 @@ const GUARD: &str = "exec 9<&0; (cat <&9; cd /; for turn in 1 2 3 4 5; do [ -e \
     of=${of#/proc/}; kill -9 \"${of%/*}\"; done; \
     [ ! -e \"$1/undo\" ] || sh \"$1/undo\"; rm -rf --one-file-system \"$1\"; sleep 0.2; done) > /dev/null 2>&1 &";
 
+/// Looks for processes that a command has left behind: what dies may have started another one.
+const TURNS: u32 = 5;
+
 /// A folder for sockets and files, and who removes it should this program be killed.
 pub struct ScratchFolder {
     folder: TempDir,
+    /// Every child of this process was left behind by a command.
+    owns_process: bool,
     /// Ends with this program.
     _input: Option<ChildStdin>,
 }
 
 impl ScratchFolder {
-    /// A new folder, guarded.
+    /// A new folder, guarded. `owns_process`: this process has no children but those of commands, and adopts theirs.
     ///
     /// # Errors
     /// There is no folder, or its name has characters that shells and addresses take otherwise.
-    pub fn new() -> Result<Self, Failure> {
-        let folder = tempfile::tempdir().map_err(|error| Failure::failed(format!("no folder for files: {error}")))?;
+    pub fn new(owns_process: bool) -> Result<Self, TortureError> {
+        let folder =
+            tempfile::tempdir().map_err(|error| TortureError::Failed(format!("no folder for files: {error}")))?;
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.,+~@ ".contains(byte);
         let name = folder.path().as_os_str().as_encoded_bytes();
         if !name.iter().all(plain) || name.len() > 80 {
@@ -40,20 +46,22 @@ impl ScratchFolder {
                  {} is not; set TMPDIR to another",
                 folder.path().display()
             );
-            return Err(Failure::usage(problem));
+            return Err(TortureError::Usage(problem));
         }
-        // It is nobody's child: whoever is a child of this process later was left behind by a command.
+        // It is nobody's child: it outlives this process, and is none that a command left behind.
         let mut begun = Command::new("sh")
             .args(["-c", GUARD, "sh"])
             .arg(folder.path())
             .process_group(0)
             .stdin(Stdio::piped())
             .spawn()
-            .map_err(|error| Failure::failed(format!("sh could not be started: {error}")))?;
+            .map_err(|error| TortureError::Failed(format!("sh could not be started: {error}")))?;
         let input = begun.stdin.take();
         let _ = begun.wait();
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        Ok(Self { _input: input, folder })
+        if owns_process {
+            let _ = rustix::process::set_child_subreaper(Some(getpid()));
+        }
+        Ok(Self { _input: input, owns_process, folder })
     }
 
     /// The folder.
@@ -64,11 +72,23 @@ impl ScratchFolder {
     /// Takes away what a command that did not come to its end had mounted, and ends what has left its group.
     pub fn tidy(&self) {
         let [undo, group] = ["undo", "group"].map(|name| self.folder().join(name));
-        // Daemons come to this process as their parents end, one after the other.
-        while let Some(adopted) = adopted() {
-            for process in &adopted {
-                let _ = kill_process(*process, Signal::KILL);
-                let _ = waitpid(Some(*process), WaitOptions::empty());
+        if self.owns_process {
+            // Daemons come to this process as their parents end, one after the other.
+            while let Some(adopted) = adopted() {
+                for process in &adopted {
+                    let _ = kill_process(*process, Signal::KILL);
+                    let _ = waitpid(Some(*process), WaitOptions::empty());
+                }
+            }
+        } else {
+            for _ in 0..TURNS {
+                let marked = marked(self.folder());
+                if marked.is_empty() {
+                    break;
+                }
+                for process in marked {
+                    let _ = kill_process(process, Signal::KILL);
+                }
             }
         }
         if undo.exists() {
@@ -79,6 +99,17 @@ impl ScratchFolder {
         }
         let _ = fs::remove_file(&group);
     }
+}
+
+/// Processes that have a folder in their environment: commands have left them behind.
+fn marked(folder: &Path) -> Vec<Pid> {
+    let mark = [b"NANDARIUM_FOLDER=", folder.as_os_str().as_encoded_bytes()].concat();
+    let marked = |entry: io::Result<fs::DirEntry>| {
+        let number: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
+        environment.split(|byte| *byte == 0).any(|own| own == mark).then(|| Pid::from_raw(number)).flatten()
+    };
+    fs::read_dir("/proc").map_or_else(|_| Vec::new(), |all| all.filter_map(marked).collect())
 }
 
 /// Children of this process, all of which were left behind by commands.

@@ -1,11 +1,11 @@
 //! Drives as files, with holes where they hold zeros.
 
-use crate::failure::Failure;
+use crate::cut_disk::CutDisk;
+use crate::harness::TortureError;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use torture::CutDisk;
 use units::SECTOR_BYTES;
 
 /// Bytes of a hole at least.
@@ -38,13 +38,13 @@ impl<'a> Images<'a> {
 
     /// Writes what the drive held before.
     /// Errors: the file cannot be written.
-    pub fn write_before(&self, path: &Path) -> Result<(), Failure> {
-        self.create(path).map(drop).map_err(|error| Failure::file(path, "written", &error))
+    pub fn write_before(&self, path: &Path) -> Result<(), TortureError> {
+        self.create(path).map(drop).map_err(|error| TortureError::unwritten(path, error))
     }
 
     /// Writes what it holds after a cut: zeros where it cannot be read.
     /// Errors: the file cannot be written.
-    pub fn write(&self, path: &Path, disk: &CutDisk<'_>) -> Result<(), Failure> {
+    pub fn write(&self, path: &Path, disk: &CutDisk<'_>) -> Result<(), TortureError> {
         let write = || {
             let file = self.create(path)?;
             let mut bytes = Vec::new();
@@ -58,12 +58,12 @@ impl<'a> Images<'a> {
             }
             Ok(())
         };
-        write().map_err(|error| Failure::file(path, "written", &error))
+        write().map_err(|error| TortureError::unwritten(path, error))
     }
 
     /// Writes a whole drive.
     /// Errors: the file cannot be written.
-    pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TortureError> {
         Images::new(bytes).write_before(path)
     }
 }

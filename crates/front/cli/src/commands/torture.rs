@@ -1,0 +1,106 @@
+//! `nandarium torture`: a program's requests are recorded once, and what power cuts may leave of them is checked.
+
+use super::results;
+use crate::arguments::TortureArguments;
+use crate::failure::{Failure, INTEGRITY, INTERRUPTED};
+use crate::{output, settings, watch};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use torture::{Commands, Exploration, Guarantee, Lie, Progress, Recording, Torture};
+
+pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
+    let torture = asked(arguments)?;
+    // It may lie in the folder of --out, whose files are moved away next.
+    let read = |path| Recording::read_from(path).map_err(|error| Failure::file(path, "read", &error));
+    let commands = Commands {
+        prepare: arguments.prepare.clone(),
+        mount: arguments.mount.clone(),
+        image: arguments.image,
+        limit: Duration::from_secs(arguments.time_limit),
+        recording: arguments.recording.as_deref().map(read).transpose()?,
+        owns_process: true,
+        ..Commands::new(&arguments.workload, &arguments.check)
+    };
+    torture.check_commands(&commands)?;
+    results::prepare(arguments.out.as_deref(), arguments.quiet)?;
+    watch::catch_interrupts();
+    let count = if arguments.replay.is_some() { 1 } else { arguments.states };
+    let mut shown = Shown { count, work: (!arguments.quiet).then(watch::Work::new) };
+    let tried = torture.run_commands(commands, watch::stop(), &mut shown)?;
+    drop(shown);
+    if let Some(out) = &arguments.out {
+        tried.write_to(out)?;
+        if !arguments.quiet {
+            output::complain(&format!("written: {}", out.join("torture.html").display()));
+        }
+    }
+    let is_interrupted = watch::stop().load(Ordering::Relaxed);
+    output::print(&tried.report(|report| {
+        if arguments.json { format!("{:#}\n", report.to_json()) } else { report.to_text(is_interrupted) }
+    }))?;
+    let code = match () {
+        () if is_interrupted => INTERRUPTED,
+        () if tried.exploration.found.is_some() => INTEGRITY,
+        () => return Ok(()),
+    };
+    Err(Failure { code, message: String::new() })
+}
+
+/// What the arguments ask for, checked.
+fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
+    let is_drive = arguments.cuts == "drive";
+    if is_drive && !arguments.lie.is_empty() {
+        let problem = "--lie: promises are broken where states come from promises; leave out --cuts drive";
+        return Err(Failure::usage(problem));
+    }
+    if !is_drive && !arguments.fault.is_empty() {
+        let problem = "--fault: what fails with the power is a part of the simulated drive; add --cuts drive";
+        return Err(Failure::usage(problem));
+    }
+    let given: Vec<&str> = arguments.set.iter().map(String::as_str).collect();
+    let given = torture::with_usual_settings(&arguments.stack, &given);
+    let torture = Torture::of_config(settings::load_with_bytes(&arguments.stack, &given)?)?;
+    let torture = if is_drive { torture.cuts_within() } else { torture };
+    let faults: Vec<&str> = arguments.fault.iter().map(String::as_str).collect();
+    let torture = torture.faults(&faults).map_err(|error| Failure::usage(format!("--fault: {error}")))?;
+    let lies: Vec<Lie> = arguments.lie.iter().filter_map(|name| Lie::named(name)).collect();
+    let kept = arguments.recording.clone().or(arguments.out.as_ref().map(|out| out.join("recording")));
+    let again = match kept {
+        Some(kept) => format!("the same command with --recording {} --replay", kept.display()),
+        None => "the same command with --out FOLDER, and then with its --recording and --replay".to_owned(),
+    };
+    let torture = torture
+        .guarantee(Guarantee::named(&arguments.guarantee).expect("its name was checked"))
+        .atomic(arguments.atomic)
+        .lies(&lies)
+        .states(arguments.states)
+        .seed(arguments.seed)
+        .again(&again);
+    Ok(match arguments.replay {
+        Some(number) => torture.replay(number),
+        None => torture,
+    })
+}
+
+/// How far it is, on standard error.
+struct Shown {
+    count: u64,
+    /// Nothing where nobody wants to see it.
+    work: Option<watch::Work>,
+}
+
+impl Progress for Shown {
+    fn recorded(&mut self, recording: &Recording) {
+        if recording.changes_something() && recording.said.is_empty() && self.work.is_some() {
+            output::complain(
+                "--workload has printed nothing, so that nothing is promised: the check alone knows what must be there",
+            );
+        }
+    }
+
+    fn looked(&mut self, so_far: &Exploration) {
+        if let Some(work) = &self.work {
+            work.tell(|| format!("{} of {} states, {} checked", so_far.states, self.count, so_far.checked));
+        }
+    }
+}
