@@ -8,6 +8,10 @@
 /// The polynomial of the field, without x^8.
 const POLYNOMIAL: u8 = 0b0001_1101;
 
+const fn double(byte: u8) -> u8 {
+    byte << 1 ^ if byte >> 7 == 1 { POLYNOMIAL } else { 0 }
+}
+
 /// By factor, then by byte: their product.
 static PRODUCTS: [[u8; 256]; 256] = {
     let mut products = [[0; 256]; 256];
@@ -16,9 +20,8 @@ static PRODUCTS: [[u8; 256]; 256] = {
         let mut byte = 1;
         while byte < 256 {
             // Twice the product of half the byte, and once more where the byte is odd.
-            let half: u8 = products[factor][byte / 2];
-            let carry = if half >> 7 == 1 { POLYNOMIAL } else { 0 };
-            products[factor][byte] = half << 1 ^ carry ^ if byte & 1 == 1 { factor as u8 } else { 0 };
+            let odd = if byte & 1 == 1 { factor as u8 } else { 0 };
+            products[factor][byte] = double(products[factor][byte / 2]) ^ odd;
             byte += 1;
         }
         factor += 1;
@@ -26,23 +29,37 @@ static PRODUCTS: [[u8; 256]; 256] = {
     products
 };
 
-fn product(a: u8, b: u8) -> u8 {
-    PRODUCTS[a as usize][b as usize]
-}
+/// Powers of 2, which are all bytes but 0.
+const POWERS: [u8; 255] = {
+    let mut powers = [1; 255];
+    let mut exponent = 1;
+    while exponent < 255 {
+        powers[exponent] = double(powers[exponent - 1]);
+        exponent += 1;
+    }
+    powers
+};
 
-fn inverse(a: u8) -> u8 {
-    (1..=u8::MAX).find(|b| product(a, *b) == 1).expect("every byte but 0 has an inverse")
-}
+/// By byte: which power of 2 it is. 0 is none, and counts as 1.
+static LOGARITHMS: [u8; 256] = {
+    let mut logarithms = [0; 256];
+    let mut exponent = 0;
+    while exponent < 255 {
+        logarithms[POWERS[exponent] as usize] = exponent as u8;
+        exponent += 1;
+    }
+    logarithms
+};
 
-/// The sum that is element `target`: by element of `have`, its factor. `have` are as many elements as there are data
-/// blocks.
+/// The sum that is element `target`: by element of `have`, its factor. `have` are as many other elements as there are
+/// data blocks.
 pub fn factors(have: &[u8], target: u8) -> Vec<u8> {
-    let factor = |of: &u8| {
-        let others = have.iter().filter(|other| *other != of);
-        let (over, under) =
-            others.fold((1, 1), |(over, under), other| (product(over, target ^ other), product(under, of ^ other)));
-        product(over, inverse(under))
-    };
+    debug_assert!(!have.contains(&target), "element {target} is there");
+    let logarithm = |byte: u8| u32::from(LOGARITHMS[byte as usize]);
+    // Of the product of what all elements differ from one by, which itself counts as 1.
+    let differences = |one: u8| have.iter().map(|other| logarithm(other ^ one)).sum::<u32>();
+    let over = differences(target) + 255 * (have.len() as u32 + 1);
+    let factor = |of: &u8| POWERS[((over - differences(*of) - logarithm(target ^ of)) % 255) as usize];
     have.iter().map(factor).collect()
 }
 
