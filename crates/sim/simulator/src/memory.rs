@@ -121,7 +121,7 @@ impl DrivePlan {
             let capacity = self.config.resolved["drive.capacity"].clone();
             let larger = self.array.keys_of_larger(2 * u64::from(self.geometry.page_bytes));
             let raise = larger.map_or(String::new(), |keys| format!("raise {keys}, "));
-            ConfigError::Memory { capacity, problem, raise }
+            ConfigError::Memory { capacity, problem: Box::new(problem), raise }
         })
     }
 

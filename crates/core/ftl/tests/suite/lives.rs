@@ -38,7 +38,7 @@ fn live(seed: u64, drive: &str, steps: &str) {
 #[test]
 fn an_idle_time_of_full_lanes_with_tombstones_ends() {
     live(
-        5525992060754923048,
+        5_525_992_060_754_923_048,
         "page with 40 pages on 2 planes of 7 blocks of 4 pages",
         "w47+4 w37+2 w36+1 w0+1 w45+1 c3 w1+1 w19+3 w50+1 w22+2 w38+2 w18+2 w1+1 w60+3 w47+1 w53+3 w76+1 w64+3 t95+1 \
          w54+2 w15+1 w27+1 w3+2 w26+3 w69+1 w9+3 w22+1 w79+1 t10+4 w88+4 w12+1 w12+2 w15+1 idle w20+3 t59+4 flush \
@@ -51,7 +51,7 @@ fn an_idle_time_of_full_lanes_with_tombstones_ends() {
 #[test]
 fn a_write_finds_the_room_of_a_lane_that_another_collection_used() {
     live(
-        13537560602391747345,
+        13_537_560_602_391_747_345,
         "tpm with 38 pages on 2 planes of 10 blocks of 5 pages",
         "w24+4 w83+3 w63+2 w68+4 w66+2 w39+2 w49+3 w57+1 w20+4 w1+1 w11+2 w40+4 w91+2 w24+1 w57+1 w32+2 w92+2 w91+3 \
          w33+2 t64+2 w7+2 w47+1 flush w91+2 w85+2 w33+2 w62+3 w88+1 w35+3 w53+3 w30+1 w45+2 w37+1 w46+1 r14+3 w15+4 \

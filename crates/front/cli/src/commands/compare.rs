@@ -266,11 +266,16 @@ struct Measured {
     window: Option<WearWindow>,
 }
 
+/// What it takes to run each stack again, those that ran, and the failure of those that an interrupt kept from being
+/// measured, if some ran.
+type Firsts = (Vec<Again>, Vec<Compared>, Option<Failure>);
+
 impl Runs<'_> {
-    /// Runs each stack for the first time: what it takes to run it again, those that ran, and the failure of those that
-    /// an interrupt kept from being measured, if some ran.
-    fn all(&self, members: Vec<Member>) -> Result<(Vec<Again>, Vec<Compared>, Option<Failure>), Failure> {
-        let identities: Vec<String> = members.iter().map(|member| member.identity(self.shared)).collect();
+    /// Runs each stack for the first time.
+    fn all(&self, members: Vec<Member>) -> Result<Firsts, Failure> {
+        // Stacks may have the same name and keys, and each has files of its own.
+        let identity = |(at, member): (usize, &Member)| format!("{at}: {}", member.identity(self.shared));
+        let identities: Vec<String> = members.iter().enumerate().map(identity).collect();
         let names = identities.iter().map(String::as_str).collect();
         let ran = Ledger::of(self, &members, names, Shard::ALL).run(self, self.keeping)?;
         let again = |(member, identity): (&Member, &String)| Again {

@@ -59,7 +59,9 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
         return Err(failure);
     }
     // Whoever runs it once more wants it measured once more.
-    done.iter().for_each(|keeping| keeping.forget());
+    for keeping in &done {
+        keeping.forget();
+    }
     verdict(&rows)
 }
 

@@ -75,7 +75,7 @@ pub enum ConfigError {
         /// Capacity of the drive, as it was given.
         capacity: String,
         /// How much that is, and what the limit is.
-        problem: TooLittleMemory,
+        problem: Box<TooLittleMemory>,
         /// Keys to raise with a comma behind them, or nothing.
         raise: String,
     },
