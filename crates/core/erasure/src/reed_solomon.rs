@@ -3,7 +3,7 @@
 //! Byte by byte, the data blocks are the values at 0, 1, … n - 1 of a polynomial over GF(2^8) of a degree below `n`,
 //! and the code blocks are its values from `n` on. So every element is a sum of any `n` others, and its factors are
 //! those of Lagrange's interpolation. The field is that of x^8 + x^4 + x^3 + x^2 + 1. This is the systematic
-//! Vandermonde code: parities in drive files and snapshots are of it, so neither points nor polynomial may change.
+//! Vandermonde code with the usual points and polynomial, so that other programs compute the same parities.
 
 /// The polynomial of the field, without x^8.
 const POLYNOMIAL: u8 = 0b0001_1101;

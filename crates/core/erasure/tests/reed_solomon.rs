@@ -1,4 +1,4 @@
-//! Reed–Solomon codes: the parities that stand in drive files, and what must hold for any of them.
+//! Reed–Solomon codes: parities that another program computed, and what must hold for any of them.
 
 use erasure::reed_solomon::{add_product, factors};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn encoded(mut elements: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn parities_are_those_that_drive_files_hold() {
+fn parities_are_those_of_another_program() {
     // Those of reed-solomon-erasure 6.0, which computed the first of them.
     assert_eq!([4, 5].map(|row| factors(&[0, 1, 2, 3], row)), [[27, 28, 18, 20], [28, 27, 20, 18]]);
     let eight = [[26, 132, 186, 51, 231, 16, 198, 39], [132, 26, 51, 186, 16, 231, 39, 198]];

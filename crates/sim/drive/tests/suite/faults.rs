@@ -56,6 +56,26 @@ fn stripes_answer_for_a_die_that_failed() {
     });
 }
 
+/// Pages that were flushed read as zeros after the next power cut.
+#[test]
+fn stripes_without_parity_that_lost_a_die_do_not_come_back_with_zeros() {
+    let settings = [
+        "drive.capacity=2MiB",
+        "flash.channels=4",
+        "flash.dies_per_channel=1",
+        "flash.pages_per_block=16",
+        "drive.over_provisioning=150%",
+    ];
+    let mut drive = Drive::new("raid0", &settings).unwrap();
+    let pages = drive.bytes() / 4096;
+    (0..pages).for_each(|page| drive.write(page * 4096, &[7; 4096]).unwrap());
+    drive.flush().unwrap();
+    drive.inject(Fault::Die(2)).unwrap();
+    drive.power_cut(1);
+    let error = drive.reopen().unwrap_err();
+    assert!(matches!(error, DriveError::Recovery(_)) && error.to_string().contains("die 2 is lost"), "{error}");
+}
+
 #[test]
 fn uncorrectable_pages_are_errors() {
     let mut drive = small(&[]);

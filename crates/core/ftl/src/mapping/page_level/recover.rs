@@ -61,7 +61,8 @@ impl<A: MapAccess> PageMap<A> {
         let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
         let dead = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die)));
-        if let Some(die) = dead.filter(|_| context.stripes.is_none()) {
+        // Without parity a page that stood there would be one that was never written.
+        if let Some(die) = dead.filter(|_| context.stripes.is_none_or(|stripes| stripes.may_fail == 0)) {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::<A>::new(context, image);
