@@ -184,6 +184,11 @@ class Result:
         return data
 
     @property
+    def repeated(self) -> dict[str, Any] | None:
+        """What repetitions of `compare` tell: means, 95 % intervals, ratios to the first stack; ``None`` without repetitions."""
+        return self.data.get("repeated")
+
+    @property
     def waf_by_cause(self) -> dict[str, float | None]:
         """Write amplification in bytes by cause: ``host``, ``gc``, ``merge`` and so on, and ``total``; each ``None`` where there is none."""
         return self.data["waf"]  # type: ignore[no-any-return]
@@ -322,6 +327,12 @@ class Comparison(Sequence[Result]):
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self._results)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What repetitions tell of each stack against the first, a sentence for each stack; empty without repetitions."""
+        repeated = [result.repeated for result in self]
+        return [each["sentence"] for each in repeated if each is not None and each["sentence"] is not None]
 
     def __str__(self) -> str:
         return _nandarium.comparison_text([result._outcome for result in self])

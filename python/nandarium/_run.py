@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
 from . import _nandarium
@@ -63,7 +62,9 @@ def run(
         >>> one.hash == two.hash
         True
     """
-    return _run(Stack.of(stack), workload, settings, seed, requests, snapshots, progress, None)
+    chosen = Stack.of(stack)
+    call = asked(workload, settings, seed, requests, snapshots)
+    return Result(_nandarium.run(chosen.name, chosen.to_toml(), call.settings, call.workload, call.columns, call.snapshots, progress))
 
 
 def compare(
@@ -75,17 +76,23 @@ def compare(
     requests: int | None = None,
     snapshots: bool | str | os.PathLike[str] = True,
     threads: int | None = None,
+    repetitions: int = 1,
 ) -> Comparison:
     """Runs the same workload through several stacks, side by side in threads.
+
+    The answer is that of ``nandarium compare`` with the same arguments.
 
     Args:
         stacks: as `run` takes one.
         threads: runs at once; by default one for each processor.
+        repetitions: runs of each stack; all but the first have other seeds. They tell which differences are more than chance
+            (`Comparison.verdicts`).
         workload, settings, seed, requests, snapshots: as for `run`.
 
     Raises:
         ConfigError: also where `stacks` is one stack and no list.
-        TypeError, ValueError: also where `threads` is no number of threads.
+        DriveFull: also where a repetition ended before its workload did.
+        TypeError, ValueError: also where `threads` is no number of threads, or `repetitions` no number from 1 to 1000.
         Exception: what `run` raises; the other runs are ended.
 
     Example:
@@ -93,6 +100,8 @@ def compare(
         >>> both = nd.compare(["page", "page+ftl.gc.victim=fifo"], settings={"drive.capacity": "1GiB"}, requests=5000)
         >>> [result.stack for result in both]
         ['page', 'page+ftl.gc.victim=fifo']
+        >>> both.verdicts
+        []
     """
     if isinstance(stacks, (str, os.PathLike, Stack)):
         one = stacks.name if isinstance(stacks, Stack) else os.fspath(stacks)
@@ -101,29 +110,11 @@ def compare(
     if not chosen:
         raise ValueError("there is no stack to compare; give at least one")
     at_once = threads_of("threads", "a comparison runs", threads)
-    stop = _nandarium.Stop()
-    with ThreadPoolExecutor(at_once or min(len(chosen), os.cpu_count() or 1)) as pool:
-        runs = [pool.submit(_run, stack, workload, settings, seed, requests, snapshots, None, stop) for stack in chosen]
-        try:
-            return Comparison([each.result() for each in runs])
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _run(
-    stack: Stack,
-    workload: AnyWorkload,
-    settings: Settings | None,
-    seed: int | None,
-    requests: int | None,
-    snapshots: bool | str | os.PathLike[str],
-    progress: Progress | None,
-    stop: _nandarium.Stop | None,
-) -> Result:
+    times = whole("repetitions", repetitions, "runs of each stack, 1 to 1000", least=1, most=1000)
     call = asked(workload, settings, seed, requests, snapshots)
-    return Result(_nandarium.run(stack.name, stack.to_toml(), call.settings, call.workload, call.columns, call.snapshots, progress, stop))
+    texts = [(stack.name, stack.to_toml()) for stack in chosen]
+    outcomes = _nandarium.compare(texts, call.settings, call.workload, call.columns, call.snapshots, at_once, times)
+    return Comparison([Result(outcome) for outcome in outcomes])
 
 
 class Asked(NamedTuple):

@@ -150,6 +150,21 @@ def test_a_comparison_is_a_run_each(tmp_path: Path, tiny: dict[str, Any]) -> Non
             nd.compare(alone, settings=tiny)  # type: ignore[arg-type]
 
 
+def test_repetitions_tell_what_the_command_tells(tiny: dict[str, Any]) -> None:
+    stacks = ["page", "page+flash.read_time=200us"]
+    told = nd.compare(stacks, settings=tiny, requests=2000, seed=5, repetitions=3)
+    iops = [nd.run("page", settings=tiny, requests=2000, seed=seed).iops or 0.0 for seed in (5, 6, 7)]
+    assert told[0].repeated is not None and told[0].repeated["figures"][0]["mean"] == pytest.approx(sum(iops) / 3)
+    [verdict] = told.verdicts
+    assert "worse in" in verdict and "are means of 3 runs" in str(told) and f"verdict   {verdict[:40]}" in str(told)
+    assert str(pickle.loads(pickle.dumps(told))) == str(told)
+    said = native("compare", *stacks, *sets(tiny), "--requests", "2000", "--seed", "5", "--repetitions", "3")
+    assert [result["repeated"] for result in said["results"]] == [result.repeated for result in told]
+    for wrong in (0, 1001):
+        with pytest.raises(ValueError, match="repetitions"):
+            nd.compare(["page"], settings=tiny, repetitions=wrong)
+
+
 def test_results_are_pickled(used: dict[str, Any], tmp_path: Path) -> None:
     both = nd.compare(["page", "page+ftl.gc.victim=fifo"], "mixed", settings=used, requests=4000)
     one, copy = both[0], pickle.loads(pickle.dumps(both[0]))

@@ -1,5 +1,6 @@
 //! Failures and their exit codes.
 
+use compare::{CompareError, Early, LifeError, TimelineError};
 use drive::DriveError;
 use experiment::ThreadsError;
 use measure::MeasureError;
@@ -52,6 +53,14 @@ impl Failure {
     /// A file that could not be read or written.
     pub fn file(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self::failed(format!("{} could not be {doing}: {error}", path.display()))
+    }
+
+    /// The failure of a stack among several, which is named unless it is already.
+    pub fn of_stack(self, stack: &str) -> Self {
+        if self.code == USAGE && self.message.contains(stack) {
+            return self;
+        }
+        Self { message: format!("stack `{stack}`: {}", self.message), ..self }
     }
 }
 
@@ -147,6 +156,54 @@ impl From<SessionError> for Failure {
 impl From<ThreadsError> for Failure {
     fn from(error: ThreadsError) -> Self {
         Self::failed(error.to_string())
+    }
+}
+
+impl From<Early> for Failure {
+    fn from(early: Early) -> Self {
+        let code = if early == Early::Interrupted { INTERRUPTED } else { DRIVE_FULL };
+        Self { code, message: early.to_string() }
+    }
+}
+
+impl From<LifeError> for Failure {
+    fn from(error: LifeError) -> Self {
+        let code = match error {
+            LifeError::Config(error) => return error.into(),
+            LifeError::Session(error) => return error.into(),
+            LifeError::Question(_) | LifeError::NeverWears { .. } | LifeError::Untold(_) => USAGE,
+            LifeError::Ended(_) => DRIVE_FULL,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
+
+impl From<TimelineError> for Failure {
+    fn from(error: TimelineError) -> Self {
+        match error {
+            TimelineError::Session(error) => error.into(),
+            TimelineError::Folder(_) | TimelineError::NoFolder { .. } => Self::usage(format!("--timeline {error}")),
+            TimelineError::Unwritten { .. } => Self::failed(error),
+        }
+    }
+}
+
+impl From<CompareError> for Failure {
+    fn from(error: CompareError) -> Self {
+        let code = match error {
+            CompareError::Session(error) => return error.into(),
+            CompareError::Life(error) => return error.into(),
+            CompareError::Timeline(error) => return error.into(),
+            CompareError::Threads(error) => return error.into(),
+            CompareError::Stack { stack, problem } => return Self::from(*problem).of_stack(&stack),
+            CompareError::Repetition { run, problem } => {
+                let failure = Self::from(*problem);
+                return Self { message: format!("{run}: {}", failure.message), ..failure };
+            }
+            CompareError::Ended { .. } => FAILED,
+            CompareError::Interrupted(_) | CompareError::Unrepeated => INTERRUPTED,
+        };
+        Self { code, message: error.to_string() }
     }
 }
 

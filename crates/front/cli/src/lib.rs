@@ -19,13 +19,11 @@ mod settings;
 mod table;
 mod watch;
 
-pub use arguments::{LifeQuestion, Listing};
-pub use commands::life::plan::LifePlan;
+pub use arguments::Listing;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
-pub use failure::DRIVE_FULL;
 pub use library::{
-    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, make_folder, pretty,
-    snapshots, sweep_document, sweep_problem, sweep_text, text, trace_info, write_folder, write_page, write_sweep,
+    explanation, failed, items, life_text, make_folder, pretty, snapshots, sweep_document, sweep_problem, sweep_text,
+    text, trace_info, write_folder, write_page, write_sweep,
 };
 pub use output::look_at_stdout;
 pub use settings::{program_hash, set_program};

@@ -1,16 +1,14 @@
 //! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
 
-use crate::arguments::{self, LifeQuestion, Listing, OrderArgument, TraceInput};
-use crate::commands::life::plan::LifePlan;
+use crate::arguments::{self, Listing, OrderArgument, TraceInput};
 use crate::commands::sweep::{self as sweeping, Swept};
-use crate::commands::{explain, life, list, results, trace as traces};
+use crate::commands::{explain, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use clap::ValueEnum;
-use metrics::{LifeReport, RunResult, WearWindow};
+use metrics::{LifeReport, RunResult};
 use serde_json::Value;
 use simulator::session::{SessionError, Snapshots};
-use simulator::{Config, ConfigError, Setting};
 use std::path::{Path, PathBuf};
 use sweep::{Grid, Outcome};
 
@@ -25,13 +23,14 @@ pub fn explanation(name: &str) -> Result<String, String> {
     explain::text(name.trim()).map_err(|failure| failure.message)
 }
 
-/// Results as `nandarium run` prints one, and `nandarium compare` several.
-pub fn text(results: &[RunResult]) -> String {
+/// Results as `nandarium run` prints one, and `nandarium compare` several, or one with repetitions. `repeated`: their
+/// documents, in which stands what repetitions tell, or none.
+pub fn text(results: &[RunResult], repeated: &[Value]) -> String {
     match results {
-        [result] => table::result(result),
+        [result] if repeated.is_empty() => table::result(result),
         several => {
             let several: Vec<&RunResult> = several.iter().collect();
-            table::comparison(&several, &[], None, &results::without_effect(&several))
+            table::comparison(&several, &[], repeated, &compare::notes::without_effect(&several))
         }
     }
 }
@@ -95,37 +94,9 @@ pub fn failed(error: SessionError) -> String {
     Failure::from(error).message
 }
 
-/// Exit code and message of a session that ended before its workload did; `None`: it did not.
-pub fn ended_early(result: &RunResult) -> Option<(u8, String)> {
-    let Failure { code, message } = results::verdict(&[result]).err()?;
-    Some((code, message))
-}
-
-/// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with
-/// settings laid under those that were given; `price`: that of the drive.
-/// Errors: the configuration or the question cannot be used.
-pub fn life_plan(
-    load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>,
-    question: &LifeQuestion,
-    price: Option<f64>,
-) -> Result<LifePlan, String> {
-    LifePlan::new(|under| Ok(load(under)?), question, price).map_err(|failure| failure.message)
-}
-
-/// The life of a drive of such a plan that ran.
-/// Errors: exit code and message of a run without an answer; the text says how to get one.
-pub fn life_report(plan: &LifePlan, result: RunResult, window: WearWindow) -> Result<LifeReport, (u8, String)> {
-    plan.report(result, window).map_err(|Failure { code, message }| (code, message))
-}
-
 /// A life as `nandarium life` prints it.
 pub fn life_text(report: &LifeReport) -> String {
     table::life(report)
-}
-
-/// The page of a life: the text of `life.html`.
-pub fn life_page(report: &LifeReport) -> String {
-    life::page::render(report)
 }
 
 /// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,

@@ -2,6 +2,7 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
+use compare::{LifePlan, LifeQuestion};
 use drive::Drive;
 use simulator::config::stack_parts;
 use simulator::session::{Snapshots, USUAL_FILES};
@@ -42,6 +43,19 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
         stack.clone_into(&mut config.name);
     }
     Ok(config)
+}
+
+/// A drive whose life is asked for, under a workload that can be used for that.
+/// Errors: the stack, the question or the workload cannot be used.
+pub fn life_plan(
+    stack: &str,
+    arguments: &SessionArguments,
+    question: &LifeQuestion,
+    workload: &str,
+) -> Result<LifePlan, Failure> {
+    let plan = LifePlan::new(|under| load_with(stack, arguments, under), question)?;
+    plan.check_workload(workload)?;
+    Ok(plan)
 }
 
 /// The settings of `--set`.

@@ -83,6 +83,12 @@ impl Stage {
     }
 }
 
+impl compare::Stage for Stage {
+    fn watcher(&self, name: &str) -> Box<dyn Watcher + '_> {
+        Box::new(self.watcher(name))
+    }
+}
+
 /// Where jobs are kept as they end, if they are.
 #[derive(Debug)]
 pub struct Keeping {

@@ -1,5 +1,6 @@
 //! Rust's errors as the exceptions of the package, with their own words.
 
+use compare::{CompareError, LifeError, TimelineError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -26,6 +27,30 @@ pub fn of_session(error: SessionError) -> PyErr {
         SessionError::Stuck { .. } => DriveFull::new_err(error.to_string()),
         SessionError::Snapshot(_) => SimulationError::new_err(error.to_string()),
         other => WorkloadError::new_err(cli::failed(other)),
+    }
+}
+
+/// The exception of a life that cannot be told.
+pub fn of_life(error: LifeError) -> PyErr {
+    match error {
+        LifeError::Session(error) => of_session(error),
+        LifeError::Config(_) | LifeError::Question(_) | LifeError::NeverWears { .. } => {
+            ConfigError::new_err(error.to_string())
+        }
+        LifeError::Ended(_) => DriveFull::new_err(error.to_string()),
+        LifeError::Untold(_) => WorkloadError::new_err(error.to_string()),
+    }
+}
+
+/// The exception of a comparison without a result.
+pub fn of_compare(error: CompareError) -> PyErr {
+    match error {
+        CompareError::Session(error) | CompareError::Timeline(TimelineError::Session(error)) => of_session(error),
+        CompareError::Life(error) => of_life(error),
+        CompareError::Stack { problem, .. } | CompareError::Repetition { problem, .. } => of_compare(*problem),
+        CompareError::Ended { .. } => DriveFull::new_err(error.to_string()),
+        CompareError::Interrupted(_) | CompareError::Unrepeated => PyKeyboardInterrupt::new_err(error.to_string()),
+        CompareError::Timeline(_) | CompareError::Threads(_) => SimulationError::new_err(error.to_string()),
     }
 }
 

@@ -12,8 +12,10 @@
 #![allow(clippy::needless_pass_by_value, reason = "what comes from Python is made for the call and is the callee's")]
 
 mod arrow;
+mod beside;
 mod columns;
 mod command;
+mod compare;
 mod depth;
 mod errors;
 mod life;
@@ -38,6 +40,8 @@ mod _nandarium {
     use crate::arrow::{arrow_array, arrow_schema, arrow_stream};
     #[pymodule_export]
     use crate::command::{checked, command, explain, items, keys, readable, resolve, set_library, stack_text};
+    #[pymodule_export]
+    use crate::compare::compare;
     #[pymodule_export]
     use crate::life::{life, trace_info};
     #[pymodule_export]

@@ -2,11 +2,11 @@
 
 use crate::command::{Given, settings_of};
 use crate::depth::Inside;
-use crate::errors::{ConfigError, WorkloadError};
+use crate::errors::{WorkloadError, of_life};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
 use crate::run::{Asked, early, full};
-use cli::LifeQuestion;
+use compare::{LifeError, LifePlan, LifeQuestion};
 use pyo3::prelude::*;
 use simulator::Config;
 use simulator::session::Prepared;
@@ -37,18 +37,18 @@ pub fn life(
     let settings = settings_of(settings);
     let load = |mut under: Vec<_>| {
         under.extend(settings.iter().cloned());
-        Config::from_text_with(name, text, &under)
+        Ok::<_, LifeError>(Config::from_text_with(name, text, &under)?)
     };
-    let question = LifeQuestion { per_day, warranty, price_per_gb };
-    let plan = cli::life_plan(load, &question, price).map_err(ConfigError::new_err)?;
-    let asked = Asked { workload, requests, snapshots, progress, stop: None };
-    let (result, window) = asked.session(py, plan.config.clone(), Prepared::run_wear)?;
+    let plan = LifePlan::new(load, &LifeQuestion { per_day, warranty, price_per_gb, price }).map_err(of_life)?;
+    let asked = Asked { workload, requests, snapshots, progress };
+    let (result, window) = asked.session(py, plan.config().clone(), Prepared::run_wear)?;
     early(py, &result)?;
-    let report = cli::life_report(&plan, result.clone(), window);
-    let report = report.map_err(|(code, message)| {
-        if code == cli::DRIVE_FULL { full(py, message, &result) } else { WorkloadError::new_err(message) }
+    let report = plan.report(result.clone(), window).map_err(|error| match error {
+        LifeError::Ended(message) => full(py, message, &result),
+        other => of_life(other),
     })?;
-    Ok((Outcome::new(result), cli::pretty(&report.to_json()), cli::life_text(&report), cli::life_page(&report)))
+    let page = compare::life::page::render(&report);
+    Ok((Outcome::new(result), cli::pretty(&report.to_json()), cli::life_text(&report), page))
 }
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.

@@ -13,16 +13,29 @@ use std::sync::OnceLock;
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Outcome {
     result: RunResult,
+    /// What repetitions tell, as in `result.json`.
+    repeated: Option<Value>,
     document: OnceLock<Value>,
 }
 
 impl Outcome {
     pub fn new(result: RunResult) -> Self {
-        Self { result, document: OnceLock::new() }
+        Self::repeated(result, None)
+    }
+
+    /// With what repetitions tell.
+    pub fn repeated(result: RunResult, repeated: Option<Value>) -> Self {
+        Self { result, repeated, document: OnceLock::new() }
     }
 
     fn document(&self) -> &Value {
-        self.document.get_or_init(|| self.result.to_json())
+        self.document.get_or_init(|| {
+            let mut document = self.result.to_json();
+            if let Some(repeated) = &self.repeated {
+                document["repeated"] = repeated.clone();
+            }
+            document
+        })
     }
 }
 
@@ -35,7 +48,7 @@ impl Outcome {
     #[staticmethod]
     fn restored(py: Python<'_>, kept: &[u8]) -> PyResult<Self> {
         let result = py.detach(|| serde_json::from_slice(kept));
-        result.map(Self::new).map_err(|error| {
+        result.map(|(result, repeated)| Self::repeated(result, repeated)).map_err(|error| {
             SimulationError::new_err(format!(
                 "this is no result of this build of nandarium ({error}); run it again here"
             ))
@@ -44,7 +57,7 @@ impl Outcome {
 
     /// All of it as bytes, for another process.
     fn kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let kept = py.detach(|| serde_json::to_vec(&self.result));
+        let kept = py.detach(|| serde_json::to_vec(&(&self.result, &self.repeated)));
         kept.map(|kept| PyBytes::new(py, &kept)).map_err(|error| SimulationError::new_err(error.to_string()))
     }
 
@@ -111,7 +124,7 @@ impl Outcome {
 
     /// The table `nandarium run` prints.
     fn text(&self) -> String {
-        cli::text(std::slice::from_ref(&self.result))
+        cli::text(std::slice::from_ref(&self.result), &[])
     }
 
     /// Interval in nanoseconds, and columns of `float64`.
@@ -157,7 +170,9 @@ impl Outcome {
 #[pyfunction]
 pub fn comparison_text(outcomes: Vec<PyRef<'_, Outcome>>) -> String {
     let results: Vec<RunResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
-    cli::text(&results)
+    let repeated = outcomes.iter().filter(|outcome| outcome.repeated.is_some());
+    let documents: Vec<Value> = repeated.map(|outcome| outcome.document().clone()).collect();
+    cli::text(&results, &documents)
 }
 
 /// Writes one report page of some results.

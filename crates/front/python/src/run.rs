@@ -5,7 +5,8 @@ use crate::depth::{Inside, depth};
 use crate::errors::{DriveFull, of_session, of_unwinding};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
-use metrics::{RunResult, Status};
+use compare::Early;
+use metrics::RunResult;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use simulator::Config;
@@ -52,14 +53,13 @@ impl Stop {
     }
 }
 
-/// Watches a session for Python: signals, a progress function, another thread that wants it to end.
+/// Watches a session for Python: signals, a progress function.
 struct Watch {
     started: Instant,
     looked: Instant,
     phase: &'static str,
     requests: Option<u64>,
     told: Option<Py<PyAny>>,
-    stop: Option<Arc<AtomicBool>>,
     /// Why it was stopped.
     raised: Option<PyErr>,
 }
@@ -84,9 +84,6 @@ impl Watcher for Watch {
     }
 
     fn progress(&mut self, done: u64) -> bool {
-        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return false;
-        }
         if self.looked.elapsed() < LOOK_EVERY {
             return true;
         }
@@ -102,6 +99,11 @@ impl Watcher for Watch {
     fn remark(&mut self, _: &str) {}
 }
 
+/// Where preconditioned states are kept: `None` for no folder, an empty path for the user's cache folder.
+pub fn snapshots_in(folder: Option<PathBuf>) -> Option<Snapshots> {
+    folder.and_then(|path| cli::snapshots((!path.as_os_str().is_empty()).then_some(path)))
+}
+
 /// What a session is made of, but for its configuration.
 pub struct Asked<'a, 'py> {
     /// A name or a path, or only a name where `requests` are given.
@@ -111,8 +113,6 @@ pub struct Asked<'a, 'py> {
     pub snapshots: Option<PathBuf>,
     /// Called with the phase, requests done, and requests in all.
     pub progress: Option<Py<PyAny>>,
-    /// Set by another thread that wants it to end.
-    pub stop: Option<&'a Bound<'py, Stop>>,
 }
 
 impl Asked<'_, '_> {
@@ -124,13 +124,11 @@ impl Asked<'_, '_> {
         config: Config,
         hold: impl FnOnce(&Prepared, Option<&Snapshots>, &mut dyn Watcher) -> Result<T, SessionError> + Send,
     ) -> PyResult<T> {
-        let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
-        let (workload, snapshots) = (self.workload, self.snapshots.and_then(folder));
+        let (workload, snapshots) = (self.workload, snapshots_in(self.snapshots));
         let requests = self.requests.map(|requests| requests.get().requests().clone());
         let now = Instant::now();
-        let stop = self.stop.map(|stop| stop.get().wanted());
         let mut watch =
-            Watch { started: now, looked: now, phase: "", requests: None, told: self.progress, stop, raised: None };
+            Watch { started: now, looked: now, phase: "", requests: None, told: self.progress, raised: None };
         let outcome = py.detach(|| {
             catch_unwind(AssertUnwindSafe(|| {
                 let prepared = match &requests {
@@ -149,11 +147,10 @@ impl Asked<'_, '_> {
 
 /// The exception of a run that ended before its workload did, if it did.
 pub fn early(py: Python<'_>, result: &RunResult) -> PyResult<()> {
-    match (result.status, cli::ended_early(result)) {
-        (Status::Interrupted, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
-        (Status::DriveFull | Status::WornOut, Some((_, message))) => Err(full(py, message, result)),
-        _ => Ok(()),
-    }
+    compare::check_ended(&[result]).map_err(|early| match early {
+        Early::Interrupted => PyKeyboardInterrupt::new_err("the run was stopped"),
+        Early::Full { .. } => full(py, early.to_string(), result),
+    })
 }
 
 /// The exception of a drive that takes no more writes, with what was measured until then.
@@ -167,7 +164,7 @@ pub fn full(py: Python<'_>, message: String, result: &RunResult) -> PyErr {
 /// Runs one configuration. `workload` is a name or a path, or only a name where `requests` are given. `snapshots`:
 /// `None` for no folder, an empty path for the user's cache folder.
 #[pyfunction]
-#[pyo3(signature = (name, text, settings, workload, requests=None, snapshots=None, progress=None, stop=None))]
+#[pyo3(signature = (name, text, settings, workload, requests=None, snapshots=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one call, whose arguments the package names")]
 pub fn run(
     py: Python<'_>,
@@ -178,11 +175,10 @@ pub fn run(
     requests: Option<&Bound<'_, RequestColumns>>,
     snapshots: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-    stop: Option<&Bound<'_, Stop>>,
 ) -> PyResult<Outcome> {
-    let _inside = Inside::begin(Stop::around(stop))?;
+    let _inside = Inside::begin(0)?;
     let config = config(name, text, settings)?;
-    let result = Asked { workload, requests, snapshots, progress, stop }.session(py, config, Prepared::run)?;
+    let result = Asked { workload, requests, snapshots, progress }.session(py, config, Prepared::run)?;
     early(py, &result)?;
     Ok(Outcome::new(result))
 }

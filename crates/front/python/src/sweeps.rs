@@ -1,10 +1,11 @@
 //! Sweeps: plans, grids, and runs on all cores of this machine or, job by job, on others.
 
+use crate::beside::beside;
 use crate::columns::given;
 use crate::command::Given;
 use crate::depth::Inside;
 use crate::errors::{ClusterError, ConfigError, SimulationError, of_unwinding};
-use crate::run::{LOOK_EVERY, Stop};
+use crate::run::Stop;
 use experiment::Monitor;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -13,7 +14,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 use sweep::{Cells, Column, Cost, Findings, Outcome, PlanError, Store, Summary};
 
@@ -209,37 +209,14 @@ impl Grid {
         let _inside = Inside::begin(Stop::around(stop))?;
         let counter = Counter::new(stop, jobs);
         let store = store(&folder)?;
-        let tell = || {
-            Python::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
-            })
+        let tell = |py: Python<'_>| {
+            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
         };
-        let (raised, ended) = py.detach(|| {
-            let (sender, receiver) = channel::<()>();
-            std::thread::scope(|scope| {
-                let runs = scope.spawn(|| {
-                    // Dropped at the end, however that comes.
-                    let _sender = sender;
-                    let run = || sweep::execute(&self.grid, &store, &cli::program_hash(), &counter);
-                    catch_unwind(AssertUnwindSafe(|| run().map(drop)))
-                });
-                let mut raised = None;
-                while receiver.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    if let (None, Err(error)) = (&raised, tell()) {
-                        counter.stop.store(true, Ordering::Relaxed);
-                        raised = Some(error);
-                    }
-                }
-                (raised, runs.join().unwrap_or_else(Err))
-            })
-        });
-        if let Some(raised) = raised {
-            return Err(raised);
-        }
-        let written = ended.map_err(of_unwinding)?;
+        let run = || sweep::execute(&self.grid, &store, &cli::program_hash(), &counter).map(drop);
+        let written = beside(py, &counter.stop, tell, run)?;
         written.map_err(|error| SimulationError::new_err(error.to_string()))?;
-        tell()
+        py.check_signals()?;
+        tell(py)
     }
 
     /// What a folder does not hold yet, for other processes to run.

@@ -1,5 +1,6 @@
 //! Power loss under functions.
 
+use crate::beside::beside;
 use crate::errors::SimulationError;
 use ::torture::{Commands, CutDisk, Guarantee, Lie, Recorder, Recording, Torture, TortureError, Tried};
 use pyo3::buffer::PyBuffer;
@@ -7,15 +8,13 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const SECTOR: u64 = 512;
 /// Most bytes of a request.
 const MOST: u64 = 1 << 30;
-/// Time between two looks at whether somebody has pressed Ctrl-C.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 enum What {
     Recorded(Recorder<CutDisk<'static>>),
@@ -243,27 +242,7 @@ pub fn torture_commands(
     };
     made(out.as_deref())?;
     let stop = AtomicBool::new(false);
-    let (raised, tried) = py.detach(|| {
-        std::thread::scope(|scope| {
-            let work = scope.spawn(|| torture.run_commands(commands, &stop, &mut ()));
-            let mut raised = None;
-            while !work.is_finished() {
-                std::thread::sleep(LOOK_EVERY);
-                let looked = Python::attach(|py| {
-                    py.check_signals()?;
-                    PyResult::Ok(())
-                });
-                if let (None, Err(error)) = (&raised, looked) {
-                    stop.store(true, Ordering::Relaxed);
-                    raised = Some(error);
-                }
-            }
-            (raised, work.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
-        })
-    });
-    if let Some(raised) = raised {
-        return Err(raised);
-    }
+    let tried = beside(py, &stop, |_| Ok(()), || torture.run_commands(commands, &stop, &mut ()))?;
     let tried = tried.map_err(|error| match error {
         TortureError::Usage(_) | TortureError::Drive(_) => value(error.to_string()),
         _ => SimulationError::new_err(error.to_string()),

@@ -8,6 +8,7 @@
 
 mod curve;
 mod figure;
+pub mod numbers;
 mod page;
 mod plot;
 mod scatter;

@@ -1,6 +1,7 @@
 //! Arguments of timelines.
 
 use clap::Args;
+use compare::Drawing;
 use nand::Choice;
 use simulator::session::TimelinePlan;
 use std::path::PathBuf;
@@ -57,16 +58,6 @@ impl TimelineArguments {
         };
         Some(Drawing { plan, percentile, path })
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct Drawing {
-    /// What to take down.
-    pub plan: TimelinePlan,
-    /// So many requests are to be near to this percentile, a share of all: its latency has to be found first.
-    pub percentile: Option<(usize, f64)>,
-    /// File that the drawing is written to.
-    pub path: PathBuf,
 }
 
 /// Two moments of simulated time, ns.

@@ -56,6 +56,12 @@ impl LifeQuestion {
     pub fn is_asked(&self) -> bool {
         self.per_day.is_some() || self.price_per_gb.is_some() || self.warranty != WARRANTY
     }
+
+    /// The question about a drive of this price.
+    pub fn asked(&self, price: Option<f64>) -> compare::LifeQuestion {
+        let Self { per_day, warranty, price_per_gb } = self.clone();
+        compare::LifeQuestion { per_day, warranty, price_per_gb, price }
+    }
 }
 
 /// What `compare` is asked about lives.

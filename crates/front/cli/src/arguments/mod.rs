@@ -7,9 +7,9 @@ mod serving;
 mod sweeping;
 mod torturing;
 
-pub use drawing::{Drawing, TimelineArguments};
+pub use drawing::TimelineArguments;
 pub use fitting::{FitArguments, MeasureArguments};
-pub use living::{LifeArguments, LifeQuestion, LivesArguments};
+pub use living::{LifeArguments, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
     ServerArguments, WatchArguments,

@@ -1,7 +1,6 @@
 //! The verbs of the command line, one file each.
 
 mod check;
-mod closeups;
 mod code;
 mod compare;
 mod ctl;
@@ -9,11 +8,10 @@ pub mod explain;
 mod fit;
 mod glossary;
 mod hard;
-pub mod life;
+mod life;
 pub mod list;
 mod measure;
 mod probe;
-mod repeated;
 mod report;
 mod repro;
 pub mod results;
@@ -21,7 +19,6 @@ mod run;
 mod serve;
 mod shell;
 pub mod sweep;
-mod timeline;
 mod torture;
 pub mod trace;
 

@@ -78,7 +78,7 @@ fn parse(path: &Path, text: &str, found: &mut Found) -> Result<(), Failure> {
     })?;
     let schema = document["schema"].as_str().map(str::to_owned);
     let results: Vec<Value> = match document {
-        Value::Object(mut members) if schema.as_deref() == Some(results::COMPARISON) => {
+        Value::Object(mut members) if schema.as_deref() == Some(compare::COMPARISON) => {
             let mut list = |name: &str| members.get_mut(name).map_or(Value::Null, Value::take);
             found.notes.extend(serde_json::from_value::<Vec<String>>(list("notes")).unwrap_or_default());
             serde_json::from_value(list("results")).unwrap_or_default()

@@ -1,10 +1,11 @@
 //! Results as files, and as exit codes.
 
 use crate::arguments::SessionArguments;
-use crate::failure::{DRIVE_FULL, Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::{browser, output, page};
-use metrics::{RunResult, Status};
-use serde_json::{Value, json};
+use compare::Drawn;
+use metrics::RunResult;
+use serde_json::Value;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,66 +58,6 @@ fn write_value(text: &mut String, value: &Value, depth: usize) {
         line(text, depth);
     }
     text.push(close);
-}
-
-/// Version of the JSON form of several results.
-pub const COMPARISON: &str = "nandarium.comparison/1";
-
-/// The document of a result, and of what single requests waited for.
-pub fn with_closeups(mut document: Value, closeups: Option<Value>) -> Value {
-    if let Some(closeups) = closeups {
-        document["closeups"] = closeups;
-    }
-    document
-}
-
-/// Several results as one document, with what is to be said of them together.
-pub fn together(documents: &[Value], notes: &[String]) -> Value {
-    json!({"schema": COMPARISON, "notes": notes, "results": documents})
-}
-
-/// What the results of a comparison say only together: keys that made no difference.
-pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
-    let Some((first, others)) = results.split_first() else { return Vec::new() };
-    let same = others.iter().filter(|other| other.hash == first.hash);
-    let told = same.map(|other| {
-        let differ: Vec<String> = other
-            .config
-            .iter()
-            .filter(|(key, value)| first.config.get(*key) != Some(*value) && *key != metrics::CAUSES_KEY)
-            .map(|(key, value)| {
-                let before = first.config.get(key).map_or("nothing", String::as_str);
-                format!("{key} = {value} (not {before})")
-            })
-            .collect();
-        if differ.is_empty() && first.config.get(metrics::CAUSES_KEY) != other.config.get(metrics::CAUSES_KEY) {
-            return format!("{} records other causes than {}, and gave its result.", other.stack, first.stack);
-        }
-        if differ.is_empty() {
-            return format!(
-                "`{}` and `{}` are alike: every key has the same value, so all ratios are 1. Change a key of one of \
-                 them, for example {}+ftl.gc.victim=fifo.",
-                first.stack,
-                other.stack,
-                other.stack.split('+').next().unwrap_or_default()
-            );
-        }
-        let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
-        let why = if has_cleaned {
-            ""
-        } else {
-            ". No block was erased: on a drive that never cleans, nothing that is \
-            about cleaning can matter (drive.precondition)"
-        };
-        format!(
-            "{} gave the result of {}, to the last command: {} had no \
-            effect{why}.",
-            other.stack,
-            first.stack,
-            differ.join(", ")
-        )
-    });
-    told.collect()
 }
 
 /// Files that `run`, `compare` and `life` write into their folder.
@@ -200,6 +141,17 @@ pub fn tell_page(page: &Path, quiet: bool) {
     }
 }
 
+/// Says where a timeline is, and what a reader should know of it.
+pub fn tell_drawn(stack: &str, drawn: Option<&Drawn>, quiet: bool) {
+    let Some(Drawn { path, warnings }) = drawn else { return };
+    for warning in warnings {
+        output::complain(&format!("{stack}: {warning}"));
+    }
+    if !quiet {
+        output::complain(&format!("written: {} (open it at ui.perfetto.dev)", path.display()));
+    }
+}
+
 /// Says where the page of a session is, and opens it where that was asked for.
 pub fn show(page: &Path, session: &SessionArguments) {
     tell_page(page, session.quiet);
@@ -212,29 +164,6 @@ pub fn show(page: &Path, session: &SessionArguments) {
 pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
     output::write_file(&folder.join("result.json"), &pretty(document))?;
     output::write_file(&folder.join("series.csv"), &series(document))
-}
-
-/// Whether a note of a run is told where several runs are shown together.
-pub fn is_told_of_several(note: &str) -> bool {
-    note.starts_with("measure.") || metrics::is_caution(note) || note.contains(" has no effect here because ")
-}
-
-/// What several runs say that limits their numbers, each sentence once, with the names of those that say it where it is
-/// not all of them. `runs`: their names and notes.
-pub fn cautions(runs: &[(&str, Vec<&str>)]) -> Vec<String> {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, notes) in runs {
-        for note in notes.iter().filter(|note| is_told_of_several(note)) {
-            match told.iter_mut().find(|(known, _)| known == note) {
-                Some((_, names)) => names.push(name),
-                None => told.push((note, vec![name])),
-            }
-        }
-    }
-    let sentence = |(note, names): (&str, Vec<&str>)| {
-        if names.len() == runs.len() { note.to_owned() } else { format!("{}: {note}", names.join(", ")) }
-    };
-    told.into_iter().map(sentence).collect()
 }
 
 /// Writes the report page of some results. `notes`: what is to be said of all of them together, beside what they say
@@ -257,7 +186,7 @@ pub fn write_page(path: &Path, documents: &[Value], notes: &[String]) -> Result<
             .collect();
         let of: Vec<(&str, Vec<&str>)> =
             of.iter().map(|(name, notes)| (*name, notes.iter().map(String::as_str).collect())).collect();
-        notes.extend(cautions(&of));
+        notes.extend(compare::notes::cautions(&of));
     }
     let names = documents.iter().filter_map(|document| document["stack"].as_str()).collect::<Vec<_>>().join(", ");
     let workload = documents.first().and_then(|document| document["workload"]["name"].as_str()).unwrap_or_default();
@@ -299,53 +228,5 @@ fn series(document: &Value) -> String {
 
 /// The exit code of runs that ended before their workload did.
 pub fn verdict(results: &[&RunResult]) -> Result<(), Failure> {
-    let ended = |status: Status| results.iter().find(|result| result.status == status);
-    if ended(Status::Interrupted).is_some() {
-        return Err(Failure {
-            code: INTERRUPTED,
-            message: "interrupted: the numbers cover what ran until then".to_owned(),
-        });
-    }
-    // A spare makes up for a die, and an idle spare is nobody's loss.
-    let missing = |result: &RunResult| {
-        ["stripe.dies_missing", "flash.dies_lost"].iter().find_map(|name| result.counters.get(*name)).copied()
-    };
-    let has_lost_dies = |result: &RunResult| missing(result).is_some_and(|dies| dies > 0);
-    let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
-    let Some(result) = ended_so else { return Ok(()) };
-    // Zones have spare blocks of their own, and nothing in place of a lost die.
-    let is_coded = result.config.get("stripe.kind").is_some_and(|kind| kind == "coded");
-    let spare = if is_coded { "coded.spare_blocks" } else { "drive.over_provisioning" };
-    let (what, remedy) = if has_lost_dies(result) {
-        let remedy = if is_coded {
-            "dies failed, and a zone cannot be written without one of its banks; use stripe.kind = raid5 (or another \
-             with parity)"
-                .to_owned()
-        } else {
-            format!(
-                "dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or \
-                 raise {spare}"
-            )
-        };
-        ("full", remedy)
-    } else if result.status == Status::WornOut {
-        (
-            "worn out",
-            format!(
-                "blocks went bad until nothing could be reclaimed; raise flash.endurance or {spare}, or lower the \
-                 fault shares"
-            ),
-        )
-    } else {
-        ("full", format!("no block could be reclaimed; raise {spare}"))
-    };
-    let written = result.host[units::HostOp::Write.index()].bytes;
-    Err(Failure {
-        code: DRIVE_FULL,
-        message: format!(
-            "stack `{}`: the drive is {what} after {} of host writes: {remedy}. The numbers cover what ran until then",
-            result.stack,
-            units::quantity::format_size(written),
-        ),
-    })
+    compare::check_ended(results).map_err(Failure::from)
 }

@@ -1,12 +1,13 @@
 //! `nandarium run`.
 
-use super::{results, timeline};
+use super::results;
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::names::Names;
 use crate::progress::{self, Board};
 use crate::provenance::{self, Again};
 use crate::{output, settings, table, watch};
+use compare::timeline;
 use metrics::RunResult;
 use simulator::session::Prepared;
 use std::io::IsTerminal as _;
@@ -33,16 +34,13 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, |_| true).shown_on(board);
     let mut watcher = stage.watcher(&name);
     let snapshots = settings::snapshots_of(shared);
-    let wanted = timeline::Wanted {
-        drawing: drawing.as_ref().map(|drawing| (drawing, drawing.path.as_path())),
-        has_page: shared.out.is_some(),
-        stack: &name,
-        quiet: shared.quiet,
-    };
-    let (result, closeups) = timeline::run(&prepared, snapshots.as_ref(), &mut watcher, wanted)?;
+    let wanted = drawing.as_ref().map(|drawing| (drawing, drawing.path.as_path()));
+    let has_page = shared.out.is_some();
+    let (result, closeups, drawn) = timeline::run(&prepared, snapshots.as_ref(), &mut watcher, wanted, has_page)?;
     drop((watcher, watching));
+    results::tell_drawn(&name, drawn.as_ref(), shared.quiet);
     let result = RunResult { provenance: Some(provenance), ..result };
-    let json = results::with_closeups(result.to_json(), closeups);
+    let json = compare::with_closeups(result.to_json(), closeups);
     if shared.json {
         output::print(&results::pretty(&json))?;
     } else {

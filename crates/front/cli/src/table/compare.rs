@@ -1,21 +1,14 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::life::digits;
-use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
-use super::run::{told_waf, wrapped};
+use super::run::{wrapped, wrapped_at};
+use compare::life::words::digits;
+use compare::{Lived, told_waf};
+use figures::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
 use metrics::{Cost, LifeReport, NoWaf, RunResult};
+use serde_json::Value as Document;
 use std::fmt::Write;
 use units::{CAUSES, HostOp};
-
-/// What is told of a drive whose life was asked for.
-#[derive(Clone, Debug)]
-pub struct Lived {
-    /// Its life, where that can be told.
-    pub life: Option<LifeReport>,
-    /// What it costs, where a price was given.
-    pub cost: Option<Cost>,
-}
 
 /// Takes a number out of what ran.
 type Value = Box<dyn Fn(&RunResult, Option<&Lived>) -> Option<f64>>;
@@ -64,7 +57,7 @@ fn line(
 
 /// A line of a life.
 fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
-    let value: Value = Box::new(move |_, lived| value(lived?.life.as_ref()?));
+    let value: Value = Box::new(move |_, lived| value(lived?.life.as_ref().ok()?));
     Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
 }
 
@@ -74,24 +67,21 @@ fn priced(label: &str, value: fn(Cost) -> f64) -> Line {
     Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
 }
 
-/// Repetitions of the runs that are compared, in their order.
-pub trait Repetitions {
-    /// Runs of each stack.
-    fn count(&self) -> usize;
-    /// Mean of a metric with its interval, of the run in this place; `None`: it is not told.
-    fn mean(&self, place: usize, metric: &str) -> Option<String>;
-    /// Its ratio to the first run with its interval.
-    fn ratio(&self, place: usize, metric: &str) -> Option<String>;
+/// What repetitions tell of a metric of one run.
+fn repeated_figure<'a>(document: &'a Document, metric: &str) -> Option<&'a Document> {
+    document["repeated"]["figures"].as_array()?.iter().find(|figure| figure["metric"] == metric)
 }
 
-/// A comparison as text. `lives`: how long each drive lives, or none at all; `repeated`: what repetitions tell, which
-/// then stands in place of the numbers of single runs; `notes`: what is to be said of all together.
-pub fn comparison(
-    results: &[&RunResult],
-    lives: &[Lived],
-    repeated: Option<&dyn Repetitions>,
-    notes: &[String],
-) -> String {
+/// What repetitions tell of each stack against the first, in words.
+fn verdicts(documents: &[Document]) -> String {
+    let sentences = documents.iter().filter_map(|document| document["repeated"]["sentence"].as_str());
+    sentences.fold(String::new(), |text, verdict| text + "verdict   " + &wrapped_at(verdict, 10) + "\n")
+}
+
+/// A comparison as text. `lives`: how long each drive lives, or none at all; `documents`: those of the results, where
+/// repetitions were run, whose means then take the place of the numbers of single runs, or none; `notes`: what is to be
+/// said of all together.
+pub fn comparison(results: &[&RunResult], lives: &[&Lived], documents: &[Document], notes: &[String]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let arrivals = match first.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
@@ -99,24 +89,25 @@ pub fn comparison(
     };
     let stacks = if results.len() == 1 { "stack" } else { "stacks" };
     let mut text = format!("{} {stacks} under {}  ({arrivals})\n\n", results.len(), first.workload);
-    text.push_str(&figures(results, lives, repeated).render(""));
-    for note in repeated.map(how_to_read).iter().chain(notes) {
+    text.push_str(&figures(results, lives, documents).render(""));
+    let count = documents.first().and_then(|document| document["repeated"]["count"].as_u64());
+    for note in count.map(how_to_read).iter().chain(notes) {
         let _ = write!(text, "\nnote      {}", wrapped(note));
     }
     text.push_str(&cautions(results));
-    text
+    text + &verdicts(documents)
 }
 
 /// What the numbers of repeated runs are.
-fn how_to_read(repeated: &dyn Repetitions) -> String {
+fn how_to_read(count: u64) -> String {
     format!(
-        "Figures with an interval are means of {} runs with other seeds, with halves of their 95 % intervals; their \
-         ratios have whole intervals. All other figures are of the first run, and their differences may be chance.",
-        repeated.count()
+        "Figures with an interval are means of {count} runs with other seeds, with halves of their 95 % intervals; \
+         their ratios have whole intervals. All other figures are of the first run, and their differences may be \
+         chance."
     )
 }
 
-fn figures(results: &[&RunResult], lives: &[Lived], repeated: Option<&dyn Repetitions>) -> Grid {
+fn figures(results: &[&RunResult], lives: &[&Lived], documents: &[Document]) -> Grid {
     let mut grid = Grid::new(1);
     let mut row = |label: String, cells: &dyn Fn(usize) -> [String; 2]| {
         let all = (0..results.len()).map(cells);
@@ -125,19 +116,20 @@ fn figures(results: &[&RunResult], lives: &[Lived], repeated: Option<&dyn Repeti
     };
     row(String::new(), &|place| [results[place].stack.clone(), "ratio".to_owned()]);
     for line in lines() {
-        let life = |place: usize| lives.get(place);
+        let life = |place: usize| lives.get(place).copied();
         let values: Vec<Option<f64>> =
             results.iter().enumerate().map(|(place, result)| (line.value)(result, life(place))).collect();
         if line.is_empty(results, &values) {
             continue;
         }
-        let told = |place: usize| repeated.zip(line.metric).and_then(|(of, metric)| of.mean(place, metric));
-        let is_repeated = (0..results.len()).all(|place| told(place).is_some());
-        row(line.label.clone(), &|place| match repeated.zip(line.metric).filter(|_| is_repeated) {
-            Some((of, metric)) => [
-                told(place).unwrap_or_default(),
-                of.ratio(place, metric).map_or_else(|| NONE.to_owned(), |ratio| format!("x{ratio}")),
-            ],
+        let figure = |place: usize| repeated_figure(documents.get(place)?, line.metric?);
+        let is_repeated = (0..results.len()).all(|place| figure(place).is_some());
+        row(line.label.clone(), &|place| match figure(place).filter(|_| is_repeated) {
+            Some(figure) => {
+                let ratio =
+                    figure["ratio"]["shown"].as_str().map_or_else(|| NONE.to_owned(), |ratio| format!("x{ratio}"));
+                [figure["shown"].as_str().unwrap_or_default().to_owned(), ratio]
+            }
             None => [line.cell(results[place], values[place]), ratio_of(values[place], values[0])],
         });
     }
@@ -153,8 +145,7 @@ fn cautions(results: &[&RunResult]) -> String {
         .iter()
         .map(|result| (result.stack.as_str(), result.notes.iter().map(String::as_str).collect()))
         .collect();
-    let lines =
-        crate::commands::results::cautions(&runs).into_iter().map(|note| format!("\nnote      {}", wrapped(&note)));
+    let lines = compare::notes::cautions(&runs).into_iter().map(|note| format!("\nnote      {}", wrapped(&note)));
     lines.collect::<String>() + "\n"
 }
 

@@ -1,7 +1,7 @@
 //! Latency at percentiles as a picture of letters: a row for each percentile, latency from left to right on a
 //! logarithmic scale.
 
-use super::numbers::{count, percentile_name};
+use figures::numbers::{count, percentile_name};
 use metrics::{Histogram, PERCENTILES, RunResult, needed};
 use std::fmt::Write;
 use units::HostOp;

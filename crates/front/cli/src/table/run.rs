@@ -1,10 +1,11 @@
 //! One result.
 
 use super::grid::Grid;
-use super::numbers::{
+use compare::told_waf;
+use figures::numbers::{
     NONE, bandwidth, count, duration, latency as as_latency, percentile_name, rate, ratio, share, size, time,
 };
-use metrics::{Latencies, LatencyRecorder, NoWaf, PERCENTILES, RunResult, UNWRITTEN, needed};
+use metrics::{Latencies, LatencyRecorder, PERCENTILES, RunResult, UNWRITTEN, needed};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
@@ -175,14 +176,6 @@ fn flash(result: &RunResult) -> String {
         grid.row([label, none.clone(), none.clone(), none, ratio(result.waf_pages())]);
     }
     grid.render("")
-}
-
-/// A write amplification, or why there is none.
-pub(super) fn told_waf(result: &RunResult, waf: Option<f64>) -> String {
-    match result.no_waf {
-        Some(why @ NoWaf::TooFewWrites) => format!("{NONE}, {}", why.name()),
-        Some(NoWaf::NoWrites) | None => ratio(waf),
-    }
 }
 
 fn state(result: &RunResult) -> String {

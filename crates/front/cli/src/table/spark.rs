@@ -1,6 +1,6 @@
 //! Latency over time in lines of a terminal.
 
-use super::numbers::time;
+use figures::numbers::time;
 use metrics::RunResult;
 use std::fmt::Write;
 use units::HostOp;

@@ -1,15 +1,12 @@
 //! Timelines as files that Perfetto and Chrome's viewer open: the JSON trace event format.
 
-use super::closeups;
-use crate::arguments::Drawing;
-use crate::failure::Failure;
-use crate::output;
+use crate::closeups;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use metrics::RunResult;
 use nand::{Choice, Served, Slice};
 use serde_json::{Value, json};
-use simulator::session::{Gauge, Place, Prepared, Snapshots, Timeline, TimelinePlan, Watcher};
+use simulator::session::{Gauge, Place, Prepared, SessionError, Snapshots, Timeline, TimelinePlan, Watcher};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -28,58 +25,97 @@ const FIRST: u32 = 10;
 /// Thread of what lies on none.
 const NO_TRACK: u32 = 1;
 
-/// What is wanted of a run beside its result.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// A timeline, and where it goes.
-    pub drawing: Option<(&'a Drawing, &'a Path)>,
-    /// Requests to be looked at closely on a page.
-    pub has_page: bool,
-    /// Name of the stack, for what is said.
-    pub stack: &'a str,
-    /// Say only what is wrong.
-    pub quiet: bool,
+/// A timeline to be drawn.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// What to take down.
+    pub plan: TimelinePlan,
+    /// So many requests are to be near to this percentile, a share of all: its latency has to be found first.
+    pub percentile: Option<(usize, f64)>,
+    /// File that the drawing is written to; with `.gz` at its end it is compressed.
+    pub path: PathBuf,
 }
 
-/// Runs a session, draws it if that is wanted, and gives what a page shows of single requests.
-/// Errors: as a run's; the file of the timeline cannot be written.
+/// A timeline that was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What a reader should know of it.
+    pub warnings: Vec<String>,
+}
+
+/// Why a timeline cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum TimelineError {
+    /// The run has no result, or no time.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The path of the file is that of a folder.
+    #[error("{}: it is a folder; give the path of a file", .0.display())]
+    Folder(PathBuf),
+    /// The folder of the file is missing.
+    #[error("{}: there is no folder {}", .path.display(), .folder.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// The file cannot be written.
+    #[error("{} could not be written: {error}", .path.display())]
+    Unwritten {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// A run, and what was drawn of it.
+pub type RunAndDrawn = (RunResult, Option<Value>, Option<Drawn>);
+
+/// Runs a session and draws it into this file, if that is wanted: its result, the requests that a page looks at closely
+/// (`has_page`), and what was drawn.
+///
+/// # Errors
+/// As a run's; the file of the timeline cannot be written.
 pub fn run(
     prepared: &Prepared,
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
-    wanted: Wanted<'_>,
-) -> Result<(RunResult, Option<Value>), Failure> {
-    let mut plan = wanted.drawing.map(|(drawing, _)| drawing.plan).unwrap_or_default();
-    if let Some((count, share)) = wanted.drawing.and_then(|(drawing, _)| drawing.percentile) {
+    wanted: Option<(&Drawing, &Path)>,
+    has_page: bool,
+) -> Result<RunAndDrawn, TimelineError> {
+    let mut plan = wanted.map(|(drawing, _)| drawing.plan).unwrap_or_default();
+    if let Some((count, share)) = wanted.and_then(|(drawing, _)| drawing.percentile) {
         let first = prepared.run(snapshots, watcher)?;
         plan.closeups = Choice::Nearest(count, first.reads_and_writes().histogram().percentile(share));
     }
-    plan.samples = wanted.has_page && prepared.has_timeline();
+    plan.samples = has_page && prepared.has_timeline();
     if plan == TimelinePlan::default() {
-        return Ok((prepared.run(snapshots, watcher)?, None));
+        return Ok((prepared.run(snapshots, watcher)?, None, None));
     }
-    let (result, drawn) = prepared.run_timeline(snapshots, watcher, plan)?;
-    let closeups = plan.samples.then(|| closeups::document(&drawn, &result));
-    if let Some((_, path)) = wanted.drawing {
-        write(path, &drawn, result.has_causes(), (wanted.stack, wanted.quiet))?;
-    }
-    Ok((result, closeups))
+    let (result, timeline) = prepared.run_timeline(snapshots, watcher, plan)?;
+    let closeups = plan.samples.then(|| closeups::document(&timeline, &result));
+    let drawn = wanted.map(|(_, path)| write(path, &timeline, &result)).transpose()?;
+    Ok((result, closeups, drawn))
 }
 
 /// Checks before anything runs that there is something to draw, and a folder to write into.
-/// Errors: there is none.
-pub fn check(path: &Path, prepared: &Prepared) -> Result<(), Failure> {
+///
+/// # Errors
+/// There is none.
+pub fn check(path: &Path, prepared: &Prepared) -> Result<(), TimelineError> {
     if !prepared.has_timeline() {
         return Err(simulator::session::without_time().into());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Failure::usage(format!("--timeline {}: it is a folder; give the path of a file", path.display())));
+    match () {
+        () if path.is_dir() => Err(TimelineError::Folder(path.to_owned())),
+        () if folder.is_dir() => Ok(()),
+        () => Err(TimelineError::NoFolder { path: path.to_owned(), folder: folder.to_owned() }),
     }
-    if folder.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("--timeline {}: there is no folder {}", path.display(), folder.display())))
 }
 
 /// The files of several stacks: their names before the ending, and a number where two names are the same.
@@ -102,9 +138,9 @@ fn file_of(path: &Path, stack: &str) -> PathBuf {
     path.with_file_name(format!("{stem}-{plain}{dot}{ending}"))
 }
 
-/// Writes a timeline, and says so.
-/// Errors: the file cannot be written.
-fn write(path: &Path, timeline: &Timeline, has_causes: bool, (stack, quiet): (&str, bool)) -> Result<(), Failure> {
+/// Writes a timeline.
+fn write(path: &Path, timeline: &Timeline, result: &RunResult) -> Result<Drawn, TimelineError> {
+    let (has_causes, stack) = (result.has_causes(), &result.stack);
     let written = File::create(path).and_then(|file| {
         let plain = BufWriter::new(file);
         if path.extension().is_some_and(|ending| ending == "gz") {
@@ -117,23 +153,17 @@ fn write(path: &Path, timeline: &Timeline, has_causes: bool, (stack, quiet): (&s
             plain.flush()
         }
     });
-    written.map_err(|error| Failure::file(path, "written", &error))?;
+    written.map_err(|error| TimelineError::Unwritten { path: path.to_owned(), error })?;
     let recorder = &timeline.recorder;
+    let mut warnings = Vec::new();
     if recorder.slices.is_empty() && recorder.served.is_empty() && recorder.closeups.is_empty() {
-        output::complain(&format!(
-            "{stack}: nothing happened in this window; the run is shorter, or nothing was under way"
-        ));
+        warnings.push("nothing happened in this window; the run is shorter, or nothing was under way".to_owned());
     }
     if recorder.is_cut_short {
         let kept = recorder.slices.len().max(recorder.served.len());
-        output::complain(&format!(
-            "{stack}: the window has more than the {kept} pieces of work that are kept; make it shorter"
-        ));
+        warnings.push(format!("the window has more than the {kept} pieces of work that are kept; make it shorter"));
     }
-    if !quiet {
-        output::complain(&format!("written: {} (open it at ui.perfetto.dev)", path.display()));
-    }
-    Ok(())
+    Ok(Drawn { path: path.to_owned(), warnings })
 }
 
 fn document(out: &mut impl Write, timeline: &Timeline, has_causes: bool, stack: &str) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
-use crate::table::{life_causes, life_facts, life_rows, shown_causes};
+use super::words::{causes, facts, rows, shown_causes};
 use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
 use metrics::{LifeReport, Range, YEAR_DAYS};
 
@@ -9,35 +9,35 @@ const BINS: usize = 12;
 /// Points of the curve of worn blocks.
 const POINTS: usize = 121;
 
+/// The page of a life: the text of `life.html`.
 pub fn render(report: &LifeReport) -> String {
     let result = &report.result;
-    let rows =
-        each(life_rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
-    let facts = each(life_facts(report), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
+    let amounts =
+        each(rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
+    let about = each(facts(report), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
     let top = format!(
         "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table \
          class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
-         <tbody>{rows}</tbody></table></div><dl class=\"facts\">{facts}</dl>",
+         <tbody>{amounts}</tbody></table></div><dl class=\"facts\">{about}</dl>",
         escape(&answer(report)),
         interval(report).bar()
     );
-    let causes = each(life_causes(report), |row| {
-        format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell))))
-    });
+    let costs =
+        each(causes(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
     let table = format!(
         "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause \
          did not exist and nothing else changed.</p>\
          <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB \
-         more</th><th>Years more</th></tr></thead><tbody>{causes}</tbody></table></div></section>"
+         more</th><th>Years more</th></tr></thead><tbody>{costs}</tbody></table></div></section>"
     );
     let sections = deaths(report).section() + &section(&spending(report)) + &table + &section(&wear(report));
-    let about = format!(
+    let closing = format!(
         "<section id=\"notes\"><h2>Notes</h2>{notes}<p class=\"lead\">Hash {:016x}, seed {}.</p></section>",
         result.hash, result.seed
     );
     let title = format!("Life of {} under {}", result.stack, result.workload);
-    Page { brand: "life", title: &title, top, sections: sections + &about }.render()
+    Page { brand: "life", title: &title, top, sections: sections + &closing }.render()
 }
 
 /// What the host writes until the drive is worn out.
@@ -62,7 +62,7 @@ fn answer(report: &LifeReport) -> String {
         number(earliest),
         number(latest)
     );
-    let rate = life_rows(report).into_iter().find_map(|row| row[0].strip_prefix("years ").map(str::to_owned));
+    let rate = rows(report).into_iter().find_map(|row| row[0].strip_prefix("years ").map(str::to_owned));
     let (Some(years), Some(rate)) = (report.years(), rate) else { return written };
     // A drive that lives for weeks does not live for 0.07 years.
     let (scale, unit) = if years.estimate < 0.25 {

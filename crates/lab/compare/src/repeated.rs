@@ -1,13 +1,13 @@
 //! Repetitions of a comparison: each stack again with other seeds, and what can be told from them.
 
-use super::results;
-use crate::failure::{Failure, INTERRUPTED};
-use crate::table::Repetitions;
-use crate::watch::{Keeping, Stage};
+use crate::check_ended;
+use crate::error::CompareError;
+use crate::runs::{Comparison, Stage};
+use experiment::Monitor;
 use metrics::{RunResult, Status};
 use serde_json::{Value, json};
 use simulator::Config;
-use simulator::session::{Prepared, SessionError, Snapshots};
+use simulator::session::SessionError;
 use sweep::{Contrast, Differs, Metric};
 
 /// Figures that are compared, where all repetitions have them.
@@ -29,17 +29,6 @@ const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
 /// From here on a ratio is told as a factor.
 const FACTOR: f64 = 1.95;
 
-/// A stack to be run again.
-#[derive(Clone, Debug)]
-pub struct Again {
-    /// What it is called.
-    pub name: String,
-    /// Its configuration, with the seeds of the first run.
-    pub config: Config,
-    /// What tells its runs from those of others where they are kept.
-    pub identity: String,
-}
-
 /// The repetitions of a stack.
 #[derive(Clone, Debug)]
 pub struct Repeated {
@@ -51,32 +40,32 @@ pub struct Repeated {
     contrasts: Vec<Contrast>,
 }
 
-/// Runs each stack again until there are `count` runs of each, and compares them with the first. `firsts`: the results
-/// of the first runs.
-/// Errors: as a run's; a repetition that did not end as its workload does.
-pub fn run(
-    stacks: &[Again],
+/// The configuration of a stack with the seeds of its first run, and what tells its runs from those of others where
+/// they are kept.
+pub(crate) type Again<'a> = (&'a Config, &'a str);
+
+/// Runs each stack again until there are as many runs of each as asked for, and compares them with the first. `firsts`:
+/// the results of the first runs.
+///
+/// # Errors
+/// As a run's; a repetition that did not end as its workload does.
+pub(crate) fn run(
+    asked: &Comparison<'_>,
+    stacks: &[Again<'_>],
     firsts: &[Value],
-    count: usize,
-    workload: &str,
-    snapshots: Option<&Snapshots>,
-    (stage, keeping): (&Stage, &Keeping),
-) -> Result<Vec<Repeated>, Failure> {
+    stage: &dyn Stage,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Repeated>, CompareError> {
+    let count = asked.repetitions;
     let jobs: Vec<(usize, u64)> =
         (0..stacks.len()).flat_map(|stack| (1..count as u64).map(move |number| (stack, number))).collect();
     let values = experiment::all(
-        keeping,
+        monitor,
         &jobs,
-        |(stack, number)| format!("repetition {number} of {}", stacks[*stack].identity),
-        |(stack, number)| one(&stacks[*stack], *number, workload, snapshots, stage),
+        |(stack, number)| format!("repetition {number} of {}", stacks[*stack].1),
+        |(stack, number)| one(asked, stacks[*stack].0, *number, stage).inspect_err(|_| stage.failed()),
     )?;
-    let Some(values) = values.into_iter().collect::<Option<Vec<Vec<Option<f64>>>>>() else {
-        let message = format!(
-            "the repetitions were interrupted: the first runs alone are told. What has ended is kept: {}",
-            keeping.goes_on()
-        );
-        return Err(Failure { code: INTERRUPTED, message });
-    };
+    let values = values.into_iter().collect::<Option<Vec<Vec<Option<f64>>>>>().ok_or(CompareError::Unrepeated)?;
     let of_stack = |stack: usize| -> Vec<Vec<Option<f64>>> {
         let others = &values[stack * (count - 1)..(stack + 1) * (count - 1)];
         std::iter::once(figures(&firsts[stack])).chain(others.iter().cloned()).collect()
@@ -90,9 +79,9 @@ pub fn run(
             Contrast::of(metric, &known(&own)?, against.and_then(|first| known(first)).as_deref())
         };
         Repeated {
-            name: stacks[stack].name.clone(),
+            name: stacks[stack].0.name.clone(),
             count,
-            against: (stack > 0).then(|| stacks[0].name.clone()),
+            against: (stack > 0).then(|| stacks[0].0.name.clone()),
             contrasts: named().enumerate().filter_map(contrast).collect(),
         }
     });
@@ -101,31 +90,30 @@ pub fn run(
 
 /// The figures of a repetition; `None`: it was interrupted.
 fn one(
-    stack: &Again,
+    asked: &Comparison<'_>,
+    config: &Config,
     number: u64,
-    workload: &str,
-    snapshots: Option<&Snapshots>,
-    stage: &Stage,
-) -> Result<Option<Vec<Option<f64>>>, Failure> {
-    let name = format!("{}, repetition {}", stack.name, number + 1);
-    let mut config = stack.config.clone();
+    stage: &dyn Stage,
+) -> Result<Option<Vec<Option<f64>>>, CompareError> {
+    let run = format!("{}, repetition {}", config.name, number + 1);
+    let mut config = config.clone();
     for key in SEEDS {
         let seed = config.values.whole(key).wrapping_add(number);
         config.set_whole(key, seed);
     }
-    let whose = |failure: Failure| Failure { message: format!("{name}: {}", failure.message), ..failure };
-    let prepared = Prepared::new(config, workload).map_err(|error| whose(error.into()))?;
-    let result: RunResult = match prepared.run(snapshots, &mut stage.watcher(&name)) {
+    let whose = |error: SessionError| CompareError::Repetition { run: run.clone(), problem: Box::new(error.into()) };
+    let prepared = asked.source.prepare(config).map_err(whose)?;
+    let result: RunResult = match prepared.run(asked.snapshots, &mut *stage.watcher(&run)) {
         Ok(result) => result,
         Err(SessionError::Interrupted) => return Ok(None),
-        Err(error) => return Err(whose(error.into())),
+        Err(error) => return Err(whose(error)),
     };
     match result.status {
         Status::Complete => Ok(Some(figures(&result.to_json()))),
         Status::Interrupted => Ok(None),
         status => {
-            let why = results::verdict(&[&result]).err().map_or_else(String::new, |failure| failure.message);
-            Err(Failure::failed(format!("{name} ended as {}, and has no place in means: {why}", status.name())))
+            let why = check_ended(&[&result]).err().map_or_else(String::new, |early| early.to_string());
+            Err(CompareError::Ended { run, status: status.name(), why })
         }
     }
 }
@@ -224,28 +212,4 @@ fn words(contrast: &Contrast) -> Option<String> {
         Differs::Higher => Some(format!("{name} {} higher ({} to {})", percent(middle), percent(low), percent(high))),
         Differs::Lower => Some(format!("{name} {} lower ({} to {})", percent(middle), percent(high), percent(low))),
     }
-}
-
-impl Repetitions for Vec<Repeated> {
-    fn count(&self) -> usize {
-        self.first().map_or(0, |one| one.count)
-    }
-
-    fn mean(&self, place: usize, metric: &str) -> Option<String> {
-        contrast(self, place, metric).map(|contrast| sweep::shown_cell(contrast.metric, contrast.own))
-    }
-
-    fn ratio(&self, place: usize, metric: &str) -> Option<String> {
-        contrast(self, place, metric)?.ratio.map(shown)
-    }
-}
-
-fn contrast<'a>(all: &'a [Repeated], place: usize, metric: &str) -> Option<&'a Contrast> {
-    all.get(place)?.contrasts.iter().find(|contrast| contrast.metric.name == metric)
-}
-
-/// What can be told of each stack against the first, in words.
-pub fn verdicts(all: &[Repeated]) -> String {
-    let sentences = all.iter().filter_map(Repeated::sentence);
-    sentences.fold(String::new(), |text, verdict| text + "verdict   " + &crate::table::wrapped_at(&verdict, 10) + "\n")
 }

@@ -1,33 +1,78 @@
 //! What is asked of a life, checked before anything runs, and the answer from what ran.
 
-use crate::arguments::LifeQuestion;
-use crate::failure::{DRIVE_FULL, Failure, USAGE};
+pub mod page;
+pub mod words;
+
 use metrics::{Cost, LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::session::SessionError;
-use simulator::{Config, Setting};
+use simulator::{Config, ConfigError, Setting};
 use units::{HostOp, quantity};
 
 /// Longest warranty, years.
 const WARRANTY_MAX: f64 = 100.0;
 
+/// What is asked of a life besides its run.
+#[derive(Clone, Debug)]
+pub struct LifeQuestion {
+    /// Bytes that the host writes a day, such as `500GB`; `None`: as in the run.
+    pub per_day: Option<String>,
+    /// Years or days over which drive writes a day are reckoned, such as `5y`.
+    pub warranty: String,
+    /// Price of 10^9 bytes of flash, in any currency.
+    pub price_per_gb: Option<f64>,
+    /// Price of the drive, in any currency.
+    pub price: Option<f64>,
+}
+
+/// Why a life cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum LifeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The workload cannot be used.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The question cannot be used.
+    #[error("{0}")]
+    Question(String),
+    /// The flash of this part survives any number of erases.
+    #[error(
+        "flash.endurance is 0 (flash.part = {part}): this flash never wears out. Set the erases a block survives, for \
+         example --set flash.endurance=3000, or a part that has a figure, such as --set flash.part=tlc-16k (`nandarium \
+         list parts`)"
+    )]
+    NeverWears {
+        /// The part of the flash.
+        part: String,
+    },
+    /// The drive takes no more writes.
+    #[error("{0}")]
+    Ended(String),
+    /// The run has no answer.
+    #[error("{0}")]
+    Untold(String),
+}
+
 /// A drive whose life is asked for.
+#[derive(Clone, Debug)]
 pub struct LifePlan {
-    /// The drive, in steady state unless something else is set.
-    pub config: Config,
+    config: Config,
     endurance: u32,
     terms: LifeTerms,
 }
 
 impl LifePlan {
-    /// `load` makes the configuration, with settings laid under the given ones; `price`: that of the drive.
-    /// Errors: the configuration or the question cannot be used, or the flash never wears out.
-    pub fn new(
-        load: impl Fn(Vec<Setting>) -> Result<Config, Failure>,
+    /// `load` makes the configuration, with settings laid under the given ones.
+    ///
+    /// # Errors
+    /// The configuration or the question cannot be used, or the flash never wears out.
+    pub fn new<E: From<LifeError>>(
+        load: impl Fn(Vec<Setting>) -> Result<Config, E>,
         question: &LifeQuestion,
-        price: Option<f64>,
-    ) -> Result<Self, Failure> {
-        let terms = terms(question, price)?;
+    ) -> Result<Self, E> {
+        let terms = terms(question)?;
         let mut config = load(Vec::new())?;
         // The state of the drive before the run, unless something else is set.
         let key = PRECONDITION.key;
@@ -37,20 +82,21 @@ impl LifePlan {
         }
         let endurance = config.values.whole("flash.endurance") as u32;
         if endurance == 0 {
-            return Err(Failure::usage(format!(
-                "flash.endurance is 0 (flash.part = {}): this flash never wears out. Set the erases a block survives, \
-                 for example \
-                 --set flash.endurance=3000, or a part that has a figure, such as --set flash.part=tlc-16k (`nandarium \
-                 list parts`)",
-                config.values.name("flash.part")
-            )));
+            return Err(LifeError::NeverWears { part: config.values.name("flash.part").to_string() }.into());
         }
         Ok(Self { config, endurance, terms })
     }
 
+    /// The drive, in steady state unless something else is set.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Refuses standard input where steady state needs the workload more than once, before it is waited for.
-    /// Errors: the workload is standard input, and the drive is to be in steady state.
-    pub fn check_workload(&self, workload: &str) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// The workload is standard input, and the drive is to be in steady state.
+    pub fn check_workload(&self, workload: &str) -> Result<(), LifeError> {
         if workload == "-" && PRECONDITION.read(&self.config.values) == Precondition::Steady {
             return Err(SessionError::SteadyNeedsFile.into());
         }
@@ -63,42 +109,40 @@ impl LifePlan {
     }
 
     /// The life of a drive that ran: its result, and what was worn in it.
-    /// Errors: the run has no answer; the text says how to get one. Exit code [`DRIVE_FULL`]: the drive takes no more
-    /// writes.
-    pub fn report(&self, result: RunResult, window: WearWindow) -> Result<LifeReport, Failure> {
-        if let Some(failure) = ended_early(&result) {
-            return Err(failure);
-        }
+    ///
+    /// # Errors
+    /// The run has no answer, and the text says how to get one; or the drive takes no more writes.
+    pub fn report(&self, result: RunResult, window: WearWindow) -> Result<LifeReport, LifeError> {
+        check_full(&result)?;
         let facts = Facts::of(&result, &window);
-        LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.failure(&error))
+        LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.told(&error))
     }
 }
 
-fn terms(question: &LifeQuestion, price: Option<f64>) -> Result<LifeTerms, Failure> {
+fn terms(question: &LifeQuestion) -> Result<LifeTerms, LifeError> {
     let per_day = question.per_day.as_deref().map(quantity::parse_size).transpose();
-    let per_day = per_day.map_err(|error| Failure::usage(format!("--per-day: {error}")))?;
+    let per_day = per_day.map_err(|error| LifeError::Question(format!("--per-day: {error}")))?;
     if per_day == Some(0) {
-        return Err(Failure::usage(
-            "--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB",
-        ));
+        let problem =
+            "--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB".to_owned();
+        return Err(LifeError::Question(problem));
     }
-    let price = match (question.price_per_gb, price) {
+    let price = match (question.price_per_gb, question.price) {
         (Some(price), _) => Some(("--price-per-gb", price, Price::PerFlashGb(price))),
         (None, Some(price)) => Some(("--price", price, Price::Drive(price))),
         (None, None) => None,
     };
     if let Some((option, price, _)) = price.filter(|(_, price, _)| !(price.is_finite() && *price > 0.0)) {
-        return Err(Failure::usage(format!(
-            "{option} {price}: write a number above 0, without a currency, such as 0.08"
-        )));
+        let problem = format!("{option} {price}: write a number above 0, without a currency, such as 0.08");
+        return Err(LifeError::Question(problem));
     }
     Ok(LifeTerms { warranty_days: days(&question.warranty)?, per_day, price: price.map(|(_, _, price)| price) })
 }
 
 /// `5y` or `1000d` as days.
-fn days(text: &str) -> Result<f64, Failure> {
+fn days(text: &str) -> Result<f64, LifeError> {
     let wrong = || {
-        Failure::usage(format!(
+        LifeError::Question(format!(
             "--warranty {text}: write years or days above 0, at most {WARRANTY_MAX} years, such as 5y or 1825d"
         ))
     };
@@ -112,8 +156,8 @@ fn days(text: &str) -> Result<f64, Failure> {
     if days > 0.0 && days <= WARRANTY_MAX * YEAR_DAYS { Ok(days) } else { Err(wrong()) }
 }
 
-/// Why nothing can be projected from a run after which the drive takes no more writes.
-fn ended_early(result: &RunResult) -> Option<Failure> {
+/// Nothing can be projected from a run after which the drive takes no more writes.
+fn check_full(result: &RunResult) -> Result<(), LifeError> {
     let written = quantity::format_size(result.host[HostOp::Write.index()].bytes);
     let (what, remedy) = match result.status {
         Status::WornOut => (
@@ -124,10 +168,10 @@ fn ended_early(result: &RunResult) -> Option<Failure> {
         Status::DriveFull => {
             ("full", "no block could be reclaimed. Raise drive.over_provisioning (coded.spare_blocks for code zones)")
         }
-        Status::Complete | Status::Interrupted => return None,
+        Status::Complete | Status::Interrupted => return Ok(()),
     };
     let message = format!("stack `{}`: the drive is {what} after {written} of host writes: {remedy}", result.stack);
-    Some(Failure { code: DRIVE_FULL, message })
+    Err(LifeError::Ended(message))
 }
 
 /// What of a run matters when it has no answer.
@@ -151,7 +195,7 @@ impl Facts {
         }
     }
 
-    fn failure(&self, error: &LifetimeError) -> Failure {
+    fn told(&self, error: &LifetimeError) -> LifeError {
         let more = match error {
             LifetimeError::TooShort { factor, .. } => {
                 let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
@@ -177,8 +221,8 @@ impl Facts {
             }
             _ => String::new(),
         };
-        let code = if matches!(error, LifetimeError::Worn { .. }) { DRIVE_FULL } else { USAGE };
-        Failure { code, message: format!("{error}{more}") }
+        let message = format!("{error}{more}");
+        if matches!(error, LifetimeError::Worn { .. }) { LifeError::Ended(message) } else { LifeError::Untold(message) }
     }
 }
 
@@ -193,7 +237,7 @@ mod tests {
         assert_eq!(days("0.5y").unwrap(), 182.5);
         assert_eq!(days(" 90d ").unwrap(), 90.0);
         for text in ["", "y", "5", "5 years", "0y", "-1y", "101y", "5m", "nany", "ü"] {
-            let message = days(text).unwrap_err().message;
+            let message = days(text).unwrap_err().to_string();
             assert!(message.contains("such as 5y") && message.contains(text), "{text}: {message}");
         }
     }

@@ -1,0 +1,55 @@
+//! Stacks under one workload: side by side, again with other seeds, with their lives, and drawn over time.
+//!
+//! ```text
+//! Stack, ... -> Comparison::run -> Compared: results, lives, notes, what repetitions tell
+//!                    |
+//!               experiment: threads, what is kept, going on
+//!
+//! LifePlan -> a run -> LifeReport -> life::page
+//! Prepared -> timeline::run -> a file for Perfetto, requests looked at closely for a page
+//! ```
+//! *Protects*: results are those of single runs; means take whole runs; a ratio compares runs with the same seeds.
+
+#![deny(missing_docs)]
+#![warn(clippy::missing_errors_doc)]
+
+mod closeups;
+mod error;
+pub mod life;
+pub mod notes;
+mod repeated;
+mod runs;
+pub mod timeline;
+
+pub use error::{CompareError, Early, check_ended};
+pub use life::{LifeError, LifePlan, LifeQuestion};
+pub use repeated::Repeated;
+pub use runs::{Compared, Comparison, Lived, Ran, Source, Stack, Stage};
+pub use timeline::{Drawing, Drawn, TimelineError};
+
+use metrics::{NoWaf, RunResult};
+use serde_json::{Value, json};
+
+/// Version of the JSON form of several results.
+pub const COMPARISON: &str = "nandarium.comparison/1";
+
+/// Several results as one document, with what is to be said of them together.
+pub fn together(documents: &[Value], notes: &[String]) -> Value {
+    json!({"schema": COMPARISON, "notes": notes, "results": documents})
+}
+
+/// The document of a result, and of what single requests waited for.
+pub fn with_closeups(mut document: Value, closeups: Option<Value>) -> Value {
+    if let Some(closeups) = closeups {
+        document["closeups"] = closeups;
+    }
+    document
+}
+
+/// A write amplification, or why there is none.
+pub fn told_waf(result: &RunResult, waf: Option<f64>) -> String {
+    match result.no_waf {
+        Some(why @ NoWaf::TooFewWrites) => format!("{}, {}", figures::numbers::NONE, why.name()),
+        Some(NoWaf::NoWrites) | None => figures::numbers::ratio(waf),
+    }
+}

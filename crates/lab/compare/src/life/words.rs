@@ -1,0 +1,117 @@
+//! A life in words, for tables and pages.
+
+use crate::told_waf;
+use figures::numbers::{NONE, count, ratio, share, size};
+use metrics::{Basis, Cost, LifeReport, Range, Share};
+
+/// Four significant digits of a number of any size.
+pub fn digits(value: f64) -> String {
+    let digits = if value <= 0.0 { 0 } else { (3 - value.log10().floor() as i64).clamp(0, 9) as usize };
+    format!("{value:.digits$}")
+}
+
+fn cells(name: String, range: Range) -> Vec<String> {
+    vec![name, digits(range.earliest), digits(range.estimate), digits(range.latest)]
+}
+
+/// Decimal bytes: `500 GB`.
+fn decimal(bytes: f64) -> String {
+    let units = [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "B"));
+    format!("{} {unit}", figures::number(bytes / scale))
+}
+
+/// What is asked of a life: name, earliest, estimate, latest.
+pub fn rows(report: &LifeReport) -> Vec<Vec<String>> {
+    let warranty = report.terms.warranty_days;
+    let over = if (warranty % 365.0).abs() < 1e-9 {
+        format!("{:.0} years", warranty / 365.0)
+    } else {
+        format!("{warranty} days")
+    };
+    let mut rows = vec![
+        cells("TB written (TBW)".to_owned(), report.tbw()),
+        cells(format!("drive writes a day over {over} (DWPD)"), report.dwpd()),
+    ];
+    if let (Some(years), Some((bytes, basis))) = (report.years(), report.per_day()) {
+        let rate = decimal(bytes);
+        let name = match basis {
+            Basis::Given => format!("years at {rate} a day"),
+            Basis::OwnTime => format!("years at the workload's own {rate} a day"),
+            Basis::FullSpeed => format!("years at full speed without a pause, {rate} a day"),
+        };
+        rows.push(cells(name, years));
+    }
+    if let Some(price) = report.price_per_tb_written() {
+        rows.push(cells("price of a TB written (currency as given)".to_owned(), price));
+    }
+    rows
+}
+
+/// Causes whose share would not be printed as 0.0 %.
+pub fn shown_causes(report: &LifeReport) -> impl Iterator<Item = &Share> {
+    report.life.causes.iter().filter(|cause| cause.share >= 0.0005)
+}
+
+/// What spends a life: cause, share, terabytes and years more without it.
+pub fn causes(report: &LifeReport) -> Vec<Vec<String>> {
+    let years_of_tb = report.per_day().map(|(bytes, _)| 1e12 / (bytes * 365.0));
+    let row = |cause: &str, part: String, tb: Option<f64>| {
+        let years = tb.zip(years_of_tb).map(|(tb, years)| tb * years);
+        let or_none = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), digits);
+        vec![cause.to_owned(), part, or_none(tb), or_none(years)]
+    };
+    let shown = shown_causes(report).map(|one| row(one.cause, share(one.share), report.gained_tb(one)));
+    shown.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
+}
+
+/// What the life is computed from: names and sentences.
+pub fn facts(report: &LifeReport) -> Vec<(&'static str, String)> {
+    let (life, window) = (&report.life, &report.window);
+    let mut facts = vec![
+        (
+            "drive",
+            format!(
+                "{} of flash for {}; blocks survive {} erases",
+                size(report.flash_bytes()),
+                size(report.capacity_bytes()),
+                count(u64::from(report.endurance))
+            ),
+        ),
+        (
+            "measured",
+            format!(
+                "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF \
+                 {} ({} by pages), rate ± {}; {} blocks to spare",
+                window.mean(),
+                count(window.erases.len() as u64),
+                share(life.spread),
+                share(life.lasting),
+                told_waf(&report.result, report.result.waf()),
+                ratio(report.result.waf_pages()),
+                share(life.pace.error),
+                count(life.spare_blocks as u64),
+            ),
+        ),
+    ];
+    if let Some(Cost { price, per_gb }) = report.cost() {
+        facts.push(("price", format!("{} for the drive, {} for each GB the host sees", digits(price), digits(per_gb))));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        for (value, text) in
+            [(0.0, "0"), (0.001_234_56, "0.001235"), (1.0, "1.000"), (12.345, "12.35"), (123_456.7, "123457")]
+        {
+            assert_eq!(digits(value), text);
+        }
+        assert_eq!(decimal(500e9), "500 GB");
+        assert_eq!(decimal(1.25e12), "1.25 TB");
+    }
+}

@@ -1,0 +1,372 @@
+//! Stacks side by side: each is run once on all cores, kept as it ends, and repeated with other seeds.
+
+use crate::error::CompareError;
+use crate::life::{LifeError, LifePlan};
+use crate::repeated::{self, Repeated};
+use crate::timeline::{self, Drawing, Drawn, TimelineError};
+use crate::{notes, with_closeups};
+use experiment::{Ledger, Monitor, Shard, Work};
+use metrics::{Cost, LifeReport, Provenance, RunResult, Status, WearWindow};
+use serde_json::Value;
+use simulator::Config;
+use simulator::session::{GivenRequests, Prepared, SessionError, Snapshots, Watcher};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use units::quantity;
+
+/// The requests that all stacks are given.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// A built-in workload, a trace file, or `-` for standard input.
+    Named(&'a str),
+    /// Requests in memory, and what they are called.
+    Given(&'a str, &'a GivenRequests),
+}
+
+impl Source<'_> {
+    pub(crate) fn prepare(self, config: Config) -> Result<Prepared, SessionError> {
+        match self {
+            Self::Named(name) => Prepared::new(config, name),
+            Self::Given(name, requests) => Prepared::given(config, name, requests),
+        }
+    }
+}
+
+/// Where runs show their progress, from several threads.
+pub trait Stage: Sync {
+    /// A watcher for the run of this name.
+    fn watcher(&self, name: &str) -> Box<dyn Watcher + '_>;
+    /// A run has failed: nothing will be told of the others.
+    fn failed(&self) {}
+}
+
+/// A stack of a comparison, ready to run.
+pub struct Stack {
+    name: String,
+    config: Config,
+    prepared: Prepared,
+    plan: Option<LifePlan>,
+    provenance: Option<Provenance>,
+    timeline: Option<PathBuf>,
+}
+
+impl Stack {
+    /// A stack of this configuration, fitted to the requests.
+    ///
+    /// # Errors
+    /// The configuration or the workload cannot be used.
+    pub fn new(config: Config, source: Source<'_>) -> Result<Self, CompareError> {
+        let prepared = source.prepare(config.clone()).map_err(|error| CompareError::of_stack(&config.name, error))?;
+        Ok(Self { name: config.name.clone(), config, prepared, plan: None, provenance: None, timeline: None })
+    }
+
+    /// As [`Stack::new`], and its life is told as well.
+    ///
+    /// # Errors
+    /// As [`Stack::new`].
+    pub fn with_life(plan: LifePlan, source: Source<'_>) -> Result<Self, CompareError> {
+        let ready = Self::new(plan.config().clone(), source)?;
+        Ok(Self { plan: Some(plan), ..ready })
+    }
+
+    /// Its result says where it comes from.
+    #[must_use]
+    pub fn with_provenance(self, provenance: Provenance) -> Self {
+        Self { provenance: Some(provenance), ..self }
+    }
+
+    /// Everything that decides what its run gives, beside the program and the workload.
+    fn identity(&self, place: usize, has_page: bool) -> String {
+        // Stacks may have the same name and keys, and each has files of its own.
+        let mut text = format!("{place}: {}, life {}, page {has_page}", self.name, self.plan.is_some());
+        for (key, value) in &self.config.resolved {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n{key} = {value}");
+        }
+        text
+    }
+}
+
+/// What is to be done with some stacks.
+#[derive(Clone, Copy)]
+pub struct Comparison<'a> {
+    /// The requests.
+    pub source: Source<'a>,
+    /// Where preconditioned states are kept; `None`: nowhere.
+    pub snapshots: Option<&'a Snapshots>,
+    /// Runs of each stack, the first one included; they have the seeds that follow.
+    pub repetitions: usize,
+    /// A timeline of each first run. Each stack gets a file of its own.
+    pub drawing: Option<&'a Drawing>,
+    /// Requests are looked at closely, for a page.
+    pub has_page: bool,
+}
+
+impl<'a> Comparison<'a> {
+    /// Each stack once, and nothing beside it.
+    pub fn new(source: Source<'a>) -> Self {
+        Self { source, snapshots: None, repetitions: 1, drawing: None, has_page: false }
+    }
+}
+
+/// How long a drive lives.
+#[derive(Debug)]
+pub struct Lived {
+    /// Its life, or why it cannot be told.
+    pub life: Result<LifeReport, LifeError>,
+    /// What it costs, where a price was given.
+    pub cost: Option<Cost>,
+}
+
+/// The first run of a stack.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it measured.
+    pub result: RunResult,
+    /// Requests that were looked at closely, for its page.
+    closeups: Option<Value>,
+    /// Its life, where that was asked for.
+    pub lived: Option<Lived>,
+    /// Its timeline, where one was drawn.
+    pub drawn: Option<Drawn>,
+    notes: Vec<String>,
+}
+
+/// Stacks that were compared.
+#[derive(Debug)]
+pub struct Compared {
+    /// The first run of each stack, in their order, but for those that were interrupted before they were measured.
+    pub ran: Vec<Ran>,
+    /// What repetitions tell of each stack; nothing without them.
+    pub repeated: Vec<Repeated>,
+    /// What is to be said of all together.
+    pub notes: Vec<String>,
+    /// Why stacks are missing, if some are.
+    pub interrupted: Option<CompareError>,
+    /// Why repetitions are missing that were begun.
+    pub unrepeated: Option<CompareError>,
+}
+
+impl Compared {
+    /// Results of the first runs.
+    pub fn results(&self) -> Vec<&RunResult> {
+        self.ran.iter().map(|ran| &ran.result).collect()
+    }
+
+    /// The document of each first run, with what its repetitions tell.
+    pub fn documents(&self) -> Vec<Value> {
+        let document = |(at, ran): (usize, &Ran)| {
+            let mut document = ran.to_json();
+            if let Some(repeated) = self.repeated.get(at) {
+                document["repeated"] = repeated.to_json();
+            }
+            document
+        };
+        self.ran.iter().enumerate().map(document).collect()
+    }
+}
+
+impl Comparison<'_> {
+    /// Gives each stack a file of its own for its timeline, where that is wanted, and checks that all can be drawn:
+    /// [`Comparison::run`] does it as well.
+    ///
+    /// # Errors
+    /// One cannot.
+    pub fn give_files(&self, stacks: &mut [Stack]) -> Result<(), CompareError> {
+        let Some(Drawing { path, .. }) = self.drawing else { return Ok(()) };
+        for stack in &*stacks {
+            timeline::check(path, &stack.prepared).map_err(|error| CompareError::of_stack(&stack.name, error))?;
+        }
+        let names: Vec<&str> = stacks.iter().map(|stack| stack.name.as_str()).collect();
+        let files = timeline::files_of(path, &names);
+        stacks.iter_mut().zip(files).for_each(|(stack, file)| stack.timeline = Some(file));
+        Ok(())
+    }
+
+    /// Runs all stacks.
+    /// 1. Each is run once, or recalled.
+    /// 2. Each is run again with other seeds, if all first runs are whole.
+    /// 3. What is to be said of all together is collected.
+    ///
+    /// # Errors
+    /// A run has no result; all were interrupted before they were measured.
+    pub fn run(
+        &self,
+        mut stacks: Vec<Stack>,
+        stage: &dyn Stage,
+        monitor: &dyn Monitor,
+    ) -> Result<Compared, CompareError> {
+        self.give_files(&mut stacks)?;
+        let runs = FirstRuns { asked: self, stage, monitor };
+        let identity = |(place, stack): (usize, &Stack)| stack.identity(place, self.has_page);
+        let identities: Vec<String> = stacks.iter().enumerate().map(identity).collect();
+        let names = identities.iter().map(String::as_str).collect();
+        let given = Ledger::of(&runs, &stacks, names, Shard::ALL).run(&runs, monitor)?;
+        let (ran, interrupted) = told(&stacks, given)?;
+        let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
+        let early = results.iter().find(|result| result.status != Status::Complete);
+        let is_repeated = self.repetitions > 1 && interrupted.is_none() && early.is_none();
+        let again = || {
+            let firsts: Vec<Value> = results.iter().map(|result| result.to_json()).collect();
+            let again: Vec<_> =
+                stacks.iter().zip(&identities).map(|(stack, own)| (&stack.config, own.as_str())).collect();
+            repeated::run(self, &again, &firsts, stage, monitor)
+        };
+        let (repeated, unrepeated) = match is_repeated.then(again).transpose() {
+            Ok(repeated) => (repeated.unwrap_or_default(), None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let mut notes = notes::without_effect(&results);
+        for note in ran.iter().flat_map(|one| &one.notes) {
+            // What is true of several stacks is said once.
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        notes.extend(early.filter(|_| self.repetitions > 1).map(|result| {
+            format!(
+                "No repetitions: {} did not run to its end ({}), and means take whole runs.",
+                result.stack,
+                result.status.name()
+            )
+        }));
+        Ok(Compared { ran, repeated, notes, interrupted, unrepeated })
+    }
+}
+
+/// The first runs that were measured, and why others are missing, if some are.
+fn told(stacks: &[Stack], given: Vec<Option<Given>>) -> Result<(Vec<Ran>, Option<CompareError>), CompareError> {
+    let (mut ran, mut problems) = (Vec::new(), Vec::new());
+    for (stack, given) in stacks.iter().zip(given) {
+        match given {
+            Some(Given::Measured(measured)) => ran.push(stack.told(&measured)),
+            Some(Given::Interrupted(message)) => problems.push(message),
+            None => problems.push(format!("stack `{}`: interrupted before it began", stack.name)),
+        }
+    }
+    let interrupted = (!problems.is_empty()).then_some(CompareError::Interrupted(problems));
+    match interrupted {
+        Some(error) if ran.is_empty() => Err(error),
+        interrupted => Ok((ran, interrupted)),
+    }
+}
+
+/// The first runs of all stacks.
+struct FirstRuns<'a> {
+    asked: &'a Comparison<'a>,
+    stage: &'a dyn Stage,
+    monitor: &'a dyn Monitor,
+}
+
+/// What became of the first run of a stack.
+#[derive(Clone)]
+enum Given {
+    Measured(Arc<Measured>),
+    /// Nothing was measured; the message says so.
+    Interrupted(String),
+}
+
+/// What the first run of a stack gave.
+struct Measured {
+    result: RunResult,
+    /// Requests that were looked at closely, for its page: a text of JSON.
+    closeups: Option<String>,
+    /// Where its life is asked for.
+    window: Option<WearWindow>,
+    drawn: Option<Drawn>,
+}
+
+impl Work for FirstRuns<'_> {
+    type Job = Stack;
+    type Given = Given;
+    type Error = CompareError;
+
+    fn recall(&self, _: &Stack, identity: &str) -> Option<Given> {
+        // Its picture would not be drawn.
+        let bytes = self.monitor.recall(identity).filter(|_| self.asked.drawing.is_none())?;
+        let (result, closeups, window) = experiment::from_bytes(&bytes)?;
+        Some(Given::Measured(Arc::new(Measured { result, closeups, window, drawn: None })))
+    }
+
+    fn run(&self, stack: &Stack, identity: &str) -> Result<Option<Given>, CompareError> {
+        let mut watcher = self.stage.watcher(&stack.name);
+        match self.one(stack, &mut *watcher) {
+            Ok(measured) => {
+                let Measured { result, closeups, window, .. } = &measured;
+                if result.status == Status::Complete {
+                    self.monitor.keep(identity, &experiment::to_bytes(&(result, closeups, window)));
+                }
+                Ok(Some(Given::Measured(Arc::new(measured))))
+            }
+            Err(TimelineError::Session(error @ SessionError::Interrupted)) => {
+                Ok(Some(Given::Interrupted(CompareError::of_stack(&stack.name, error).to_string())))
+            }
+            Err(error) => {
+                self.stage.failed();
+                Err(CompareError::of_stack(&stack.name, error))
+            }
+        }
+    }
+}
+
+impl FirstRuns<'_> {
+    fn one(&self, stack: &Stack, watcher: &mut dyn Watcher) -> Result<Measured, TimelineError> {
+        let Comparison { snapshots, drawing, has_page, .. } = *self.asked;
+        if stack.plan.is_some() {
+            let (result, window) = stack.prepared.run_wear(snapshots, watcher)?;
+            return Ok(Measured { result, closeups: None, window: Some(window), drawn: None });
+        }
+        let wanted = drawing.zip(stack.timeline.as_deref());
+        let (result, closeups, drawn) = timeline::run(&stack.prepared, snapshots, watcher, wanted, has_page)?;
+        Ok(Measured { result, closeups: closeups.map(|closeups| closeups.to_string()), window: None, drawn })
+    }
+}
+
+impl Stack {
+    /// What is told of its first run.
+    fn told(&self, measured: &Measured) -> Ran {
+        let result = RunResult { provenance: self.provenance.clone(), ..measured.result.clone() };
+        let closeups = measured.closeups.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let drawn = measured.drawn.clone();
+        let Some((plan, window)) = self.plan.as_ref().zip(measured.window.as_ref()) else {
+            return Ran { result, closeups, lived: None, drawn, notes: Vec::new() };
+        };
+        let cost = plan.cost(window);
+        let life = plan.report(result.clone(), window.clone());
+        let notes = match &life {
+            Ok(life) => {
+                let note = (is_smaller(&result) && cost.is_some()).then(|| {
+                    format!(
+                        "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
+                         large. drive.scale makes it smaller for the run alone.",
+                        self.name,
+                        quantity::format_size(life.capacity_bytes())
+                    )
+                });
+                life.endurance_note().into_iter().chain(note).collect()
+            }
+            Err(error) => vec![format!("No life of {}: {error}", self.name)],
+        };
+        Ran { result, closeups, lived: Some(Lived { life, cost }), drawn, notes }
+    }
+}
+
+impl Ran {
+    /// The result, with `life` in it where that was asked for, and `cost` where no life has it.
+    fn to_json(&self) -> Value {
+        let mut document = with_closeups(self.result.to_json(), self.closeups.clone());
+        if let Some(Lived { life, cost }) = &self.lived {
+            document["life"] = life.as_ref().map_or(Value::Null, LifeReport::to_json);
+            if let Some(cost) = cost.filter(|_| life.is_err()) {
+                document["cost"] = cost.to_json();
+            }
+        }
+        document
+    }
+}
+
+/// Whether a drive has another capacity than its file says.
+fn is_smaller(result: &RunResult) -> bool {
+    result.given.iter().any(|key| key == "drive.capacity")
+}
