@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _html, _nandarium
 from ._result import Result
-from ._run import AnyStack, AnyWorkload, Progress, asked
+from ._run import AnyStack, AnyWorkload, Progress, asked, times_of
 from ._stack import Stack
 from ._values import Settings, path_of, shown, whole, written
 from .errors import ConfigError
@@ -131,6 +131,11 @@ class Life:
         return None if cost is None else Cost(cost["price"], cost["per_gb"], Interval(**cost["per_tb_written"]))
 
     @property
+    def repeated(self) -> dict[str, Any] | None:
+        """Means over runs with other seeds, with halves of their 95 % intervals; ``None`` without repetitions."""
+        return self.data.get("repeated")
+
+    @property
     def notes(self) -> list[str]:
         """What a reader should know."""
         return self.data["notes"]  # type: ignore[no-any-return]
@@ -191,6 +196,7 @@ def life(
     requests: int | None = None,
     snapshots: bool | str | os.PathLike[str] = True,
     progress: Progress | None = None,
+    repetitions: int = 1,
 ) -> Life:
     """Tells how much can be written until a drive is worn out, what spends that, and what it costs.
 
@@ -204,6 +210,7 @@ def life(
         warranty: years or days over which drive writes a day are reckoned, such as ``"5y"`` or ``"1825d"``; at most 100 years.
         price_per_gb: price of 10^9 bytes of flash, spare flash included, in any currency; above 0.
         price: price of the drive, instead.
+        repetitions: runs with other seeds, the first included; `Life.repeated` has their means. `progress` is not called then.
 
     Raises:
         ConfigError: the stack cannot be used, its flash never wears out (``flash.endurance``), or `per_day`, `warranty` or a price
@@ -211,7 +218,7 @@ def life(
         WorkloadError: the workload cannot be run, or the run was too short, or too far from a steady state, to tell; or a trace that
             writes many pages once is repeated in the same order (``workload.repeat_order``). The text says what to do.
         DriveFull: the drive took no further writes; its ``result`` has what was measured.
-        TypeError, ValueError: an argument of another kind, or both prices.
+        TypeError, ValueError: an argument of another kind, both prices, or `repetitions` that is no number from 1 to 1000.
         Exception: what `run` raises.
 
     Example:
@@ -226,7 +233,7 @@ def life(
         raise ConfigError("price and price_per_gb are both given; give the price of the drive, or that of a gigabyte of its flash")
     chosen = Stack.of(stack)
     call = asked(workload, settings, seed, requests, snapshots)
-    outcome, *texts = _nandarium.life(chosen.name, chosen.to_toml(), call.settings, question, call.workload, call.columns, call.snapshots, progress)
+    outcome, *texts = _nandarium.life(chosen.name, chosen.to_toml(), call.settings, question, call.workload, call.columns, call.snapshots, progress, times_of(repetitions))
     return Life(Result(outcome), *texts)
 
 

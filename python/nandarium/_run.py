@@ -110,11 +110,16 @@ def compare(
     if not chosen:
         raise ValueError("there is no stack to compare; give at least one")
     at_once = threads_of("threads", "a comparison runs", threads)
-    times = whole("repetitions", repetitions, "runs of each stack, 1 to 1000", least=1, most=1000)
+    times = times_of(repetitions)
     call = asked(workload, settings, seed, requests, snapshots)
     texts = [(stack.name, stack.to_toml()) for stack in chosen]
     outcomes = _nandarium.compare(texts, call.settings, call.workload, call.columns, call.snapshots, at_once, times)
     return Comparison([Result(outcome) for outcome in outcomes])
+
+
+def times_of(repetitions: object) -> int:
+    """Runs of each stack."""
+    return whole("repetitions", repetitions, "runs of each stack, 1 to 1000", least=1, most=1000)
 
 
 class Asked(NamedTuple):

@@ -33,6 +33,13 @@ def test_a_life_is_that_of_the_command_line(life: nd.Life) -> None:
     assert list(life.causes)[-1] == "uneven" and life.causes["uneven"].pages is None and life.notes == said["notes"]
 
 
+def test_repetitions_are_those_of_the_command_line() -> None:
+    life = nd.life("page", "zipf", settings=DRIVE, requests=100_000, seed=2, snapshots=False, repetitions=2)
+    said = native("life", "page", "zipf", "--requests", "100000", "--seed", "2", "--repetitions", "2", *sets(DRIVE))
+    assert life.data == said and life.repeated == said["repeated"] and said["repeated"]["count"] == 2
+    assert "repeated  means of 2 runs with other seeds" in str(life)
+
+
 def test_its_run_has_the_hash_of_the_same_run_in_steady_state(life: nd.Life) -> None:
     run = nd.run("page", "zipf", settings={**DRIVE, "drive.precondition": "steady"}, requests=100_000, seed=2, snapshots=False)
     assert life.hash == life.result.hash == run.hash

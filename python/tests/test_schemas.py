@@ -23,7 +23,7 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "cost", "closeups", "repeated"}}
+OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "cost", "closeups", "repeated"}, "life": {"repeated"}}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst")
@@ -158,6 +158,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["life"]["bare"] = said("life", *worn, "--out", str(folder / "life"))
     made["life"]["bare, written"] = read(folder / "life/life.json")
     made["life"]["with a price"] = said("life", *worn, "--per-day", "1GB", "--price-per-gb", "0.1")
+    made["life"]["repetitions"] = said("life", *worn, "--repetitions", "2", "--price", "10")
     made["life"]["no time"] = said("life", *worn, *sets({"engine.time": "none"}))
 
     lived = ("compare", "page", "page+flash.endurance=9000", "--life", *worn)
@@ -251,7 +252,9 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     assert results["stripes with a lost die"]["counters"]["flash.dies_lost"] == 1 and results["buffer"]["cache"]
     assert results["faults"]["wear"]["bad_blocks"] > 0 and results["faults"]["host"]["read"]["failed"] > 0
     assert documents["comparison"]["without effect"]["notes"]
-    assert [life["cost"] is None for life in documents["life"].values()] == [True, True, False, True]
+    lives = documents["life"].values()
+    assert [life["cost"] is None for life in lives] == [True, True, False, False, True]
+    assert [life.get("repeated", {}).get("price_per_tb_written") is None for life in lives] == [True, True, True, False, True]
     assert documents["life"]["no time"]["years"] is None
     sweeps = documents["sweep"]
     assert {"impossible", "complete", "failed"} <= sweeps["several panels"]["statuses"].keys() and sweeps["single run"]["recommendation"] is None

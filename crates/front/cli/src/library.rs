@@ -6,6 +6,7 @@ use crate::commands::{explain, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use clap::ValueEnum;
+use compare::LifeOverSeeds;
 use metrics::{LifeReport, RunResult};
 use serde_json::Value;
 use simulator::session::{SessionError, Snapshots};
@@ -95,8 +96,8 @@ pub fn failed(error: SessionError) -> String {
 }
 
 /// A life as `nandarium life` prints it.
-pub fn life_text(report: &LifeReport) -> String {
-    table::life(report)
+pub fn life_text(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String {
+    table::life(report, over_seeds)
 }
 
 /// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,

@@ -22,7 +22,7 @@ mod runs;
 pub mod timeline;
 
 pub use error::{CompareError, Early, check_ended};
-pub use life::{LifeError, LifePlan, LifeQuestion};
+pub use life::{LifeError, LifeOverSeeds, LifePlan, LifeQuestion};
 pub use repeated::Repeated;
 pub use runs::{Compared, Comparison, Lived, Ran, Source, Stack, Stage};
 pub use timeline::{Drawing, Drawn, TimelineError};

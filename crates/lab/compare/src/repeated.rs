@@ -2,9 +2,10 @@
 
 use crate::check_ended;
 use crate::error::CompareError;
-use crate::runs::{Comparison, Stage};
+use crate::life::{self, LifeOverSeeds, LifePlan};
+use crate::runs::{Comparison, Ran, Stage};
 use experiment::Monitor;
-use metrics::{RunResult, Status};
+use metrics::{LifeReport, Status};
 use serde_json::{Value, json};
 use simulator::Config;
 use simulator::session::SessionError;
@@ -40,50 +41,68 @@ pub struct Repeated {
     contrasts: Vec<Contrast>,
 }
 
-/// The configuration of a stack with the seeds of its first run, and what tells its runs from those of others where
-/// they are kept.
-pub(crate) type Again<'a> = (&'a Config, &'a str);
+/// A stack to be run again.
+pub(crate) struct Again<'a> {
+    /// Its configuration, with the seeds of the first run.
+    pub config: &'a Config,
+    /// What tells its runs from those of others where they are kept.
+    pub identity: &'a str,
+    /// Where its life is asked for.
+    pub plan: Option<&'a LifePlan>,
+    /// Its first run.
+    pub first: &'a Ran,
+}
 
-/// Runs each stack again until there are as many runs of each as asked for, and compares them with the first. `firsts`:
-/// the results of the first runs.
+/// Figures of a run, and after them the amounts of its life, where that is asked for.
+type Figures = Vec<Option<f64>>;
+
+/// Runs each stack again until there are as many runs of each as asked for, and compares them with the first: what that
+/// tells of each, and of its life.
 ///
 /// # Errors
-/// As a run's; a repetition that did not end as its workload does.
+/// As a run's; a repetition that did not end as its workload does, or has no life.
 pub(crate) fn run(
     asked: &Comparison<'_>,
     stacks: &[Again<'_>],
-    firsts: &[Value],
     stage: &dyn Stage,
     monitor: &dyn Monitor,
-) -> Result<Vec<Repeated>, CompareError> {
+) -> Result<Vec<(Repeated, Option<LifeOverSeeds>)>, CompareError> {
     let count = asked.repetitions;
     let jobs: Vec<(usize, u64)> =
         (0..stacks.len()).flat_map(|stack| (1..count as u64).map(move |number| (stack, number))).collect();
-    let values = experiment::all(
-        monitor,
-        &jobs,
-        |(stack, number)| format!("repetition {number} of {}", stacks[*stack].1),
-        |(stack, number)| one(asked, stacks[*stack].0, *number, stage).inspect_err(|_| stage.failed()),
-    )?;
-    let values = values.into_iter().collect::<Option<Vec<Vec<Option<f64>>>>>().ok_or(CompareError::Unrepeated)?;
-    let of_stack = |stack: usize| -> Vec<Vec<Option<f64>>> {
-        let others = &values[stack * (count - 1)..(stack + 1) * (count - 1)];
-        std::iter::once(figures(&firsts[stack])).chain(others.iter().cloned()).collect()
+    let name = |(stack, number): &(usize, u64)| {
+        let Again { identity, plan, .. } = &stacks[*stack];
+        format!("repetition {number} of {identity}\n{}", plan.map_or_else(String::new, LifePlan::identity))
     };
+    let values = experiment::all(monitor, &jobs, name, |(stack, number)| {
+        one(asked, &stacks[*stack], *number, stage).inspect_err(|_| stage.failed())
+    })?;
+    let values = values.into_iter().collect::<Option<Vec<Figures>>>().ok_or(CompareError::Unrepeated)?;
+    let of_stack = |stack: usize| -> Vec<Figures> {
+        let others = &values[stack * (count - 1)..(stack + 1) * (count - 1)];
+        let Ran { result, lived, .. } = stacks[stack].first;
+        let life = lived.as_ref().and_then(|lived| lived.life.as_ref().ok());
+        std::iter::once(figures(&result.to_json(), life)).chain(others.iter().cloned()).collect()
+    };
+    if stacks.is_empty() {
+        return Ok(Vec::new());
+    }
     let first = of_stack(0);
     let repeated = (0..stacks.len()).map(|stack| {
         let own = of_stack(stack);
         let against = (stack > 0).then_some(&first);
         let contrast = |(at, metric): (usize, &'static Metric)| {
-            let known = |runs: &[Vec<Option<f64>>]| runs.iter().map(|run| run[at]).collect::<Option<Vec<f64>>>();
+            let known = |runs: &[Figures]| runs.iter().map(|run| run[at]).collect::<Option<Vec<f64>>>();
             Contrast::of(metric, &known(&own)?, against.and_then(|first| known(first)).as_deref())
         };
-        Repeated {
-            name: stacks[stack].0.name.clone(),
+        let repeated = Repeated {
+            name: stacks[stack].config.name.clone(),
             count,
-            against: (stack > 0).then(|| stacks[0].0.name.clone()),
+            against: (stack > 0).then(|| stacks[0].config.name.clone()),
             contrasts: named().enumerate().filter_map(contrast).collect(),
-        }
+        };
+        let amounts = || own.iter().map(|run| run.get(named().count()..).unwrap_or_default()).collect::<Vec<_>>();
+        (repeated, stacks[stack].plan.map(|_| LifeOverSeeds::of(&amounts())))
     });
     Ok(repeated.collect())
 }
@@ -91,39 +110,47 @@ pub(crate) fn run(
 /// The figures of a repetition; `None`: it was interrupted.
 fn one(
     asked: &Comparison<'_>,
-    config: &Config,
+    stack: &Again<'_>,
     number: u64,
     stage: &dyn Stage,
-) -> Result<Option<Vec<Option<f64>>>, CompareError> {
-    let run = format!("{}, repetition {}", config.name, number + 1);
-    let mut config = config.clone();
+) -> Result<Option<Figures>, CompareError> {
+    let run = format!("{}, repetition {}", stack.config.name, number + 1);
+    let mut config = stack.config.clone();
     for key in SEEDS {
         let seed = config.values.whole(key).wrapping_add(number);
         config.set_whole(key, seed);
     }
-    let whose = |error: SessionError| CompareError::Repetition { run: run.clone(), problem: Box::new(error.into()) };
-    let prepared = asked.source.prepare(config).map_err(whose)?;
-    let result: RunResult = match prepared.run(asked.snapshots, &mut *stage.watcher(&run)) {
-        Ok(result) => result,
+    let whose = |error: CompareError| CompareError::Repetition { run: run.clone(), problem: Box::new(error) };
+    let prepared = asked.source.prepare(config).map_err(|error| whose(error.into()))?;
+    let watcher = &mut *stage.watcher(&run);
+    let ran = match stack.plan {
+        Some(_) => prepared.run_wear(asked.snapshots, watcher).map(|(result, window)| (result, Some(window))),
+        None => prepared.run(asked.snapshots, watcher).map(|result| (result, None)),
+    };
+    let (result, window) = match ran {
+        Ok(ran) => ran,
         Err(SessionError::Interrupted) => return Ok(None),
-        Err(error) => return Err(whose(error)),
+        Err(error) => return Err(whose(error.into())),
     };
     match result.status {
-        Status::Complete => Ok(Some(figures(&result.to_json()))),
-        Status::Interrupted => Ok(None),
+        Status::Complete => {}
+        Status::Interrupted => return Ok(None),
         status => {
             let why = check_ended(&[&result]).err().map_or_else(String::new, |early| early.to_string());
-            Err(CompareError::Ended { run, status: status.name(), why })
+            return Err(CompareError::Ended { run, status: status.name(), why });
         }
     }
+    let document = result.to_json();
+    let life = stack.plan.zip(window).map(|(plan, window)| plan.report(result, window)).transpose();
+    Ok(Some(figures(&document, life.map_err(|error| whose(error.into()))?.as_ref())))
 }
 
 fn named() -> impl Iterator<Item = &'static Metric> {
     FIGURES.into_iter().filter_map(Metric::named)
 }
 
-fn figures(result: &Value) -> Vec<Option<f64>> {
-    named().map(|metric| metric.of(result)).collect()
+fn figures(result: &Value, life: Option<&LifeReport>) -> Figures {
+    named().map(|metric| metric.of(result)).chain(life.into_iter().flat_map(life::amounts)).collect()
 }
 
 impl Repeated {

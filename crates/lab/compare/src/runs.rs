@@ -1,8 +1,8 @@
 //! Stacks side by side: each is run once on all cores, kept as it ends, and repeated with other seeds.
 
 use crate::error::CompareError;
-use crate::life::{LifeError, LifePlan};
-use crate::repeated::{self, Repeated};
+use crate::life::{self, LifeError, LifeOverSeeds, LifePlan};
+use crate::repeated::{self, Again, Repeated};
 use crate::timeline::{self, Drawing, Drawn, TimelineError};
 use crate::{notes, with_closeups};
 use experiment::{Ledger, Monitor, Shard, Work};
@@ -115,6 +115,8 @@ impl<'a> Comparison<'a> {
 pub struct Lived {
     /// Its life, or why it cannot be told.
     pub life: Result<LifeReport, LifeError>,
+    /// What repetitions tell of it.
+    pub over_seeds: Option<LifeOverSeeds>,
     /// What it costs, where a price was given.
     pub cost: Option<Cost>,
 }
@@ -186,7 +188,7 @@ impl Comparison<'_> {
 
     /// Runs all stacks.
     /// 1. Each is run once, or recalled.
-    /// 2. Each is run again with other seeds, if all first runs are whole.
+    /// 2. Each is run again with other seeds, if all first runs have a place in means.
     /// 3. What is to be said of all together is collected.
     ///
     /// # Errors
@@ -203,20 +205,30 @@ impl Comparison<'_> {
         let identities: Vec<String> = stacks.iter().enumerate().map(identity).collect();
         let names = identities.iter().map(String::as_str).collect();
         let given = Ledger::of(&runs, &stacks, names, Shard::ALL).run(&runs, monitor)?;
-        let (ran, interrupted) = told(&stacks, given)?;
-        let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
-        let early = results.iter().find(|result| result.status != Status::Complete);
-        let is_repeated = self.repetitions > 1 && interrupted.is_none() && early.is_none();
-        let again = || {
-            let firsts: Vec<Value> = results.iter().map(|result| result.to_json()).collect();
-            let again: Vec<_> =
-                stacks.iter().zip(&identities).map(|(stack, own)| (&stack.config, own.as_str())).collect();
-            repeated::run(self, &again, &firsts, stage, monitor)
-        };
-        let (repeated, unrepeated) = match is_repeated.then(again).transpose() {
-            Ok(repeated) => (repeated.unwrap_or_default(), None),
+        let (mut ran, interrupted) = told(&stacks, given)?;
+        let is_repeated = self.repetitions > 1 && interrupted.is_none() && ran.iter().all(Ran::has_means);
+        let again = stacks.iter().zip(&identities).zip(&ran).map(|((stack, identity), first)| Again {
+            config: &stack.config,
+            identity,
+            plan: stack.plan.as_ref(),
+            first,
+        });
+        let again: Vec<Again<'_>> = again.filter(|_| is_repeated).collect();
+        let (told, unrepeated) = match repeated::run(self, &again, stage, monitor) {
+            Ok(told) => (told, None),
             Err(error) => (Vec::new(), Some(error)),
         };
+        let (repeated, lives): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+        for (ran, over_seeds) in ran.iter_mut().zip(lives) {
+            ran.lived.iter_mut().for_each(|lived| lived.over_seeds.clone_from(&over_seeds));
+        }
+        let notes = self.notes(&ran);
+        Ok(Compared { ran, repeated, notes, interrupted, unrepeated })
+    }
+
+    /// What is to be said of all together.
+    fn notes(&self, ran: &[Ran]) -> Vec<String> {
+        let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
         let mut notes = notes::without_effect(&results);
         for note in ran.iter().flat_map(|one| &one.notes) {
             // What is true of several stacks is said once.
@@ -224,14 +236,15 @@ impl Comparison<'_> {
                 notes.push(note.clone());
             }
         }
-        notes.extend(early.filter(|_| self.repetitions > 1).map(|result| {
+        let early = results.iter().find(|result| self.repetitions > 1 && result.status != Status::Complete);
+        notes.extend(early.map(|result| {
             format!(
                 "No repetitions: {} did not run to its end ({}), and means take whole runs.",
                 result.stack,
                 result.status.name()
             )
         }));
-        Ok(Compared { ran, repeated, notes, interrupted, unrepeated })
+        notes
     }
 }
 
@@ -348,16 +361,21 @@ impl Stack {
             }
             Err(error) => vec![format!("No life of {}: {error}", self.name)],
         };
-        Ran { result, closeups, lived: Some(Lived { life, cost }), drawn, notes }
+        Ran { result, closeups, lived: Some(Lived { life, over_seeds: None, cost }), drawn, notes }
     }
 }
 
 impl Ran {
+    /// Whether it has a place in means: it ran to its end, and its life can be told where that is asked for.
+    fn has_means(&self) -> bool {
+        self.result.status == Status::Complete && self.lived.as_ref().is_none_or(|lived| lived.life.is_ok())
+    }
+
     /// The result, with `life` in it where that was asked for, and `cost` where no life has it.
     fn to_json(&self) -> Value {
         let mut document = with_closeups(self.result.to_json(), self.closeups.clone());
-        if let Some(Lived { life, cost }) = &self.lived {
-            document["life"] = life.as_ref().map_or(Value::Null, LifeReport::to_json);
+        if let Some(Lived { life, over_seeds, cost }) = &self.lived {
+            document["life"] = life.as_ref().map_or(Value::Null, |life| life::document(life, over_seeds.as_ref()));
             if let Some(cost) = cost.filter(|_| life.is_err()) {
                 document["cost"] = cost.to_json();
             }

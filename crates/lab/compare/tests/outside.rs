@@ -65,6 +65,28 @@ fn a_program_compares_and_goes_on_with_what_was_kept() {
 }
 
 #[test]
+fn lives_over_seeds_go_on_with_what_was_kept() {
+    let desk = Desk::default();
+    let source = Source::Named("uniform-write");
+    let over_seeds = |repetitions, price| {
+        let question =
+            LifeQuestion { per_day: None, warranty: "5y".to_owned(), price_per_gb: None, price: Some(price) };
+        let worn = ["flash.endurance=3000", "drive.precondition=overwrite", "workload.requests=100000"];
+        let plan = LifePlan::new(|_| Ok::<_, LifeError>(config("page", &worn)), &question).unwrap();
+        let stack = Stack::with_life(plan, source).unwrap();
+        let asked = Comparison { repetitions, ..Comparison::new(source) };
+        let compared = asked.run(vec![stack], &desk, &desk).unwrap();
+        compared.ran[0].lived.as_ref().unwrap().over_seeds.as_ref().unwrap().to_json()
+    };
+    let [two, three] = [2, 3].map(|repetitions| over_seeds(repetitions, 10.0));
+    assert_eq!((&two["count"], &three["count"]), (&2.into(), &3.into()));
+    assert_eq!(desk.begun.load(Ordering::Relaxed), 3, "what was kept is not run again");
+    let dearer = over_seeds(3, 20.0);
+    assert_eq!(dearer["tbw"], three["tbw"]);
+    assert_ne!(dearer["price_per_tb_written"], three["price_per_tb_written"], "another question has another answer");
+}
+
+#[test]
 fn what_cannot_be_done_is_told_before_anything_runs() {
     let source = Source::Named("mixed");
     let drawing = Drawing { plan: TimelinePlan::default(), percentile: None, path: "no/such/folder/t.json".into() };

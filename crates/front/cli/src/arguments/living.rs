@@ -32,6 +32,9 @@ pub struct LifeArguments {
     /// Price of the drive.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = price)]
     pub price: Option<f64>,
+    /// Run it so many times with other seeds: means of the life with their 95 % intervals as well.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
     #[command(flatten)]
     pub session: SessionArguments,
 }

@@ -11,6 +11,10 @@ use experiment::Cache;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
+/// Why standard input is no workload of several runs.
+pub const ONCE: &str =
+    "standard input can be read only once, and each run needs the whole workload; save the trace to a file";
+
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let drawing = arguments.drawing.plan();
@@ -104,9 +108,7 @@ fn stacks(arguments: &CompareArguments, names: &Names<'_>) -> Result<Vec<Stack>,
         )));
     }
     if *workload == "-" && (stacks.len() > 1 || arguments.repetitions > 1) {
-        return Err(Failure::usage(
-            "standard input can be read only once, and each run needs the whole workload; save the trace to a file",
-        ));
+        return Err(Failure::usage(ONCE));
     }
     let prices = prices(&arguments.lives, stacks)?;
     let load = |stack: &&str| {

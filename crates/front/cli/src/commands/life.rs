@@ -1,43 +1,65 @@
 //! `nandarium life`: how long a drive lives under a workload, and what spends its life.
 
-use super::results;
+use super::{compare as comparing, results};
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::watch::Keeping;
 use crate::{output, provenance, settings, table, watch};
-use compare::life::page;
-use metrics::{RunResult, Status};
-use simulator::session::Prepared;
+use compare::life::{document, page};
+use compare::{CompareError, Comparison, Lived, Source, Stack};
+use metrics::Status;
+use simulator::session::SessionError;
 
 pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
     let (stack, workload) = (names.stack()?, names.workload);
     let plan = settings::life_plan(stack, shared, &arguments.question.asked(arguments.price), workload)?;
+    let is_repeated = arguments.repetitions > 1;
+    if is_repeated && workload == "-" {
+        return Err(Failure::usage(comparing::ONCE));
+    }
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet).with_choices_in_text(!shared.json, |_| true);
-    let mut watcher = stage.watcher(&plan.config().name);
-    let prepared = Prepared::new(plan.config().clone(), workload)?;
-    let (result, window) = prepared.run_wear(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
-    let result = RunResult { provenance: Some(provenance::of(stack, workload)?), ..result };
-    drop(watcher);
-    let ended = results::verdict(&[&result]);
-    let is_interrupted = result.status == Status::Interrupted;
-    let report = match plan.report(result, window) {
+    let source = Source::Named(workload);
+    let ready = Stack::with_life(plan, source).map_err(of_the_stack)?.with_provenance(provenance::of(stack, workload)?);
+    let snapshots = settings::snapshots_of(shared);
+    let repetitions = arguments.repetitions as usize;
+    let comparison = Comparison { snapshots: snapshots.as_ref(), repetitions, ..Comparison::new(source) };
+    let keeping = if is_repeated { comparing::keeping("life", shared, workload)? } else { Keeping::new(None) };
+    let mut compared = comparison.run(vec![ready], &stage, &keeping).map_err(of_the_stack)?;
+    let ended = results::verdict(&compared.results());
+    let is_interrupted = compared.results().iter().any(|result| result.status == Status::Interrupted);
+    let lived = compared.ran.pop().and_then(|ran| ran.lived);
+    let Some(Lived { life, over_seeds, .. }) = lived else { return ended };
+    let report = match life {
         Ok(report) => report,
         // Of a run that ended early the reason is in the failure; an interrupted one may only have been too short.
         Err(error) => return if is_interrupted { ended } else { Err(error.into()) },
     };
-    let document = report.to_json();
-    output::print(&if shared.json { results::pretty(&document) } else { table::life(&report) })?;
+    let document = document(&report, over_seeds.as_ref());
+    output::print(&if shared.json { results::pretty(&document) } else { table::life(&report, over_seeds.as_ref()) })?;
     if let Some(folder) = &shared.out {
         let run = report.result.to_json();
         results::write(folder, &run)?;
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&run), &[])?;
         output::write_file(&folder.join("life.json"), &results::pretty(&document))?;
-        output::write_file(&folder.join("life.html"), &page::render(&report))?;
+        output::write_file(&folder.join("life.html"), &page::render(&report, over_seeds.as_ref()))?;
         results::show(&folder.join("life.html"), shared);
     }
-    ended
+    ended?;
+    compared.unrepeated.map_or(Ok(()), |error| Err(comparing::kept(of_the_stack(error), ". ", &keeping)))?;
+    keeping.forget();
+    Ok(())
+}
+
+/// The failure of the only stack, which need not be named.
+fn of_the_stack(error: CompareError) -> Failure {
+    match error {
+        CompareError::Stack { problem, .. } => Failure::from(*problem),
+        CompareError::Interrupted(_) => SessionError::Interrupted.into(),
+        other => other.into(),
+    }
 }

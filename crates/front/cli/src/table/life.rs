@@ -2,12 +2,13 @@
 
 use super::grid::Grid;
 use super::run::wrapped;
+use compare::LifeOverSeeds;
 use compare::life::words::{causes, facts, rows};
 use metrics::LifeReport;
 use std::fmt::Write;
 
-/// A life as a page of text.
-pub fn life(report: &LifeReport) -> String {
+/// A life as a page of text, with what repetitions tell.
+pub fn life(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String {
     let result = &report.result;
     let arrivals =
         result.queue_depth.map_or_else(|| "open loop".to_owned(), |depth| format!("closed loop, queue depth {depth}"));
@@ -30,7 +31,7 @@ pub fn life(report: &LifeReport) -> String {
     text.push_str(&grid.render(""));
     text.push('\n');
     let notes = report.notes().into_iter().map(|note| ("note", note));
-    for (name, fact) in facts(report).into_iter().chain(notes) {
+    for (name, fact) in facts(report, over_seeds).into_iter().chain(notes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:10}{}", wrapped(&fact));
     }

@@ -51,6 +51,25 @@ fn a_life_is_printed_with_what_spends_it_and_the_hash_of_the_run() {
     assert!(said.out.contains(&run), "{run} is missing in: {}", said.out);
 }
 
+/// Means over seeds had to be made by hand.
+#[test]
+fn repetitions_tell_the_mean_of_lives_with_the_next_seeds() {
+    let of = |more: &[&str]| {
+        let asked = ["--workload", "zipf", "--requests", "20000", "--per-day", "500GB", "--json"];
+        document(&life(&[&asked, more].concat()))
+    };
+    let alone = ["1", "2", "3"].map(|seed| number(&of(&["--seed", seed]), "/tbw/estimate"));
+    let told = of(&["--seed", "1", "--repetitions", "3"]);
+    assert!((number(&told, "/repeated/tbw/mean") / (alone.iter().sum::<f64>() / 3.0) - 1.0).abs() < 1e-12, "{told}");
+    assert!(number(&told, "/repeated/tbw/half") > 0.0 && told["repeated"]["price_per_tb_written"].is_null());
+    assert!((number(&told, "/tbw/estimate") / alone[0] - 1.0).abs() < 1e-12, "its own life is that of the first run");
+    assert!(of(&["--seed", "1", "--repetitions", "1"]).get("repeated").is_none());
+    let said = life(&["--workload", "zipf", "--requests", "20000", "--repetitions", "2", "--quiet"]);
+    assert!(said.out.contains("repeated  means of 2 runs with other seeds") && said.out.contains(" ±"), "{}", said.out);
+    let refused = life(&["--workload", "-", "--set", "drive.precondition=none", "--repetitions", "2"]);
+    assert!(refused.code == 2 && refused.err.contains("standard input can be read only once"), "{}", refused.err);
+}
+
 /// The table told them again.
 #[test]
 fn notes_of_a_life_are_told_once() {

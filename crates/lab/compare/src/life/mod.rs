@@ -1,9 +1,14 @@
 //! What is asked of a life, checked before anything runs, and the answer from what ran.
 
+mod over_seeds;
 pub mod page;
 pub mod words;
 
+pub use over_seeds::LifeOverSeeds;
+pub(crate) use over_seeds::amounts;
+
 use metrics::{Cost, LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
+use serde_json::Value;
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::session::SessionError;
 use simulator::{Config, ConfigError, Setting};
@@ -108,6 +113,11 @@ impl LifePlan {
         self.terms.cost(window)
     }
 
+    /// What else decides the life of a drive that ran.
+    pub(crate) fn identity(&self) -> String {
+        format!("{:?}", self.terms)
+    }
+
     /// The life of a drive that ran: its result, and what was worn in it.
     ///
     /// # Errors
@@ -117,6 +127,15 @@ impl LifePlan {
         let facts = Facts::of(&result, &window);
         LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.told(&error))
     }
+}
+
+/// The document of a life, `life.json`, with what repetitions tell.
+pub fn document(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Value {
+    let mut document = report.to_json();
+    if let Some(over_seeds) = over_seeds {
+        document["repeated"] = over_seeds.to_json();
+    }
+    document
 }
 
 fn terms(question: &LifeQuestion) -> Result<LifeTerms, LifeError> {

@@ -1,5 +1,6 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
+use super::LifeOverSeeds;
 use super::words::{causes, facts, rows, shown_causes};
 use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
 use metrics::{LifeReport, Range, YEAR_DAYS};
@@ -10,11 +11,12 @@ const BINS: usize = 12;
 const POINTS: usize = 121;
 
 /// The page of a life: the text of `life.html`.
-pub fn render(report: &LifeReport) -> String {
+pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String {
     let result = &report.result;
     let amounts =
         each(rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
-    let about = each(facts(report), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
+    let about =
+        each(facts(report, over_seeds), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
     let top = format!(
         "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table \

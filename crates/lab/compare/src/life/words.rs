@@ -1,5 +1,6 @@
 //! A life in words, for tables and pages.
 
+use super::LifeOverSeeds;
 use crate::told_waf;
 use figures::numbers::{NONE, count, ratio, share, size};
 use metrics::{Basis, Cost, LifeReport, Range, Share};
@@ -65,8 +66,8 @@ pub fn causes(report: &LifeReport) -> Vec<Vec<String>> {
     shown.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
 }
 
-/// What the life is computed from: names and sentences.
-pub fn facts(report: &LifeReport) -> Vec<(&'static str, String)> {
+/// What the life is computed from, and what repetitions tell: names and sentences.
+pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'static str, String)> {
     let (life, window) = (&report.life, &report.window);
     let mut facts = vec![
         (
@@ -94,6 +95,7 @@ pub fn facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    facts.extend(over_seeds.map(|over_seeds| ("repeated", over_seeds.sentence())));
     if let Some(Cost { price, per_gb }) = report.cost() {
         facts.push(("price", format!("{} for the drive, {} for each GB the host sees", digits(price), digits(per_gb))));
     }
