@@ -120,7 +120,10 @@ impl Keeping {
     pub fn goes_on(&self) -> String {
         self.cache.as_ref().map_or_else(
             || "nothing was kept, as there is no cache folder: --out DIR keeps it there".to_owned(),
-            |cache| format!("it is kept in {}, and the same command goes on from there", cache.folder().display()),
+            |cache| {
+                let folder = cache.folder().display();
+                format!("what has ended is kept in {folder}, and the same command goes on from there")
+            },
         )
     }
 }

@@ -79,7 +79,7 @@ pub fn kept(failure: Failure, between: &str, keeping: &Keeping) -> Failure {
     if failure.code != INTERRUPTED {
         return failure;
     }
-    let message = format!("{}{between}What has ended is kept: {}", failure.message, keeping.goes_on());
+    let message = format!("{}{between}{}", failure.message, keeping.goes_on());
     Failure { message, ..failure }
 }
 
