@@ -45,7 +45,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let ended = results::verdict(&results);
     compared.interrupted.map_or(Ok(()), |error| Err(kept(Failure::from(error), "\n  ", &keeping)))?;
     ended?;
-    compared.unrepeated.map_or(Ok(()), |error| Err(kept(Failure::from(error), ". ", &keeping)))?;
+    compared.unrepeated.map_or(Ok(()), |error| Err(kept(Failure::from(error), "; ", &keeping)))?;
     // Whoever compares them once more wants them measured once more.
     keeping.forget();
     Ok(())

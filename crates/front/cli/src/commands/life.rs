@@ -50,7 +50,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
         results::show(&folder.join("life.html"), shared);
     }
     ended?;
-    compared.unrepeated.map_or(Ok(()), |error| Err(comparing::kept(of_the_stack(error), ". ", &keeping)))?;
+    compared.unrepeated.map_or(Ok(()), |error| Err(comparing::kept(of_the_stack(error), "; ", &keeping)))?;
     keeping.forget();
     Ok(())
 }
