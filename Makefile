@@ -11,7 +11,7 @@ NANDARIUM := $(TARGET)/release/nandarium
 OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 EMBEDDED := crates/front/cli/pages/report.js
-WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
+WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style -type f)
 
 .PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test

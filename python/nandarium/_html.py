@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
 
-COLOURS = ("#2f86d6", "#d9731a", "#2f9e5b", "#b45fc4", "#c9524f", "#8a7a2e")
-"""Of series, in order. Each has a contrast of 3 to 1 with white and with black."""
+COLOURS = ("#2182f1", "#c68700", "#705720", "#6f0bfa", "#b10064", "#998bc1")
+"""Of series, in order: `--either-N` of the palette of all pages (crates/lab/figures/src/style/palette.css)."""
 NONE = "\u2013"
 """What stands where there is nothing."""
 GAP = "\u202f"
@@ -265,17 +265,32 @@ class _Scale:
         return self.begin + (self.end - self.begin) * (place - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        """Round values, about four of them."""
-        if self.is_log:
-            first, last = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
-            step = max(1, math.ceil((last - first) / 4))
-            tens = [10.0**power for power in range(first, last + 1, step)]
-            if len(tens) > 1:
-                return tens
-            round_ones = [factor * 10.0**power for power in range(first - 1, last + 1) for factor in (1, 2, 5)]
-            return [value for value in round_ones if self.low <= math.log10(value) + 1e-9 and math.log10(value) - 1e-9 <= self.high]
-        rough = (self.high - self.low) / 4
-        power = 10.0 ** math.floor(math.log10(rough))
-        step_size = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-        first = math.ceil(self.low / step_size - 1e-9)
-        return [index * step_size for index in range(first, math.floor(self.high / step_size + 1e-9) + 1)]
+        """Round values, about four of them: the pictures are small."""
+        return log_lines(10**self.low, 10**self.high, 5) if self.is_log else lines_within(self.low, self.high, 4)
+
+
+# Lines of axes stand where those of all pages do: crates/lab/figures/src/axis.rs, whose cases the tests compare with.
+
+
+def distance(span: float, about: float) -> float:
+    """A distance of lines, 1, 2 or 5 times a power of ten, that divides a span into about so many parts."""
+    rough = span / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    return power * next(digit for digit, end in ((1, 1.5), (2, 3.5), (5, 7.5), (10, math.inf)) if rough / power < end)
+
+
+def lines_within(low: float, high: float, about: float) -> list[float]:
+    """Round values from one value to another."""
+    apart = distance(high - low, about)
+    return [index * apart for index in range(math.ceil(low / apart - 1e-9), math.floor(high / apart + 1e-9) + 1)]
+
+
+def log_lines(low: float, high: float, most: int) -> list[float]:
+    """1, 2 and 5 times powers of ten; powers alone where there would be more than some, and only some of those if need be."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    lines = [(digit, digit * 10.0**power) for power in powers for digit in (1, 2, 5)]
+    within = [(digit, line) for digit, line in lines if low * (1 - 1e-9) <= line <= high * (1 + 1e-9)]
+    if len(within) <= most:
+        return [line for _, line in within]
+    tens = [line for digit, line in within if digit == 1]
+    return tens[:: math.ceil(len(tens) / most)]

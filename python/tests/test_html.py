@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from pytest import approx
 
 import nandarium as nd
 from nandarium import _html
@@ -42,6 +45,15 @@ def test_colours_stand_out_on_white_and_on_black() -> None:
     for colour in _html.COLOURS:
         on_white, on_black = 1.05 / (luminance(colour) + 0.05), (luminance(colour) + 0.05) / 0.05
         assert min(on_white, on_black) >= 3, f"{colour}: {on_white:.1f} and {on_black:.1f}"
+
+
+def test_lines_of_axes_stand_where_those_of_pages_do() -> None:
+    cases = json.loads((Path(__file__).parents[2] / "crates/lab/figures/src/axis.json").read_text())
+    assert [_html.distance(span, about) for span, about, _ in cases["steps"]] == approx([step for *_, step in cases["steps"]])
+    for case in cases["within"]:
+        assert _html.lines_within(*case["of"], 5) == approx(case["lines"]), case
+    for case in cases["logarithmic"]:
+        assert _html.log_lines(*case["ends"], 9) == approx(case["lines"]), case
 
 
 def test_numbers_have_units_that_can_be_read() -> None:

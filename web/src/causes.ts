@@ -13,9 +13,7 @@ export interface Advice {
 }
 
 interface CauseStyle {
-  /** Mid-tones that hold on white and on near-black; the hue belongs to the cause in every picture. */
-  color: string;
-  /** Ink readable on `color`. */
+  /** Ink readable on the colour of the cause, which stands in the palette. */
   ink: string;
   /** In the words of GLOSSARY.md. */
   meaning: string;
@@ -25,8 +23,8 @@ interface CauseStyle {
   advice: readonly Advice[];
 }
 
-const DARK = "#10161d";
-const LIGHT = "#ffffff";
+const DARK = "var(--letters-dark)";
+const LIGHT = "var(--letters-light)";
 
 const inOpenLoop = ({ workload }: Result): boolean => workload.loop === "open";
 const inClosedLoop = ({ workload }: Result): boolean => workload.loop === "closed";
@@ -47,19 +45,16 @@ const INTERRUPTING_READS: Advice = {
 
 const STYLES: Record<string, CauseStyle> = {
   service: {
-    color: "#c9d1d9",
     ink: DARK,
     meaning: "Latency that was no waiting: the request's own commands and transfers.",
     advice: [],
   },
   host: {
-    color: "#7892ad",
     ink: DARK,
     meaning: "Pages that the host asked for: other requests were on the same die.",
     advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES, INTERRUPTING_READS],
   },
   gc: {
-    color: "#c8371f",
     ink: LIGHT,
     meaning: "Garbage collection: copying the valid pages of a block elsewhere and erasing it.",
     advice: [
@@ -71,13 +66,11 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   merge: {
-    color: "#d58ab8",
     ink: DARK,
     meaning: "Merge of log and data blocks in a hybrid mapping.",
     advice: [{ change: "more log blocks", key: "ftl.log.blocks" }, SPARE_SPACE, { change: "another mapping", key: "ftl.kind" }],
   },
   mapping: {
-    color: "#5ab4e5",
     ink: DARK,
     meaning: "Reads and programs of translation pages.",
     advice: [
@@ -86,7 +79,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   padding: {
-    color: "#e2cf4e",
     ink: DARK,
     meaning: "Reads and programs that complete a page or block around host data.",
     advice: [
@@ -96,7 +88,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   parity: {
-    color: "#0f9d77",
     ink: DARK,
     meaning: "Parity reads and programs, commits included.",
     advice: [
@@ -106,7 +97,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   code: {
-    color: "#94a03a",
     ink: DARK,
     meaning: "Code blocks of a coded stripe.",
     advice: [
@@ -116,7 +106,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   metadata: {
-    color: "#7f60b9",
     ink: LIGHT,
     meaning: "The drive's own records, such as tombstones, journals and checkpoints.",
     advice: [
@@ -125,19 +114,16 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   wear: {
-    color: "#8c2d5e",
     ink: LIGHT,
     meaning: "Wear levelling, and relocation from failing blocks.",
     advice: [{ change: "a wider gap between erase counts", key: "ftl.wear.static_gap", unless: ["0"] }],
   },
   rebuild: {
-    color: "#eba12f",
     ink: DARK,
     meaning: "Reconstruction after a die or channel was lost.",
     advice: [{ change: "fewer stripes rebuilt at once", key: "stripe.rebuild_stripes", unless: ["1"] }],
   },
   fold: {
-    color: "#c77d3f",
     ink: DARK,
     meaning: "Folding: what is valid in blocks with one bit a cell moves into others.",
     advice: [
@@ -146,7 +132,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   retry: {
-    color: "#3d8f8a",
     ink: DARK,
     meaning: "Reading pages again whose errors could not be corrected at once.",
     advice: [
@@ -156,7 +141,6 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   refresh: {
-    color: "#a8567d",
     ink: LIGHT,
     meaning: "Writing blocks anew that were read too often or are too old.",
     advice: [
@@ -166,35 +150,30 @@ const STYLES: Record<string, CauseStyle> = {
     ],
   },
   bus: {
-    color: "#8f98a3",
     ink: DARK,
     meaning: "The channel was moving another die's data.",
     resource: true,
     advice: [{ change: "faster channels", key: "flash.bus_bandwidth", unless: ["unlimited"] }, MORE_CHANNELS, FEWER_AT_ONCE],
   },
   queue: {
-    color: "#b3a18c",
     ink: DARK,
     meaning: "Before the drive took the request, in the host's queue, or behind others inside a layer.",
     resource: true,
     advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES],
   },
   link: {
-    color: "#5f7fd6",
     ink: LIGHT,
     meaning: "The host link was moving the data of other requests.",
     resource: true,
     advice: [{ change: "a faster host link", key: "host.link_bandwidth", unless: ["unlimited"] }, SLOWER, FEWER_AT_ONCE],
   },
   firmware: {
-    color: "#a07a4a",
     ink: LIGHT,
     meaning: "The cores of the controller were busy with other requests.",
     resource: true,
     advice: [{ change: "more cores in the controller", key: "controller.cores" }, SLOWER, FEWER_AT_ONCE],
   },
   space: {
-    color: "#66707c",
     ink: LIGHT,
     meaning: "No free block: the drive had to reclaim space first.",
     resource: true,
@@ -206,7 +185,7 @@ const STYLES: Record<string, CauseStyle> = {
   },
 };
 
-const UNKNOWN: CauseStyle = { color: "#9aa0a6", ink: DARK, meaning: "", advice: [] };
+const UNKNOWN: CauseStyle = { ink: DARK, meaning: "", advice: [] };
 
 /** Display order of causes; one this page does not know follows at the end. */
 const ORDER = Object.keys(STYLES);
@@ -216,6 +195,11 @@ export const CAUSES: readonly string[] = ORDER;
 
 export function causeStyle(cause: string): CauseStyle {
   return STYLES[cause] ?? UNKNOWN;
+}
+
+/** The name of its colour in the palette. */
+export function causeInk(cause: string): string {
+  return `cause-${cause in STYLES ? cause : "unknown"}`;
 }
 
 /** Causes by which a drive makes room: of a workload that hardly writes, they come from what was written before it. */

@@ -63,7 +63,7 @@ function brand(text: string): HTMLElement {
   return h(
     "div",
     { class: "brand" },
-    h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, text)),
+    h("h1", {}, h("i", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, text)),
   );
 }
 

@@ -322,6 +322,14 @@ describe("a reader", { skip: MISSING }, () => {
     await shown.close();
   });
 
+  test("sees the lines of a table go along with the first column and the head that stay in sight", async () => {
+    const { page: shown } = await open([page()], { width: 1200, height: 900, scheme: "light" });
+    const borders = await shown.$$eval(".table > table", (tables) => tables.map((one) => getComputedStyle(one).borderCollapse));
+    assert.ok(borders.length > 0);
+    assert.deepEqual([...new Set(borders)], ["separate"], "collapsed lines belong to the table and scroll away from what is sticky");
+    await shown.close();
+  });
+
   test("sees on paper which toggles are on, whole tables and what causes mean", async () => {
     const { page: shown } = await open([page(), dftl(), page(), dftl()], { width: 1200, height: 900, scheme: "dark" });
     await shown.locator("#compare-why label", { hasText: "Writes" }).click();

@@ -1,4 +1,4 @@
-import { causeStyle, stripes } from "../causes";
+import { causeInk, causeStyle, stripes } from "../causes";
 import { h } from "../dom";
 import { isPrinting, onRedraw } from "../theme";
 
@@ -21,9 +21,8 @@ function explain(chip: HTMLElement, text: string): void {
 }
 
 function swatch(cause: string): HTMLElement {
-  const { color } = causeStyle(cause);
   const square = h("span", { class: `swatch${stripes(cause)}`, "aria-hidden": "true" });
-  square.style.backgroundColor = color;
+  square.style.backgroundColor = `var(--${causeInk(cause)})`;
   return square;
 }
 

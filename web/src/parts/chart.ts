@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { linesFromZero, logEnds, logLines, STEPS } from "../axis";
 import { h } from "../dom";
 import { NONE, type Format } from "../format";
 import { ink, isPrinting, onRedraw } from "../theme";
@@ -6,7 +7,8 @@ import type { Num } from "../types";
 
 export interface ChartSeries {
   label: string;
-  color: () => string;
+  /** A name of the palette. */
+  color: string;
   dash?: number[];
   width?: number;
   values: Num[];
@@ -45,11 +47,14 @@ export interface ChartSpec {
 
 /** Pixels that fit a portrait A4 or Letter page within the print margins. */
 const PRINT_WIDTH = 660;
-const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 /** Pixels: a tick, the gaps at both ends of its label, and the least width of an axis of values. */
 const TICK = 5;
 const LABEL_GAPS = 10;
 const Y_AXIS_MIN = 40;
+/** Height of the lower axis: its labels, and its name. */
+const X_AXIS = 48;
+/** Height that lines of the axis of values are about apart, as in figures. */
+const APART = 40;
 /** Room right of the area for half of the last label. */
 const RIGHT = 34;
 
@@ -109,20 +114,13 @@ function pick(plot: uPlot, onPick: (series: number, point: number) => void): voi
 }
 
 function options(spec: ChartSpec, width: number): uPlot.Options {
-  const colors = ink();
-  const shared: uPlot.Axis = {
-    stroke: colors.text,
-    font: FONT,
-    labelFont: FONT,
-    grid: { stroke: colors.grid, width: 1 },
-    ticks: { stroke: colors.grid, width: 1, size: TICK },
-  };
+  const grid = { stroke: ink("line"), width: 1 };
+  const shared: uPlot.Axis = { stroke: ink("muted"), font: font(), grid, ticks: { ...grid, size: TICK } };
   const xAxis: uPlot.Axis = {
     ...shared,
-    label: spec.xLabel,
-    labelSize: 18,
-    size: 34,
+    size: X_AXIS,
     space: 64,
+    incrs: STEPS,
     values: (_plot, splits) => splits.map((value) => spec.xAxis(value)),
   };
   const { xTicks } = spec;
@@ -130,32 +128,37 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
     xAxis.splits = (plot) => xTicks(plot.width);
     xAxis.filter = (_plot, splits) => splits;
   }
-  const yAxis: uPlot.Axis = { ...shared, size: yAxisSize, values: (_plot, splits) => splits.map((value) => spec.yAxis(value)) };
-  if (spec.yScale === "log") {
-    yAxis.splits = (_plot, _axis, low, high) => logTicks(low, high);
-    yAxis.filter = (_plot, splits) => splits;
-  }
+  // The largest value in sight, and how many parts of the axis there is room for.
+  let most = 1;
+  const parts = Math.round((spec.height - X_AXIS) / APART);
+  const yAxis: uPlot.Axis = {
+    ...shared,
+    size: yAxisSize,
+    splits: (_plot, _axis, low, high) => (spec.yScale === "log" ? logLines(low, high) : linesFromZero(most, parts)),
+    filter: (_plot, splits) => splits,
+    values: (_plot, splits) => splits.map((value) => spec.yAxis(value)),
+  };
   const cursor: uPlot.Cursor = { drag: { x: !spec.moving, y: false, uni: 20 }, points: { size: 7 } };
   if (spec.sync) cursor.sync = { key: spec.sync };
   return {
     width,
     height: spec.height,
-    hooks: { draw: [(plot) => spec.mark && mark(plot, spec.mark, colors.text)] },
+    hooks: { draw: [(plot) => write(plot, `${spec.xLabel} \u2192`), (plot) => spec.mark && mark(plot, spec.mark)] },
     cursor,
     padding: [8, RIGHT, 0, 0],
     legend: { markers: { dash: (_plot, index) => (spec.series[index - 1]?.dash?.length ? "dashed" : "solid") } },
     scales: {
       x: { time: false, distr: spec.xScale === "log" ? 3 : 1, range: (_plot, low, high) => xRange(spec, low, high) },
-      y: { distr: spec.yScale === "log" ? 3 : 1, range: (_plot, low, high) => yRange(spec, low, high) },
+      y: { distr: spec.yScale === "log" ? 3 : 1, range: (_plot, low, high) => (spec.yScale === "log" ? logRange(low, high) : [0, linesFromZero((most = high || 1), parts).at(-1) ?? 1]) },
     },
     axes: [xAxis, yAxis],
     series: [
       { label: spec.xLabel, value: (_plot, value: Num) => (value === null ? NONE : spec.xFormat(value)) },
       ...spec.series.map((series): uPlot.Series => ({
         label: series.label,
-        stroke: series.color(),
+        stroke: ink(series.color),
         width: series.width ?? 1.75,
-        ...(series.fill ? { fill: series.color() } : {}),
+        ...(series.fill ? { fill: ink(series.color) } : {}),
         points: { show: () => series.values.filter((value) => value !== null).length < 3, size: 6 },
         value: (_plot, value: Num, _series, point) => spec.yFormat(point === null ? null : (series.told ?? series.values)[point] ?? value),
         ...(series.dash ? { dash: series.dash } : {}),
@@ -164,22 +167,37 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
   };
 }
 
+/** The letters of axes, for a canvas of so many pixels for each of the page. */
+function font(scale = 1): string {
+  return `${parseFloat(ink("axis-letters")) * scale}px ${ink("text")}`;
+}
+
+/** The name of the lower axis, below its end. */
+function write({ ctx, bbox }: uPlot, name: string): void {
+  ctx.save();
+  ctx.fillStyle = ink("muted");
+  ctx.font = font(devicePixelRatio);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "bottom";
+  ctx.fillText(name, bbox.left + bbox.width, bbox.top + bbox.height + (X_AXIS - 1) * devicePixelRatio);
+  ctx.restore();
+}
+
 /** A line through the picture, with its name at the top, on the side that has room. */
-function mark(plot: uPlot, { x, label }: { x: number; label: string }, color: string): void {
+function mark(plot: uPlot, { x, label }: { x: number; label: string }): void {
   const { ctx, bbox } = plot;
   const at = plot.valToPos(x, "x", true);
   if (at < bbox.left || at > bbox.left + bbox.width) return;
   const scale = devicePixelRatio;
   ctx.save();
-  ctx.strokeStyle = color;
-  ctx.fillStyle = color;
+  ctx.strokeStyle = ctx.fillStyle = ink("muted");
   ctx.lineWidth = 1.5 * scale;
   ctx.setLineDash([4 * scale, 3 * scale]);
   ctx.beginPath();
   ctx.moveTo(at, bbox.top);
   ctx.lineTo(at, bbox.top + bbox.height);
   ctx.stroke();
-  ctx.font = FONT.replace("12px", `${12 * scale}px`);
+  ctx.font = font(scale);
   ctx.textBaseline = "top";
   const isRight = at > bbox.left + bbox.width / 2;
   ctx.textAlign = isRight ? "right" : "left";
@@ -192,7 +210,7 @@ const measure = document.createElement("canvas").getContext("2d");
 /** As wide as its widest label, which would be cut otherwise and read as another number. */
 function yAxisSize(_plot: uPlot, labels: string[] | null): number {
   if (!measure || !labels) return Y_AXIS_MIN;
-  measure.font = FONT;
+  measure.font = font();
   const widths = labels.map((label) => measure.measureText(label ?? "").width);
   return Math.max(Y_AXIS_MIN, Math.ceil(Math.max(0, ...widths)) + TICK + LABEL_GAPS);
 }
@@ -204,18 +222,6 @@ function xRange(spec: ChartSpec, low: number | null, high: number | null): [numb
   return zoomed && !isFull ? [low, high] : spec.xRange;
 }
 
-/** Decades; with few of them also their halves and fifths. */
-function logTicks(low: number, high: number): number[] {
-  const first = Math.round(Math.log10(low));
-  const last = Math.round(Math.log10(high));
-  const steps = last - first <= 2 ? [1, 2, 5] : [1];
-  const ticks: number[] = [];
-  for (let decade = first; decade <= last; decade += 1) ticks.push(...steps.map((step) => step * 10 ** decade));
-  return ticks.filter((tick) => tick <= high * 1.0001);
-}
-
-function yRange(spec: ChartSpec, low: number | null, high: number | null): [number, number] {
-  if (spec.yScale === "linear") return [0, high !== null && high > 0 ? high * 1.08 : 1];
-  if (low === null || high === null || low <= 0) return [1e3, 1e6];
-  return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high * 1.0001))];
+function logRange(low: number | null, high: number | null): [number, number] {
+  return low === null || high === null || low <= 0 ? [1e3, 1e6] : logEnds(low, high);
 }

@@ -1,5 +1,6 @@
-import { causeStyle } from "../causes";
+import { causeInk, causeStyle } from "../causes";
 import { h } from "../dom";
+import { stepAbove } from "../axis";
 import { axisTime, time } from "../format";
 
 /** A piece of work on a track; times in ns since the request arrived. */
@@ -107,13 +108,12 @@ class Gantt {
   }
 
   private block(piece: Piece): HTMLElement {
-    const { color, ink } = causeStyle(piece.cause);
     const work = piece.work === "mixed" ? `\u00d7${piece.pages}` : piece.work;
     const text = piece.own ? `its ${work}` : `${piece.cause} ${work}`;
     // Words that do not fit wrap to a line outside, as in bars.
     const block = h("div", { class: ["gantt-piece", piece.own && "own", piece.cause !== "host" && "inner"].filter(Boolean).join(" ") }, h("i"), h("span", {}, text));
-    block.style.backgroundColor = color;
-    block.style.color = ink;
+    block.style.backgroundColor = `var(--${causeInk(piece.cause)})`;
+    block.style.color = causeStyle(piece.cause).ink;
     return block;
   }
 
@@ -238,7 +238,7 @@ class Gantt {
     });
     for (const part of this.unknown) part.style.width = `${Math.max(0, this.unknownUntil - from) * scale}%`;
     const ticks = Math.max(1, Math.floor(plot.clientWidth / TICK_ROOM));
-    const step = tickStep((to - from) / ticks);
+    const step = stepAbove(Math.max(1, (to - from) / ticks));
     const marks: HTMLElement[] = [];
     for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
       const mark = h("span", {}, at === 0 ? "arrival" : axisTime(at));
@@ -249,10 +249,4 @@ class Gantt {
     this.axis.replaceChildren(...marks);
     this.range.textContent = from > 0 || to < this.end ? `${time(from)} to ${time(to)} of ${time(this.end)}` : `all ${time(this.end)}`;
   }
-}
-
-/** The next of 1, 2 and 5 times a power of ten. */
-function tickStep(least: number): number {
-  const decade = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  return ([1, 2, 5].find((step) => step * decade >= least) ?? 10) * decade;
 }

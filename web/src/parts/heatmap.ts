@@ -1,5 +1,6 @@
 import { append, folded, h, type Child } from "../dom";
 import type { Format } from "../format";
+import { ink } from "../theme";
 import type { Num } from "../types";
 import { table } from "./table";
 
@@ -23,23 +24,19 @@ export interface HeatmapSpec {
   xLabels: [left: string, right: string];
 }
 
-/** Viridis, which keeps its order for every kind of colour vision and in grey. */
-const STOPS: readonly [number, number, number][] = [
-  [68, 1, 84],
-  [70, 50, 126],
-  [54, 92, 141],
-  [39, 127, 142],
-  [31, 161, 135],
-  [74, 193, 109],
-  [160, 218, 57],
-  [253, 231, 37],
-];
+type Colour = [red: number, green: number, blue: number];
 
-function color(share: number): [number, number, number] {
-  const place = Math.min(1, Math.max(0, share)) * (STOPS.length - 1);
-  const index = Math.min(STOPS.length - 2, Math.floor(place));
-  const low = STOPS[index] ?? [0, 0, 0];
-  const high = STOPS[index + 1] ?? low;
+/** The ramp of the palette, from the least value to the most. */
+function stops(): Colour[] {
+  const part = (name: string, from: number): number => parseInt(ink(name).slice(from, from + 2), 16);
+  return Array.from({ length: 8 }, (_, stop): Colour => [part(`ramp-${stop}`, 1), part(`ramp-${stop}`, 3), part(`ramp-${stop}`, 5)]);
+}
+
+function mixed(ramp: readonly Colour[], share: number): Colour {
+  const place = Math.min(1, Math.max(0, share)) * (ramp.length - 1);
+  const index = Math.min(ramp.length - 2, Math.floor(place));
+  const low = ramp[index] ?? [0, 0, 0];
+  const high = ramp[index + 1] ?? low;
   const rest = place - index;
   return [low[0] + (high[0] - low[0]) * rest, low[1] + (high[1] - low[1]) * rest, low[2] + (high[2] - low[2]) * rest];
 }
@@ -128,6 +125,7 @@ function paint(canvas: HTMLCanvasElement, spec: HeatmapSpec): void {
   const context = canvas.getContext("2d");
   if (!context) return;
   const scale = scaleOf(spec);
+  const ramp = stops();
   const image = context.createImageData(spec.columns, spec.rows);
   for (let y = 0; y < spec.rows; y += 1) {
     const row = spec.upward ? spec.rows - 1 - y : y;
@@ -135,14 +133,14 @@ function paint(canvas: HTMLCanvasElement, spec: HeatmapSpec): void {
       const value = spec.value(row, column);
       // A cell without a value stays transparent and shows the frame behind the canvas.
       if (value === null) continue;
-      image.data.set([...color(scale(value)), 255], (y * spec.columns + column) * 4);
+      image.data.set([...mixed(ramp, scale(value)), 255], (y * spec.columns + column) * 4);
     }
   }
   context.putImageData(image, 0, 0);
 }
 
 function legend(spec: HeatmapSpec): Child[] {
-  const steps = STOPS.map((stop) => `rgb(${stop.join(" ")})`).join(", ");
+  const steps = Array.from({ length: 8 }, (_, stop) => `var(--ramp-${stop})`).join(", ");
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   ramp.style.backgroundImage = `linear-gradient(90deg, ${steps})`;
   const absent = spec.missing === "absent";

@@ -1,4 +1,4 @@
-import { causeStyle, stripes, sum, type Share } from "../causes";
+import { causeInk, causeStyle, stripes, sum, type Share } from "../causes";
 import { h, type Child } from "../dom";
 import { percent, type Format } from "../format";
 
@@ -34,7 +34,6 @@ function row(bar: Bar, format: Format): HTMLElement {
 }
 
 function segment(share: Share, total: number, full: number, format: Format): HTMLElement {
-  const { color, ink } = causeStyle(share.cause);
   const part = percent(share.value / total);
   const width = full > 0 ? share.value / full : 0;
   const piece = h(
@@ -46,7 +45,7 @@ function segment(share: Share, total: number, full: number, format: Format): HTM
     h("span", {}, part),
   );
   piece.style.width = `${width * 100}%`;
-  piece.style.backgroundColor = color;
-  piece.style.color = ink;
+  piece.style.backgroundColor = `var(--${causeInk(share.cause)})`;
+  piece.style.color = causeStyle(share.cause).ink;
   return piece;
 }

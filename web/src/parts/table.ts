@@ -3,7 +3,7 @@ import { isPrinting, onRedraw } from "../theme";
 
 /** Windows up to so many pixels are phones: there a table that is too wide becomes cards. */
 const PHONE = 700;
-/** Width of the page on paper and size of the letters of tables there (print.css), pixels. */
+/** Width of the page on paper and size of the letters of tables there (page.css), pixels. */
 const PAPER = 660;
 const PAPER_LETTERS = 11;
 /** With more rows cards would be an endless column: such a table is scrolled sideways. */
@@ -26,7 +26,7 @@ export function table(caption: string, head: Child[], rows: Child[][], options: 
   const names = columns.map((cell) => cell.textContent ?? "");
   const grid = h(
     "table",
-    { role: "table" },
+    { role: "table", class: options.short ? "numbers" : "numbers long" },
     h("caption", {}, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns)),
     h(
@@ -44,23 +44,23 @@ export function table(caption: string, head: Child[], rows: Child[][], options: 
   );
   const scroller = h(
     "div",
-    { class: ["table", options.wide && "wide", options.short && "short"].filter(Boolean).join(" "), tabindex: 0, role: "region", "aria-label": caption },
+    { class: options.wide ? "table fill" : "table", tabindex: 0, role: "region", "aria-label": caption },
     grid,
   );
   const hint = h("p", { class: "scroll-hint", hidden: true });
-  fit(scroller, hint, names.length, rows.length);
+  fit(scroller, grid, hint, names.length, rows.length);
   return h("div", { class: "table-frame" }, hint, scroller);
 }
 
 /** Shows the table as cards, or the hint that it scrolls, whenever its place becomes too narrow for it. */
-function fit(scroller: HTMLElement, hint: HTMLElement, columns: number, rows: number): void {
+function fit(scroller: HTMLElement, grid: HTMLElement, hint: HTMLElement, columns: number, rows: number): void {
   const update = (): void => {
     if (scroller.clientWidth === 0) return;
-    scroller.classList.remove("cards");
+    grid.classList.remove("cards");
     const isWide = scroller.scrollWidth > scroller.clientWidth + 1;
     const isTooWide = isPrinting() ? paperWidth(scroller) > PAPER : isWide;
     const isCards = isTooWide && rows <= CARDS_MAX && (isPrinting() || innerWidth <= PHONE);
-    scroller.classList.toggle("cards", isCards);
+    grid.classList.toggle("cards", isCards);
     hint.hidden = !isTooWide || isCards;
     hint.textContent = isPrinting()
       ? `${columns} columns and ${rows} rows do not fit on paper: the page and result.json have them.`

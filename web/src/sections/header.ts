@@ -48,8 +48,7 @@ function fact(name: string, value: Child): HTMLElement {
 }
 
 export function status(result: Result): HTMLElement {
-  const good = result.status === "complete";
-  return h("span", { class: good ? "status good" : "status warn" }, result.status);
+  return h("span", { class: result.status === "complete" ? "chip complete" : "chip warn" }, result.status);
 }
 
 function notes(result: Result): Child {

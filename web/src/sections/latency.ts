@@ -4,7 +4,7 @@ import { isCounted, latencyMetric, OPERATIONS, operationName } from "../latencie
 import { chart, type ChartSeries, type ChartSpec } from "../parts/chart";
 import { table } from "../parts/table";
 import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
-import { ink, runColor } from "../theme";
+import { READ, seriesInk, WRITE } from "../theme";
 import type { Op, Operation, Run } from "../types";
 
 const COLUMNS = ["mean", "p50", "p90", "p99", "p999", "p9999", "max"];
@@ -18,7 +18,7 @@ export function latency(run: Run, show: ((op: Op, latency: number) => void) | nu
   const grid = quantileGrid(curves.map((op) => run.result.latency_ns[op].count));
   const series = curves.map((op) => ({
     label: op,
-    color: () => ink()[op],
+    color: op === "read" ? READ : WRITE,
     values: quantileCurve(run.result.latency_ns[op], grid),
   }));
   const onPick = show
@@ -84,7 +84,7 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
     const grid = quantileGrid(shown.map((run) => run.result.latency_ns[op].count));
     const series = shown.map((run): ChartSeries => ({
       label: `${run.letter} ${run.name}`,
-      color: () => runColor(run.index),
+      color: seriesInk(run.index),
       // Dashes repeat later than colours are confused, so that two similar hues still differ.
       dash: DASHES[run.index % DASHES.length] ?? [],
       values: quantileCurve(run.result.latency_ns[op], grid),

@@ -6,7 +6,7 @@ import { chart, type ChartSeries } from "../parts/chart";
 import { stackedBars } from "../parts/stacked";
 import { table } from "../parts/table";
 import { intervalOf, longestPerInterval, momentAt, requestsPerInterval, waitsIn, worstMoment, type Moment } from "../moments";
-import { runColor } from "../theme";
+import { seriesInk } from "../theme";
 import type { Num, Run } from "../types";
 import { runLabel } from "./waiting";
 
@@ -57,7 +57,7 @@ function overRequests(runs: readonly Run[], mark: number): HTMLElement {
       const part = longest.slice(first, last + 1).filter((value): value is number => value !== null && value > 0);
       return part.length > 0 ? Math.max(...part) : null;
     });
-    return { label: `${run.letter} ${run.name}`, color: () => runColor(run.index), dash: DASHES[run.index % DASHES.length] ?? [], values };
+    return { label: `${run.letter} ${run.name}`, color: seriesInk(run.index), dash: DASHES[run.index % DASHES.length] ?? [], values };
   });
   return chart({
     title: "Longest latency over the requests of the run",

@@ -19,7 +19,7 @@ export function opening(runs: readonly Run[]): Child {
 function sentence(first: Run, run: Run): Child {
   // Repetitions tell which differences are more than chance.
   const { repeated } = run.result;
-  if (repeated?.sentence) return [h("span", { class: `tag run-${run.index % 8}` }, run.letter), " ", repeated.sentence];
+  if (repeated?.sentence) return [h("span", { class: `tag s${run.index % 8}` }, run.letter), " ", repeated.sentence];
   const [name, base] = [runLabel(run), runLabel(first)];
   if (run.result.hash === first.result.hash) {
     const isSame = JSON.stringify(run.result.config) === JSON.stringify(first.result.config);

@@ -2,8 +2,8 @@ import { empty, folded, h, section, type Child } from "../dom";
 import { axisTime, compact, count, plain, rate, time, type Format } from "../format";
 import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
-import { CAUSES, causeStyle } from "../causes";
-import { ink } from "../theme";
+import { CAUSES, causeInk } from "../causes";
+import { READ, WRITE } from "../theme";
 import { requestsPerInterval, waitsIn, worstMoment } from "../moments";
 import type { Num, Op, Run } from "../types";
 
@@ -27,7 +27,7 @@ function waiting(run: Run, panel: Panel, show: ((op: Op, latency: number) => voi
   const series = known.map((cause): ChartSeries => {
     const told = mean(cause);
     told.forEach((value, at) => (stack[at] = (stack[at] ?? 0) + (value ?? 0)));
-    return { label: cause, color: () => causeStyle(cause).color, values: [...stack], told, fill: true, width: 0.5 };
+    return { label: cause, color: causeInk(cause), values: [...stack], told, fill: true, width: 0.5 };
   });
   const waits = [...waitsIn(run, worst.at)].sort((a, b) => b.value - a.value);
   // What is hardly to be seen in the picture is no part of the answer.
@@ -87,8 +87,6 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
       sync: `run-${run.index}`,
       ...(mark ? { mark } : {}),
     });
-  const read = (): string => ink().read;
-  const write = (): string => ink().write;
   return section(
     run,
     "timeline",
@@ -101,8 +99,8 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
       panel(
         "Throughput",
         [
-          { label: "read", color: read, values: perSecond("read_bytes") },
-          { label: "write", color: write, values: perSecond("write_bytes") },
+          { label: "read", color: READ, values: perSecond("read_bytes") },
+          { label: "write", color: WRITE, values: perSecond("write_bytes") },
         ],
         rate,
         (value) => (value ? rate(value).replace(/\.0+(?=\D)/, "") : "0"),
@@ -110,23 +108,23 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
       panel(
         "Latency",
         [
-          { label: "read mean", color: read, values: positive(column("read_latency_mean_ns")) },
-          { label: "read max", color: read, dash: THIN, width: 1, values: positive(column("read_latency_max_ns")) },
-          { label: "write mean", color: write, values: positive(column("write_latency_mean_ns")) },
-          { label: "write max", color: write, dash: THIN, width: 1, values: positive(column("write_latency_max_ns")) },
+          { label: "read mean", color: READ, values: positive(column("read_latency_mean_ns")) },
+          { label: "read max", color: READ, dash: THIN, width: 1, values: positive(column("read_latency_max_ns")) },
+          { label: "write mean", color: WRITE, values: positive(column("write_latency_mean_ns")) },
+          { label: "write max", color: WRITE, dash: THIN, width: 1, values: positive(column("write_latency_max_ns")) },
         ],
         time,
         axisTime,
         "log",
       ),
-      panel("Queue depth, mean", [{ label: "requests", color: () => ink().text, values: column("queue_depth") }], plain, compact),
+      panel("Queue depth, mean", [{ label: "requests", color: "muted", values: column("queue_depth") }], plain, compact),
       panel(
         "Flash programs per second",
         [
-          { label: "host", color: () => ink().host, values: perSecond("host_programs") },
+          { label: "host", color: causeInk("host"), values: perSecond("host_programs") },
           ...CAUSES.filter((cause) => cause !== "host" && column(`${cause}_programs`).some((value) => value)).map((cause) => ({
             label: cause,
-            color: () => causeStyle(cause).color,
+            color: causeInk(cause),
             ...(cause === "gc" ? {} : { dash: THIN }),
             values: perSecond(`${cause}_programs`),
           })),

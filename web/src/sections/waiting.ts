@@ -122,7 +122,7 @@ function barOf(run: Run, choice: Choice, slice: Slice, label: string | null, lis
 }
 
 export function runLabel(run: Run): Child {
-  return [h("span", { class: `tag run-${run.index % 8}` }, run.letter), " ", run.name];
+  return [h("span", { class: `tag s${run.index % 8}` }, run.letter), " ", run.name];
 }
 
 function numbers(runs: readonly Run[], view: View, names: readonly string[]): HTMLElement {

@@ -12,7 +12,8 @@ const LEAST = 60;
 /** A line, and its value by the last answers. */
 export interface Curve {
   label: string;
-  color: () => string;
+  /** A name of the palette. */
+  color: string;
   dash?: number[];
   of: (answers: readonly Live[]) => Num;
 }

@@ -54,7 +54,7 @@ function begin(root: HTMLElement): void {
   const place = h("div");
   root.replaceChildren();
   append(root, [
-    h("div", { class: "brand" }, h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, "live"))),
+    h("div", { class: "brand" }, h("h1", {}, h("i", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, "live"))),
     link.element,
     place,
   ]);

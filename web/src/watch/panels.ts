@@ -1,5 +1,6 @@
+import { causeInk } from "../causes";
 import { axisTime, compact, plain, rate, time } from "../format";
-import { ink } from "../theme";
+import { READ, WRITE } from "../theme";
 import type { Num, Op } from "../types";
 import type { Curve, Panel } from "./charts";
 import { depth, perSecond, recent } from "./interval";
@@ -12,25 +13,22 @@ const speed =
     return older && newer ? perSecond(newer, older, of) : null;
   };
 
-const latency = (op: Op, colour: () => string): Curve[] =>
+const latency = (op: Op, colour: string): Curve[] =>
   [
     { label: "p50", key: "p50" },
     { label: "p99", key: "p99", dash: [6, 3] },
     { label: "p99.9", key: "p999", dash: [2, 3] },
   ].map(({ label, key, ...rest }) => ({ label, color: colour, of: (answers) => recent(answers, op, key), ...rest }));
 
-const read = (): string => ink().read;
-const write = (): string => ink().write;
-
 /** Curves of what is known of requests alone. */
 export const REQUEST_PANELS: readonly Panel[] = [
   {
     title: "Requests a second",
     curves: [
-      { label: "read", color: read, of: speed((live) => live.requests.read.requests) },
-      { label: "write", color: write, dash: [6, 3], of: speed((live) => live.requests.write.requests) },
-      { label: "read of unwritten pages", color: read, dash: [2, 3], of: speed((live) => live.requests.unwritten_read.requests) },
-      { label: "trim, flush", color: () => ink().text, dash: [2, 3], of: speed((live) => live.requests.trim.requests + live.requests.flush.requests) },
+      { label: "read", color: READ, of: speed((live) => live.requests.read.requests) },
+      { label: "write", color: WRITE, dash: [6, 3], of: speed((live) => live.requests.write.requests) },
+      { label: "read of unwritten pages", color: READ, dash: [2, 3], of: speed((live) => live.requests.unwritten_read.requests) },
+      { label: "trim, flush", color: "muted", dash: [2, 3], of: speed((live) => live.requests.trim.requests + live.requests.flush.requests) },
     ],
     format: plain,
     axis: compact,
@@ -39,15 +37,15 @@ export const REQUEST_PANELS: readonly Panel[] = [
   {
     title: "Bytes a second",
     curves: [
-      { label: "read", color: read, of: speed((live) => live.requests.read.bytes) },
-      { label: "write", color: write, dash: [6, 3], of: speed((live) => live.requests.write.bytes) },
+      { label: "read", color: READ, of: speed((live) => live.requests.read.bytes) },
+      { label: "write", color: WRITE, dash: [6, 3], of: speed((live) => live.requests.write.bytes) },
     ],
     format: rate,
     axis: compact,
     scale: "linear",
   },
-  { title: "Latency of writes", curves: latency("write", write), format: time, axis: axisTime, scale: "log" },
-  { title: "Latency of reads", curves: latency("read", read), format: time, axis: axisTime, scale: "log" },
+  { title: "Latency of writes", curves: latency("write", WRITE), format: time, axis: axisTime, scale: "log" },
+  { title: "Latency of reads", curves: latency("read", READ), format: time, axis: axisTime, scale: "log" },
 ];
 
 /** Curves of a served drive. */
@@ -58,7 +56,7 @@ export const DRIVE_PANELS: readonly Panel[] = [
     curves: [
       {
         label: "requests",
-        color: () => ink().text,
+        color: "muted",
         of: (answers) => {
           const [older, newer] = [answers.at(-2), answers.at(-1)];
           return older && newer ? depth(newer, older) : null;
@@ -72,8 +70,8 @@ export const DRIVE_PANELS: readonly Panel[] = [
   {
     title: "Flash programs a second",
     curves: [
-      { label: "host", color: () => ink().host, of: speed((live) => live.flash.programs["host"] ?? 0) },
-      { label: "gc", color: () => ink().gc, dash: [6, 3], of: speed((live) => live.flash.programs["gc"] ?? 0) },
+      { label: "host", color: causeInk("host"), of: speed((live) => live.flash.programs["host"] ?? 0) },
+      { label: "gc", color: causeInk("gc"), dash: [6, 3], of: speed((live) => live.flash.programs["gc"] ?? 0) },
     ],
     format: plain,
     axis: compact,

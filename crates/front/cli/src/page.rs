@@ -45,6 +45,7 @@ mod tests {
     #[test]
     fn what_the_page_advises_can_be_set() {
         const CAUSES: &str = include_str!("../../../../web/src/causes.ts");
+        const PALETTE: &str = include_str!("../../../lab/figures/src/style/palette.css");
         let keys = simulator::config::all_keys();
         let advised: Vec<_> = CAUSES.split(" key: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(advised.len() > 20, "{advised:?}");
@@ -56,7 +57,8 @@ mod tests {
             .map(|cause| cause.name())
             .chain((units::DIE_CAUSES..units::WAIT_KINDS).map(units::Wait::name_at))
         {
-            assert!(CAUSES.contains(&format!("\n  {cause}: {{")), "{cause} has no colour, meaning and advice");
+            assert!(CAUSES.contains(&format!("\n  {cause}: {{")), "{cause} has no meaning and advice");
+            assert!(PALETTE.contains(&format!("  --cause-{cause}: ")), "{cause} has no colour");
         }
     }
 

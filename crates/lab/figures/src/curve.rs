@@ -1,8 +1,9 @@
 //! A curve over numbers, and an amount with its interval.
 
+use crate::axis::Axis;
 use crate::page::each;
 use crate::plot::{Area, Name, Names, percent, put};
-use crate::svg::{escape, number, step};
+use crate::svg::{escape, number};
 
 /// Height of the area.
 const HEIGHT: f64 = 240.0;
@@ -66,14 +67,6 @@ pub struct Curve {
     pub caption: String,
 }
 
-/// Round numbers from one value to another.
-fn ticks(from: f64, to: f64) -> Vec<f64> {
-    let step = step(to - from);
-    let first = (from / step - 1e-9).ceil() as i64;
-    let last = (to / step + 1e-9).floor() as i64;
-    (first..=last).map(|index| index as f64 * step).collect()
-}
-
 impl Curve {
     /// The picture as a section of a page.
     pub fn section(&self) -> String {
@@ -98,11 +91,11 @@ impl Curve {
     fn picture(&self) -> String {
         let (from, to) =
             (self.points.first().map_or(0.0, |point| point[0]), self.points.last().map_or(1.0, |point| point[0]));
-        let x = |value: f64| ((value - from) / (to - from)).clamp(0.0, 1.0);
-        let y = |value: f64| HEIGHT * (1.0 - (value / self.most).clamp(0.0, 1.0));
+        let (along, up) = (Axis::within(from, to), Axis::within(0.0, self.most));
+        let x = |value: f64| along.place(value);
+        let y = |value: f64| HEIGHT * (1.0 - up.place(value));
         let texts = |values: &[f64]| values.iter().map(|value| number(*value)).collect::<Vec<_>>();
-        let (up, along) = (ticks(0.0, self.most), ticks(from, to));
-        let (left, below) = (texts(&up), texts(&along));
+        let (left, below) = (texts(&up.ticks), texts(&along.ticks));
         let mut area =
             Area::new(HEIGHT, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
         area.top = ABOVE;
@@ -120,10 +113,11 @@ impl Curve {
                 escape(&self.interval.said(2))
             ),
         );
-        for (value, text) in up.iter().zip(&left) {
+        for (value, text) in up.ticks.iter().zip(&left) {
             Area::across(&mut svg, y(*value), text);
         }
-        let names: Vec<Name> = along.iter().zip(below).map(|(value, text)| Name { place: x(*value), text }).collect();
+        let names: Vec<Name> =
+            along.ticks.iter().zip(below).map(|(value, text)| Name { place: x(*value), text }).collect();
         area.names(&mut svg, Names::Scale, &names);
         let level = y(self.level.1);
         put(
@@ -208,14 +202,5 @@ mod tests {
         for tick in [">0.2<", ">0.25<", ">0.45<", ">100<"] {
             assert!(section.contains(tick), "{tick}: {section}");
         }
-    }
-
-    #[test]
-    fn ticks_are_round_and_within() {
-        assert_eq!(
-            ticks(0.286, 0.4).iter().map(|tick| number(*tick)).collect::<Vec<_>>(),
-            ["0.3", "0.32", "0.34", "0.36", "0.38", "0.4"]
-        );
-        assert_eq!(ticks(0.0, 100.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
     }
 }

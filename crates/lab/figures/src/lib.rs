@@ -6,6 +6,7 @@
 //! Curve -> a line over numbers, with the interval in which something happens -> a section of a page
 //! ```
 
+mod axis;
 mod curve;
 mod figure;
 pub mod numbers;

@@ -4,7 +4,10 @@ use crate::figure::{Figure, Look, Panel, Shape};
 use crate::svg::{self, escape, number};
 use crate::tables::labelled;
 
-const STYLE: &str = include_str!("page.css");
+/// The sheets of style: colours, what all pages look like, and what pages of figures have besides. Reports have the
+/// first two as well.
+const STYLE: &str =
+    concat!(include_str!("style/palette.css"), include_str!("style/page.css"), include_str!("style/pictures.css"));
 /// What a page may load: its own styles, and pictures that are in it. It has no script.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
@@ -29,7 +32,8 @@ impl Page<'_> {
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
              <title>nandarium {brand}</title><style>{STYLE}</style></head><body><main>\
-             <p class=\"brand\">nandarium <span>{brand}</span></p><h1>{title}</h1>{body}</main></body></html>\n",
+             <p class=\"brand\"><i class=\"logo\" aria-hidden=\"true\"></i>nandarium <span>{brand}</span></p>\
+             <h1>{title}</h1>{body}</main></body></html>\n",
             brand = escape(self.brand),
             title = escape(self.title),
         )
@@ -103,7 +107,7 @@ fn numbers(panel: &Panel, index: usize, look: &Look) -> String {
         format!("<tr><td>{}</td>{cells}</tr>", escape(&series.name))
     });
     format!(
-        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>{}</th>{heads}</tr></thead>\
+        "<div class=\"table\"><table class=\"numbers\"><thead><tr><th>{}</th>{heads}</tr></thead>\
          <tbody>{rows}</tbody></table></div>",
         escape(&panel.title)
     )

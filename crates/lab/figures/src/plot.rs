@@ -15,7 +15,7 @@ const LINE: f64 = 15.0;
 const LETTER: f64 = 7.6;
 /// Pixels between two names of an axis.
 const GAP: f64 = 8.0;
-/// The narrowest place a page gives a picture, and from where on it counts as wide (`page.css` knows this one too).
+/// The narrowest place a page gives a picture, and from where on it counts as wide (`pictures.css` knows this one too).
 const NARROW: f64 = 288.0;
 const WIDE: f64 = 520.0;
 /// Most letters of the words of a name that share a line.

@@ -1,16 +1,13 @@
 //! Points in a plane, with a third value as their area.
 
+use crate::axis::Axis;
 use crate::page::each;
 use crate::plot::{Area, Name, Names, percent, put};
-use crate::svg::{escape, step};
+use crate::svg::escape;
 
 /// Space for the names of the axes: above the area, and below the names along it.
 const ABOVE: f64 = 32.0;
 const BELOW: f64 = 20.0;
-/// An axis has a logarithmic scale where its largest value is this many times the smallest.
-const WIDE: f64 = 5.0;
-/// More lines than these are left out of a logarithmic scale, but for powers of ten.
-const MOST_LINES: usize = 9;
 /// Radius of the largest point, and of the smallest that can be hit.
 const LARGEST: f64 = 12.0;
 const SMALLEST: f64 = 2.5;
@@ -70,57 +67,6 @@ pub struct Scatter {
     pub caption: String,
     /// HTML beside the picture, such as a table of what stands out.
     pub beside: String,
-}
-
-/// The scale of one axis: from one value to another, linear or logarithmic.
-#[derive(Clone, Debug, PartialEq)]
-struct Axis {
-    from: f64,
-    to: f64,
-    is_log: bool,
-    ticks: Vec<f64>,
-}
-
-impl Axis {
-    fn over(values: &[f64]) -> Self {
-        let most = values.iter().copied().fold(0.0, f64::max);
-        let most = if most > 0.0 { most } else { 1.0 };
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        if least > 0.0 && most > WIDE * least {
-            return Self::logarithmic(least, most);
-        }
-        let step = step(most);
-        let lines = (most / step - 1e-9).ceil() as u32;
-        let ticks = (0..=lines).map(|line| step * f64::from(line)).collect();
-        Self { from: 0.0, to: step * f64::from(lines), is_log: false, ticks }
-    }
-
-    /// Lines at 1, 2 and 5 times powers of ten, from the last one below all values to the first one above.
-    fn logarithmic(least: f64, most: f64) -> Self {
-        let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
-        let all: Vec<(f64, bool)> = (first..=last)
-            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| (digit * 10_f64.powi(power), digit < 2.0)))
-            .collect();
-        let start = all.iter().rposition(|(value, _)| *value <= least * (1.0 + 1e-9)).unwrap_or(0);
-        let end = all.iter().position(|(value, _)| *value >= most * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
-        let within = &all[start..=end];
-        let ticks = within
-            .iter()
-            .filter(|(_, is_power)| *is_power || within.len() <= MOST_LINES)
-            .map(|(value, _)| *value)
-            .collect();
-        Self { from: all[start].0, to: all[end].0, is_log: true, ticks }
-    }
-
-    /// Where a value lies on its axis: 0 at the beginning, 1 at the end.
-    fn place(&self, value: f64) -> f64 {
-        let scaled = |value: f64| if self.is_log { value.max(self.from).ln() } else { value };
-        (scaled(value) - scaled(self.from)) / (scaled(self.to) - scaled(self.from))
-    }
-
-    fn named(&self, name: &str) -> String {
-        if self.is_log { format!("{name} (logarithmic)") } else { name.to_owned() }
-    }
 }
 
 impl Scatter {
@@ -219,8 +165,7 @@ impl Scatter {
     fn point(&self, svg: &mut String, index: usize, point: &Point, across: &Axis, up: &Axis) {
         let class = if point.is_marked { "marked" } else { "faint" };
         let height = |place: f64| self.height * (1.0 - place);
-        let ends =
-            |axis: &Axis, value: f64, half: f64| [value - half, value + half].map(|end| axis.place(end.max(axis.from)));
+        let ends = |axis: &Axis, value: f64, half: f64| [value - half, value + half].map(|end| axis.place(end));
         let (x, y) = (percent(across.place(point.x)), height(up.place(point.y)));
         if point.halves[0] > 0.0 {
             let [from, to] = ends(across, point.x, point.halves[0]).map(percent);
@@ -252,19 +197,6 @@ fn key(class: &str, radius: f64) -> String {
 mod tests {
     use super::*;
     use crate::svg::number;
-
-    #[test]
-    fn wide_axes_are_logarithmic_and_all_points_lie_within() {
-        let narrow = Axis::over(&[2.0, 8.0]);
-        assert_eq!((narrow.from, narrow.to, narrow.is_log), (0.0, 8.0, false));
-        let wide = Axis::over(&[3.0, 5000.0]);
-        assert_eq!((wide.from, wide.to, wide.is_log), (2.0, 5000.0, true));
-        assert_eq!(wide.ticks, [10.0, 100.0, 1000.0], "powers of ten alone");
-        assert!((wide.place(100.0) - 0.5).abs() < 1e-9);
-        assert_eq!(Axis::over(&[2.0, 18.0]).ticks, [2.0, 5.0, 10.0, 20.0]);
-        assert!(Axis::over(&[0.0]).place(0.0).abs() < 1e-9);
-        assert!(Axis::over(&[]).place(0.5).is_finite());
-    }
 
     fn scatter(points: Vec<Point>) -> Scatter {
         let both = |one: &str, two: &str| [one.to_owned(), two.to_owned()];

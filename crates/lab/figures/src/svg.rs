@@ -1,5 +1,6 @@
 //! Panels of a figure as inline SVG: colours come from the page's style, so that they follow its scheme.
 
+use crate::axis::Axis;
 use crate::figure::{Figure, Look, Panel, Series, Shape};
 use crate::plot::{Area, Name, Names, percent, put};
 
@@ -13,53 +14,17 @@ const BESIDE: f64 = 0.05;
 /// Space at both ends of numbers, as a share of the width.
 const MARGIN: f64 = 0.05;
 
-/// The scale of a panel.
-struct Axes {
-    most: f64,
-    /// Between two lines of the axis of values.
-    step: f64,
-    /// Place of each category, 0 to 1.
-    places: Vec<f64>,
-}
-
-impl Axes {
-    /// Pixels from the top.
-    fn y(&self, value: f64) -> f64 {
-        HEIGHT - value.clamp(0.0, self.most) / self.most * HEIGHT
-    }
-
-    /// Lines of the axis of values.
-    fn values(&self) -> Vec<f64> {
-        (0..=(self.most / self.step + 1e-9) as u32).map(|index| self.step * f64::from(index)).collect()
-    }
-}
-
-/// A step of the axis of values that gives four to ten lines: 1, 2 or 5 times a power of ten.
-pub(crate) fn step(most: f64) -> f64 {
-    let rough = most / 5.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let digit = rough / power;
-    power
-        * if digit < 1.5 {
-            1.0
-        } else if digit < 3.5 {
-            2.0
-        } else if digit < 7.5 {
-            5.0
-        } else {
-            10.0
-        }
-}
-
-fn axes(figure: &Figure, panel: &Panel) -> Axes {
+/// The axis of values of a panel; its topmost line has a number, whatever the largest value is.
+fn axis(figure: &Figure, panel: &Panel) -> Axis {
     let values = panel.series.iter().flat_map(|series| series.values.iter().flatten().copied());
     let published = figure.published.iter().chain(&panel.published).map(|(_, value)| *value);
     let largest = values.chain(published).filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let largest = if largest > 0.0 { largest } else { 1.0 };
-    let step = step(figure.most.unwrap_or(largest));
-    // The topmost line has a number, whatever the largest value is.
-    let most = (figure.most.unwrap_or(largest) / step - 1e-9).ceil() * step;
-    Axes { most, step, places: places(figure, panel) }
+    Axis::from_zero(figure.most.unwrap_or(largest))
+}
+
+/// Pixels from the top.
+fn y(axis: &Axis, value: f64) -> f64 {
+    HEIGHT * (1.0 - axis.place(value))
 }
 
 /// Where the categories of a panel stand: side by side, or, for lines over numbers, as their logarithms do.
@@ -82,20 +47,20 @@ fn places(figure: &Figure, panel: &Panel) -> Vec<f64> {
 /// The picture of a panel, by its number.
 pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
     let panel = &figure.panels[index];
-    let drawn = Drawn { axes: axes(figure, panel), panel, index, look };
-    let axes = &drawn.axes;
+    let drawn = Drawn { axis: axis(figure, panel), places: places(figure, panel), panel, index, look };
+    let axis = &drawn.axis;
     let name = if panel.title.is_empty() { figure.title } else { &panel.title };
-    let (values, categories) = (axes.values(), || panel.categories.iter().map(String::as_str));
+    let categories = || panel.categories.iter().map(String::as_str);
     let kind = if figure.shape == Shape::Lines { Names::Scale } else { Names::of(categories()) };
     // Pictures of one figure stand below one another: what is left of them is as wide in all.
     let left: Vec<String> =
-        figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(&look.show).collect();
+        figure.panels.iter().flat_map(|panel| self::axis(figure, panel).ticks).map(&look.show).collect();
     let area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
     let mut svg = String::new();
-    for value in values {
-        Area::across(&mut svg, axes.y(value), &(look.show)(value));
+    for value in &axis.ticks {
+        Area::across(&mut svg, y(axis, *value), &(look.show)(*value));
     }
-    let names: Vec<Name> = axes
+    let names: Vec<Name> = drawn
         .places
         .iter()
         .zip(categories())
@@ -109,7 +74,7 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
         }
     }
     for (index, (what, value)) in figure.published.iter().chain(&panel.published).enumerate() {
-        let y = axes.y(*value);
+        let y = y(axis, *value);
         put(
             &mut svg,
             format_args!(
@@ -125,7 +90,9 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
 
 /// A panel that is being drawn.
 struct Drawn<'a> {
-    axes: Axes,
+    axis: Axis,
+    /// Place of each category, 0 to 1.
+    places: Vec<f64>,
     panel: &'a Panel,
     index: usize,
     look: &'a Look,
@@ -142,7 +109,7 @@ impl Drawn<'_> {
     /// The interval of a value as a line through its mark.
     fn interval(&self, svg: &mut String, line: usize, category: usize, x: f64, value: f64) {
         let Some(half) = self.look.half(self.index, line, category).filter(|half| *half > 0.0) else { return };
-        let (x, low, high) = (percent(x), self.axes.y(value - half), self.axes.y(value + half));
+        let (x, low, high) = (percent(x), y(&self.axis, value - half), y(&self.axis, value + half));
         put(
             svg,
             format_args!("<line class=\"s{line} interval\" x1=\"{x}\" x2=\"{x}\" y1=\"{high:.1}\" y2=\"{low:.1}\"/>"),
@@ -150,11 +117,12 @@ impl Drawn<'_> {
     }
 
     fn bars(&self, svg: &mut String, index: usize, series: &Series) {
-        let (axes, count) = (&self.axes, self.panel.series.len() as f64);
-        let width = (FILLED / axes.places.len().max(1) as f64 / count).min(WIDEST);
+        let count = self.panel.series.len() as f64;
+        let width = (FILLED / self.places.len().max(1) as f64 / count).min(WIDEST);
         for (category, value) in series.values.iter().enumerate() {
             let Some(value) = value else { continue };
-            let (x, y) = (axes.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), axes.y(*value));
+            let (x, y) =
+                (self.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), y(&self.axis, *value));
             put(
                 svg,
                 format_args!(
@@ -170,19 +138,18 @@ impl Drawn<'_> {
     }
 
     fn line(&self, svg: &mut String, index: usize, series: &Series) {
-        let axes = &self.axes;
         let points: Vec<Option<(usize, f64)>> = series
             .values
             .iter()
             .enumerate()
-            .map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?)))
+            .map(|(category, value)| Some((category, value.filter(|value| *value <= self.axis.to)?)))
             .collect();
         // A line across what is missing would tell of values that nobody has measured.
         let lines = points.split(Option::is_none).filter(|line| !line.is_empty()).map(|line| {
             let path: Vec<String> = line
                 .iter()
                 .flatten()
-                .map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value)))
+                .map(|(category, value)| format!("{:.1},{:.1}", self.places[*category] * 1000.0, y(&self.axis, *value)))
                 .collect();
             format!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" "))
         });
@@ -196,13 +163,13 @@ impl Drawn<'_> {
             ),
         );
         for (category, value) in points.into_iter().flatten() {
-            self.interval(svg, index, category, axes.places[category], value);
+            self.interval(svg, index, category, self.places[category], value);
             put(
                 svg,
                 format_args!(
                     "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
-                    percent(axes.places[category]),
-                    axes.y(value),
+                    percent(self.places[category]),
+                    y(&self.axis, value),
                     self.title(index, series, category, value)
                 ),
             );
@@ -234,13 +201,6 @@ pub fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn axes_have_round_steps() {
-        for (most, expected) in [(1.0, 0.2), (0.9, 0.2), (100.0, 20.0), (7.0, 1.0), (35.0, 5.0), (0.03, 0.005)] {
-            assert!((step(most) - expected).abs() < 1e-9 * expected, "{most}: {}", step(most));
-        }
-    }
-
     fn figure(shape: Shape, categories: &[&str], values: &[f64]) -> Figure {
         let series = vec![Series { name: "s".to_owned(), values: values.iter().copied().map(Some).collect() }];
         let panel = Panel {
@@ -263,9 +223,8 @@ mod tests {
     #[test]
     fn lines_of_the_axis_of_values_are_at_equal_distances_and_numbers_stand_as_their_logarithms() {
         let figure = figure(Shape::Lines, &["8", "16", "64"], &[3.0, 165.0, 2.0]);
-        let axes = axes(&figure, &figure.panels[0]);
-        assert!((axes.most / axes.step).fract() < 1e-9, "{} in steps of {}", axes.most, axes.step);
-        let places = &axes.places;
+        assert_eq!(axis(&figure, &figure.panels[0]).ticks[8..], [160.0, 180.0]);
+        let places = places(&figure, &figure.panels[0]);
         assert!((places[2] - places[1] - 2.0 * (places[1] - places[0])).abs() < 1e-6);
     }
 

@@ -7,11 +7,11 @@ const COLUMNS_MIN: usize = 5;
 const ROWS_WHOLE: usize = 20;
 
 /// How the element around a table that may be wide begins.
-const FRAMES: [&str; 2] = ["<div class=\"wide\"", "<div class=\"wide tall\""];
+const FRAMES: [&str; 2] = ["<div class=\"table\"", "<div class=\"table tall\""];
 
 /// Classes of the element around a table that may be wide.
 pub fn frame(rows: usize) -> &'static str {
-    if rows > ROWS_WHOLE { "wide tall" } else { "wide" }
+    if rows > ROWS_WHOLE { "table tall" } else { "table" }
 }
 
 /// The page with the name of its column in each cell of wide tables (`data-label`, class `cards`), and with the roles
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn frames_of_tables_can_have_the_focus() {
         let table = "<table><thead><tr><th></th><th>a &amp; <i>b</i></th><th>c</th></tr></thead></table>";
-        for class in ["wide", "wide tall"] {
+        for class in ["table", "table tall"] {
             let html = labelled(&format!("<p>x</p><div class=\"{class}\">{table}</div>"));
             let frame = "tabindex=\"0\" role=\"group\" aria-label=\"Table: a &amp; b, c\"><table>";
             assert!(html.starts_with(&format!("<p>x</p><div class=\"{class}\" {frame}")), "{html}");

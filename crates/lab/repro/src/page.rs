@@ -21,7 +21,7 @@ pub fn render(study: &Study, findings: &Findings) -> String {
     let top =
         format!("{}{notes}<p class=\"lead\">{}. {}</p>", verdicts(findings), escape(study.paper), escape(study.method));
     let table = format!(
-        "<section id=\"rows\"><h2>Published and measured</h2><div class=\"wide\"><table>\
+        "<section id=\"rows\"><h2>Published and measured</h2><div class=\"table\"><table>\
          <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
          <th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
          <tbody>{rows}</tbody></table></div><p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
@@ -81,7 +81,7 @@ fn beside(findings: &Findings, shown: &[&str]) -> String {
         )
     });
     format!(
-        "<div class=\"wide\"><table class=\"beside\">\
+        "<div class=\"table\"><table class=\"beside\">\
          <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
          <th>Verdict</th></tr></thead><tbody>{each_row}</tbody></table></div>"
     )

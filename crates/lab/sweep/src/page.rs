@@ -26,7 +26,7 @@ fn problems(grid: &Grid, all: &[Summary]) -> String {
     });
     format!(
         "<section id=\"problems\"><h2>Not measured</h2><p class=\"lead\">{} of {} combinations.</p><div \
-         class=\"wide\"><table><thead>\
+         class=\"table\"><table><thead>\
          <tr><th>Combination</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
         with_problem.len(),
         all.len()

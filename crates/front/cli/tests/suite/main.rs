@@ -14,6 +14,7 @@ mod repetitions;
 mod repro;
 mod runs;
 mod serving;
+mod style;
 mod support;
 mod sweeps;
 mod terminal;

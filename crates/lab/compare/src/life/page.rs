@@ -19,7 +19,7 @@ pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String
         each(facts(report, over_seeds), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
     let top = format!(
-        "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table \
+        "<p class=\"answer\">{}</p>{}<div class=\"table\"><table \
          class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
          <tbody>{amounts}</tbody></table></div><dl class=\"facts\">{about}</dl>",
         escape(&answer(report)),
@@ -30,7 +30,7 @@ pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String
     let table = format!(
         "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause \
          did not exist and nothing else changed.</p>\
-         <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB \
+         <div class=\"table\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB \
          more</th><th>Years more</th></tr></thead><tbody>{costs}</tbody></table></div></section>"
     );
     let sections = deaths(report).section() + &section(&spending(report)) + &table + &section(&wear(report));

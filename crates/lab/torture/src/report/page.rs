@@ -39,7 +39,7 @@ pub fn render(report: &Report<'_>) -> String {
         format!("<tr><td>{}</td><td><code>{}</code></td></tr>", escape(option), escape(text))
     });
     let what = format!(
-        "<section><h2>What was run</h2><div class=\"wide\"><table><thead><tr><th>option</th><th>command</th></tr>\
+        "<section><h2>What was run</h2><div class=\"table\"><table><thead><tr><th>option</th><th>command</th></tr>\
          </thead><tbody>{commands}</tbody></table></div></section>"
     );
     Page { brand: "torture", title: &title, top: facts, sections: sections + &what }.render()
@@ -111,7 +111,7 @@ fn timeline(report: &Report<'_>, found: &Found) -> String {
         let (words, is_missing) = outcome(report, found, *number);
         let (y, middle) = (ROW * (row as f64 + 1.0), ROW * (row as f64 + 1.5));
         let (from, until) = (x(span.asked), x(span.answered));
-        let colour = if is_missing { "var(--bad)" } else { "var(--s0)" };
+        let colour = if is_missing { "var(--bad)" } else { "var(--series-0)" };
         let fill = if order.length == 0 { "none" } else { colour };
         let dash = if is_missing { ";stroke-dasharray:4 3;fill-opacity:0.25" } else { "" };
         let _ = write!(
