@@ -155,14 +155,16 @@ pub struct Simulations {
     bar: ProgressBar,
     lines: Lines,
     keeping: Arc<Keeping>,
+    shard: Shard,
 }
 
 impl Simulations {
-    /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it.
-    pub fn new(name: &'static str, quiet: bool, cache: Option<Cache>) -> Self {
+    /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it. `shard`:
+    /// which of them are run here.
+    pub fn new(name: &'static str, quiet: bool, cache: Option<Cache>, shard: Shard) -> Self {
         let bar =
             bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(name);
-        Self { name, bar, lines: Lines::new(quiet), keeping: Arc::new(Keeping::new(cache)) }
+        Self { name, bar, lines: Lines::new(quiet), keeping: Arc::new(Keeping::new(cache)), shard }
     }
 
     /// How many have ended, and how many there are.
@@ -212,6 +214,10 @@ impl Monitor for Simulations {
 
     fn keep(&self, name: &str, given: &[u8]) {
         self.keeping.keep(name, given);
+    }
+
+    fn shard(&self) -> Shard {
+        self.shard
     }
 }
 

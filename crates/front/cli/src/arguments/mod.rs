@@ -220,6 +220,10 @@ pub struct ReproArguments {
     /// finished simulations there (else in the user's cache folder), and the same command goes on.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Run only each N-th simulation from the I-th on, for several machines over one folder; the command without
+    /// --shard then gives the rows.
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "json")]
+    pub shard: Option<String>,
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,

@@ -1,15 +1,17 @@
 //! `nandarium repro`: published studies, run again.
 
 use super::results::{make, pretty, tell_page};
+use super::sweep::shard;
 use crate::arguments::{ALL_STUDIES, ReproArguments};
 use crate::failure::{Failure, INTERRUPTED, MISSED};
 use crate::{output, settings, table, watch};
-use experiment::Cache;
+use experiment::{Cache, Shard};
 use repro::{Findings, Options, Row, STUDIES, Scale, Study, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
@@ -26,17 +28,18 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     for (study, options) in studies.iter().zip(&each) {
         options.check(study)?;
     }
+    let part = arguments.shard.as_deref().map(shard).transpose()?;
     arguments.out.as_deref().map_or(Ok(()), make)?;
     watch::catch_interrupts();
     let keeping = keeping(arguments.out.as_deref());
     let (mut rows, mut done, mut stopped) = (Vec::new(), Vec::new(), None);
     for (study, options) in studies.iter().zip(&each) {
-        let simulations = watch::Simulations::new(
-            study.name,
-            arguments.quiet,
-            keeping.as_deref().and_then(|folder| kept(folder, study, options)),
-        );
+        let cache = keeping.as_deref().and_then(|folder| kept(folder, study, options));
+        let simulations = watch::Simulations::new(study.name, arguments.quiet, cache, part.unwrap_or(Shard::ALL));
         let findings = (study.run)(options, &simulations)?;
+        if part.is_some() && !watch::stop().load(Ordering::Relaxed) {
+            continue; // rows are for the command that collects
+        }
         if !arguments.json {
             output::print(&table::study(study, &findings))?;
         }
@@ -51,6 +54,12 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
             break;
         }
         done.push(Arc::clone(simulations.keeping()));
+    }
+    if part.is_some() && stopped.is_none() {
+        if !arguments.quiet {
+            output::complain("this shard is done: when all are, the same command without --shard gives the rows");
+        }
+        return Ok(());
     }
     if arguments.json {
         output::print(&pretty(&repro::to_json(&rows, stopped.is_none())))?;
@@ -77,7 +86,7 @@ fn interrupted(study: &Study, simulations: &watch::Simulations) -> Failure {
 }
 
 /// The folder of simulations that are kept: below that of results, or the user's cache folder.
-fn keeping(out: Option<&Path>) -> Option<PathBuf> {
+pub fn keeping(out: Option<&Path>) -> Option<PathBuf> {
     let folder = out
         .map(|folder| folder.join("simulations"))
         .or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
@@ -87,7 +96,7 @@ fn keeping(out: Option<&Path>) -> Option<PathBuf> {
 
 /// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a
 /// file cannot be read, as the study will say.
-fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Cache> {
+pub fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Cache> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
     for setting in study.settings {
@@ -136,7 +145,8 @@ fn for_study(options: &Options, study: &Study, studies: usize) -> Options {
     options
 }
 
-fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failure> {
+/// Writes rows, figures and the page of a study into a folder.
+pub fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failure> {
     output::write_file(&folder.join("rows.json"), &pretty(&repro::to_json(&findings.rows, findings.missing == 0)))?;
     output::write_file(&folder.join("rows.md"), &repro::to_markdown(&findings.rows))?;
     for figure in &findings.figures {

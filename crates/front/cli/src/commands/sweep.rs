@@ -184,7 +184,7 @@ fn pair(text: &str) -> Result<(String, String), Failure> {
 }
 
 /// A shard as `I/N`, with `I` from 1.
-fn shard(text: &str) -> Result<Shard, Failure> {
+pub fn shard(text: &str) -> Result<Shard, Failure> {
     let wrong = || Failure::usage(format!("--shard {text}: write I/N with I from 1 to N, for example --shard 1/4"));
     let (index, count) = text.split_once('/').ok_or_else(wrong)?;
     let (index, count): (usize, usize) = (index.parse().map_err(|_| wrong())?, count.parse().map_err(|_| wrong())?);

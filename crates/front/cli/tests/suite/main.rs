@@ -10,6 +10,7 @@ mod life;
 mod mistakes;
 mod probe;
 mod progress;
+mod recipes;
 mod repetitions;
 mod repro;
 mod runs;
