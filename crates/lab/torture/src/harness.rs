@@ -100,8 +100,36 @@ pub struct Torture {
     lies: Vec<Lie>,
     faults: Vec<(String, Fault)>,
     limits: Limits,
+    checks: Checks,
     /// How a state is seen again, but for its number.
     again: String,
+}
+
+/// A check that failed: its number among all that are made, that of the disk as the workload left it being 0, and what
+/// it said.
+pub type FailedCheck = (u64, String);
+
+/// Which checks are made here, until one has failed. The others count as content.
+#[derive(Clone, Debug, Default)]
+enum Checks {
+    #[default]
+    All,
+    /// Each `count`-th, from `index`.
+    Shard { index: u64, count: u64 },
+    /// None: they were made elsewhere, and this is the first that failed.
+    Known(Option<FailedCheck>),
+}
+
+impl Checks {
+    /// What is known of the check with this number; `None`: it is to be made.
+    fn verdict(&self, number: u64) -> Option<Verdict> {
+        match self {
+            Checks::All => None,
+            Checks::Shard { index, count } => (number % count != *index).then_some(Verdict::Holds),
+            Checks::Known(Some((failed, why))) if *failed == number => Some(Verdict::Fails(why.clone())),
+            Checks::Known(_) => Some(Verdict::Holds),
+        }
+    }
 }
 
 /// Why a program could not be put through it.
@@ -162,7 +190,8 @@ impl Torture {
         let (guarantee, atomic, trim_bytes) = (Guarantee::AnyOrder, SECTOR_BYTES, SECTOR_BYTES as u32);
         let (drive, cuts_within, lies, faults) = (None, false, Vec::new(), Vec::new());
         let again = "the same call with replay".to_owned();
-        Self { bytes, trim_bytes, drive, cuts_within, guarantee, atomic, lies, faults, limits, again }
+        let checks = Checks::All;
+        Self { bytes, trim_bytes, drive, cuts_within, guarantee, atomic, lies, faults, limits, checks, again }
     }
 
     /// A simulated drive of a stack, with settings such as `drive.capacity=64MiB`, that is cut within its work.
@@ -261,6 +290,21 @@ impl Torture {
         self
     }
 
+    /// Makes only each `count`-th check, from `index`, and makes no failure smaller: other processes make the others.
+    /// All of them draw the same states of one recording.
+    #[must_use]
+    pub fn shard(mut self, index: u64, count: u64) -> Self {
+        (self.checks, self.limits.smaller) = (Checks::Shard { index, count: count.max(1) }, 0);
+        self
+    }
+
+    /// Makes no check but those that make a failure smaller: shards have made the others, and this is the first failure
+    /// among all of theirs.
+    #[must_use]
+    pub fn known(self, first: Option<FailedCheck>) -> Self {
+        Self { checks: Checks::Known(first), ..self }
+    }
+
     /// Runs `workload` once and `check` on each state. The check is given the disk and the lines that the workload had
     /// said before the cut.
     ///
@@ -320,8 +364,13 @@ impl Torture {
             return Err(TortureError::Nothing);
         }
         let states = States::with_lies(recording, self.guarantee, &self.lies).atomic(self.atomic);
+        let (mut number, mut has_failed) = (0, false);
         let judge = &mut |disk: &mut CutDisk<'_>, state: &CrashState| {
-            judge(disk, &recording.said_by(state.step).collect::<Vec<_>>())
+            let known = if has_failed { None } else { self.checks.verdict(number) };
+            number += 1;
+            let verdict = known.or_else(|| judge(disk, &recording.said_by(state.step).collect::<Vec<_>>()));
+            has_failed |= matches!(verdict, Some(Verdict::Fails(_)));
+            verdict
         };
         let uncut = states.uncut();
         match judge(&mut CutDisk::of(&states.image(&uncut)), &uncut) {
@@ -387,6 +436,18 @@ pub struct Tried {
 }
 
 impl Tried {
+    /// The check that failed, for [`Torture::known`]; what became of a shard is told by it.
+    ///
+    /// # Errors
+    /// There is no verdict.
+    pub fn failed_check(tried: Result<Self, TortureError>) -> Result<Option<FailedCheck>, TortureError> {
+        match tried {
+            Ok(tried) => Ok(tried.exploration.found.map(|found| (tried.exploration.checked, found.why))),
+            Err(TortureError::Uncut(why)) => Ok(Some((0, why))),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What is told of it: as text, as JSON, as a page.
     pub fn report<T>(&self, tell: impl FnOnce(&Report<'_>) -> T) -> T {
         let Self { torture, recording, exploration, seconds, commands } = self;

@@ -33,7 +33,7 @@ pub use commands::{Commands, Mount, Progress};
 pub use cut_disk::CutDisk;
 pub use drive_image::DriveImage;
 pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, kind_in_words, outcome_in_words};
-pub use harness::{MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
+pub use harness::{FailedCheck, MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
 pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use report::{Asked, Report};

@@ -69,6 +69,17 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        self.write(BufWriter::new(File::create(path)?))
+    }
+
+    /// What its file would hold.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes).expect("memory takes everything");
+        bytes
+    }
+
+    fn write(&self, to: impl Write) -> io::Result<()> {
         let used = |piece: &&[u8]| piece.iter().any(|byte| *byte != 0);
         let pieces = self.before.chunks(PIECE).enumerate().filter(|(_, piece)| used(piece));
         let request = |one: &Recorded| {
@@ -86,7 +97,7 @@ impl Recording {
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
             "said": self.said,
         });
-        let mut file = Summed::new(BufWriter::new(File::create(path)?));
+        let mut file = Summed::new(to);
         writeln!(file, "{FORM}\n{head}")?;
         pieces.map(|(_, piece)| piece).try_for_each(|piece| file.write_all(piece))?;
         self.requests.iter().try_for_each(|request| file.write_all(&request.payload))?;
@@ -100,7 +111,18 @@ impl Recording {
     /// # Errors
     /// The file cannot be read, or is none of [`Recording::write_to`].
     pub fn read_from(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::new(File::open(path)?);
+        Self::read(BufReader::new(File::open(path)?))
+    }
+
+    /// Reads it from what its file held.
+    ///
+    /// # Errors
+    /// It is none of [`Recording::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> io::Result<Self> {
+        Self::read(bytes)
+    }
+
+    fn read(mut file: impl BufRead) -> io::Result<Self> {
         let mut line = String::new();
         file.by_ref().take(64).read_line(&mut line)?;
         let has_sum = line.trim_end() == FORM;
@@ -189,6 +211,7 @@ mod tests {
         let recording = Recording { before, requests, steps, said: vec![(1, "a line".to_owned())] };
         recording.write_to(&path).unwrap();
         assert!(Recording::read_from(&path).unwrap() == recording);
+        assert!(Recording::from_bytes(&recording.to_bytes()).unwrap() == recording);
         let sound = std::fs::read(&path).unwrap();
         let first = sound.len() - 4 - 512 - 3 * PIECE;
         let mut swapped = sound.clone();

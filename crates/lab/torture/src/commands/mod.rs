@@ -117,6 +117,16 @@ impl Torture {
         Ok(())
     }
 
+    /// Runs the workload alone, until `stop` is set: what it asked for.
+    ///
+    /// # Errors
+    /// As those of [`Torture::run_commands`].
+    pub fn record_commands(&self, commands: Commands, stop: &AtomicBool) -> Result<Recording, TortureError> {
+        self.check_commands(&commands)?;
+        let scratch = ScratchFolder::new(commands.owns_process)?;
+        Stage { torture: self, commands, scratch: &scratch, stop }.record()
+    }
+
     /// Runs the workload once and the check on each state, until `stop` is set.
     ///
     /// # Errors

@@ -3,4 +3,5 @@
 mod commands;
 mod lies;
 mod log;
+mod shards;
 mod states;
