@@ -7,9 +7,9 @@
 >>> result.latency.write.p99 >= result.latency.write.p50
 True
 
-`run`, `compare`, `sweep` and `life` do what the commands of these names do, with the same hashes; `optimize` searches a plan; `torture` cuts the power;
-`Requests` takes requests from arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in
-Python. docs/python.md has more.
+`run`, `compare`, `sweep`, `life` and `repro` do what the commands of these names do, with the same hashes; `optimize`
+searches a plan; `torture` cuts the power; `Requests` takes requests from arrays; `Result` gives arrays and Arrow tables;
+`policies` takes policies written in Python. docs/python.md has more.
 """
 
 from . import _nandarium, errors, policies
@@ -17,6 +17,7 @@ from ._nandarium import Disk
 from ._catalogue import Key, drives, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
 from ._life import Cost, Interval, Life, LifeCause, life
+from ._repro import Reproduction, repro, studies
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
 from ._optimize import SearchResult, optimize
 from ._run import compare, run
@@ -65,6 +66,7 @@ __all__ = [
     "NotSteady",
     "PolicyError",
     "Record",
+    "Reproduction",
     "Requests",
     "Result",
     "SearchResult",
@@ -91,8 +93,10 @@ __all__ = [
     "optimize",
     "parts",
     "policies",
+    "repro",
     "run",
     "stacks",
+    "studies",
     "sweep",
     "torture",
     "trace_info",

@@ -1,14 +1,15 @@
 """The compiled half of the package. Its names are private: use those of `nandarium`."""
 
 from collections.abc import Callable
-from os import PathLike
-from typing import Any, SupportsIndex, final
+from typing import Any, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, CapsuleType
 
 _bytes = bytes
+# Commands: prepare, workload, check, mount, and seconds that each may take.
+_Texts: TypeAlias = tuple[str | None, str, str, str | None, int]
 
 __all__ = [
     "CommitView",
@@ -19,8 +20,10 @@ __all__ = [
     "MOST_THREADS",
     "Outcome",
     "Plan",
+    "Recording",
     "RequestColumns",
     "Stop",
+    "Study",
     "Swept",
     "VictimView",
     "__version__",
@@ -37,6 +40,8 @@ __all__ = [
     "metrics",
     "program_hash",
     "readable",
+    "record",
+    "record_commands",
     "register_commit",
     "register_eviction",
     "register_victim",
@@ -45,6 +50,7 @@ __all__ = [
     "run_job",
     "set_library",
     "stack_text",
+    "studies",
     "torture",
     "torture_commands",
     "trace_info",
@@ -114,6 +120,14 @@ class Disk:
     def say(self, line: str) -> None: ...
 
 @final
+class Recording:
+    @staticmethod
+    def read(path: str) -> Recording: ...
+    @staticmethod
+    def of(bytes: _bytes) -> Recording: ...
+    def bytes(self) -> _bytes: ...
+
+@final
 class Stop:
     def __new__(cls) -> Stop: ...
     def set(self) -> None: ...
@@ -153,6 +167,14 @@ class Errand:
     def traces(self) -> list[tuple[str, str]]: ...
     def keep(self, index: int, answer: str) -> None: ...
     def is_stopped(self) -> bool: ...
+
+@final
+class Study:
+    def __new__(
+        cls, name: str, scale: str | None, seed: int, traces: dict[str, str], settings: dict[str, str], out: str | None
+    ) -> Study: ...
+    def errand(self, stop: Stop | None = None) -> Errand: ...
+    def run(self, jobs: int | None = None, progress: Callable[[int, int], object] | None = None) -> tuple[str, str]: ...
 
 @final
 class Swept:
@@ -264,6 +286,8 @@ def register_commit(name: str, doc: str, make: Callable[[], Callable[[CommitView
 def register_eviction(name: str, doc: str, make: Callable[[], Callable[[EvictionView], SupportsIndex]]) -> None: ...
 def register_victim(name: str, doc: str, make: Callable[[], Callable[[VictimView], SupportsIndex]]) -> None: ...
 def readable(message: str) -> str: ...
+def record(workload: Callable[[Disk], object], asked: dict[str, Any], *, bytes: int, out: str | None) -> Recording: ...
+def record_commands(texts: _Texts, asked: dict[str, Any]) -> Recording: ...
 def resolve(name: str, text: str, settings: list[tuple[str, str]]) -> dict[str, str]: ...
 def run(
     name: str,
@@ -274,28 +298,21 @@ def run(
     snapshots: str | None = None,
     progress: Callable[[str, int, int | None], object] | None = None,
 ) -> Outcome: ...
-def run_job(job: str, snapshots: str) -> str: ...
+def run_job(job: str, snapshots: str | None = None) -> str: ...
 def set_library(path: str) -> None: ...
 def stack_text(name: str) -> str | None: ...
+def studies() -> list[str]: ...
 def torture(
-    workload: Callable[[Disk], object],
+    recording: Recording,
     check: Callable[[Disk, list[str]], object],
     asked: dict[str, Any],
     *,
     bytes: int,
-    out: str | PathLike[str] | None,
-) -> tuple[str, str, str]: ...
+    out: str | None,
+) -> tuple[str, str, str, tuple[int, str] | None]: ...
 def torture_commands(
-    workload: str,
-    check: str,
-    asked: dict[str, Any],
-    *,
-    prepare: str | None,
-    mount: str | None,
-    recording: str | PathLike[str] | None,
-    time_limit: int,
-    out: str | PathLike[str] | None,
-) -> tuple[str, str, str]: ...
+    texts: _Texts, asked: dict[str, Any], recording: Recording | None, out: str | None
+) -> tuple[str, str, str, tuple[int, str] | None]: ...
 def trace_info(path: str, format: str | None = None, order: str | None = None, gap_limit: str | None = None) -> tuple[str, str]: ...
 def trace_problem(path: str, digest: str) -> str | None: ...
 def unbeaten(metrics: list[str], costs: list[list[tuple[float, float]]]) -> list[bool]: ...

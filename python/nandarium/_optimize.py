@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _nandarium
-from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read
+from ._sweep import AnyPlan, SweepProgress, SweepResult, Workers, carry_out, chosen, connected, is_client, read
 from ._table import Table
 from ._values import Settings, path_of, threads_of, whole
 from .errors import ConfigError, SimulationError
@@ -99,6 +99,7 @@ def optimize(
     objectives: Sequence[str] = OBJECTIVES,
     out: str | os.PathLike[str] | None = None,
     client: Client | str | None = None,
+    executor: Executor | None = None,
     settings: Settings | None = None,
     at_once: int = 1,
     sampler: BaseSampler | None = None,
@@ -119,7 +120,7 @@ def optimize(
         objectives: metrics (columns of `SweepResult.combinations`) that are to be small. A percentile needs ten requests
             beyond it in every run: ``write_p999_ns`` takes 10,000 writes.
         out: folder of the study (``study.db``) and the runs; by default one that is thrown away.
-        client: as for `sweep`.
+        client, executor: as for `sweep`.
         settings: as for `sweep`.
         at_once: designs that are run side by side; each batch learns from the ones before it.
         sampler: another one of Optuna's than TPE; the search is then as repeatable as it is.
@@ -143,7 +144,7 @@ def optimize(
     """
     if isinstance(objectives, str):
         raise ConfigError(f"objectives is the text \"{objectives}\"; give a list: [\"{objectives}\"]")
-    check_client(client)
+    workers = chosen(client, executor)
     try:
         import optuna
     except ModuleNotFoundError as missing:
@@ -168,9 +169,9 @@ def optimize(
                 directions=["minimize"] * len(objectives),
                 load_if_exists=True,
             )
-        if client is not None:
-            client = ending.enter_context(connected(client))
-        _Search(study, space, used, client, side_by_side, sampler).go_on(trials, progress)
+        if workers is not None and is_client(workers):
+            workers = ending.enter_context(connected(workers))
+        _Search(study, space, used, workers, side_by_side, sampler).go_on(trials, progress)
     return SearchResult(study, objectives, folder)
 
 
@@ -265,11 +266,11 @@ class _Space:
 
 
 class _Search:
-    def __init__(self, study: Study, space: _Space, folder: Path, client: Client | None, at_once: int, sampler: BaseSampler | None) -> None:
+    def __init__(self, study: Study, space: _Space, folder: Path, workers: Workers | None, at_once: int, sampler: BaseSampler | None) -> None:
         self.study = study
         self.space = space
         self.folder = folder
-        self.client = client
+        self.workers = workers
         self.at_once = at_once
         self.sampler = sampler
         self.stop = _nandarium.Stop()
@@ -325,7 +326,7 @@ class _Search:
     def measure(self, stack: int, values: list[int]) -> dict[str, Any]:
         """The row of a design."""
         grid = self.space.plan.only(stack, 0, values)
-        swept = SweepResult(grid.name, carry_out(grid, self.folder, self.client, None, None, self.stop), None)
+        swept = SweepResult(grid.name, carry_out(grid, self.folder, self.workers, None, None, self.stop), None)
         return {name: column[0].item() for name, column in swept.combinations.items() if name not in OF_A_PANEL}
 
     def tell(self, trial: Trial, row: dict[str, Any]) -> None:

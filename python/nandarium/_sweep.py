@@ -8,6 +8,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import _nandarium, _shown
+from . import _executor, _nandarium, _shown
 from ._table import Table
 from ._values import Settings, pairs, path_of, threads_of, toml_of
 from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
     from distributed import Client
+    from typing_extensions import TypeIs
+
+Workers: TypeAlias = "Client | str | Executor"
+"""Who runs jobs elsewhere: a `distributed.Client`, the address of a scheduler, or an executor."""
 
 AnyPlan: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 """A plan: the path of a TOML file, its text (of more than one line), or a dict of the same shape."""
@@ -182,6 +187,7 @@ def sweep(
     *,
     out: str | os.PathLike[str] | None = None,
     client: Client | str | None = None,
+    executor: Executor | None = None,
     settings: Settings | None = None,
     jobs: int | None = None,
     progress: SweepProgress | None = None,
@@ -198,8 +204,10 @@ def sweep(
             thrown away at the end.
         client: a `distributed.Client`, or the address of a scheduler: runs go to its workers, which need the same build
             of this package (and the traces, at the same paths), but no folder in common. ``None``: this machine.
+        executor: any `concurrent.futures.Executor`, such as a `ProcessPoolExecutor`, or that of Ray, Parsl, mpi4py or
+            loky: runs go to its workers, which need the same as those of a client. It is not shut down.
         settings: keys for all runs, over the plan's own, as ``--set``.
-        jobs: threads on this machine; by default one for each core. Without meaning for a client.
+        jobs: threads on this machine; by default one for each core. Without meaning for a client or an executor.
         progress: called from this thread, now and then; what it raises ends the sweep.
 
     Raises:
@@ -219,13 +227,13 @@ def sweep(
         ['page', 'page+ftl.gc.victim=fifo']
     """
     jobs = threads_of("jobs", "a sweep runs", jobs)
-    check_client(client)
+    workers = chosen(client, executor)
     planned = read(plan, settings)
     folder = out_folder(plan, out)
     grid = planned.grid()
     with ExitStack() as ending:
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
-        swept = carry_out(grid, used, client, jobs, progress, None)
+        swept = carry_out(grid, used, workers, jobs, progress, None)
         if folder:
             swept.write(os.fspath(folder))
     if problem := swept.problem():
@@ -236,28 +244,52 @@ def sweep(
 def carry_out(
     grid: _nandarium.Grid,
     folder: Path,
-    client: Client | str | None,
+    workers: Workers | None,
     jobs: int | None,
     progress: SweepProgress | None,
     stop: _nandarium.Stop | None,
 ) -> _nandarium.Swept:
     """Runs what a folder does not hold yet of a grid; the answer is all it holds then."""
-    if client is None:
+    if workers is None:
         grid.run(os.fspath(folder), jobs, progress, stop)
+    elif is_client(workers):
+        on_cluster(workers, grid.errand(os.fspath(folder), stop), progress)
     else:
-        on_cluster(client, grid.errand(os.fspath(folder), stop), progress)
+        _executor.run(workers, grid.errand(os.fspath(folder), stop), progress, "sweep")
     return grid.known(os.fspath(folder))
 
 
-def check_client(client: object) -> None:
-    """Looks at what is given as a client, before anything is done.
+def is_client(workers: Workers) -> TypeIs[Client | str]:
+    """Whether they are those of a Dask scheduler, given by a client or an address."""
+    # Dask need not be installed, so its class is not asked for.
+    return isinstance(workers, str) or hasattr(workers, "scheduler_info")
+
+
+def chosen(client: Client | str | None, executor: Executor | None) -> Workers | None:
+    """Looks at what is given as a client or an executor, before anything is done; the one that is given.
 
     Raises:
-        ClusterError: neither a client nor a text.
+        ClusterError: neither a client nor a text, no executor, or both.
     """
-    # Dask need not be installed, so its class is not asked for.
-    if not (client is None or isinstance(client, str) or hasattr(client, "submit") and hasattr(client, "scheduler_info")):
+    if client is not None and not is_client(client):
         raise ClusterError(f"client is {client!r}; give a distributed.Client, or the address of a scheduler as a text, for example tcp://127.0.0.1:8786")
+    check_executor(executor)
+    if client is not None and executor is not None:
+        raise ClusterError("client and executor are both given; leave one out")
+    return client if executor is None else executor
+
+
+def check_executor(executor: object) -> None:
+    """Looks at what is given as an executor, before anything is done.
+
+    Raises:
+        ClusterError: it is none.
+    """
+    # Some of them have no class of the standard library among their own.
+    if executor is not None and (isinstance(executor, type) or is_client(executor) or not callable(getattr(executor, "submit", None))):  # type: ignore[arg-type]
+        raise ClusterError(
+            f"executor is {executor!r}; give a concurrent.futures.Executor, for example ProcessPoolExecutor(), or client.get_executor() of a Dask client"
+        )
 
 
 def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepProgress | None = None) -> None:

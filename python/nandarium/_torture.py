@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from . import _nandarium
+from . import _executor, _nandarium
 from ._nandarium import Disk
+from ._sweep import check_executor
 from ._values import Settings, pairs, shown
+
+
+PARTS = 8
+"""Parts of the checks for an executor that does not say how many workers it has."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ def torture(
     recording: str | os.PathLike[str] | None = None,
     time_limit: int = 60,
     out: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
 ) -> Tortured:
     """Runs a workload once, and a check on what power cuts may leave of what it wrote.
 
@@ -84,8 +94,13 @@ def torture(
         recording: take what the workload asked for from this file, which `out` has kept, and do not run it.
         time_limit: seconds after which a command is ended.
         out: folder for torture.json and torture.html, and of a failure the recording, and the drive before and after.
+        executor: any `concurrent.futures.Executor`, as for `sweep`: its workers make the checks, each a part of them, and
+            what is found is what one process finds. The workload runs here, and a failure is made smaller here. Every part
+            has the recording with it and draws all states, which pays where checks take longer than that. A check that is
+            a function has to be one that the executor can send: for a `ProcessPoolExecutor` one at the top of a module.
 
     Raises:
+        ClusterError: no executor, or a worker that cannot be used.
         ValueError: an argument that cannot be used, or a workload that writes nothing.
         TypeError: a check that returns something, such as ``False``.
         SimulationError: a command cannot be run, or the workload does not end well.
@@ -112,7 +127,7 @@ def torture(
         raise ValueError("lies break promises: a simulated drive keeps its own; leave out lies or cuts")
     if cuts == "promise" and faults:
         raise ValueError('faults belong to a simulated drive: add cuts="drive"')
-    asked = {
+    asked: dict[str, Any] = {
         "stack": stack,
         "settings": given,
         "cuts_within": cuts == "drive",
@@ -123,23 +138,90 @@ def torture(
         "states": states,
         "seed": seed,
         "replay": replay,
+        "shard": None,
+        "known": None,
     }
+    check_executor(executor)
+    folder = None if out is None else os.fspath(out)
     if isinstance(workload, str) and isinstance(check, str):
-        return _told(
-            *_nandarium.torture_commands(
-                workload, check, asked, prepare=prepare, mount=mount, recording=recording, time_limit=time_limit, out=out
-            )
-        )
+        texts = (prepare, workload, check, mount, time_limit)
+        kept = None if recording is None else _nandarium.Recording.read(os.fspath(recording))
+        if executor is not None:
+            kept = kept or _nandarium.record_commands(texts, asked)
+            asked["known"] = _first_failure(executor, kept, partial(_commands_checked, texts), asked)
+        return _told(*_nandarium.torture_commands(texts, asked, kept, folder))
     assert not isinstance(workload, str) and not isinstance(check, str)
     if prepare is not None or mount is not None or recording is not None:
         raise ValueError("prepare, mount and recording belong to commands: a function has a disk")
     if cuts == "promise" and (stack is not None or given):
         raise ValueError('stack and settings belong to a simulated drive: add cuts="drive"')
     asked["stack"] = None if cuts == "promise" else stack or "page"
-    return _told(*_nandarium.torture(workload, check, asked, bytes=bytes, out=out))
+    recorded = _nandarium.record(workload, asked, bytes=bytes, out=folder)
+    if executor is not None:
+        asked["known"] = _first_failure(executor, recorded, partial(_function_checked, check, bytes), asked)
+    return _told(*_nandarium.torture(recorded, check, asked, bytes=bytes, out=folder))
 
 
-def _told(told: str, text: str, page: str) -> Tortured:
+Checked = Callable[["_nandarium.Recording", dict[str, Any]], "tuple[int, str] | None"]
+"""Makes the checks of a part; the first that failed, by its number among all, and what it said."""
+
+
+def _function_checked(check: Callable[[Disk, list[str]], None], size: int, recording: _nandarium.Recording, asked: dict[str, Any]) -> tuple[int, str] | None:
+    return _nandarium.torture(recording, check, asked, bytes=size, out=None)[3]
+
+
+def _commands_checked(texts: _nandarium._Texts, recording: _nandarium.Recording, asked: dict[str, Any]) -> tuple[int, str] | None:
+    return _nandarium.torture_commands(texts, asked, recording, None)[3]
+
+
+def _answer(checked: Checked, build: str, job: str) -> str:
+    """On a worker: the checks of a part."""
+    told = json.loads(job)
+    asked = {**told["asked"], "shard": tuple(told["asked"]["shard"])}
+
+    def work() -> str:
+        return json.dumps(checked(_nandarium.Recording.of(zlib.decompress(base64.b64decode(told["recording"]))), asked))
+
+    return _executor.answer_at(_executor.place(), build, work)
+
+
+class _Parts:
+    """Parts of the checks, for an executor."""
+
+    def __init__(self, recording: _nandarium.Recording, asked: dict[str, Any], parts: int) -> None:
+        self.recording = base64.b64encode(zlib.compress(recording.bytes(), 1)).decode()
+        self.asked = asked
+        self.parts = parts
+        self.failed: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return self.parts
+
+    def found(self) -> int:
+        return 0
+
+    def job(self, index: int) -> tuple[str, str]:
+        asked = {**self.asked, "shard": (index, self.parts)}
+        return f"part {index + 1} of {self.parts} of the checks", json.dumps({"asked": asked, "recording": self.recording})
+
+    def keep(self, index: int, answer: str) -> None:
+        if failed := json.loads(answer):
+            self.failed.append((failed[0], failed[1]))
+
+    def is_stopped(self) -> bool:
+        return False
+
+
+def _first_failure(executor: Executor, recording: _nandarium.Recording, checked: Checked, asked: dict[str, Any]) -> dict[str, tuple[int, str] | None]:
+    """The first check that fails among those that the workers of an executor make."""
+    # Each part draws all states: more parts than workers would draw them more often than needed.
+    workers = getattr(executor, "_max_workers", None)
+    parts = _Parts(recording, asked, workers if isinstance(workers, int) and workers > 0 else PARTS)
+    _executor.run(executor, parts, None, "", partial(_answer, checked))
+    return {"first": min(parts.failed, default=None)}
+
+
+def _told(told: str, text: str, page: str, _: object) -> Tortured:
     document = json.loads(told)
     return Tortured(
         holds=document["holds"],

@@ -43,7 +43,7 @@ class WorkloadError(NandariumError, ValueError):
 
 
 class ClusterError(NandariumError):
-    """Workers that cannot be used: no scheduler at the address, no workers, another build of this package, Dask not installed."""
+    """Workers that cannot be used: no scheduler at the address, no workers, another build of this package, Dask not installed, no executor."""
 
 
 class NotSteady(NandariumError):

@@ -13,10 +13,9 @@ from pathlib import Path
 
 def main() -> None:
     """Runs the blocks of each page given."""
-    for name in sys.argv[1:]:
-        page = Path(name).resolve()
+    for page in [Path(name).resolve() for name in sys.argv[1:]]:
         text = page.read_text(encoding="utf-8")
-        names: dict[str, object] = {}
+        names: dict[str, object] = {"__name__": "__main__"}
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
@@ -24,7 +23,7 @@ def main() -> None:
                 with redirect_stdout(StringIO()):
                     exec(compile("\n" * line + block[1], str(page), "exec"), names)
             os.chdir(page.parent)
-        print(f"{name}: every example runs")
+        print(f"{page.name}: every example runs")
 
 
 if __name__ == "__main__":

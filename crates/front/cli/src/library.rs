@@ -2,12 +2,14 @@
 
 use crate::arguments::{self, Listing, OrderArgument, TraceInput};
 use crate::commands::sweep::{self as sweeping, Swept};
-use crate::commands::{explain, list, results, trace as traces};
+use crate::commands::{explain, list, repro as studies, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use clap::ValueEnum;
 use compare::LifeOverSeeds;
+use experiment::Cache;
 use metrics::{LifeReport, RunResult};
+use repro::Study;
 use serde_json::Value;
 use simulator::session::{SessionError, Snapshots};
 use std::path::{Path, PathBuf};
@@ -88,6 +90,24 @@ pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> 
         .map_err(|error| Failure::file(folder, "written", &error))
         .and_then(|()| sweeping::write(&Swept::of(grid, outcomes), folder))
         .map_err(|failure| failure.message)
+}
+
+/// Where the simulations of a study are kept until it is done: below the folder of results, or in the user's cache
+/// folder. `None`: there is no such folder, or a file among the options cannot be read.
+pub fn study_cache(out: Option<&Path>, study: &Study, options: &repro::Options) -> Option<Cache> {
+    studies::keeping(out).and_then(|folder| studies::kept(&folder, study, options))
+}
+
+/// A study as `nandarium repro` prints it.
+pub fn study_text(study: &Study, findings: &repro::Findings) -> String {
+    table::study(study, findings)
+}
+
+/// Writes rows, figures and the page of a study into a folder, which is made.
+/// Errors: a file cannot be written; the text names it.
+pub fn write_study(folder: &Path, study: &Study, findings: &repro::Findings) -> Result<(), String> {
+    let made = std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, "written", &error));
+    made.and_then(|()| studies::write(folder, study, findings)).map_err(|failure| failure.message)
 }
 
 /// What the command line says of a session without a result.

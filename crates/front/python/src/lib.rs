@@ -23,6 +23,7 @@ mod outcome;
 mod policies;
 mod requests;
 mod run;
+mod studies;
 mod sweeps;
 mod torture;
 
@@ -57,7 +58,9 @@ mod _nandarium {
     #[pymodule_export]
     use crate::run::{Stop, run};
     #[pymodule_export]
+    use crate::studies::{Study, studies};
+    #[pymodule_export]
     use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
     #[pymodule_export]
-    use crate::torture::{Disk, torture, torture_commands};
+    use crate::torture::{Disk, Recorded, record, record_commands, torture, torture_commands};
 }

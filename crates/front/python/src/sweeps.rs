@@ -4,13 +4,13 @@ use crate::beside::beside;
 use crate::columns::given;
 use crate::command::Given;
 use crate::depth::Inside;
-use crate::errors::{ClusterError, ConfigError, SimulationError, of_unwinding};
+use crate::errors::{ClusterError, ConfigError, SimulationError};
 use crate::run::Stop;
-use experiment::Monitor;
+use experiment::{Cache, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use serde_json::Value;
 use simulator::session::{Phase, Snapshots, Watcher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -129,42 +129,60 @@ fn store(folder: &Path) -> PyResult<Store> {
         .map_err(|error| SimulationError::new_err(format!("{} could not be written: {error}", folder.display())))
 }
 
-/// Counts runs, and knows whether to stop.
-struct Counter {
+/// Counts jobs, and knows whether to stop.
+pub struct Counter {
     begun: Instant,
     found: AtomicUsize,
     all: AtomicUsize,
     ended: AtomicUsize,
     stop: Arc<AtomicBool>,
     jobs: Option<usize>,
+    /// Where jobs are kept that have no store of their own.
+    cache: Option<Cache>,
 }
 
 impl Counter {
     /// `jobs`: how many may run at once.
-    fn new(stop: Option<&Bound<'_, Stop>>, jobs: Option<usize>) -> Self {
+    pub fn new(stop: Option<&Bound<'_, Stop>>, jobs: Option<usize>) -> Self {
         let stop = stop.map_or_else(Arc::default, |stop| stop.get().wanted());
-        Self {
-            begun: Instant::now(),
-            found: AtomicUsize::new(0),
-            all: AtomicUsize::new(0),
-            ended: AtomicUsize::new(0),
-            stop,
-            jobs,
+        let [found, all, ended] = [0; 3].map(AtomicUsize::new);
+        Self { begun: Instant::now(), found, all, ended, stop, jobs, cache: None }
+    }
+
+    /// Keeps what jobs give.
+    pub fn keeping(self, cache: Cache) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
+
+    /// Removes what is kept: the work is done.
+    pub fn forget(&self) {
+        if let Some(cache) = &self.cache {
+            cache.forget();
+            // The folder above it goes as well, unless something else is in it.
+            let _ = cache.folder().parent().map(std::fs::remove_dir);
         }
     }
 
-    fn counts(&self) -> (usize, usize) {
-        (self.found.load(Ordering::Relaxed) + self.ended.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed))
+    /// Set once jobs are to end.
+    pub fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Calls a function of Python with the jobs that are done, and with all.
+    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        let done = self.found.load(Ordering::Relaxed) + self.ended.load(Ordering::Relaxed);
+        let all = self.all.load(Ordering::Relaxed);
+        progress.map_or(Ok(()), |progress| progress.call1(py, (done, all)).map(drop))
     }
 }
 
 impl Monitor for Counter {
-    fn expect(&self, runs: usize) {
-        self.all.store(runs, Ordering::Relaxed);
+    fn expect(&self, jobs: usize) {
+        self.all.store(jobs, Ordering::Relaxed);
     }
 
-    fn found(&self, runs: usize) {
-        self.found.store(runs, Ordering::Relaxed);
+    fn found(&self, jobs: usize) {
+        self.found.fetch_add(jobs, Ordering::Relaxed);
     }
 
     fn ended(&self, _: &str, _: &str) {
@@ -177,6 +195,15 @@ impl Monitor for Counter {
 
     fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
+    }
+
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        self.cache.as_ref()?.recall(name)
+    }
+
+    fn keep(&self, name: &str, given: &[u8]) {
+        // What cannot be kept is there all the same: it would be run once more after a stop.
+        let _ = self.cache.as_ref().map(|cache| cache.keep(name, given));
     }
 
     fn threads(&self) -> Option<usize> {
@@ -209,13 +236,10 @@ impl Grid {
         let _inside = Inside::begin(Stop::around(stop))?;
         let counter = Counter::new(stop, jobs);
         let store = store(&folder)?;
-        let tell = |py: Python<'_>| {
-            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
-        };
+        let tell = |py: Python<'_>| counter.tell(py, progress.as_ref());
         let run = || sweep::execute(&self.grid, &store, &cli::program_hash(), &counter).map(drop);
         let written = beside(py, &counter.stop, tell, run)?;
         written.map_err(|error| SimulationError::new_err(error.to_string()))?;
-        py.check_signals()?;
         tell(py)
     }
 
@@ -224,7 +248,7 @@ impl Grid {
     fn errand(&self, folder: PathBuf, stop: Option<&Bound<'_, Stop>>) -> PyResult<Errand> {
         let counter = Arc::new(Counter::new(stop, None));
         let errand = sweep::Errand::new(Arc::clone(&self.grid), store(&folder)?, counter);
-        Ok(Errand { errand: Arc::new(errand) })
+        Ok(Errand::new(Arc::new(errand)))
     }
 
     /// What a folder holds of it.
@@ -237,11 +261,11 @@ impl Grid {
 /// Jobs that go out, and answers that come in.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Errand {
-    errand: Arc<sweep::Errand>,
+    errand: Arc<dyn experiment::Errand>,
 }
 
 impl Errand {
-    pub fn new(errand: Arc<sweep::Errand>) -> Self {
+    pub fn new(errand: Arc<dyn experiment::Errand>) -> Self {
         Self { errand }
     }
 }
@@ -257,14 +281,14 @@ impl Errand {
         self.errand.found()
     }
 
-    /// Address and text of a job.
+    /// Name and text of a job; the name of a run is its address.
     fn job(&self, index: usize) -> PyResult<(&str, String)> {
         self.errand.job(index).map_err(SimulationError::new_err)
     }
 
     /// Paths and hashes of the traces that jobs read.
     fn traces(&self) -> Vec<(String, String)> {
-        self.errand.traces().into_iter().collect()
+        self.errand.files().into_iter().collect()
     }
 
     /// Keeps the answer to a job.
@@ -278,14 +302,14 @@ impl Errand {
     }
 }
 
-/// A watcher that only has a clock: nobody sees or stops a job from inside.
-struct Clock(Instant);
+/// A watcher that has a clock, and hears that a job is to end.
+struct Clock<'a>(Instant, &'a AtomicBool);
 
-impl Watcher for Clock {
+impl Watcher for Clock<'_> {
     fn phase(&mut self, _: Phase, _: Option<u64>) {}
 
     fn progress(&mut self, _: u64) -> bool {
-        true
+        !self.1.load(Ordering::Relaxed)
     }
 
     fn seconds(&self) -> f64 {
@@ -296,13 +320,32 @@ impl Watcher for Clock {
 }
 
 /// Runs a job of an errand; the answer is a text for `Errand.keep`. Preconditioned drives are kept in a folder, all of
-/// them, as a sweep comes back to each.
+/// them, as a sweep comes back to each; without one in the user's cache folder, the usual number of them.
 #[pyfunction]
-pub fn run_job(py: Python<'_>, job: &str, snapshots: PathBuf) -> PyResult<String> {
-    let snapshots = cli::snapshots(Some(snapshots)).map(|usual| Snapshots { files: usize::MAX, ..usual });
-    let answered =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| sweep::answer(job, snapshots, &mut Clock(Instant::now())))));
-    answered.map_err(of_unwinding)?.map_err(ClusterError::new_err)
+#[pyo3(signature = (job, snapshots=None))]
+pub fn run_job(py: Python<'_>, job: &str, snapshots: Option<PathBuf>) -> PyResult<String> {
+    let files = if snapshots.is_some() { usize::MAX } else { simulator::session::USUAL_FILES };
+    let snapshots = cli::snapshots(snapshots).map(|usual| Snapshots { files, ..usual });
+    let told: Value =
+        serde_json::from_str(job).map_err(|error| ClusterError::new_err(format!("a job cannot be read: {error}")))?;
+    let stop = AtomicBool::new(false);
+    if told["study"].is_null() {
+        let run = || sweep::answer(job, snapshots, &mut Clock(Instant::now(), &stop));
+        return beside(py, &stop, |_| Ok(()), run)?.map_err(ClusterError::new_err);
+    }
+    let files = told["files"].as_array().into_iter().flatten();
+    let mut files = files.filter_map(|file| file[0].as_str().zip(file[1].as_str()));
+    if let Some(problem) = files.find_map(|(path, digest)| sweep::trace_problem(path, digest)) {
+        return Err(ClusterError::new_err(problem));
+    }
+    let run = || repro::answer(job, &|| stop.load(Ordering::Relaxed));
+    beside(py, &stop, |_| Ok(()), run)?.map_err(SimulationError::new_err)
+}
+
+/// The hash of a trace's bytes.
+pub fn trace_digest(path: &Path) -> PyResult<String> {
+    let unread = |error| ConfigError::new_err(format!("{} cannot be read: {error}", path.display()));
+    sweep::file_digest(path).map_err(unread)
 }
 
 /// Why a trace cannot be used for a job, if so.

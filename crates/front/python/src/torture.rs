@@ -2,7 +2,7 @@
 
 use crate::beside::beside;
 use crate::errors::SimulationError;
-use ::torture::{Commands, CutDisk, Guarantee, Lie, Recorder, Recording, Torture, TortureError, Tried};
+use ::torture::{Commands, CutDisk, FailedCheck, Guarantee, Lie, Recorder, Recording, Torture, TortureError, Tried};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -148,6 +148,17 @@ pub struct Asked {
     states: u64,
     seed: u64,
     replay: Option<u64>,
+    /// Number of a shard, from 0, and how many there are: only its checks are made.
+    shard: Option<(u64, u64)>,
+    /// Shards have made all checks, and this is what came of them.
+    known: Option<Known>,
+}
+
+/// The first check that failed among those of all shards.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Known {
+    first: Option<FailedCheck>,
 }
 
 impl Asked {
@@ -192,9 +203,15 @@ impl Asked {
         let guarantee = Guarantee::named(&self.guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
         let faults: Vec<&str> = self.faults.iter().map(String::as_str).collect();
         let torture = torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)?;
-        let torture = torture.states(self.states).seed(self.seed);
-        Ok(match self.replay {
-            Some(number) => torture.replay(number),
+        let mut torture = torture.states(self.states).seed(self.seed);
+        if let Some(number) = self.replay {
+            torture = torture.replay(number);
+        }
+        if let Some((index, count)) = self.shard {
+            torture = torture.shard(index, count);
+        }
+        Ok(match &self.known {
+            Some(known) => torture.known(known.first.clone()),
             None => torture,
         })
     }
@@ -205,34 +222,97 @@ fn made(out: Option<&Path>) -> PyResult<()> {
     out.map_or(Ok(()), |out| cli::make_folder(out).map_err(PyValueError::new_err))
 }
 
-/// The document, the text and the page, which are written into a folder as well.
-fn told(tried: &Tried, out: Option<&Path>) -> PyResult<(String, String, String)> {
-    let written = out.map_or(Ok(()), |out| tried.write_to(out));
-    written.map_err(|error| SimulationError::new_err(error.to_string()))?;
-    Ok(tried.report(|report| (report.to_json().to_string(), report.to_text(false), report.to_page())))
+/// The document, the text and the page, which are written into a folder as well; and of a shard only the check that
+/// failed.
+type Told = (String, String, String, Option<FailedCheck>);
+
+/// The exception of commands that gave no verdict.
+fn of_commands(error: TortureError) -> PyErr {
+    match error {
+        TortureError::Usage(_) | TortureError::Drive(_) => PyValueError::new_err(error.to_string()),
+        _ => SimulationError::new_err(error.to_string()),
+    }
 }
 
-/// Runs two commands as `nandarium torture` does, in this process.
+/// The exception of functions that gave none.
+fn of_functions(error: TortureError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn told(
+    asked: &Asked,
+    tried: Result<Tried, TortureError>,
+    out: Option<&Path>,
+    failed: fn(TortureError) -> PyErr,
+) -> PyResult<Told> {
+    if asked.shard.is_some() {
+        let [document, text, page] = [const { String::new() }; 3];
+        return Ok((document, text, page, Tried::failed_check(tried).map_err(failed)?));
+    }
+    let tried = tried.map_err(failed)?;
+    let written = out.map_or(Ok(()), |out| tried.write_to(out));
+    written.map_err(|error| SimulationError::new_err(error.to_string()))?;
+    let [document, text, page] =
+        tried.report(|report| [report.to_json().to_string(), report.to_text(false), report.to_page()]);
+    Ok((document, text, page, None))
+}
+
+/// What a workload asked of a disk.
+#[pyclass(module = "nandarium._nandarium", frozen, name = "Recording")]
+pub struct Recorded(Recording);
+
+#[pymethods]
+impl Recorded {
+    /// Reads it from a file.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Self> {
+        Ok(Self(Recording::read_from(&path)?))
+    }
+
+    /// Reads it from what `bytes` gave.
+    #[staticmethod]
+    fn of(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self(Recording::from_bytes(bytes)?))
+    }
+
+    /// What its file would hold.
+    fn bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+}
+
+/// Commands: prepare, workload, check, mount, and seconds that each may take.
+type Texts = (Option<String>, String, String, Option<String>, u64);
+
+fn commands(texts: Texts, recording: Option<&Recorded>) -> PyResult<Commands> {
+    let (prepare, workload, check, mount, seconds) = texts;
+    let mount = mount.as_deref().map(str::parse).transpose();
+    let mount = mount.map_err(|problem: String| PyValueError::new_err(format!("mount: {problem}")))?;
+    let (recording, limit) = (recording.map(|kept| kept.0.clone()), Duration::from_secs(seconds));
+    Ok(Commands { prepare, mount, recording, limit, ..Commands::new(&workload, &check) })
+}
+
+/// Runs the first two commands as `nandarium torture` does, in this process.
 #[pyfunction]
-#[pyo3(signature = (workload, check, asked, *, prepare, mount, recording, time_limit, out))]
-#[expect(clippy::too_many_arguments, reason = "all of them are named by whoever calls")]
+pub fn record_commands(py: Python<'_>, texts: Texts, asked: Asked) -> PyResult<Recorded> {
+    let torture = asked.on_a_drive().map_err(PyValueError::new_err)?;
+    let (commands, stop) = (commands(texts, None)?, AtomicBool::new(false));
+    let recording = beside(py, &stop, |_| Ok(()), || torture.record_commands(commands, &stop))?;
+    recording.map(Recorded).map_err(of_commands)
+}
+
+/// Runs commands as `nandarium torture` does, in this process.
+#[pyfunction]
+#[pyo3(signature = (texts, asked, recording, out))]
 pub fn torture_commands(
     py: Python<'_>,
-    workload: &str,
-    check: &str,
+    texts: Texts,
     asked: Asked,
-    prepare: Option<String>,
-    mount: Option<&str>,
-    recording: Option<PathBuf>,
-    time_limit: u64,
+    recording: Option<&Bound<'_, Recorded>>,
     out: Option<PathBuf>,
-) -> PyResult<(String, String, String)> {
-    let value = |problem: String| PyValueError::new_err(problem);
-    let torture = asked.on_a_drive().map_err(value)?;
-    let mount = mount.map(str::parse).transpose().map_err(|problem: String| value(format!("mount: {problem}")))?;
-    let recording = recording.map(|path| Recording::read_from(&path)).transpose()?;
-    let limit = Duration::from_secs(time_limit);
-    let commands = Commands { prepare, mount, recording, limit, ..Commands::new(workload, check) };
+) -> PyResult<Told> {
+    let torture = asked.on_a_drive().map_err(PyValueError::new_err)?;
+    let commands = commands(texts, recording.map(Bound::get))?;
     let again = out
         .as_ref()
         .map(|out| format!("the same call with recording=\"{}\" and replay =", out.join("recording").display()));
@@ -243,35 +323,43 @@ pub fn torture_commands(
     made(out.as_deref())?;
     let stop = AtomicBool::new(false);
     let tried = beside(py, &stop, |_| Ok(()), || torture.run_commands(commands, &stop, &mut ()))?;
-    let tried = tried.map_err(|error| match error {
-        TortureError::Usage(_) | TortureError::Drive(_) => value(error.to_string()),
-        _ => SimulationError::new_err(error.to_string()),
-    })?;
-    told(&tried, out.as_deref())
+    told(&asked, tried, out.as_deref(), of_commands)
 }
 
-/// Runs a workload once and a check on each state that power cuts may leave. Returns the document, the text and the
-/// page.
+/// Runs a workload once; the folder of results is made before.
 #[pyfunction]
-#[pyo3(signature = (workload, check, asked, *, bytes, out))]
-pub fn torture(
+#[pyo3(signature = (workload, asked, *, bytes, out))]
+pub fn record(
     py: Python<'_>,
     workload: &Bound<'_, PyAny>,
-    check: &Bound<'_, PyAny>,
     asked: Asked,
     bytes: u64,
     out: Option<PathBuf>,
-) -> PyResult<(String, String, String)> {
-    let value = |problem: String| PyValueError::new_err(problem);
-    let torture = asked.on_a_disk(bytes).map_err(value)?;
+) -> PyResult<Recorded> {
+    let recorder = asked.on_a_disk(bytes).map_err(PyValueError::new_err)?.recorder();
     made(out.as_deref())?;
-    let recorder = torture.recorder();
     let bytes = serve::Target::bytes(&recorder);
     let disk = Bound::new(py, Disk::new(What::Recorded(recorder), bytes))?;
     workload.call1((&disk,))?;
     let What::Recorded(recorder) = disk.get().end() else { return Err(over()) };
-    let recording = recorder.finish().0;
+    Ok(Recorded(recorder.finish().0))
+}
+
+/// Runs a check on each state that power cuts may leave of a recording.
+#[pyfunction]
+#[pyo3(signature = (recording, check, asked, *, bytes, out))]
+pub fn torture(
+    py: Python<'_>,
+    recording: &Bound<'_, Recorded>,
+    check: &Bound<'_, PyAny>,
+    asked: Asked,
+    bytes: u64,
+    out: Option<PathBuf>,
+) -> PyResult<Told> {
+    let torture = asked.on_a_disk(bytes).map_err(PyValueError::new_err)?;
+    let recording = recording.get().0.clone();
     let before = Arc::new(recording.before.clone());
+    let bytes = before.len() as u64;
     let mut ended = None;
     let tried = torture.explore(recording, |cut, said| {
         let judged = Bound::new(py, Disk::new(What::Cut(cut.detached(before.clone())), bytes)).and_then(|disk| {
@@ -303,5 +391,5 @@ pub fn torture(
     if let Some(error) = ended {
         return Err(error);
     }
-    told(&tried.map_err(|error| value(error.to_string()))?, out.as_deref())
+    told(&asked, tried, out.as_deref(), of_functions)
 }

@@ -9,11 +9,13 @@
 //! nothing; the first of several jobs that share a state makes it, and the others find it.
 
 mod cache;
+mod errand;
 mod monitor;
 mod run;
 mod threads;
 
 pub use cache::Cache;
+pub use errand::Errand;
 pub use monitor::{Monitor, Shard};
 pub use run::{Ledger, Work, all, all_from, from_bytes, to_bytes};
 pub use threads::{FEW, ThreadsError, each, for_many, side_by_side};

@@ -26,6 +26,10 @@ pub trait Monitor: Sync {
     fn shard(&self) -> Shard {
         Shard::ALL
     }
+    /// Whether a job that is due, and of the shard, is run here.
+    fn is_here(&self, _name: &str) -> bool {
+        true
+    }
     /// How many jobs may run at once; `None`: one for each core.
     fn threads(&self) -> Option<usize> {
         None

@@ -124,7 +124,8 @@ impl<'a, W: Work> Ledger<'a, W> {
     /// The first that work has, or the system does not give the threads.
     pub fn run(mut self, work: &W, monitor: &dyn Monitor) -> Result<Vec<Option<W::Given>>, W::Error> {
         monitor.found(self.known.len());
-        let due = std::mem::take(&mut self.due);
+        let mut due = std::mem::take(&mut self.due);
+        due.retain(|number| monitor.is_here(self.names[*number]));
         if due.is_empty() || monitor.is_stopped() {
             return Ok(self.in_order());
         }
@@ -291,6 +292,7 @@ mod tests {
         ended: AtomicUsize,
         kept: Mutex<BTreeMap<String, Vec<u8>>>,
         shard: Option<Shard>,
+        only: Option<&'static str>,
         threads: Mutex<Vec<usize>>,
     }
 
@@ -311,6 +313,9 @@ mod tests {
         }
         fn shard(&self) -> Shard {
             self.shard.unwrap_or(Shard::ALL)
+        }
+        fn is_here(&self, name: &str) -> bool {
+            self.only.is_none_or(|only| only == name)
         }
         fn threads(&self) -> Option<usize> {
             Some(1024)
@@ -357,6 +362,13 @@ mod tests {
         let last = Desk { kept, ..Desk::default() };
         assert!(squares(&last, &jobs).iter().all(Option::is_some));
         assert_eq!(last.ended.into_inner(), 0, "nothing is left to be run");
+    }
+
+    #[test]
+    fn one_job_alone_is_run_by_its_name() {
+        let desk = Desk { only: Some("the square of 3"), ..Desk::default() };
+        assert_eq!(squares(&desk, &[2, 3, 4]), [None, Some(9.0), None]);
+        assert_eq!(desk.ended.into_inner(), 1);
     }
 
     /// Values that are no numbers came back as nothing.

@@ -13,6 +13,7 @@
 
 mod cells;
 mod drives;
+mod errand;
 mod error;
 mod file;
 mod hard;
@@ -30,6 +31,7 @@ mod toy;
 mod tpm;
 mod two_level;
 
+pub use errand::{Errand, answer};
 pub use error::StudyError;
 pub use figures::{Figure, Panel, Series, Shape};
 pub use page::render;

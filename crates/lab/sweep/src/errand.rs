@@ -35,28 +35,23 @@ impl Errand {
         Self { grid, store, due, found, monitor }
     }
 
-    pub fn len(&self) -> usize {
-        self.due.len()
-    }
-
-    /// Number of results that were there, or will never be.
-    pub fn found(&self) -> usize {
-        self.found
-    }
-
-    /// Whether nothing is due.
-    pub fn is_empty(&self) -> bool {
-        self.due.is_empty()
-    }
-
     fn run(&self, index: usize) -> Result<&Run, String> {
         let run = self.due.get(index).map(|index| &self.grid.runs[*index]);
         run.ok_or_else(|| format!("there is no job {index} among {}", self.due.len()))
     }
+}
 
-    /// Address and text of a job, from 0.
-    /// Errors: in words: there are fewer jobs, or a stack file is no longer what it was when the grid was checked.
-    pub fn job(&self, index: usize) -> Result<(&str, String), String> {
+impl experiment::Errand for Errand {
+    fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    fn found(&self) -> usize {
+        self.found
+    }
+
+    /// Its name is the address of the run.
+    fn job(&self, index: usize) -> Result<(&str, String), String> {
         let run = self.run(index)?;
         let config = run.config().map_err(|error| error.to_string())?;
         let job =
@@ -64,15 +59,12 @@ impl Errand {
         Ok((&run.address, job.to_string()))
     }
 
-    /// Files that jobs read, each with the hash of its bytes.
-    pub fn traces(&self) -> BTreeSet<(String, String)> {
+    fn files(&self) -> BTreeSet<(String, String)> {
         let runs = self.due.iter().map(|index| &self.grid.runs[*index]);
         runs.filter_map(|run| Some((place(run), run.trace.clone()?))).collect()
     }
 
-    /// Keeps the answer to a job.
-    /// Errors: in words: it is no answer, or cannot be written.
-    pub fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
+    fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
         let run = self.run(index)?;
         let answer: Value =
             serde_json::from_str(answer).map_err(|error| format!("the answer to run {}: {error}", run.address))?;
@@ -86,8 +78,7 @@ impl Errand {
         Ok(())
     }
 
-    /// Whether somebody wants it to stop.
-    pub fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.monitor.is_stopped()
     }
 }
@@ -98,7 +89,7 @@ fn place(run: &Run) -> String {
     path.map_or_else(|| run.workload.clone(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Runs a job of [`Errand::job`]; the answer is for [`Errand::keep`].
+/// Runs a job of an [`Errand`]; the answer is what it keeps.
 /// Errors: in words: it is no job, its trace is not there or another one, or it was stopped.
 pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Result<String, String> {
     let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;
@@ -132,6 +123,7 @@ mod tests {
     use crate::execute::{Status, execute, known};
     use crate::grid::file_digest;
     use crate::plan::Plan;
+    use experiment::Errand as _;
     use std::path::Path;
 
     const SMALL: &str = "repetitions = 2\n[set]\ndrive.capacity = \"64MiB\"\nflash.channels = \

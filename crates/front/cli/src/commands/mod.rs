@@ -13,7 +13,7 @@ pub mod list;
 mod measure;
 mod probe;
 mod report;
-mod repro;
+pub mod repro;
 pub mod results;
 mod run;
 mod serve;

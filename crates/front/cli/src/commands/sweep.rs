@@ -6,7 +6,7 @@ use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::progress::{self, Board};
 use crate::table::{Grid as Table, wrapped_at as wrapped};
 use crate::{output, settings, watch};
-use experiment::Shard;
+use experiment::{Errand as _, Shard};
 use serde_json::json;
 use simulator::MemoryClaim;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const MOST_LETTERS: usize = 60;
 const MOST_VALUES: usize = 12;
 
 /// Runs what is due on the workers of a scheduler, given by its address. Without that: exit code and message.
-pub type Elsewhere = dyn Fn(&str, Arc<Errand>) -> Result<(), (u8, String)> + Send + Sync;
+pub type Elsewhere = dyn Fn(&str, Arc<dyn experiment::Errand>) -> Result<(), (u8, String)> + Send + Sync;
 
 static ELSEWHERE: OnceLock<Box<Elsewhere>> = OnceLock::new();
 
