@@ -99,7 +99,8 @@ impl Tombstones {
         self.at_mut(first).copies.push(copy);
     }
 
-    /// Takes the copies from a tombstone: their slots. A copy is removed where its last page goes, or by whoever takes it.
+    /// Takes the copies from a tombstone: their slots. A copy is removed where its last page goes, or by whoever takes
+    /// it.
     pub fn take_copies(&mut self, slot: u32) -> Vec<u32> {
         std::mem::take(&mut self.at_mut(slot).copies)
     }
