@@ -51,9 +51,11 @@ def test_lines_of_axes_stand_where_those_of_pages_do() -> None:
     cases = json.loads((Path(__file__).parents[2] / "crates/lab/figures/src/axis.json").read_text())
     assert [_html.distance(span, about) for span, about, _ in cases["steps"]] == approx([step for *_, step in cases["steps"]])
     for case in cases["within"]:
-        assert _html.lines_within(*case["of"], 5) == approx(case["lines"]), case
+        low, high = case["of"]
+        assert _html.lines_within(low, high, 5) == approx(case["lines"]), case
     for case in cases["logarithmic"]:
-        assert _html.log_lines(*case["ends"], 9) == approx(case["lines"]), case
+        low, high = case["ends"]
+        assert _html.log_lines(low, high, 9) == approx(case["lines"]), case
 
 
 def test_numbers_have_units_that_can_be_read() -> None:
