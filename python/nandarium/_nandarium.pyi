@@ -32,6 +32,7 @@ __all__ = [
     "arrow_stream",
     "checked",
     "command",
+    "compare",
     "comparison_text",
     "explain",
     "items",
