@@ -15,7 +15,7 @@ mod run;
 mod threads;
 
 pub use cache::Cache;
-pub use errand::Errand;
+pub use errand::{Errand, Watched};
 pub use monitor::{Monitor, Shard};
 pub use run::{Ledger, Work, all, all_from, from_bytes, to_bytes};
 pub use threads::{FEW, ThreadsError, each, for_many, side_by_side};

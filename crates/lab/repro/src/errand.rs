@@ -5,7 +5,7 @@
 
 use crate::error::StudyError;
 use crate::study::{Options, Scale, Study};
-use experiment::Monitor;
+use experiment::{Monitor, Watched};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,7 @@ pub struct Errand {
     /// Files that stand in for traces, each with the hash of its bytes.
     files: BTreeSet<(String, String)>,
     due: Vec<String>,
-    found: usize,
-    monitor: Arc<dyn Monitor + Send + Sync>,
+    watched: Watched,
 }
 
 impl Errand {
@@ -36,28 +35,18 @@ impl Errand {
         let look = Look { monitor: &*monitor, due: Mutex::default(), found: AtomicUsize::new(0) };
         (study.run)(&options, &look)?;
         let (due, found) = (look.due.into_inner().unwrap_or_else(PoisonError::into_inner), look.found.into_inner());
-        monitor.expect(found + due.len());
-        monitor.found(found);
-        Ok(Self { study, options, files, due, found, monitor })
-    }
-
-    fn name(&self, index: usize) -> Result<&str, String> {
-        let name = self.due.get(index).map(String::as_str);
-        name.ok_or_else(|| format!("there is no job {index} among {}", self.due.len()))
+        let watched = Watched::begin(due.len(), found, monitor);
+        Ok(Self { study, options, files, due, watched })
     }
 }
 
 impl experiment::Errand for Errand {
-    fn len(&self) -> usize {
-        self.due.len()
-    }
-
-    fn found(&self) -> usize {
-        self.found
+    fn watched(&self) -> &Watched {
+        &self.watched
     }
 
     fn job(&self, index: usize) -> Result<(&str, String), String> {
-        let name = self.name(index)?;
+        let name = self.watched.job(&self.due, index)?;
         let Options { scale, seed, traces, settings } = &self.options;
         let job = json!({
             "study": self.study.name, "scale": scale.to_string(), "seed": seed, "traces": traces,
@@ -71,19 +60,15 @@ impl experiment::Errand for Errand {
     }
 
     fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
-        let name = self.name(index)?;
-        let answer: Value = serde_json::from_str(answer).map_err(|error| format!("the answer to {name}: {error}"))?;
-        let given = answer["given"].as_str().and_then(bytes).ok_or_else(|| format!("the answer to {name} is none"))?;
-        self.monitor.keep(name, &given);
-        if self.monitor.recall(name).as_ref() != Some(&given) {
+        let name = self.watched.job(&self.due, index)?;
+        let given: Vec<u8> = serde_json::from_str(answer).map_err(|error| format!("the answer to {name}: {error}"))?;
+        let monitor = &self.watched.monitor;
+        monitor.keep(name, &given);
+        if monitor.recall(name).as_ref() != Some(&given) {
             return Err(format!("what the simulation `{name}` gave cannot be kept"));
         }
-        self.monitor.ended(name, "done");
+        monitor.ended(name, "done");
         Ok(())
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.monitor.is_stopped()
     }
 }
 
@@ -160,16 +145,7 @@ pub fn answer(job: &str, stop: &(dyn Fn() -> bool + Sync)) -> Result<String, Str
         let why = if stop() { "was stopped" } else { "is none of this study" };
         format!("the simulation `{name}` {why}")
     })?;
-    let text = given.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-    Ok(json!({"given": text}).to_string())
-}
-
-/// Bytes of a text with two digits for each.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some((digit(*high)? * 16 + digit(*low)?) as u8)).collect();
-    if rest.is_empty() { bytes } else { None }
+    Ok(json!(given).to_string())
 }
 
 #[cfg(test)]
@@ -231,7 +207,7 @@ mod tests {
         assert!(answer(&job, &|| true).unwrap_err().contains("was stopped"));
         assert!(answer(&job.replace(name, "another"), &|| false).unwrap_err().contains("none of this study"));
         assert!(due.job(due.len()).unwrap_err().contains("no job"));
-        for wrong in ["", "{}", "{\"given\": \"0\"}", "{\"given\": \"0g\"}"] {
+        for wrong in ["", "{}", "\"0\"", "[1, 256]", "[1, -1]", "[1"] {
             assert!(due.keep(0, wrong).unwrap_err().contains(name));
         }
     }

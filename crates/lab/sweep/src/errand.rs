@@ -7,7 +7,7 @@
 use crate::execute::{Outcome, Runs, run_one};
 use crate::grid::{Grid, Run, from_plan, trace_digest};
 use crate::store::Store;
-use experiment::Monitor;
+use experiment::{Monitor, Watched};
 use serde_json::{Value, json};
 use simulator::session::{Snapshots, Watcher};
 use simulator::{Config, Setting};
@@ -19,8 +19,7 @@ pub struct Errand {
     grid: Arc<Grid>,
     store: Store,
     due: Vec<usize>,
-    found: usize,
-    monitor: Arc<dyn Monitor + Send + Sync>,
+    watched: Watched,
 }
 
 impl Errand {
@@ -30,24 +29,18 @@ impl Errand {
             let ledger = Runs::known(&store).ledger(&grid);
             (ledger.found(), ledger.due().to_vec())
         };
-        monitor.expect(found + due.len());
-        monitor.found(found);
-        Self { grid, store, due, found, monitor }
+        let watched = Watched::begin(due.len(), found, monitor);
+        Self { grid, store, due, watched }
     }
 
     fn run(&self, index: usize) -> Result<&Run, String> {
-        let run = self.due.get(index).map(|index| &self.grid.runs[*index]);
-        run.ok_or_else(|| format!("there is no job {index} among {}", self.due.len()))
+        self.watched.job(&self.due, index).map(|number| &self.grid.runs[*number])
     }
 }
 
 impl experiment::Errand for Errand {
-    fn len(&self) -> usize {
-        self.due.len()
-    }
-
-    fn found(&self) -> usize {
-        self.found
+    fn watched(&self) -> &Watched {
+        &self.watched
     }
 
     /// Its name is the address of the run.
@@ -74,12 +67,8 @@ impl experiment::Errand for Errand {
         self.store
             .put(&run.address, &run.to_json(), &outcome, result)
             .map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
-        self.monitor.ended(&run.address, outcome.status.name());
+        self.watched.monitor.ended(&run.address, outcome.status.name());
         Ok(())
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.monitor.is_stopped()
     }
 }
 
