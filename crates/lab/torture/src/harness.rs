@@ -417,6 +417,10 @@ impl Torture {
             faults: self.faults.iter().map(|(text, _)| text.clone()).collect(),
             commands: commands.to_vec(),
             again: self.again.clone(),
+            shard: match self.checks {
+                Checks::Shard { index, count } => Some((index, count)),
+                Checks::All | Checks::Known(_) => None,
+            },
         }
     }
 }
@@ -460,8 +464,8 @@ impl Tried {
         self.report(|report| report.to_text(false))
     }
 
-    /// Writes `torture.json` and `torture.html` into a folder; of a failure, also the recording, and what the drive
-    /// held before and after it (`before.img`, `after.img`).
+    /// Writes `torture.json`, `torture.html` and the recording into a folder; of a failure, also what the drive held
+    /// before and after it (`before.img`, `after.img`).
     ///
     /// # Errors
     /// A file cannot be written.
@@ -474,10 +478,10 @@ impl Tried {
         let [document, page] = self.report(|report| [format!("{:#}\n", report.to_json()), report.to_page()]);
         write("torture.json", document)?;
         write("torture.html", page)?;
+        let path = folder.join("recording");
+        self.recording.write_to(&path).map_err(|error| TortureError::unwritten(&path, error))?;
         let Some(found) = &self.exploration.found else { return Ok(()) };
         Images::write_whole(&folder.join("before.img"), &self.recording.before)?;
-        Images::write_whole(&folder.join("after.img"), &found.image)?;
-        let path = folder.join("recording");
-        self.recording.write_to(&path).map_err(|error| TortureError::unwritten(&path, error))
+        Images::write_whole(&folder.join("after.img"), &found.image)
     }
 }

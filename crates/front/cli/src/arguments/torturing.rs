@@ -70,14 +70,18 @@ pub struct TortureArguments {
     /// Take what the workload asked for from this file, which --out has kept, and do not run it.
     #[arg(long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
+    /// Make each N-th check alone, from the I-th on, of the states that --recording leaves: N machines share the checks.
+    /// A shard ends at its first failure; --replay then makes the one with the least number smaller.
+    #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
+    pub shard: Option<String>,
     /// Seconds after which a command is ended: a check then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub time_limit: u64,
     /// Give each check the drive as a file as well.
     #[arg(long)]
     pub image: bool,
-    /// Write torture.json, torture.html, and what the drive held before and after the smallest failure, into this
-    /// folder.
+    /// Write torture.json, torture.html, the recording, and what the drive held before and after the smallest failure,
+    /// into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print JSON.

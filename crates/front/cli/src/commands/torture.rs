@@ -1,6 +1,6 @@
 //! `nandarium torture`: a program's requests are recorded once, and what power cuts may leave of them is checked.
 
-use super::results;
+use super::{results, sweep};
 use crate::arguments::TortureArguments;
 use crate::failure::{Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
@@ -66,6 +66,7 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
     let lies: Vec<Lie> = arguments.lie.iter().filter_map(|name| Lie::named(name)).collect();
     let kept = arguments.recording.clone().or(arguments.out.as_ref().map(|out| out.join("recording")));
     let again = match kept {
+        Some(_) if arguments.shard.is_some() => "the same command without --shard, and with --replay".to_owned(),
         Some(kept) => format!("the same command with --recording {} --replay", kept.display()),
         None => "the same command with --out FOLDER, and then with its --recording and --replay".to_owned(),
     };
@@ -76,9 +77,10 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
         .states(arguments.states)
         .seed(arguments.seed)
         .again(&again);
-    Ok(match arguments.replay {
-        Some(number) => torture.replay(number),
-        None => torture,
+    Ok(match (arguments.replay, arguments.shard.as_deref().map(sweep::shard).transpose()?) {
+        (Some(number), _) => torture.replay(number),
+        (None, Some(shard)) => torture.shard(shard.index as u64, shard.count as u64),
+        (None, None) => torture,
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Asked {
     pub commands: Vec<(String, String)>,
     /// How to see a failure again, but for its number.
     pub again: String,
+    /// Number of a shard, from 0, and how many there are: only its checks were made.
+    pub shard: Option<(u64, u64)>,
 }
 
 /// Everything there is to tell.
@@ -64,17 +66,32 @@ impl Report<'_> {
             .join(", ")
     }
 
+    /// Checks that were made here: all, or those of the shard. That of the disk as the workload left it is none.
+    fn checked(&self) -> u64 {
+        let all = self.exploration.checked;
+        self.asked.shard.map_or(all, |(index, count)| {
+            let up_to = |number: u64| (number + count - index) / count;
+            up_to(all) - up_to(0)
+        })
+    }
+
     /// Lines for a terminal. `is_interrupted`: the user ended it.
     pub fn to_text(&self, is_interrupted: bool) -> String {
         let exploration = self.exploration;
+        let others = match self.asked.shard {
+            None => "the others held the same".to_owned(),
+            Some((index, count)) => {
+                format!("shard {} of {count}; all shards check {}, and the others held the same", index + 1, exploration.checked)
+            }
+        };
         let text = format!(
             "recorded  {} requests, {} of them flushes; the workload said {} lines\n\
-             states    {} drawn, {} checked (the others held the same), {:.1} s, {:.0} states a second\n",
+             states    {} drawn, {} checked ({others}), {:.1} s, {:.0} states a second\n",
             self.recording.requests.len(),
             self.flushes(),
             self.recording.said.len(),
             exploration.states,
-            exploration.checked,
+            self.checked(),
             self.seconds,
             self.rate()
         );
@@ -103,7 +120,8 @@ impl Report<'_> {
             "lies": asked.lies, "faults": asked.faults,
             "bytes": recording.before.len(), "requests": recording.requests.len(), "flushes": self.flushes(),
             "steps": recording.steps.len(), "lines_said": recording.said.len(), "states": exploration.states,
-            "checked": exploration.checked, "checks_to_make_it_smaller": exploration.smaller,
+            "checked": self.checked(), "shard": asked.shard.map(|(index, count)| format!("{}/{count}", index + 1)),
+            "checks_to_make_it_smaller": exploration.smaller,
             "seconds": self.seconds, "holds": exploration.found.is_none(), "failure": failure,
         })
     }

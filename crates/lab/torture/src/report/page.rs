@@ -25,13 +25,14 @@ pub fn render(report: &Report<'_>) -> String {
     };
     let facts = format!(
         "<p class=\"lead\">{} requests were recorded, {} of them flushes; the workload said {} lines. {} states were \
-         drawn ({}), {} checked, {:.0} a second.{}</p>",
+         drawn ({}), {} checked{}, {:.0} a second.{}</p>",
         report.recording.requests.len(),
         report.flushes(),
         report.recording.said.len(),
         exploration.states,
         escape(&report.by()),
-        exploration.checked,
+        report.checked(),
+        report.asked.shard.map_or_else(String::new, |(index, count)| format!(" in shard {} of {count}", index + 1)),
         report.rate(),
         if exploration.found.is_none() { " That proves nothing beyond these states." } else { "" },
     );

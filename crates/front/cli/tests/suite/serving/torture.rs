@@ -55,6 +55,30 @@ fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost(
     assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
 }
 
+/// The recording of a check that holds was not kept, so that no other machine could make a part of the checks.
+#[test]
+fn shards_make_each_check_of_a_recording_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let (code, stdout, stderr) = torture(&["--workload", WORKLOAD, "--check", "true", "--states", "1", "--out", out]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let kept = folder.path().join("recording");
+    let made = folder.path().join("made");
+    let check = format!("echo >> {}", made.display());
+    let run = |more: &[&str]| {
+        let fixed = ["--workload", "exit 1", "--check", &check, "--states", "60", "--json"];
+        let (code, stdout, stderr) = torture(&[&fixed[..], &["--recording", kept.to_str().unwrap()], more].concat());
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        document["checked"].as_u64().unwrap()
+    };
+    let checked: u64 = ["1/3", "3/3", "2/3"].map(|part| run(&["--shard", part])).iter().sum();
+    let all = std::fs::read_to_string(&made).unwrap().len() as u64;
+    assert_eq!((checked, all), (run(&[]), checked + 1), "and the drive as the workload left it");
+    let (code, _, stderr) = torture(&["--workload", WORKLOAD, "--check", "true", "--shard", "1/3"]);
+    assert!(code == 2 && stderr.contains("--recording"), "{stderr}");
+}
+
 #[test]
 fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
     let page = include_str!("../../../../../../docs/torture.md");
