@@ -81,7 +81,11 @@ impl Report<'_> {
         let others = match self.asked.shard {
             None => "the others held the same".to_owned(),
             Some((index, count)) => {
-                format!("shard {} of {count}; all shards check {}, and the others held the same", index + 1, exploration.checked)
+                format!(
+                    "shard {} of {count}; all shards check {}, and the others held the same",
+                    index + 1,
+                    exploration.checked
+                )
             }
         };
         let text = format!(
