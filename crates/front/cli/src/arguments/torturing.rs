@@ -70,8 +70,8 @@ pub struct TortureArguments {
     /// Take what the workload asked for from this file, which --out has kept, and do not run it.
     #[arg(long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
-    /// Make each N-th check alone, from the I-th on, of the states that --recording leaves: N machines share the checks.
-    /// A shard ends at its first failure; --replay then makes the one with the least number smaller.
+    /// Make each N-th check alone, from the I-th on, of the states that --recording leaves: N machines share the
+    /// checks. A shard ends at its first failure; --replay then makes the one with the least number smaller.
     #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
     pub shard: Option<String>,
     /// Seconds after which a command is ended: a check then counts as failed.
