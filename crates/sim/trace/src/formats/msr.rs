@@ -47,6 +47,8 @@ impl LineParser for Msr {
             return Err(fields.wrong("DiskNumber", "a disk number below 65536"));
         }
         let op = match fields.text("Type")? {
+            b"Read" => HostOp::Read,
+            b"Write" => HostOp::Write,
             text if text.eq_ignore_ascii_case(b"read") => HostOp::Read,
             text if text.eq_ignore_ascii_case(b"write") => HostOp::Write,
             _ => return Err(fields.wrong("Type", "Read or Write")),

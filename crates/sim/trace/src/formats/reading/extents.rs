@@ -1,6 +1,8 @@
 //! Which parts of a trace's devices are touched, in chunks of 1 MiB.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
 
 use super::TraceRecord;
 
@@ -13,14 +15,33 @@ pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 pub(crate) struct Extents {
     /// Start to end, in chunks.
     extents: BTreeMap<(u32, u64), u64>,
+    /// Chunks of small requests, all of them in `extents` too: a device and 64 chunks to a bit each. Nearly every record
+    /// touches what others have touched, and is done here.
+    seen: HashMap<(u32, u64), u64, FixedState>,
 }
+
+/// Chunks of a word of [`Extents::seen`].
+const WORD_CHUNKS: u64 = u64::BITS as u64;
 
 impl Extents {
     /// Adds the chunks of a record with at least one byte.
+    #[inline]
     pub fn add(&mut self, record: &TraceRecord) {
-        let mut start = record.offset_bytes / CHUNK_BYTES;
-        let mut end = record.end_bytes().div_ceil(CHUNK_BYTES);
-        let device = record.device;
+        let start = record.offset_bytes / CHUNK_BYTES;
+        let end = record.end_bytes().div_ceil(CHUNK_BYTES);
+        let (word, from) = (start / WORD_CHUNKS, start % WORD_CHUNKS);
+        if from + (end - start) <= WORD_CHUNKS {
+            let bits = u64::MAX >> (WORD_CHUNKS - (end - start)) << from;
+            let seen = self.seen.entry((record.device, word)).or_default();
+            if *seen & bits == bits {
+                return;
+            }
+            *seen |= bits;
+        }
+        self.insert(record.device, start, end);
+    }
+
+    fn insert(&mut self, device: u32, mut start: u64, mut end: u64) {
         if let Some((&(_, before), &before_end)) = self.extents.range((device, 0)..=(device, start)).next_back()
             && before_end >= start
         {
@@ -59,6 +80,7 @@ mod tests {
         assert_eq!(add(0, 14, 2), 4);
         assert_eq!(add(0, 11, 4), 6);
         assert_eq!(add(0, 12, 1), 6);
+        assert_eq!(add(0, 12, 1), 6, "seen before");
         assert_eq!(add(1, 12, 1), 7);
         assert_eq!(add(0, 0, 1 << 30), (1 << 30) + 1);
     }

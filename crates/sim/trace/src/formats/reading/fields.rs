@@ -60,11 +60,11 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
-        let is_end = |byte: &u8| match self.separator {
-            Some(separator) => *byte == separator,
-            None => matches!(byte, b' ' | b'\t'),
+        let end = match self.separator {
+            Some(separator) => memchr::memchr(separator, rest),
+            None => memchr::memchr2(b' ', b'\t', rest),
         };
-        let (field, tail) = match rest.iter().position(is_end) {
+        let (field, tail) = match end {
             Some(end) => (&rest[..end], Some(&rest[end + 1..])),
             None => (rest, None),
         };

@@ -49,7 +49,7 @@ impl Arrivals {
         if self.records > 0 {
             self.gap(time_ns - self.last_ns);
         }
-        if time_ns / SECOND_NS != self.second {
+        if time_ns - self.second * SECOND_NS >= SECOND_NS {
             self.second = time_ns / SECOND_NS;
             (self.requests, self.bytes) = (0, 0);
         }

@@ -1,7 +1,8 @@
 //! How much of what is written goes where the trace wrote before.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use units::HostOp;
 
 use super::super::TraceRecord;
@@ -19,7 +20,7 @@ const CHUNKS_MAX: usize = 1 << 20;
 #[derive(Default)]
 pub struct Rewrites {
     /// Device and chunk to its written pages, and those of them that were written again.
-    chunks: BTreeMap<(u32, u64), [[u64; WORDS]; 2]>,
+    chunks: HashMap<(u32, u64), [[u64; WORDS]; 2], FixedState>,
     written_bytes: u64,
     rewritten_bytes: u64,
     /// More is written than there is room to note.
@@ -75,7 +76,7 @@ impl Rewrites {
 
     fn give_up(&mut self) {
         self.beyond = true;
-        self.chunks = BTreeMap::new();
+        self.chunks = HashMap::default();
     }
 
     /// Share of the written bytes; `None` without any, or where it is not known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metrics::Latencies;
-use units::HostOp;
+use units::{HostOp, SECTOR_BYTES};
 
 use super::super::reading::extents::Extents;
 use super::super::{ReadStatistics, Records, TraceRecord};
@@ -92,6 +92,7 @@ pub struct SizeSummary {
 const ALIGNMENT: u64 = 4096;
 
 struct DeviceState {
+    device: u32,
     records: u64,
     start_bytes: u64,
     end_bytes: u64,
@@ -99,12 +100,48 @@ struct DeviceState {
     next_bytes: Option<u64>,
 }
 
+/// How often each size of a request occurs.
+#[derive(Default)]
+struct Sizes {
+    /// Sizes of whole sectors, by their number.
+    usual: Vec<u64>,
+    others: BTreeMap<u64, u64>,
+}
+
+impl Sizes {
+    /// Most sectors of a usual size: 1 MiB.
+    const USUAL: usize = 1 << 11;
+
+    fn add(&mut self, bytes: u64) {
+        let sectors = (bytes / SECTOR_BYTES) as usize;
+        if sectors <= Self::USUAL && bytes.is_multiple_of(SECTOR_BYTES) {
+            if self.usual.is_empty() {
+                self.usual.resize(Self::USUAL + 1, 0);
+            }
+            self.usual[sectors] += 1;
+        } else {
+            *self.others.entry(bytes).or_default() += 1;
+        }
+    }
+
+    /// All of them, by size.
+    fn in_order(&self) -> BTreeMap<u64, u64> {
+        let usual = self.usual.iter().zip(0..).filter(|(count, _)| **count > 0);
+        let usual = usual.map(|(&count, sectors)| (sectors * SECTOR_BYTES, count));
+        usual.chain(self.others.iter().map(|(&size, &count)| (size, count))).collect()
+    }
+}
+
 #[derive(Default)]
 struct Tally {
     records: u64,
     ops: [(u64, u64); HostOp::ALL.len()],
-    devices: BTreeMap<u32, DeviceState>,
-    sizes: BTreeMap<u64, u64>,
+    /// In order of first appearance.
+    devices: Vec<DeviceState>,
+    /// Place of each device in `devices`, and that of the record before: traces have long runs of one device.
+    places: BTreeMap<u32, usize>,
+    last: usize,
+    sizes: Sizes,
     aligned: u64,
     sequential: u64,
     touched: Extents,
@@ -124,12 +161,10 @@ impl Tally {
         let (records, bytes) = &mut self.ops[record.op.index()];
         *records += 1;
         *bytes = bytes.saturating_add(record.length_bytes);
-        let device = self.devices.entry(record.device).or_insert(DeviceState {
-            records: 0,
-            start_bytes: u64::MAX,
-            end_bytes: 0,
-            next_bytes: None,
-        });
+        if self.devices.get(self.last).is_none_or(|last| last.device != record.device) {
+            self.last = self.place(record.device);
+        }
+        let device = &mut self.devices[self.last];
         device.records += 1;
         if record.op == HostOp::Flush {
             return;
@@ -142,43 +177,60 @@ impl Tally {
         self.sequential += u64::from(device.next_bytes == Some(record.offset_bytes));
         device.next_bytes = Some(record.end_bytes());
         self.aligned += u64::from((record.offset_bytes | record.length_bytes).is_multiple_of(ALIGNMENT));
-        *self.sizes.entry(record.length_bytes).or_default() += 1;
+        self.sizes.add(record.length_bytes);
         self.touched.add(record);
     }
 
-    fn sizes(&self) -> Option<SizeSummary> {
-        let count: u64 = self.sizes.values().sum();
-        let total: u128 = self.sizes.iter().map(|(&size, &count)| u128::from(size) * u128::from(count)).sum();
+    /// Place of a device in `devices`.
+    fn place(&mut self, device: u32) -> usize {
+        *self.places.entry(device).or_insert_with(|| {
+            self.devices.push(DeviceState {
+                device,
+                records: 0,
+                start_bytes: u64::MAX,
+                end_bytes: 0,
+                next_bytes: None,
+            });
+            self.devices.len() - 1
+        })
+    }
+
+    fn sizes(sizes: &BTreeMap<u64, u64>, count: u64) -> Option<SizeSummary> {
+        let total: u128 = sizes.iter().map(|(&size, &count)| u128::from(size) * u128::from(count)).sum();
         let percentile = |percent: u64| {
             let rank = (u128::from(count) * u128::from(percent)).div_ceil(100);
             let mut seen = 0_u128;
-            self.sizes.iter().find_map(|(&size, &count)| {
+            sizes.iter().find_map(|(&size, &count)| {
                 seen += u128::from(count);
                 (seen >= rank).then_some(size)
             })
         };
         Some(SizeSummary {
             bytes_mean: total as f64 / count as f64,
-            bytes_min: *self.sizes.first_key_value()?.0,
+            bytes_min: *sizes.first_key_value()?.0,
             bytes_p50: percentile(50)?,
             bytes_p90: percentile(90)?,
             bytes_p99: percentile(99)?,
-            bytes_max: *self.sizes.last_key_value()?.0,
+            bytes_max: *sizes.last_key_value()?.0,
         })
     }
 
     fn devices(&self, records: &Records) -> Vec<DeviceSummary> {
-        let summary = |(&number, state): (&u32, &DeviceState)| DeviceSummary {
-            device: records.device_name(number),
-            records: state.records,
-            start_bytes: state.start_bytes.min(state.end_bytes),
-            end_bytes: state.end_bytes,
+        let summary = |(&number, &place): (&u32, &usize)| {
+            let state = &self.devices[place];
+            DeviceSummary {
+                device: records.device_name(number),
+                records: state.records,
+                start_bytes: state.start_bytes.min(state.end_bytes),
+                end_bytes: state.end_bytes,
+            }
         };
-        self.devices.iter().map(summary).collect()
+        self.places.iter().map(summary).collect()
     }
 
     fn summary(&self, records: &Records) -> TraceSummary {
-        let data: u64 = self.sizes.values().sum();
+        let sizes = self.sizes.in_order();
+        let data: u64 = sizes.values().sum();
         let share = |part: u64| (data > 0).then(|| part as f64 / data as f64);
         let duration_ns = self.last_ns.unsigned_abs();
         TraceSummary {
@@ -198,12 +250,12 @@ impl Tally {
             peak_bytes: self.arrivals.peak_bytes(),
             longest_gap: self.arrivals.longest_gap(),
             gaps_over_minute: self.arrivals.over_minute,
-            sizes: self.sizes(),
+            sizes: Self::sizes(&sizes, data),
             aligned_4k_share: share(self.aligned),
             sequential_share: share(self.sequential),
             rewrite_share: self.rewrites.share(),
             footprint_mib: self.touched.chunks(),
-            end_bytes_max: self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
+            end_bytes_max: self.devices.iter().map(|device| device.end_bytes).max().unwrap_or(0),
             statistics: records.statistics(),
         }
     }
