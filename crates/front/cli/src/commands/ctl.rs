@@ -27,14 +27,18 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
         )));
     }
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
-    writeln!(stream, "{}", arguments.command.join(" ")).map_err(failed)?;
+    // A server for NBD clients ends the connection at the first bytes that are no answer to its greeting. So the command
+    // is one write, and what was said is looked at even where that failed.
+    let written = stream.write_all(format!("{}\n", arguments.command.join(" ")).as_bytes());
     let mut answer = BufReader::new(stream);
-    if answer.fill_buf().map_err(failed)?.starts_with(NBD) {
+    let greeting = answer.fill_buf().map(|said| said.starts_with(NBD));
+    if matches!(greeting, Ok(true)) {
         return Err(Failure::usage(format!(
             "{place} is the socket for NBD clients, which takes no commands; the control socket is {place}.ctl unless \
              `nandarium serve --control` named another one"
         )));
     }
+    written.and(greeting).map_err(failed)?;
     let mut line = String::new();
     answer.read_line(&mut line).map_err(failed)?;
     let answer: Value =

@@ -100,6 +100,22 @@ fn stats(serving: &Serving) -> serde_json::Value {
     serde_json::from_str(&serving.ctl(&["stats"])).unwrap()
 }
 
+/// The socket for NBD clients was a broken pipe where its server had ended the connection before the command was whole.
+#[test]
+fn a_socket_for_nbd_clients_that_closes_at_once_is_told_from_the_control_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let greeter = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        std::io::Write::write_all(&mut client, b"NBDMAGIC").unwrap();
+    });
+    let wrong = nandarium(&["ctl", path.to_str().unwrap(), "smart"]).output().unwrap();
+    greeter.join().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && said.contains("the control socket is"), "{said}");
+}
+
 #[test]
 fn commands_cut_power_and_let_things_fail() {
     let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru"]));
