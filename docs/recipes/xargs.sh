@@ -2,6 +2,7 @@
 # Shards of a sweep or study side by side on this machine, and then the table:
 #   docs/recipes/xargs.sh SHARDS AT_ONCE sweep plan.toml --out out/sweep
 #   docs/recipes/xargs.sh SHARDS AT_ONCE repro tpm --out out/tpm
+# Shards print nothing, so --json gives one document.
 # With GNU parallel: seq 8 | parallel -j 4 nandarium sweep plan.toml --out out/sweep --shard {}/8
 set -eu
 shards=$1 at_once=$2

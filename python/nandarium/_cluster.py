@@ -25,8 +25,8 @@ WORKERS_WITHIN = 30
 ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:\d+")
 
 
-def run(client: Client, errand: _nandarium.Errand, progress: Callable[[int, int], object] | None) -> None:
-    """Runs an errand on the workers of a scheduler.
+def run(client: Client, errand: _nandarium.Errand, progress: Callable[[int, int], object] | None, what: str) -> None:
+    """Runs an errand on the workers of a scheduler; `what` as for an executor.
 
     Raises:
         ClusterError: they cannot be used.
@@ -35,12 +35,13 @@ def run(client: Client, errand: _nandarium.Errand, progress: Callable[[int, int]
 
     def look() -> None:
         if client.status != "running":
-            raise SimulationError("the scheduler is gone; what came in is kept, and the same sweep goes on from there")
+            raise SimulationError("the scheduler is gone" + jobs.goes_on("; what came in is kept, and the same sweep goes on from there"))
 
     _check(client, errand)
     executor = client.get_executor()
+    jobs = _executor.Jobs(executor, errand, what, _work, look)
     try:
-        _executor.Jobs(executor, errand, "sweep", _work, look).carry_out(progress)
+        jobs.carry_out(progress)
     finally:
         # All at once, instead of one after the other.
         executor.shutdown(wait=False)

@@ -29,6 +29,9 @@ MOST_TRIES = 3
 MOST_NAMED = 4
 """Jobs that are named where one of them broke the executor."""
 
+THROWN_AWAY = ""
+"""In place of sweep or study: its folder is thrown away."""
+
 
 class Errand(Protocol):
     """Jobs, and what becomes of their answers."""
@@ -53,13 +56,14 @@ def run(
     executor: Executor,
     errand: Errand,
     progress: Callable[[int, int], object] | None,
-    what: str,
+    what: str | None,
     work: Callable[[str, str], str] | None = None,
 ) -> None:
     """Runs an errand on the workers of an executor.
 
     Args:
-        what: sweep or study, which keeps answers and goes on from there; an empty text, if nothing is kept.
+        what: sweep or study, which keeps answers and goes on from there; `THROWN_AWAY`, if its folder ends with the call;
+            ``None``, if it has none.
         work: does a job on a worker, by default `answer`.
 
     Raises:
@@ -120,7 +124,7 @@ def answer_at(worker: str, build: str, work: Callable[[], str]) -> str:
 class Jobs:
     """Jobs of an errand under way. `work` does one on a worker; `look` raises if the executor is gone."""
 
-    def __init__(self, executor: Executor, errand: Errand, what: str, work: Callable[[str, str], str], look: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, executor: Executor, errand: Errand, what: str | None, work: Callable[[str, str], str], look: Callable[[], None] = lambda: None) -> None:
         self.executor = executor
         self.errand = errand
         self.what = what
@@ -154,7 +158,7 @@ class Jobs:
             for future in self.under_way:
                 future.cancel()
         if self.lost:
-            goes_on = f", and the others are kept; the same {self.what} tries them again" if self.what else ""
+            goes_on = self.goes_on(f", and the others are kept; the same {self.what} tries them again")
             raise SimulationError(f"{len(self.lost)} jobs were lost{goes_on}. The first: {self.lost[0]}")
 
     def submit(self, index: int) -> None:
@@ -197,9 +201,17 @@ class Jobs:
             self.errand.keep(index, answered)
             self.kept += 1
 
+    def goes_on(self, kept: str) -> str:
+        """What to say of what came in: `kept`, if it is."""
+        if self.what is None:
+            return ""
+        return kept if self.what else "; what came in is thrown away: with out=FOLDER it is kept, and the same call goes on from there"
+
     def broken(self, why: BrokenExecutor, names: list[str]) -> SimulationError:
         """What to raise for an executor that has lost a worker, and with it all jobs: it does not say which of them did it."""
+        if not self.kept and not self.under_way:
+            return SimulationError(f"the executor was broken before it took a job ({type(why).__name__}: {why}); give a new one")
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         under_way = "; ".join(names[:MOST_NAMED])
-        goes_on = f"; what came in is kept, and the same {self.what} goes on from there with a new executor" if self.what else ""
+        goes_on = self.goes_on(f"; what came in is kept, and the same {self.what} goes on from there with a new executor")
         return SimulationError(f"the executor broke ({type(why).__name__}: {why}), perhaps by one of these jobs: {under_way}{more}{goes_on}")

@@ -171,7 +171,7 @@ def optimize(
             )
         if workers is not None and is_client(workers):
             workers = ending.enter_context(connected(workers))
-        _Search(study, space, used, workers, side_by_side, sampler).go_on(trials, progress)
+        _Search(study, space, used, folder is not None, workers, side_by_side, sampler).go_on(trials, progress)
     return SearchResult(study, objectives, folder)
 
 
@@ -266,10 +266,11 @@ class _Space:
 
 
 class _Search:
-    def __init__(self, study: Study, space: _Space, folder: Path, workers: Workers | None, at_once: int, sampler: BaseSampler | None) -> None:
+    def __init__(self, study: Study, space: _Space, folder: Path, is_kept: bool, workers: Workers | None, at_once: int, sampler: BaseSampler | None) -> None:
         self.study = study
         self.space = space
         self.folder = folder
+        self.is_kept = is_kept
         self.workers = workers
         self.at_once = at_once
         self.sampler = sampler
@@ -326,7 +327,7 @@ class _Search:
     def measure(self, stack: int, values: list[int]) -> dict[str, Any]:
         """The row of a design."""
         grid = self.space.plan.only(stack, 0, values)
-        swept = SweepResult(grid.name, carry_out(grid, self.folder, self.workers, None, None, self.stop), None)
+        swept = SweepResult(grid.name, carry_out(grid, self.folder, self.workers, None, None, self.stop, is_kept=self.is_kept), None)
         return {name: column[0].item() for name, column in swept.combinations.items() if name not in OF_A_PANEL}
 
     def tell(self, trial: Trial, row: dict[str, Any]) -> None:

@@ -87,6 +87,8 @@ def repro(
     """
     jobs = threads_of("jobs", "a study runs", jobs)
     check_executor(executor)
+    if not isinstance(scale, str | None):
+        raise TypeError(f'scale is {scale!r}; give a text, for example "1/4"')
     folder = None if out is None else path_of("out", out)
     paths = {name: os.fspath(path) for name, path in (traces or {}).items()}
     seed = whole("seed", seed, "a seed is 0 or more, and below 2^64", least=0, most=2**64 - 1)

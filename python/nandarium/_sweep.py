@@ -233,7 +233,7 @@ def sweep(
     grid = planned.grid()
     with ExitStack() as ending:
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
-        swept = carry_out(grid, used, workers, jobs, progress, None)
+        swept = carry_out(grid, used, workers, jobs, progress, None, is_kept=folder is not None)
         if folder:
             swept.write(os.fspath(folder))
     if problem := swept.problem():
@@ -248,14 +248,17 @@ def carry_out(
     jobs: int | None,
     progress: SweepProgress | None,
     stop: _nandarium.Stop | None,
+    *,
+    is_kept: bool,
 ) -> _nandarium.Swept:
-    """Runs what a folder does not hold yet of a grid; the answer is all it holds then."""
+    """Runs what a folder, which is kept or thrown away, does not hold yet of a grid; the answer is all it holds then."""
+    what = "sweep" if is_kept else _executor.THROWN_AWAY
     if workers is None:
         grid.run(os.fspath(folder), jobs, progress, stop)
     elif is_client(workers):
-        on_cluster(workers, grid.errand(os.fspath(folder), stop), progress)
+        on_cluster(workers, grid.errand(os.fspath(folder), stop), progress, what)
     else:
-        _executor.run(workers, grid.errand(os.fspath(folder), stop), progress, "sweep")
+        _executor.run(workers, grid.errand(os.fspath(folder), stop), progress, what)
     return grid.known(os.fspath(folder))
 
 
@@ -292,7 +295,7 @@ def check_executor(executor: object) -> None:
         )
 
 
-def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepProgress | None = None) -> None:
+def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepProgress | None = None, what: str = "sweep") -> None:
     """Runs an errand on the workers of a scheduler, if there is anything to run.
 
     Raises:
@@ -303,7 +306,7 @@ def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepP
     with connected(client) as workers:
         from . import _cluster
 
-        _cluster.run(workers, errand, progress)
+        _cluster.run(workers, errand, progress, what)
 
 
 def connected(client: Client | str) -> AbstractContextManager[Client]:

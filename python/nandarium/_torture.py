@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -36,13 +36,16 @@ class Tortured:
     """Writes, trims and flushes of the workload."""
     failure: dict[str, Any] | None
     """The first failure, made small: its number (``state``), ``why``, and the requests that are ``lost``."""
-    text: str
+    text: str = field(repr=False)
     """All of it in lines."""
-    page: str
+    page: str = field(repr=False)
     """A self-contained page with the last requests before the cut."""
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def torture(
@@ -93,7 +96,7 @@ def torture(
         replay: check the state with this number alone.
         recording: take what the workload asked for from this file, which `out` has kept, and do not run it.
         time_limit: seconds after which a command is ended.
-        out: folder for torture.json and torture.html, and of a failure the recording, and the drive before and after.
+        out: folder for torture.json, torture.html and the recording, and of a failure the drive before and after.
         executor: any `concurrent.futures.Executor`, as for `sweep`: its workers make the checks, each a part of them, and
             what is found is what one process finds. The workload runs here, and a failure is made smaller here. Every part
             has the recording with it and draws all states, which pays where checks take longer than that. A check that is
@@ -217,7 +220,7 @@ def _first_failure(executor: Executor, recording: _nandarium.Recording, checked:
     # Each part draws all states: more parts than workers would draw them more often than needed.
     workers = getattr(executor, "_max_workers", None)
     parts = _Parts(recording, asked, workers if isinstance(workers, int) and workers > 0 else PARTS)
-    _executor.run(executor, parts, None, "", partial(_answer, checked))
+    _executor.run(executor, parts, None, None, partial(_answer, checked))
     return {"first": min(parts.failed, default=None)}
 
 

@@ -123,7 +123,7 @@ def test_jobs_that_fail_on_a_worker_are_named_and_the_others_kept(tmp_path: Path
 
     monkeypatch.setattr(_nandarium, "run_job", fails)
     with ThreadPoolExecutor(2) as pool:
-        with pytest.raises(nd.SimulationError, match="4 jobs were lost, and the others are kept; the same sweep .*first: [0-9a-f]{32}: MemoryError: none left"):
+        with pytest.raises(nd.SimulationError, match="4 jobs were lost, and the others are kept; the same sweep .*first: .*, seed 2 \\([0-9a-f]{32}\\): MemoryError: none left"):
             nd.sweep(SMALL, executor=pool, out=tmp_path / "out")
         with pytest.raises(nd.SimulationError, match="jobs were lost.* the same study .*first: probe, 2 ways: MemoryError: none left"):
             nd.repro("hard", scale="1/128", out=tmp_path / "study", executor=pool)

@@ -282,7 +282,7 @@ impl Errand {
     }
 
     /// Name and text of a job; the name of a run is its address.
-    fn job(&self, index: usize) -> PyResult<(&str, String)> {
+    fn job(&self, index: usize) -> PyResult<(String, String)> {
         self.errand.job(index).map_err(SimulationError::new_err)
     }
 

@@ -34,7 +34,7 @@ pub trait Errand: Send + Sync {
     ///
     /// # Errors
     /// In words: there are fewer jobs, or a file that they depend on has changed.
-    fn job(&self, index: usize) -> Result<(&str, String), String>;
+    fn job(&self, index: usize) -> Result<(String, String), String>;
 
     /// Files that jobs read, each with the hash of its bytes.
     fn files(&self) -> BTreeSet<(String, String)>;

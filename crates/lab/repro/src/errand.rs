@@ -45,14 +45,14 @@ impl experiment::Errand for Errand {
         &self.watched
     }
 
-    fn job(&self, index: usize) -> Result<(&str, String), String> {
+    fn job(&self, index: usize) -> Result<(String, String), String> {
         let name = self.watched.job(&self.due, index)?;
         let Options { scale, seed, traces, settings } = &self.options;
         let job = json!({
             "study": self.study.name, "scale": scale.to_string(), "seed": seed, "traces": traces,
             "settings": settings, "files": self.files, "simulation": name,
         });
-        Ok((name, job.to_string()))
+        Ok((name.clone(), job.to_string()))
     }
 
     fn files(&self) -> BTreeSet<(String, String)> {
@@ -205,10 +205,10 @@ mod tests {
         let (name, job) = due.job(0).unwrap();
         assert!(answer("{}", &|| false).unwrap_err().contains("no study"));
         assert!(answer(&job, &|| true).unwrap_err().contains("was stopped"));
-        assert!(answer(&job.replace(name, "another"), &|| false).unwrap_err().contains("none of this study"));
+        assert!(answer(&job.replace(&name, "another"), &|| false).unwrap_err().contains("none of this study"));
         assert!(due.job(due.len()).unwrap_err().contains("no job"));
         for wrong in ["", "{}", "\"0\"", "[1, 256]", "[1, -1]", "[1"] {
-            assert!(due.keep(0, wrong).unwrap_err().contains(name));
+            assert!(due.keep(0, wrong).unwrap_err().contains(&name));
         }
     }
 }

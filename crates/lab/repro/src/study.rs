@@ -139,11 +139,12 @@ impl Options {
         }
         for name in self.traces.keys() {
             if !study.traces.contains(&name.as_str()) {
-                return Err(StudyError::Usage(format!(
-                    "the study `{}` has no trace called `{name}`; files can stand in for {}",
-                    study.name,
-                    study.traces.join(", ")
-                )));
+                let there = match study.traces {
+                    [] => "it takes none".to_owned(),
+                    traces => format!("files can stand in for {}", traces.join(", ")),
+                };
+                let problem = format!("the study `{}` has no trace called `{name}`; {there}", study.name);
+                return Err(StudyError::Usage(problem));
             }
         }
         for (name, value) in &self.settings {

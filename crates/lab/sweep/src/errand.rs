@@ -6,6 +6,7 @@
 
 use crate::execute::{Outcome, Runs, run_one};
 use crate::grid::{Grid, Run, from_plan, trace_digest};
+use crate::page::label;
 use crate::store::Store;
 use experiment::{Monitor, Watched};
 use serde_json::{Value, json};
@@ -43,13 +44,14 @@ impl experiment::Errand for Errand {
         &self.watched
     }
 
-    /// Its name is the address of the run.
-    fn job(&self, index: usize) -> Result<(&str, String), String> {
+    /// Its name says which run it is, and ends with the address of the run.
+    fn job(&self, index: usize) -> Result<(String, String), String> {
         let run = self.run(index)?;
         let config = run.config().map_err(|error| error.to_string())?;
         let job =
             json!({"stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace});
-        Ok((&run.address, job.to_string()))
+        let (what, seed, address) = (label(&self.grid, &run.point), run.seed, &run.address);
+        Ok((format!("{what}, seed {seed} ({address})"), job.to_string()))
     }
 
     fn files(&self) -> BTreeSet<(String, String)> {

@@ -3,7 +3,7 @@
 
 use crate::execute::Status;
 use crate::findings::{Findings, design_name};
-use crate::grid::Grid;
+use crate::grid::{Grid, Point};
 use crate::summary::Summary;
 use crate::{multiples, trade_off};
 use figures::{Page, each, escape};
@@ -20,7 +20,7 @@ fn problems(grid: &Grid, all: &[Summary]) -> String {
     let rows = each(with_problem.iter().take(MOST_ROWS), |summary| {
         format!(
             "<tr><td>{}</td><td>{}</td></tr>",
-            escape(&label(grid, summary)),
+            escape(&label(grid, &summary.point)),
             escape(summary.problem.as_deref().unwrap_or_default())
         )
     });
@@ -34,19 +34,12 @@ fn problems(grid: &Grid, all: &[Summary]) -> String {
 }
 
 /// A combination in words: its stack, its workload where there are several, and its value of each axis.
-fn label(grid: &Grid, summary: &Summary) -> String {
+pub(crate) fn label(grid: &Grid, point: &Point) -> String {
     let plan = &grid.plan;
-    let workload = (plan.workloads.len() > 1).then(|| plan.workloads[summary.point.workload].clone());
-    let values = plan
-        .axes
-        .iter()
-        .zip(&summary.point.values)
-        .map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value]));
-    std::iter::once(plan.stacks[summary.point.stack].clone())
-        .chain(workload)
-        .chain(values)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let workload = (plan.workloads.len() > 1).then(|| plan.workloads[point.workload].clone());
+    let values =
+        plan.axes.iter().zip(&point.values).map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value]));
+    std::iter::once(plan.stacks[point.stack].clone()).chain(workload).chain(values).collect::<Vec<_>>().join(", ")
 }
 
 /// What is recommended over all panels, and how designs stand there.

@@ -221,8 +221,8 @@ pub struct ReproArguments {
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Run only each N-th simulation from the I-th on, for several machines over one folder; the command without
-    /// --shard then gives the rows.
-    #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "json")]
+    /// --shard then gives the rows, and this one prints nothing.
+    #[arg(long, value_name = "I/N", requires = "out")]
     pub shard: Option<String>,
     /// No progress on standard error.
     #[arg(short, long)]

@@ -37,7 +37,8 @@ pub struct SweepArguments {
     /// A key for all runs, over the plan's own; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Run only each N-th run from the I-th on, for several machines over one folder.
+    /// Run only each N-th run from the I-th on, for several machines over one folder; the command without --shard then
+    /// gives the table, and this one prints nothing.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Threads; by default one for each core.

@@ -27,8 +27,8 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
         )));
     }
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
-    // A server for NBD clients ends the connection at the first bytes that are no answer to its greeting. So the command
-    // is one write, and what was said is looked at even where that failed.
+    // A server for NBD clients ends the connection at the first bytes that are no answer to its greeting. So the
+    // command is one write, and what was said is looked at even where that failed.
     let written = stream.write_all(format!("{}\n", arguments.command.join(" ")).as_bytes());
     let mut answer = BufReader::new(stream);
     let greeting = answer.fill_buf().map(|said| said.starts_with(NBD));

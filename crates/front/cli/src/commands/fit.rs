@@ -60,20 +60,22 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
 /// What was measured: a built-in drive, a file, or a folder of fio's outputs.
 fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
     let name = arguments.measured.as_str();
-    if let Some(known) = KNOWN.iter().find(|known| known.name == name) {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
+    let path = Path::new(name);
+    let is_fio = known.is_none() && (path.is_dir() || is_json(path));
+    if arguments.capacity.is_some() && !is_fio && (known.is_some() || path.exists()) {
+        return Err(Failure::usage(format!("--capacity is for JSON of fio; {name} has a capacity of its own")));
+    }
+    if let Some(known) = known {
         return MeasuredDrive::from_text(known.text, known.name).map_err(Failure::usage);
     }
-    let path = Path::new(name);
     let text = |path: &Path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error));
-    let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
-    if !path.is_dir() && !is_json(path) {
+    if !is_fio {
         if !path.exists() {
             let hint = simulator::config::did_you_mean(name, KNOWN.iter().map(|known| known.name));
             let all = KNOWN.map(|known| known.name).join(", ");
             return Err(Failure::usage(format!("{name} is no file and no measured drive{hint}; there are {all}")));
-        }
-        if arguments.capacity.is_some() {
-            return Err(Failure::usage(format!("--capacity is for JSON of fio; {name} has a capacity of its own")));
         }
         return MeasuredDrive::from_text(&text(path)?, name).map_err(Failure::usage);
     }

@@ -12,7 +12,7 @@ use simulator::MemoryClaim;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Store, Summary};
+use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Status, Store, Summary};
 
 /// Most lines of the table that is printed.
 const MOST_LINES: usize = 60;
@@ -87,7 +87,32 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     }
     let outcomes = sweep::execute(&grid, &store, &build, &bar).map_err(Failure::failed)?;
     drop((bar, watching));
+    if arguments.shard.is_some() {
+        return shard_done(&outcomes, arguments.quiet);
+    }
     finish(&grid, &outcomes, &folder, arguments)
+}
+
+/// Says that a shard is done. The table is for the command that collects: what this one knows may be less than what
+/// another has written meanwhile, and runs that failed are in its table.
+fn shard_done(outcomes: &[Option<Outcome>], quiet: bool) -> Result<(), Failure> {
+    stopped()?;
+    if !quiet {
+        let failed = outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Failed).count();
+        let failed = if failed > 0 { format!("; {failed} of the runs known here failed") } else { String::new() };
+        let collect = "when all are, the same command without --shard gives the table";
+        output::complain(&format!("this shard is done: {collect}{failed}"));
+    }
+    Ok(())
+}
+
+/// Ends a sweep that somebody has stopped.
+fn stopped() -> Result<(), Failure> {
+    if watch::stop().load(std::sync::atomic::Ordering::Relaxed) {
+        let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
+        return Err(Failure { code: INTERRUPTED, message });
+    }
+    Ok(())
 }
 
 /// What others watch a sweep on: its table, as far as it is known.
@@ -163,10 +188,7 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
     write(&swept, folder)?;
     output::print(&if arguments.json { pretty(&swept.document()) } else { text(&swept) })?;
     results::tell(folder, arguments.quiet);
-    if watch::stop().load(std::sync::atomic::Ordering::Relaxed) {
-        let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
-        return Err(Failure { code: INTERRUPTED, message });
-    }
+    stopped()?;
     problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))
 }
 

@@ -4,6 +4,7 @@ use super::{results, sweep};
 use crate::arguments::TortureArguments;
 use crate::failure::{Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use torture::{Commands, Exploration, Guarantee, Lie, Progress, Recording, Torture};
@@ -11,13 +12,18 @@ use torture::{Commands, Exploration, Guarantee, Lie, Progress, Recording, Tortur
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     let torture = asked(arguments)?;
     // It may lie in the folder of --out, whose files are moved away next.
-    let read = |path| Recording::read_from(path).map_err(|error| Failure::file(path, "read", &error));
+    let read = |path: &PathBuf| {
+        Recording::read_from(path).map_err(|error| {
+            let place = path.display();
+            Failure::usage(format!("--recording {place}: {error}; give the file `recording` in the folder of an --out"))
+        })
+    };
     let commands = Commands {
         prepare: arguments.prepare.clone(),
         mount: arguments.mount.clone(),
         image: arguments.image,
         limit: Duration::from_secs(arguments.time_limit),
-        recording: arguments.recording.as_deref().map(read).transpose()?,
+        recording: arguments.recording.as_ref().map(read).transpose()?,
         owns_process: true,
         ..Commands::new(&arguments.workload, &arguments.check)
     };

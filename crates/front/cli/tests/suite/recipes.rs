@@ -61,9 +61,7 @@ fn shards_by_xargs_give_the_table_of_one_process() {
     let folder = folder.path();
     let arguments = ["3", "2", "sweep", "plan.toml", "--out", "out"];
     let table = ran(command("sh").arg(recipe("xargs.sh")).args(arguments).current_dir(folder));
-    // Each shard prints what is known by then; the last table is whole.
-    let last = table.rfind(whole.out.lines().next().unwrap()).unwrap();
-    collected(folder, &whole, &table[last..]);
+    collected(folder, &whole, &table);
 }
 
 #[test]
@@ -80,6 +78,10 @@ fn tasks_of_a_slurm_array_give_the_table_of_one_process() {
     }
     assert_eq!(runs(folder), 6, "nothing is left for the collection");
     collected(folder, &whole, &ran(command("nandarium").args(work).current_dir(folder)));
+    // Some tasks again: an array of its own, whose tasks are those of the first.
+    let mut again = command("sh");
+    again.env("SLURM_ARRAY_TASK_ID", "2").env("SLURM_ARRAY_TASK_COUNT", "1").env("SHARDS", SHARDS.to_string());
+    assert_eq!(ran(again.arg(recipe("slurm.sh")).args(work).current_dir(folder)), "");
 }
 
 /// What containers run, in the order of the file: blocks of text below `args`.

@@ -83,7 +83,8 @@ fn shards_share_a_folder_and_come_to_what_one_process_comes_to() {
     let plan = format!("repetitions = 2\n{SET}[axes]\ndrive.over_provisioning = [\"25%\", \"35%\", \"50%\"]\n");
     let whole = document(&sweep(folder.path(), &plan, &["--json"]));
     for shard in ["1/3", "3/3", "2/3"] {
-        assert_eq!(sweep(other.path(), &plan, &["--shard", shard, "-q"]).code, 0);
+        let said = sweep(other.path(), &plan, &["--shard", shard, "-q", "--json"]);
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "the table is for the command that collects");
     }
     let collected = sweep(other.path(), &plan, &["--json"]);
     assert!(collected.err.contains("6 of 6 runs are done already"), "{}", collected.err);
@@ -98,6 +99,22 @@ fn shards_share_a_folder_and_come_to_what_one_process_comes_to() {
     };
     assert_eq!(means(&whole), means(&document(&collected)));
     assert!(means(&whole)[0]["ci95"].as_f64().unwrap() > 0.0, "two seeds differ");
+}
+
+/// A shard that ended last wrote what it knew over the whole table, and one with nothing but failed runs ended with 1.
+#[test]
+fn a_shard_writes_no_table_and_leaves_failed_runs_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("far.csv"), "0,0,write,1099511627776,4096\n").unwrap();
+    let plan = format!("workloads = [\"far.csv\"]\n{SET}workload.fit = \"error\"\n");
+    for shard in ["1/2", "2/2"] {
+        let said = sweep(folder.path(), &plan, &["--shard", shard]);
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "{}", said.err);
+        assert!(said.err.contains("without --shard gives the table"), "{}", said.err);
+    }
+    assert!(!folder.path().join("plan/summary.csv").exists());
+    let table = sweep(folder.path(), &plan, &["-q"]);
+    assert!(table.code == 1 && table.err.contains("no run was measured, 1 failed"), "{}", table.err);
 }
 
 #[test]

@@ -36,14 +36,22 @@ pub fn render(report: &Report<'_>) -> String {
         report.rate(),
         if exploration.found.is_none() { " That proves nothing beyond these states." } else { "" },
     );
-    let commands = each(&report.asked.commands, |(option, text)| {
+    Page { brand: "torture", title: &title, top: facts, sections: sections + &commands(report) }.render()
+}
+
+/// The commands that were run, where it was commands.
+fn commands(report: &Report<'_>) -> String {
+    let commands = &report.asked.commands;
+    if commands.is_empty() {
+        return String::new();
+    }
+    let rows = each(commands, |(option, text)| {
         format!("<tr><td>{}</td><td><code>{}</code></td></tr>", escape(option), escape(text))
     });
-    let what = format!(
+    format!(
         "<section><h2>What was run</h2><div class=\"table\"><table><thead><tr><th>option</th><th>command</th></tr>\
-         </thead><tbody>{commands}</tbody></table></div></section>"
-    );
-    Page { brand: "torture", title: &title, top: facts, sections: sections + &what }.render()
+         </thead><tbody>{rows}</tbody></table></div></section>"
+    )
 }
 
 fn failure(report: &Report<'_>, found: &Found) -> String {

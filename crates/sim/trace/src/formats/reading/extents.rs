@@ -15,8 +15,8 @@ pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 pub(crate) struct Extents {
     /// Start to end, in chunks.
     extents: BTreeMap<(u32, u64), u64>,
-    /// Chunks of small requests, all of them in `extents` too: a device and 64 chunks to a bit each. Nearly every record
-    /// touches what others have touched, and is done here.
+    /// Chunks of small requests, all of them in `extents` too: a device and 64 chunks to a bit each. Nearly every
+    /// record touches what others have touched, and is done here.
     seen: HashMap<(u32, u64), u64, FixedState>,
 }
 
