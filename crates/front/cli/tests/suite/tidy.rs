@@ -191,6 +191,41 @@ fn a_crate_depends_on_its_own_group_and_on_those_below() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Tests in sources are compiled apart from what the other crates use, and so are examples in docs. Crates without them
+/// say so in their manifest, and must not have any then: nobody would run them.
+#[test]
+fn a_crate_without_tests_in_its_sources_has_none() {
+    let mut problems = Vec::new();
+    for (_, name, path) in crates() {
+        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("a manifest is text");
+        let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+        let [no_tests, no_examples] = ["test", "doctest"].map(|key| manifest["lib"].get(key) == Some(&false.into()));
+        let mut found = Vec::new();
+        sources(&path.join("src"), &mut found);
+        for source in found {
+            let text = std::fs::read_to_string(&source).expect("sources are text");
+            let has_tests = text.lines().any(|line| ["#[test]", "#[cfg(test)]"].contains(&line.trim()));
+            if has_tests && no_tests {
+                problems.push(format!("{name}: {} has tests; take `test = false` out", source.display()));
+            }
+            if has_examples(&text) && no_examples {
+                problems.push(format!("{name}: {} has an example; take `doctest = false` out", source.display()));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Whether docs have code that rustdoc would run: a fence that opens without a language, or with Rust's.
+fn has_examples(text: &str) -> bool {
+    let docs = text.lines().filter_map(|line| {
+        let line = line.trim();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
+    });
+    let fences = docs.filter_map(|line| line.strip_prefix("```"));
+    fences.step_by(2).any(|language| ["", "rust", "no_run", "should_panic"].contains(&language))
+}
+
 #[test]
 fn the_readme_of_each_crate_names_files_that_are_there() {
     let mut problems = Vec::new();
