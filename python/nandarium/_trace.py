@@ -77,6 +77,7 @@ class TraceInfo(Record):
         footprint_mib: chunks of 1 MiB that are touched.
         end_bytes_max: the highest end of a request: a drive must be at least that large.
         statistics: what was read and left out.
+        notes: what to know about the records and about the rows that were left out, a sentence each.
         command: the command line that runs the trace as it was read.
     """
 
@@ -99,6 +100,7 @@ class TraceInfo(Record):
     footprint_mib: int
     end_bytes_max: int
     statistics: Record
+    notes: tuple[str, ...]
     command: str
 
     def __init__(self, document: str, text: str) -> None:

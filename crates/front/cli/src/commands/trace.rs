@@ -128,6 +128,9 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
     let [comments, zero, other] = [left_out.dropped_comment, left_out.dropped_zero, left_out.dropped_other].map(count);
     let moved = count(left_out.reordered + left_out.clamped);
     line("left out", format!("{comments} comments, {zero} of size 0, {other} others; {moved} moved in time"));
+    for note in &summary.notes {
+        line("note", note.clone());
+    }
     text
 }
 

@@ -13,13 +13,17 @@
 //!
 //! Message rows (`m`) and the other steps are counted and left out; the summary after the last
 //! row ends the trace. A leading `F` in the letters becomes a flush before the data.
+//!
+//! A zone append (`ZA`) is a write. Q and D rows name its zone, and its data lies behind what was
+//! appended to the zone before; C rows name the place. A zone reset (`ZR`) with a length is a trim.
+//! Other commands to zones are counted and left out.
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, Fields};
 use super::reading::number;
 use super::reading::parser::{LineParser, Parser, Sink};
-use super::reading::rwbs::{self, Rwbs};
+use super::reading::rwbs::{self, Appends, Rwbs};
 use super::reading::steps::Step;
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -54,11 +58,12 @@ struct Blkparse {
     step: Step,
     /// The summary has begun.
     ended: bool,
+    appends: Appends,
 }
 
 impl Blkparse {
     fn of(letter: u8) -> Blkparse {
-        Blkparse { step: Step::of(letter), ended: false }
+        Blkparse { step: Step::of(letter), ended: false, appends: Appends::default() }
     }
 }
 
@@ -93,7 +98,7 @@ impl LineParser for Blkparse {
         }
         let letters = rwbs::parse(fields.text("RWBS")?)
             .ok_or_else(|| fields.wrong("RWBS", "letters such as R, W, WS or FWFS"))?;
-        push(&mut fields, letters, TraceRecord::new(time, device, HostOp::Flush, 0, 0), sink)
+        self.push(&mut fields, letters, TraceRecord::new(time, device, HostOp::Flush, 0, 0), sink)
     }
 
     fn detected(&mut self) {
@@ -109,14 +114,25 @@ fn starts_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU") || line.starts_with(b"Total ") || line.starts_with(b"Throughput ")
 }
 
-/// Reads `sector + sectors`, which a bare flush and a passthrough command do not have.
-fn push(fields: &mut Fields<'_>, letters: Rwbs, record: TraceRecord, sink: &mut Sink) -> FieldResult<()> {
-    let sector = fields.next().unwrap_or(b"[");
-    let Some(sector) = number::integer(sector).filter(|_| fields.next() == Some(b"+")) else {
-        // `[process]`, or `bytes (command bytes)` of a passthrough command.
-        let op = letters.op.filter(|op| *op == HostOp::Flush);
-        return rwbs::push(Rwbs { op, ..letters }, 0, 0, record, sink);
-    };
-    let length = fields.bytes("sectors", SECTOR)?;
-    rwbs::push(letters, sector, length, record, sink)
+impl Blkparse {
+    /// Reads `sector + sectors`, which a bare flush and a passthrough command do not have.
+    fn push(
+        &mut self,
+        fields: &mut Fields<'_>,
+        letters: Rwbs,
+        record: TraceRecord,
+        sink: &mut Sink,
+    ) -> FieldResult<()> {
+        let sector = fields.next().unwrap_or(b"[");
+        let Some(mut sector) = number::integer(sector).filter(|_| fields.next() == Some(b"+")) else {
+            // `[process]`, or `bytes (command bytes)` of a passthrough command.
+            let op = letters.op.filter(|op| *op == HostOp::Flush);
+            return rwbs::push(Rwbs { op, ..letters }, 0, 0, record, sink);
+        };
+        let length = fields.bytes("sectors", SECTOR)?;
+        if let Some(zone) = letters.zone.filter(|_| !self.step.is(b'C')) {
+            sector = self.appends.place(zone, record.device, sector, length / SECTOR);
+        }
+        rwbs::push(letters, sector, length, record, sink)
+    }
 }

@@ -11,17 +11,17 @@
 //!
 //! The byte order is that of the traced machine, told by the magic `0x656174` above the version. The
 //! lower 16 bits of `action` are the step, the upper ones its kind: read or write, flush, discard,
-//! force unit access. As in blkparse text, exactly one step is read, and the same one by default. The
-//! file of one processor has only what was queued on it: blkparse joins them (`-d`).
+//! force unit access, a command to a zone. As in blkparse text, exactly one step is read, and the same
+//! one by default. The file of one processor has only what was queued on it: blkparse joins them (`-d`).
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, field_error};
 use super::reading::number::{u16_at, u32_at, u64_at};
 use super::reading::parser::{FrameParser, Parser, Sink};
-use super::reading::rwbs::{self, Rwbs};
+use super::reading::rwbs::{self, Appends, Rwbs, Zone};
 use super::reading::steps::Step;
-use super::{Format, Order, TraceRecord};
+use super::{Format, Order, SECTOR, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
@@ -32,20 +32,20 @@ pub(super) const FORMAT: Format = Format {
     address_unit: "512-byte sectors, sizes in bytes",
     extensions: &[],
     usual_order: Order::Sort,
-    parser: || Parser::Frames(Box::new(Blktrace(Step::of(b'Q')))),
+    parser: || Parser::Frames(Box::new(Blktrace::of(b'Q'))),
 };
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "blktrace-issue",
     doc: "binary blktrace, records of action D: what was issued to the drive after merging",
-    parser: || Parser::Frames(Box::new(Blktrace(Step::of(b'D')))),
+    parser: || Parser::Frames(Box::new(Blktrace::of(b'D'))),
     ..FORMAT
 };
 
 pub(super) const FORMAT_COMPLETE: Format = Format {
     name: "blktrace-complete",
     doc: "binary blktrace, records of action C: completions, at the time of completion",
-    parser: || Parser::Frames(Box::new(Blktrace(Step::of(b'C')))),
+    parser: || Parser::Frames(Box::new(Blktrace::of(b'C'))),
     ..FORMAT
 };
 
@@ -66,13 +66,25 @@ const PASSTHROUGH: u64 = 1 << 25;
 const NOTIFY: u64 = 1 << 26;
 const DISCARD: u64 = 1 << 29;
 const FUA: u64 = 1 << 31;
-/// Anything above: commands to zones.
-const ZONE: u64 = !0 << 32;
+/// Commands to zones, which only version 8 has.
+const ZONES: [(u64, Zone); 6] = [
+    (1 << 32, Zone::Append),
+    (1 << 33, Zone::Reset),
+    (1 << 34, Zone::ResetAll),
+    (1 << 35, Zone::Finish),
+    (1 << 36, Zone::Open),
+    (1 << 37, Zone::Close),
+];
+/// Anything above: not known.
+const UNKNOWN: u64 = !0 << 38;
 
 const LATE: &str = "only actions that are less usual, as in the first part of the trace \
      (--format blktrace reads action Q, blktrace-issue action D, blktrace-complete action C)";
 
-struct Blktrace(Step);
+struct Blktrace {
+    step: Step,
+    appends: Appends,
+}
 
 /// One record, whatever its version.
 struct Event {
@@ -108,7 +120,7 @@ impl FrameParser for Blktrace {
     }
 
     fn detected(&mut self) {
-        self.0.detected = true;
+        self.step.detected = true;
     }
 
     fn device_name(&self, device: u32) -> Option<String> {
@@ -117,17 +129,21 @@ impl FrameParser for Blktrace {
 }
 
 impl Blktrace {
-    fn push(&self, event: &Event, sink: &mut Sink) -> FieldResult<()> {
+    fn of(letter: u8) -> Blktrace {
+        Blktrace { step: Step::of(letter), appends: Appends::default() }
+    }
+
+    fn push(&mut self, event: &Event, sink: &mut Sink) -> FieldResult<()> {
         let letter = match event.action & 0xffff & !CGROUP {
-            _ if event.action & (NOTIFY | PASSTHROUGH | ZONE) != 0 => None,
+            _ if event.action & (NOTIFY | PASSTHROUGH | UNKNOWN) != 0 => None,
             QUEUE => Some(b'Q'),
             ISSUE => Some(b'D'),
             COMPLETE => Some(b'C'),
             _ => None,
         };
         match letter {
-            Some(letter) if self.0.is(letter) => {}
-            Some(letter) if self.0.is_late(letter) => return Err(field_error(6, "action", &[letter], LATE)),
+            Some(letter) if self.step.is(letter) => {}
+            Some(letter) if self.step.is_late(letter) => return Err(field_error(6, "action", &[letter], LATE)),
             _ => {
                 sink.other();
                 return Ok(());
@@ -136,16 +152,23 @@ impl Blktrace {
         let time = i64::try_from(event.time_ns)
             .map_err(|_| field_error(3, "time_ns", event.time_ns.to_string().as_bytes(), "a time below 292 years"))?;
         let is = |kind: u64| event.action & kind != 0;
-        let op = if is(DISCARD) {
+        let zone = ZONES.into_iter().find_map(|(kind, zone)| is(kind).then_some(zone));
+        let op = if let Some(zone) = zone {
+            zone.op()
+        } else if is(DISCARD) {
             Some(HostOp::Trim)
         } else if is(WRITE) {
             Some(HostOp::Write)
         } else {
             (event.bytes > 0).then_some(HostOp::Read)
         };
-        let letters = Rwbs { op, preflush: is(FLUSH), fua: is(FUA) && op == Some(HostOp::Write) };
+        let letters = Rwbs { op, preflush: is(FLUSH), fua: is(FUA) && op == Some(HostOp::Write), zone };
+        let (mut sector, length) = (event.sector, u64::from(event.bytes));
+        if let Some(zone) = zone.filter(|_| !self.step.is(b'C')) {
+            sector = self.appends.place(zone, event.device, sector, length / SECTOR);
+        }
         let record = TraceRecord::new(time, event.device, HostOp::Flush, 0, 0);
-        rwbs::push(letters, event.sector, u64::from(event.bytes), record, sink)
+        rwbs::push(letters, sector, length, record, sink)
     }
 }
 

@@ -9,14 +9,15 @@
 //! As in blkparse text, a trace may show each request at both steps, and exactly one is read. Newer
 //! kernels put a priority behind the sectors, which is skipped, like the task. The bytes are those of
 //! passthrough commands on some kernels and of all on others, so sizes are taken from the sectors.
-//! Other events, and passthrough commands, are counted and left out.
+//! Other events, and passthrough commands, are counted and left out. Commands to zones are read as in
+//! blkparse text.
 
 use units::HostOp;
 
 use super::nvme_ftrace::time;
 use super::reading::fields::{FieldResult, Fields};
 use super::reading::parser::{LineParser, Parser, Sink};
-use super::reading::rwbs;
+use super::reading::rwbs::{self, Appends};
 use super::reading::steps::Step;
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -28,13 +29,13 @@ pub(super) const FORMAT: Format = Format {
     address_unit: "512-byte sectors",
     extensions: &[".block-ftrace"],
     usual_order: Order::Sort,
-    parser: || Parser::Lines(Box::new(BlockFtrace(Step::of(b'Q')))),
+    parser: || Parser::Lines(Box::new(BlockFtrace::of(b'Q'))),
 };
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "block-ftrace-issue",
     doc: "ftrace text, events block_rq_issue: what was issued to the drive after merging",
-    parser: || Parser::Lines(Box::new(BlockFtrace(Step::of(b'D')))),
+    parser: || Parser::Lines(Box::new(BlockFtrace::of(b'D'))),
     ..FORMAT
 };
 
@@ -43,7 +44,16 @@ const EVENTS: [(u8, &[u8]); 2] = [(b'Q', b"block_bio_queue:"), (b'D', b"block_rq
 const LATE: &str = "only events block_rq_issue, as in the first part of the trace \
      (--format block-ftrace reads the events block_bio_queue, block-ftrace-issue these)";
 
-struct BlockFtrace(Step);
+struct BlockFtrace {
+    step: Step,
+    appends: Appends,
+}
+
+impl BlockFtrace {
+    fn of(letter: u8) -> BlockFtrace {
+        BlockFtrace { step: Step::of(letter), appends: Appends::default() }
+    }
+}
 
 impl LineParser for BlockFtrace {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
@@ -60,10 +70,10 @@ impl LineParser for BlockFtrace {
         };
         let mut fields = Fields::blanks(event);
         let device = fields.text("device")?;
-        if self.0.is_late(letter) {
+        if self.step.is_late(letter) {
             return Err(fields.wrong("event", LATE));
         }
-        if !self.0.is(letter) {
+        if !self.step.is(letter) {
             sink.other();
             return Ok(());
         }
@@ -74,16 +84,19 @@ impl LineParser for BlockFtrace {
             fields.integer("bytes")?;
             while !fields.text("command")?.ends_with(b")") {}
         }
-        let sector = fields.integer("sector")?;
+        let mut sector = fields.integer("sector")?;
         if fields.text("plus")? != b"+" {
             return Err(fields.wrong("plus", "+"));
         }
         let length = fields.bytes("sectors", SECTOR)?;
+        if let Some(zone) = letters.zone {
+            sector = self.appends.place(zone, device, sector, length / SECTOR);
+        }
         rwbs::push(letters, sector, length, TraceRecord::new(time(head)?, device, HostOp::Flush, 0, 0), sink)
     }
 
     fn detected(&mut self) {
-        self.0.detected = true;
+        self.step.detected = true;
     }
 
     fn device_name(&self, device: u32) -> Option<String> {

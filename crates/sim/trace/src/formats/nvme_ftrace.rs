@@ -4,12 +4,16 @@
 //! 4096 in `nvme-ftrace-4k`. `len` is zero-based: `len=7` is eight blocks. Bit 14 of `ctrl` is
 //! force unit access. Write Zeroes becomes a trim (drives deallocate); Dataset Management carries
 //! its ranges elsewhere and is counted, like admin commands and the other trace points.
+//!
+//! A zone append is a write behind what was appended to its zone before. A reset of a zone frees a zone
+//! whose length is not in the trace; it and other commands to zones are counted and left out.
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink};
+use super::reading::rwbs::{Appends, Zone};
 use super::{Format, Order, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
@@ -20,7 +24,7 @@ pub(super) const FORMAT: Format = Format {
     address_unit: "512-byte namespace blocks",
     extensions: &[".nvme-ftrace"],
     usual_order: Order::Sort,
-    parser: || Parser::Lines(Box::new(NvmeFtrace { block_bytes: 512, disks: Names::default() })),
+    parser: || Parser::Lines(Box::new(NvmeFtrace::of(512))),
 };
 
 pub(super) const FORMAT_4K: Format = Format {
@@ -28,7 +32,7 @@ pub(super) const FORMAT_4K: Format = Format {
     doc: "ftrace text with nvme_setup_cmd events, namespace blocks of 4096 bytes",
     address_unit: "4096-byte namespace blocks",
     extensions: &[".nvme-ftrace-4k"],
-    parser: || Parser::Lines(Box::new(NvmeFtrace { block_bytes: 4096, disks: Names::default() })),
+    parser: || Parser::Lines(Box::new(NvmeFtrace::of(4096))),
     ..FORMAT
 };
 
@@ -38,6 +42,7 @@ const CTRL_FUA: u64 = 1 << 14;
 struct NvmeFtrace {
     block_bytes: u64,
     disks: Names,
+    appends: Appends,
 }
 
 impl LineParser for NvmeFtrace {
@@ -53,11 +58,21 @@ impl LineParser for NvmeFtrace {
         let Some(command) = memchr::memmem::find(line, b"cmd=(").map(|at| &line[at + 5..]) else {
             return Err(field_error(0, "command", line, "cmd=(...)"));
         };
-        let op = match command.split(|byte| matches!(byte, b' ' | b')')).next().unwrap_or_default() {
+        let name = command.split(|byte| matches!(byte, b' ' | b')')).next().unwrap_or_default();
+        let op = match name {
             b"nvme_cmd_read" => HostOp::Read,
-            b"nvme_cmd_write" => HostOp::Write,
+            b"nvme_cmd_write" | b"nvme_cmd_zone_append" => HostOp::Write,
             b"nvme_cmd_write_zeroes" => HostOp::Trim,
             b"nvme_cmd_flush" => HostOp::Flush,
+            b"nvme_cmd_zone_mgmt_send" => {
+                self.manage_zone(line, command, sink);
+                return Ok(());
+            }
+            // Kernels from before 5.12 do not know the commands to zones.
+            b"0x7d" | b"0x79" => {
+                sink.left_out("commands to zones that the trace has as bytes");
+                return Ok(());
+            }
             _ => {
                 sink.other();
                 return Ok(());
@@ -71,6 +86,10 @@ impl LineParser for NvmeFtrace {
             let ctrl = value(command, b"ctrl=").and_then(number::c_integer).unwrap_or(0);
             record.fua = op == HostOp::Write && ctrl & CTRL_FUA != 0;
         }
+        if name == b"nvme_cmd_zone_append" {
+            let TraceRecord { device, offset_bytes, length_bytes, .. } = record;
+            record.offset_bytes = self.appends.place(Zone::Append, device, offset_bytes, length_bytes);
+        }
         sink.push(record)
     }
 
@@ -80,6 +99,27 @@ impl LineParser for NvmeFtrace {
 }
 
 impl NvmeFtrace {
+    fn of(block_bytes: u64) -> NvmeFtrace {
+        NvmeFtrace { block_bytes, disks: Names::default(), appends: Appends::default() }
+    }
+
+    /// Leaves out a zone management command, after which appends to the zone may begin anew.
+    fn manage_zone(&mut self, line: &[u8], command: &[u8], sink: &mut Sink) {
+        let number = |key: &[u8]| value(command, key).and_then(|text| number::integer(leading_digits(text)));
+        let zone = match number(b"zsa=") {
+            Some(1) => Zone::Close,
+            Some(2) => Zone::Finish,
+            Some(3) => Zone::Open,
+            Some(4) if number(b"all=") == Some(1) => Zone::ResetAll,
+            Some(4) => Zone::Reset,
+            _ => return sink.left_out("other commands to zones"),
+        };
+        let device = self.disks.number(value(line, b"disk=").unwrap_or_default());
+        let start = number(b"slba=").and_then(|slba| slba.checked_mul(self.block_bytes)).unwrap_or(0);
+        self.appends.place(zone, device, start, 0);
+        sink.left_out(zone.left_out());
+    }
+
     fn blocks(&self, command: &[u8], name: &'static str, key: &[u8], add: u64) -> FieldResult<u64> {
         let text = value(command, key).unwrap_or_default();
         number::integer(text)
@@ -87,6 +127,11 @@ impl NvmeFtrace {
             .and_then(|blocks| blocks.checked_mul(self.block_bytes))
             .ok_or_else(|| field_error(0, name, text, "an integer number of blocks"))
     }
+}
+
+/// The digits that `text` begins with: newer kernels write `4:reset zone`.
+fn leading_digits(text: &[u8]) -> &[u8] {
+    text.split(|byte| !byte.is_ascii_digit()).next().unwrap_or_default()
 }
 
 /// What follows `key`, up to the next comma, blank or parenthesis.

@@ -14,3 +14,4 @@ mod support;
 mod synthetic;
 mod synthetic_statistics;
 mod text_formats;
+mod zones;

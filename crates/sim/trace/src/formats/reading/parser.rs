@@ -13,6 +13,8 @@ pub struct Sink {
     pub records: Vec<TraceRecord>,
     /// What was left out.
     pub statistics: ReadStatistics,
+    /// Rows that were left out, by kind, in order of first appearance.
+    kinds: Vec<(&'static str, u64)>,
 }
 
 impl Sink {
@@ -39,6 +41,21 @@ impl Sink {
     /// Counts a row that is no request to replay.
     pub fn other(&mut self) {
         self.statistics.dropped_other += 1;
+    }
+
+    /// Counts a row that is no request to replay, and names its kind, in the plural: `zone finishes`.
+    pub fn left_out(&mut self, kind: &'static str) {
+        self.other();
+        match self.kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => self.kinds.push((kind, 1)),
+        }
+    }
+
+    /// The kinds of rows that were left out, as a sentence; `None` where none was named.
+    pub(crate) fn kinds_note(&self) -> Option<String> {
+        let named: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
+        (!named.is_empty()).then(|| format!("The rows that were left out include {}.", named.join(", ")))
     }
 
     /// Counts a request of size 0.
@@ -71,6 +88,11 @@ pub trait LineParser: Send {
     /// The format was detected from the first lines, and nobody named it: a later line that would
     /// have had another format chosen is an error.
     fn detected(&mut self) {}
+
+    /// What a reader should know about the records so far, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The file's own name of a device, where it is not the number itself.
     fn device_name(&self, _device: u32) -> Option<String> {
@@ -112,6 +134,14 @@ impl Parser {
         match self {
             Parser::Lines(parser) => parser.detected(),
             Parser::Frames(parser) => parser.detected(),
+        }
+    }
+
+    /// As [`LineParser::notes`].
+    pub(crate) fn notes(&self) -> Vec<String> {
+        match self {
+            Parser::Lines(parser) => parser.notes(),
+            Parser::Frames(_) => Vec::new(),
         }
     }
 

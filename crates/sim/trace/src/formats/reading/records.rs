@@ -121,6 +121,11 @@ impl Records {
         self.sink.statistics
     }
 
+    /// What a reader should know about what was read and left out so far, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        self.sink.kinds_note().into_iter().chain(self.parser.notes()).collect()
+    }
+
     /// The file name, for messages.
     pub fn path(&self) -> &str {
         self.buffer.path()

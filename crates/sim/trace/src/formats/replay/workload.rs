@@ -329,7 +329,7 @@ impl Workload for TraceWorkload {
             let what = if text.starts_with("rows") { "" } else { "requests " };
             format!("{count} {what}{text}")
         });
-        notes.chain(self.statistics().gaps_note(self.options.gap_limit_ns)).collect()
+        notes.chain(self.records.notes()).chain(self.statistics().gaps_note(self.options.gap_limit_ns)).collect()
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -49,6 +49,8 @@ pub struct TraceSummary {
     pub end_bytes_max: u64,
     /// What was read and left out.
     pub statistics: ReadStatistics,
+    /// What a reader should know about the records and about what was left out, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// One kind of operation.
@@ -257,6 +259,7 @@ impl Tally {
             footprint_mib: self.touched.chunks(),
             end_bytes_max: self.devices.iter().map(|device| device.end_bytes).max().unwrap_or(0),
             statistics: records.statistics(),
+            notes: records.notes(),
         }
     }
 }
