@@ -2,11 +2,13 @@
 //!
 //! Version 2 has no times: `wait` lines give delays in microseconds, each relative to the one
 //! before, and fio ignores those under 100. Version 3 starts each line with microseconds since
-//! the start of the run and knows no `wait`.
+//! the start of the run and knows no `wait`. Paths stand without quotes and may contain blanks, so a
+//! line is read from the right.
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, Fields, field_error};
+use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink};
 use super::{Format, Order, TraceRecord};
 
@@ -55,7 +57,70 @@ impl LineParser for FioLog {
             Version::Two => self.waited_ns,
             Version::Three => fields.time("timestamp", 1000)?,
         };
-        let file = fields.text("file")?;
+        let tail = if self.version == Version::Three { fields.rest() } else { Some(line) };
+        if let Some(Row { file, action, offset, length }) = tail.and_then(from_right) {
+            return sink.push(TraceRecord::new(time, self.files.number(file), action, offset, length));
+        }
+        self.parse_other(fields, time, sink)
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        self.files.name(device)
+    }
+}
+
+/// A line that is a request with offset and length.
+struct Row<'a> {
+    file: &'a [u8],
+    action: HostOp,
+    offset: u64,
+    length: u64,
+}
+
+/// Reads `file action offset length`, where the file may contain blanks; `None` for another line.
+fn from_right(line: &[u8]) -> Option<Row<'_>> {
+    let (rest, length) = last_word(line)?;
+    let length = number::integer(length)?;
+    let (rest, offset) = last_word(rest)?;
+    let offset = number::integer(offset)?;
+    let (file, action) = last_word(rest)?;
+    let action = match action {
+        b"read" => HostOp::Read,
+        b"write" => HostOp::Write,
+        b"trim" => HostOp::Trim,
+        _ => return None,
+    };
+    let file = file.trim_ascii();
+    (!file.is_empty()).then_some(Row { file, action, offset, length })
+}
+
+/// The last word of `text` and what stands before it.
+fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_end();
+    let blank = memchr::memrchr2(b' ', b'\t', text)?;
+    Some((&text[..blank], &text[blank + 1..]))
+}
+
+/// Where the file ends in a line `file action` or `file action number [number]` of an action that needs no offset and
+/// length.
+fn end_of_file(line: &[u8]) -> Option<usize> {
+    let (mut file, mut action) = last_word(line)?;
+    for _ in 0..2 {
+        if number::integer(action).is_some() {
+            (file, action) = last_word(file)?;
+        }
+    }
+    let is_bare = matches!(action, b"add" | b"open" | b"close" | b"sync" | b"datasync" | b"wait");
+    (is_bare && !file.trim_ascii().is_empty()).then_some(file.trim_ascii_end().len())
+}
+
+impl FioLog {
+    /// Reads what is no request with offset and length, and says what is wrong with one.
+    fn parse_other(&mut self, mut fields: Fields<'_>, time: i64, sink: &mut Sink) -> FieldResult<()> {
+        let file = match fields.rest().and_then(|rest| Some((rest, end_of_file(rest)?))) {
+            Some((rest, end)) => fields.skip(rest, end),
+            None => fields.text("file")?,
+        };
         let action = fields.text("action")?;
         let op = match action {
             b"add" | b"open" | b"close" => {
@@ -82,12 +147,6 @@ impl LineParser for FioLog {
         sink.push(TraceRecord::new(time, self.files.number(file), op, offset, length))
     }
 
-    fn device_name(&self, device: u32) -> Option<String> {
-        self.files.name(device)
-    }
-}
-
-impl FioLog {
     fn wait(&mut self, fields: &mut Fields<'_>, sink: &mut Sink) -> FieldResult<()> {
         let microseconds = fields.integer("wait")?;
         if microseconds >= WAIT_US_MIN {

@@ -17,6 +17,7 @@ mod disksim;
 mod fio_iolog;
 mod fiu;
 mod hp_srt;
+mod iosnoop;
 mod libcachesim_csv;
 mod midas;
 mod mqsim;
@@ -28,13 +29,16 @@ mod pixel;
 mod reading;
 mod replay;
 mod reports;
+mod scsi_ftrace;
 mod spc;
 mod ssdsim;
 mod systor;
 mod tencent;
 mod tracetracker;
+mod ufs_ftrace;
 mod vscsi;
 mod wpa;
+mod xperf;
 
 pub use reading::{
     FieldError, FieldResult, FrameParser, LineParser, Malformed, OpenOptions, Order, Parser, ReadStatistics, Records,
@@ -95,6 +99,7 @@ pub static FORMATS: &[Format] = &[
     fio_iolog::FORMAT,
     fiu::FORMAT,
     hp_srt::FORMAT,
+    iosnoop::FORMAT,
     libcachesim_csv::FORMAT,
     libcachesim_csv::FORMAT_BYTES,
     midas::FORMAT,
@@ -106,14 +111,18 @@ pub static FORMATS: &[Format] = &[
     oracle_general::FORMAT,
     oracle_general::FORMAT_BYTES,
     pixel::FORMAT,
+    scsi_ftrace::FORMAT,
+    scsi_ftrace::FORMAT_4K,
     spc::FORMAT,
     ssdsim::FORMAT,
     systor::FORMAT,
     tencent::FORMAT,
     tracetracker::FORMAT,
+    ufs_ftrace::FORMAT,
     vscsi::FORMAT_1,
     vscsi::FORMAT_2,
     wpa::FORMAT,
+    xperf::FORMAT,
 ];
 
 /// Formats from outside.

@@ -135,7 +135,7 @@ fn leading_digits(text: &[u8]) -> &[u8] {
 }
 
 /// What follows `key`, up to the next comma, blank or parenthesis.
-fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+pub(super) fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let start = memchr::memmem::find(line, key)? + key.len();
     line[start..].split(|byte| matches!(byte, b',' | b' ' | b')')).next()
 }

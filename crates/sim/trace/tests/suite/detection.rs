@@ -27,15 +27,33 @@ fn contents_with_one_reading_are_recognised() {
         ("diskmon", "0\t0.01\t0.0\t0\tRead\t100\t8\n"),
         ("disksim", "13.191135\t30\t0\t5\t1\n17.829285\t20\t576560\t6\t1\n"),
         ("fio-iolog", "fio version 3 iolog\n1 a add\n2 a write 0 16384\n"),
+        (
+            "iosnoop",
+            "Tracing block I/O. Ctrl-C to end.\nENDs COMM PID TYPE DEV BLOCK BYTES LATms\n1.5 a 1 W 8,0 8 4096 0.1\n",
+        ),
         ("fiu", "89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065\n"),
         ("midas", "0.146559796 1 10 4096 \n"),
         ("msr", "128166372003061629,hm,1,Read,383496192,32768,413\n"),
         ("msr", "2007-02-22 17:00:00.306,hm,1,Read,383496192,32768,413\n"),
         ("nandarium", "time_ns,device,op,offset_bytes,length_bytes\n0,0,R,0,512\n"),
         ("pixel", "proces,device,rw_flag,sector,size,timestamp\nx,8388608,W,128,8,0.1\n"),
+        (
+            "scsi-ftrace",
+            "a-1 [000] .... 1.5: scsi_dispatch_cmd_start: host_no=0 id=0 lun=0 cmnd=(READ_10 lba=8 txlen=8)\n",
+        ),
         ("spc", "0,303567,3584,w,0.000000\n1,8,512,R,0.1,x,y\n"),
         ("systor", "Timestamp,Response,IOType,LUN,Offset,Size\n1456142400.123456789,0.001,W,4,512,4096\n"),
         ("tencent", "1538323200,12910952,128,0,1063\n"),
+        (
+            "ufs-ftrace",
+            "# tracer: nop\na-1 [000] .... 1.5: ufshcd_command: send_req: u: tag: 1, DB: 0x0, size: 4096, IS: 0, \
+             LBA: 1, opcode: 0x28 (READ_10)\n",
+        ),
+        (
+            "xperf",
+            "BeginHeader\n DiskRead, TimeStamp, Process Name ( PID), ByteOffset, IOSize, ElapsedTime, DiskNum\n\
+             EndHeader\nDiskRead, 5, a ( 1), 0x0, 0x200, 1, 0\n",
+        ),
         ("tracetracker", "0.000001 RS 8 8 seq 0.1 0.2 0.3\n"),
     ] {
         assert_eq!(detected(text, "unnamed"), Ok(name));

@@ -14,4 +14,5 @@ mod support;
 mod synthetic;
 mod synthetic_statistics;
 mod text_formats;
+mod tracers;
 mod zones;

@@ -88,6 +88,12 @@ fn trace_like() -> impl Strategy<Value = Vec<u8>> {
             "a-1 [000] .... 1.5: block_bio_queue: 8,0 ",
             "\u{7}tae",
             "eat\u{7}",
+            "BeginHeader\nDiskRead,TimeStamp,Process Name ( PID),ByteOffset,IOSize,ElapsedTime,DiskNum\nEndHeader\n",
+            "DiskRead,9,a (1),",
+            "a-1 [000] .... 1.5: ufshcd_command: send_req: u: tag: 1, size: 4096, LBA: 1, opcode: 0x28",
+            "a-1 [000] .... 1.5: scsi_dispatch_cmd_start: lun=0 driver_tag=1 cmnd=(WRITE_10 lba=1 txlen=1",
+            "STARTs ENDs COMM PID TYPE DEV BLOCK BYTES LATms\n",
+            "ZA",
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..8),

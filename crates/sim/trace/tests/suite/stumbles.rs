@@ -7,7 +7,7 @@ use units::HostOp::{Read, Write};
 
 /// A header, a request with a place for its size in the format's own unit, sizes of 4 KiB and of
 /// nothing, for every text format.
-const SIZED: [(&str, &str, &str, &str, &str); 26] = [
+const SIZED: [(&str, &str, &str, &str, &str); 31] = [
     ("alibaba", "", "1,R,0,{},5", "4096", "0"),
     ("arc", "", "100 {} 0 1", "8", "0"),
     ("biosnoop", "TIME COMM PID DISK T SECTOR BYTES LAT", "0.5 a 1 sda R 8 {} 0.1", "4096", "0"),
@@ -20,6 +20,7 @@ const SIZED: [(&str, &str, &str, &str, &str); 26] = [
     ("diskmon", "", "0\t0.1\t0.0\t0\tRead\t100\t{}", "8", "0"),
     ("disksim", "", "1.0 0 0 {} 1", "8", "0"),
     ("fio-iolog", "fio version 3 iolog", "5 a read 0 {}", "4096", "0"),
+    ("iosnoop", "STARTs ENDs COMM PID TYPE DEV BLOCK BYTES LATms", "0.5 0.6 a 1 R 8,0 8 {} 100", "4096", "0"),
     ("fiu", "", "5 2 gzip 8 {} R 6 0 56f1", "8", "0"),
     ("libcachesim-csv", "time,obj_id,obj_size", "5,8,{}", "4096", "0"),
     ("libcachesim-csv-bytes", "time,obj_id,obj_size", "5,4096,{}", "4096", "0"),
@@ -28,17 +29,45 @@ const SIZED: [(&str, &str, &str, &str, &str); 26] = [
     ("msr", "", "128166372003061629,hm,1,Read,0,{},1", "4096", "0"),
     ("nandarium", "time_ns,device,op,offset_bytes,length_bytes", "5,0,R,0,{}", "4096", "0"),
     ("pixel", "", "x,254,R,8,{},0.5", "8", "0"),
+    (
+        "scsi-ftrace",
+        "",
+        "a-1 [000] .... 0.5: scsi_dispatch_cmd_start: host_no=0 id=0 lun=0 cmnd=(READ_10 lba=8 txlen={} raw=28)",
+        "8",
+        "0",
+    ),
+    (
+        "scsi-ftrace-4k",
+        "",
+        "a-1 [000] .... 0.5: scsi_dispatch_cmd_start: host_no=0 id=0 lun=0 cmnd=(READ_10 lba=8 txlen={} raw=28)",
+        "1",
+        "0",
+    ),
     ("spc", "", "0,8,{},r,0.5", "4096", "0"),
     ("ssdsim", "", "5 0 1 {} 1", "8", "0"),
     ("systor", "", "1456142400.5,0.1,R,4,0,{}", "4096", "0"),
     ("tencent", "", "1538323200,0,{},0,1", "8", "0"),
     ("tracetracker", "", "0.5 R 8 {} seq 0.1 0.2 0.3", "8", "0"),
     (
+        "ufs-ftrace",
+        "",
+        "a-1 [000] .... 0.5: ufshcd_command: send_req: u: tag: 1, DB: 0x0, size: {}, LBA: 1, opcode: 0x28 (READ_10)",
+        "4096",
+        "0",
+    ),
+    (
         "wpa",
         "IO Type;Init Time (s);IO Time (us);Size (B);Min Offset;Max Offset;Disk",
         "Read;1,0;1,0;{};1",
         "4.096;0x0;0xFFF",
         "0;0x0;0x0",
+    ),
+    (
+        "xperf",
+        "BeginHeader\n DiskRead, TimeStamp, Process Name ( PID), ByteOffset, IOSize, ElapsedTime, DiskNum\nEndHeader",
+        " DiskRead, 5, a ( 1), 0x0, {}, 1, 0",
+        "4096",
+        "0",
     ),
 ];
 

@@ -20,7 +20,7 @@ const SAMPLE_LINES: usize = 400;
 
 /// Ways to read one layout that differ only in which rows count: the first that finds requests is
 /// the usual one, and the others stay available by name.
-const PREFERENCES: [(&str, &str); 7] = [
+const PREFERENCES: [(&str, &str); 8] = [
     ("blkparse", "blkparse-issue"),
     ("blkparse", "blkparse-complete"),
     ("blkparse-issue", "blkparse-complete"),
@@ -28,6 +28,7 @@ const PREFERENCES: [(&str, &str); 7] = [
     ("blktrace", "blktrace-complete"),
     ("blktrace-issue", "blktrace-complete"),
     ("block-ftrace", "block-ftrace-issue"),
+    ("scsi-ftrace", "scsi-ftrace-4k"),
 ];
 /// Formats of records without any mark, which most files fit: only a file-name ending brings them in.
 const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
@@ -41,11 +42,11 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
     }
     let tried = FORMATS.iter().filter(|format| !UNMARKED.contains(&format.name) || has_ending(format, path));
     let attempts: Vec<Attempt> = tried.map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
-    let fitting = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format);
-    let fitting = usual_ways(fitting.collect());
+    let all: Vec<_> = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format).collect();
+    let fitting = usual_ways(all.clone());
     match fitting.as_slice() {
         [] => Err(nothing_fits(attempts, sample, path)),
-        [format] => Ok(format),
+        [format] => Ok(by_extension(&all, path).unwrap_or(format)),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
 }
@@ -56,11 +57,16 @@ pub(crate) fn is_second_choice(format: &Format) -> bool {
 }
 
 /// The most usual way to read the layout of `format` that finds requests in a larger sample. A trace
-/// that was begun while requests were under way starts with their later steps.
-pub(crate) fn look_deeper(format: &'static Format, sample: &[u8], whole: bool) -> &'static Format {
+/// that was begun while requests were under way starts with their later steps. The ending of `path` settles it where
+/// only `format` has that.
+pub(crate) fn look_deeper(format: &'static Format, sample: &[u8], whole: bool, path: &str) -> &'static Format {
     let usual = PREFERENCES.iter().filter(|(_, other)| *other == format.name).map(|(usual, _)| *usual);
     let mut formats = usual.filter_map(|name| FORMATS.iter().find(|format| format.name == name));
-    formats.find(|format| attempt(format, sample, whole, usize::MAX).fits()).unwrap_or(format)
+    let is_named = has_ending(format, path);
+    let fits = |usual: &&'static Format| {
+        (!is_named || has_ending(usual, path)) && attempt(usual, sample, whole, usize::MAX).fits()
+    };
+    formats.find(fits).unwrap_or(format)
 }
 
 /// Leaves out the less usual ways to read one layout.
@@ -80,6 +86,8 @@ struct Attempt {
     read: u64,
     /// Requests among them, those of size 0 too.
     requests: u64,
+    /// A mark of the format was among them.
+    is_marked: bool,
     ended: Ended,
 }
 
@@ -94,7 +102,7 @@ enum Ended {
 
 impl Attempt {
     fn fits(&self) -> bool {
-        matches!(self.ended, Ended::Whole) && self.requests > 0
+        matches!(self.ended, Ended::Whole) && (self.requests > 0 || self.is_marked)
     }
 
     /// Lines understood before the failure, or nothing if there was none. A time below zero is a
@@ -120,7 +128,7 @@ impl Attempt {
 /// Reads at most `limit` lines or records of `sample`.
 fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) -> Attempt {
     let mut sink = Sink::default();
-    let mut read = 0;
+    let (mut read, mut is_marked) = (0, false);
     let mut parser = (format.parser)();
     parser.detected();
     let ended = match parser {
@@ -129,6 +137,7 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
             let mut lines = sample_lines(sample, whole).take(limit);
             loop {
                 let Some((number, line)) = lines.next() else {
+                    is_marked = parser.is_marked();
                     // What is held back until the end is read too.
                     let finished = parser.finish(&mut sink);
                     break finished.map_or_else(|error| Ended::Failed(read, error), |()| Ended::Whole);
@@ -157,7 +166,7 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
         }
     };
     let requests = sink.statistics.records + sink.statistics.dropped_zero;
-    Attempt { format, read, requests, ended }
+    Attempt { format, read, requests, is_marked, ended }
 }
 
 /// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends

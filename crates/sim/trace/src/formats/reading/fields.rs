@@ -88,6 +88,21 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// What follows the field read last; `None` after the last field.
+    pub fn rest(&self) -> Option<&'a [u8]> {
+        self.rest
+    }
+
+    /// Takes the first `end` bytes of the rest as one field, whatever separators they contain. For fields between
+    /// blanks.
+    pub fn skip(&mut self, rest: &'a [u8], end: usize) -> &'a [u8] {
+        let (field, tail) = rest.split_at(end);
+        self.rest = Some(tail.trim_ascii_start());
+        self.column += 1;
+        self.last = field;
+        field
+    }
+
     /// An error about the field read last.
     /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
     #[must_use]

@@ -11,6 +11,7 @@ mod error;
 pub(crate) mod extents;
 pub(crate) mod fields;
 pub(crate) mod gaps;
+pub(crate) mod in_flight;
 mod input;
 pub(crate) mod number;
 pub(crate) mod parser;

@@ -49,6 +49,14 @@ pub(crate) fn c_integer(text: &[u8]) -> Option<u64> {
     }
 }
 
+/// A decimal integer, or a hexadecimal one after `0x`; a leading zero changes nothing.
+pub(crate) fn integer_or_hexadecimal(text: &[u8]) -> Option<u64> {
+    match strip_hex_prefix(text) {
+        Some(digits) => long_integer(digits, 16),
+        None => integer(text),
+    }
+}
+
 fn strip_hex_prefix(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
 }
@@ -276,6 +284,7 @@ mod tests {
         assert_eq!(c_integer(b"0"), Some(0));
         assert_eq!(c_integer(b"08"), None);
         assert_eq!(hexadecimal(b"10"), Some(16));
+        assert_eq!([&b"0x10"[..], b"010", b"0x", b"1f"].map(integer_or_hexadecimal), [Some(16), Some(10), None, None]);
     }
 
     #[test]

@@ -89,6 +89,12 @@ pub trait LineParser: Send {
     /// have had another format chosen is an error.
     fn detected(&mut self) {}
 
+    /// Whether the lines so far have a mark that no other format has, so that the format is certain before the first
+    /// request.
+    fn is_marked(&self) -> bool {
+        false
+    }
+
     /// What a reader should know about the records so far, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()

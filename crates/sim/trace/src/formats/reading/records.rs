@@ -107,7 +107,7 @@ fn detected(buffer: &mut Buffer) -> Result<&'static Format, TraceError> {
         return Ok(format);
     }
     buffer.ensure(DEEP_SAMPLE_BYTES)?;
-    Ok(look_deeper(format, buffer.available(), buffer.at_end()))
+    Ok(look_deeper(format, buffer.available(), buffer.at_end(), buffer.path()))
 }
 
 impl Records {
