@@ -131,7 +131,14 @@ class TraceInfo(Record):
         return _html.card(f"Trace in format {self.format}", facts, _html.table(["", "requests", "data"], rows), sizes)
 
 
-def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order: str | None = None, gap_limit: str | None = None) -> TraceInfo:
+def trace_info(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    order: str | None = None,
+    gap_limit: str | None = None,
+    allocator: str | None = None,
+) -> TraceInfo:
     """Sums up a trace: operations, sizes, devices, footprint, times.
 
     Args:
@@ -140,10 +147,11 @@ def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order
         order: what is done with times that go backwards: ``"error"``, ``"clamp"`` or ``"sort"``; by default what is usual for
             the format.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.
+        allocator: how the keys of a trace without addresses get addresses: ``"first-fit"``, ``"log"`` or ``"by-tier"``.
 
     Raises:
-        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format` or `order`, or a `gap_limit`
-            that is no time.
+        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format`, `order` or `allocator`, or
+            a `gap_limit` that is no time.
 
     Example:
         >>> import pathlib, tempfile
@@ -155,5 +163,5 @@ def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order
         >>> info.records, info.ops[1].op, info.ops[1].bytes, info.inter_arrival_ns_mean
         (2, 'write', 8192, 1000.0)
     """
-    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit)
+    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, allocator)
     return TraceInfo(document, text)

@@ -29,7 +29,7 @@ class Workload:
     ``explain("workload")`` says more about it. Whether a generator takes one of them is checked by the run.
 
     Attributes:
-        name: a name from `workloads()`, or the path of a trace (27 formats; .gz .zst .xz .bz2 are seen through).
+        name: a name from `workloads()`, or the path of a trace (42 formats; .gz .zst .xz .bz2 are seen through).
         requests: requests to run.
         loop: ``"closed"`` keeps `queue_depth` requests under way, ``"open"`` goes by arrival times.
         queue_depth: requests under way at once in a closed loop.
@@ -46,6 +46,7 @@ class Workload:
         repeat: times a trace is run, with times that go on.
         repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
+        allocator: how the keys of a trace without addresses get addresses.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Workload:
     repeat: int | None = None
     repeat_order: Literal["same", "shuffle"] | None = None
     gap_limit: str | None = None
+    allocator: Literal["first-fit", "log", "by-tier"] | None = None
 
     @property
     def settings(self) -> dict[str, Value]:

@@ -83,14 +83,15 @@ fn over_seeds(py: Python<'_>, plan: LifePlan, asked: Asked<'_, '_>, repetitions:
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, order=None, gap_limit=None))]
+#[pyo3(signature = (path, format=None, order=None, gap_limit=None, allocator=None))]
 pub fn trace_info(
     py: Python<'_>,
     path: &str,
     format: Option<String>,
     order: Option<&str>,
     gap_limit: Option<&str>,
+    allocator: Option<&str>,
 ) -> PyResult<(String, String)> {
-    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit));
+    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit, allocator));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

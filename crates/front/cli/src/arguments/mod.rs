@@ -20,6 +20,7 @@ pub use torturing::TortureArguments;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use trace::formats::Allocator;
 
 /// A flash drive, simulated from the host request down to the flash cell array.
 #[derive(Debug, Parser)]
@@ -261,6 +262,10 @@ pub struct TraceInput {
     /// Cut longer gaps between two requests to this, for example 1h (the key `workload.gap_limit`).
     #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
     pub gap_limit: Option<u64>,
+    /// How the keys of a trace without addresses get addresses: first-fit, log or by-tier (the key
+    /// `workload.allocator`).
+    #[arg(long, value_name = "NAME", value_parser = allocator)]
+    pub allocator: Option<Allocator>,
 }
 
 /// A price: a number above 0.
@@ -284,6 +289,12 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// A duration, in nanoseconds.
 pub fn gap_limit(text: &str) -> Result<u64, String> {
     units::quantity::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A way to give keys addresses.
+pub fn allocator(text: &str) -> Result<Allocator, String> {
+    let found = Allocator::ALL.into_iter().find(|allocator| allocator.name() == text);
+    found.ok_or_else(|| format!("write {}", Allocator::ALL.map(Allocator::name).join(", ")))
 }
 
 /// What to do with times that go backwards.

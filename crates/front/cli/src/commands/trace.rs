@@ -32,8 +32,8 @@ fn order_of(order: OrderArgument) -> Order {
 
 fn records(input: &TraceInput) -> Result<Records, Failure> {
     let order = input.order.map(order_of);
-    let format = input.format.clone();
-    let options = OpenOptions { format, order, gap_limit_ns: input.gap_limit, ..OpenOptions::default() };
+    let (format, allocator) = (input.format.clone(), input.allocator);
+    let options = OpenOptions { format, order, gap_limit_ns: input.gap_limit, allocator, ..OpenOptions::default() };
     Ok(open(&input.file, &options)?)
 }
 
@@ -67,6 +67,9 @@ fn command(input: &TraceInput) -> String {
     }
     if let Some(limit) = input.gap_limit {
         let _ = write!(command, " --set workload.gap_limit={limit}ns");
+    }
+    if let Some(allocator) = input.allocator {
+        let _ = write!(command, " --set workload.allocator={}", allocator.name());
     }
     command
 }

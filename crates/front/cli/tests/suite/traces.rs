@@ -92,3 +92,35 @@ fn a_trace_of_several_devices_beyond_the_drive_runs_by_its_name() {
         assert!(refused.code == 2 && refused.err.contains(key), "{key}: {} {}", refused.code, refused.err);
     }
 }
+
+const KV_LOG: &str = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n\
+                      1.0,Write,65536,Tier-2,a,Prefill\n2.0,Write,65536,Tier-2,a,Prefill\n\
+                      3.0,Read,65536,Tier-0,b,Decode\n";
+
+#[test]
+fn an_allocator_places_keys_in_trace_info_and_in_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kv.csv");
+    std::fs::write(&path, KV_LOG).unwrap();
+    let path = path.to_str().unwrap();
+    let told = said(nandarium(&["trace", "info", path, "--allocator", "log"])).out;
+    for part in [
+        "format mlperf-kv-cache",
+        "note        Keys of Tier-2 got addresses (workload.allocator = log): 1 objects",
+        "64KiB of it free",
+        " --set workload.allocator=log\n",
+    ] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let notes = json(&["--workload", path, "--set", "workload.allocator=log"])["notes"].to_string();
+    assert!(notes.contains("64KiB of it free") && notes.contains("rows of tiers that are no drive"), "{notes}");
+    let document: Value =
+        serde_json::from_str(&said(nandarium(&["trace", "info", path, "--allocator", "by-tier", "--json"])).out)
+            .unwrap();
+    assert_eq!(document["notes"].as_array().map(Vec::len), Some(2));
+    let refused = said(nandarium(&["trace", "info", path, "--allocator", "best-fit"]));
+    assert!(refused.code == 2 && refused.err.contains("write first-fit, log, by-tier"), "{}", refused.err);
+    let spc = trace(folder.path(), "0,0,R,0,4096\n");
+    let refused = said(nandarium(&["trace", "info", &spc, "--allocator", "log"]));
+    assert!(refused.code == 2 && refused.err.contains("leave it out"), "{} {}", refused.code, refused.err);
+}

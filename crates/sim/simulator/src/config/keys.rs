@@ -5,7 +5,7 @@ use crate::session::{repeated, warm_up};
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{CommandCycles, ContentsKind, SuspendOption};
-use trace::formats::{Fit, Order};
+use trace::formats::{Allocator, Fit, Order};
 use units::{Geometry, HOUR};
 
 /// State of the drive before the measured run.
@@ -114,6 +114,28 @@ pub(crate) const ORDER: Choices<Order> = Choices {
         (Order::Error.name(), "the trace is refused", Order::Error),
         (Order::Clamp.name(), "the request arrives with the one before", Order::Clamp),
         (Order::Sort.name(), "requests are sorted within a window", Order::Sort),
+    ],
+};
+/// How the keys of a trace without addresses get addresses.
+pub(crate) const ALLOCATOR: Choices<Allocator> = Choices {
+    key: "workload.allocator",
+    table: &[
+        (
+            Allocator::FirstFit.name(),
+            "on the tier that is a drive, each object takes the lowest free place that holds it",
+            Allocator::FirstFit,
+        ),
+        (
+            Allocator::Log.name(),
+            "on the tier that is a drive, each write takes the next free place behind the write before it; at the end \
+             of the space it starts over if half of the space is free, and otherwise the space grows",
+            Allocator::Log,
+        ),
+        (
+            Allocator::ByTier.name(),
+            "each tier is a device with a space of its own, first fit in each",
+            Allocator::ByTier,
+        ),
     ],
 };
 
@@ -460,6 +482,12 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         "A trace with a longer time between two requests has it cut to this, before workload.time_scale.",
     ),
     Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "What becomes of trace times that go backwards."),
+    Parameter::optional(
+        ALLOCATOR.key,
+        Kind::Choice(|| ALLOCATOR.named()),
+        "How the objects of a trace with keys in place of addresses (format mlperf-kv-cache) get addresses; first-fit \
+         where it is not set.",
+    ),
 ];
 
 /// Every key there is, in display order.

@@ -5,7 +5,7 @@ use super::shuffled::Shuffled;
 use super::warm_up;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
-use crate::config::keys::{CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
+use crate::config::keys::{ALLOCATOR, CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
 use crate::config::{PRECONDITION, Precondition};
 use crate::in_use::FOOTPRINT;
 use engine::random::Stream;
@@ -459,6 +459,7 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
         time_scale: values.real("workload.time_scale"),
         gap_limit_ns: whole(values, "workload.gap_limit"),
         order: ORDER.read_if_set(values),
+        allocator: ALLOCATOR.read_if_set(values),
         finds_pattern: finds_pattern(values),
         ..TraceOptions::new(sectors)
     })

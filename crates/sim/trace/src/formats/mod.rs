@@ -18,6 +18,7 @@ mod fio_iolog;
 mod fiu;
 mod hp_srt;
 mod iosnoop;
+mod key_value;
 mod libcachesim_csv;
 mod midas;
 mod mqsim;
@@ -40,6 +41,7 @@ mod vscsi;
 mod wpa;
 mod xperf;
 
+pub use key_value::Allocator;
 pub use reading::{
     FieldError, FieldResult, FrameParser, LineParser, Malformed, OpenOptions, Order, Parser, ReadStatistics, Records,
     Sink, TraceError, TraceRecord, detect, field_error, long_duration, open, open_reader,
@@ -103,6 +105,7 @@ pub static FORMATS: &[Format] = &[
     libcachesim_csv::FORMAT,
     libcachesim_csv::FORMAT_BYTES,
     midas::FORMAT,
+    key_value::mlperf::FORMAT,
     mqsim::FORMAT,
     msr::FORMAT,
     nandarium::FORMAT,

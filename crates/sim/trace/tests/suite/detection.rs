@@ -32,6 +32,10 @@ fn contents_with_one_reading_are_recognised() {
             "Tracing block I/O. Ctrl-C to end.\nENDs COMM PID TYPE DEV BLOCK BYTES LATms\n1.5 a 1 W 8,0 8 4096 0.1\n",
         ),
         ("fiu", "89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065\n"),
+        (
+            "mlperf-kv-cache",
+            "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n1740553426.194021,Write,131072,Tier-2,a/b,Prefill\n",
+        ),
         ("midas", "0.146559796 1 10 4096 \n"),
         ("msr", "128166372003061629,hm,1,Read,383496192,32768,413\n"),
         ("msr", "2007-02-22 17:00:00.306,hm,1,Read,383496192,32768,413\n"),

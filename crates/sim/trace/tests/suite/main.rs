@@ -4,6 +4,7 @@ mod archives;
 mod binary_formats;
 mod detection;
 mod errors;
+mod key_value;
 mod outside;
 mod properties;
 mod real_traces;

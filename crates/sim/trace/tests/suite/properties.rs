@@ -93,6 +93,9 @@ fn trace_like() -> impl Strategy<Value = Vec<u8>> {
             "a-1 [000] .... 1.5: ufshcd_command: send_req: u: tag: 1, size: 4096, LBA: 1, opcode: 0x28",
             "a-1 [000] .... 1.5: scsi_dispatch_cmd_start: lun=0 driver_tag=1 cmnd=(WRITE_10 lba=1 txlen=1",
             "STARTs ENDs COMM PID TYPE DEV BLOCK BYTES LATms\n",
+            "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n",
+            "1,Write,4097,Tier-2,a,",
+            "Evict",
             "ZA",
         ])
         .prop_map(|text| text.as_bytes().to_vec()),

@@ -7,7 +7,7 @@ use units::HostOp::{Read, Write};
 
 /// A header, a request with a place for its size in the format's own unit, sizes of 4 KiB and of
 /// nothing, for every text format.
-const SIZED: [(&str, &str, &str, &str, &str); 31] = [
+const SIZED: [(&str, &str, &str, &str, &str); 32] = [
     ("alibaba", "", "1,R,0,{},5", "4096", "0"),
     ("arc", "", "100 {} 0 1", "8", "0"),
     ("biosnoop", "TIME COMM PID DISK T SECTOR BYTES LAT", "0.5 a 1 sda R 8 {} 0.1", "4096", "0"),
@@ -25,6 +25,13 @@ const SIZED: [(&str, &str, &str, &str, &str); 31] = [
     ("libcachesim-csv", "time,obj_id,obj_size", "5,8,{}", "4096", "0"),
     ("libcachesim-csv-bytes", "time,obj_id,obj_size", "5,4096,{}", "4096", "0"),
     ("midas", "", "0.5 0 10 {}", "4096", "0"),
+    (
+        "mlperf-kv-cache",
+        "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase",
+        "0.5,Read,{},Tier-2,a,Decode",
+        "4096",
+        "0",
+    ),
     ("mqsim", "", "5 0 1 {} 1", "8", "0x0"),
     ("msr", "", "128166372003061629,hm,1,Read,0,{},1", "4096", "0"),
     ("nandarium", "time_ns,device,op,offset_bytes,length_bytes", "5,0,R,0,{}", "4096", "0"),

@@ -103,6 +103,17 @@ pub enum TraceError {
         /// The format being read.
         format: &'static str,
     },
+    /// A way to give keys addresses, and a trace without keys.
+    #[error(
+        "{path}: workload.allocator = {allocator} (--allocator of nandarium trace) gives keys addresses, and the \
+         records of format \"{format}\" have addresses; leave it out"
+    )]
+    NoKeys {
+        path: String,
+        /// The format being read.
+        format: &'static str,
+        allocator: &'static str,
+    },
     /// More than one device, and no word on what to do with them.
     #[error(
         "{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to \

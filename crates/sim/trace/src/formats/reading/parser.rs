@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fields::{FieldResult, field_error};
 use super::{ReadStatistics, TraceRecord};
+use crate::formats::Allocator;
 use units::HostOp;
 
 /// Where a parser puts what it finds.
@@ -95,6 +96,11 @@ pub trait LineParser: Send {
         false
     }
 
+    /// Says how keys get addresses, before the first line; false for a format whose records have addresses.
+    fn allocate(&mut self, _allocator: Allocator) -> bool {
+        false
+    }
+
     /// What a reader should know about the records so far, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -140,6 +146,14 @@ impl Parser {
         match self {
             Parser::Lines(parser) => parser.detected(),
             Parser::Frames(parser) => parser.detected(),
+        }
+    }
+
+    /// As [`LineParser::allocate`].
+    pub(crate) fn allocate(&mut self, allocator: Allocator) -> bool {
+        match self {
+            Parser::Lines(parser) => parser.allocate(allocator),
+            Parser::Frames(_) => false,
         }
     }
 

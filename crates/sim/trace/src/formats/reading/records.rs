@@ -12,7 +12,7 @@ use super::parser::{Parser, Sink};
 use super::reorder::Reorder;
 use super::{Order, ReadStatistics, TraceError, TraceRecord};
 use crate::WorkloadError;
-use crate::formats::{self, Format};
+use crate::formats::{self, Allocator, Format};
 
 /// Records parsed in one go; large enough to amortise, small enough to stay in cache.
 const BATCH_RECORDS: usize = 512;
@@ -33,11 +33,13 @@ pub struct OpenOptions {
     /// Longest time between two records, once they are in order, in nanoseconds: a longer gap is cut
     /// to it and counted. `None` keeps all.
     pub gap_limit_ns: Option<u64>,
+    /// How the keys of a trace without addresses get addresses; `None` takes [`Allocator::FirstFit`].
+    pub allocator: Option<Allocator>,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { format: None, order: None, window_records: 1 << 16, gap_limit_ns: None }
+        OpenOptions { format: None, order: None, window_records: 1 << 16, gap_limit_ns: None, allocator: None }
     }
 }
 
@@ -78,6 +80,15 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
     let mut parser = (format.parser)();
     if named.is_none() {
         parser.detected();
+    }
+    if let Some(allocator) = options.allocator
+        && !parser.allocate(allocator)
+    {
+        return Err(TraceError::NoKeys {
+            path: buffer.path().to_owned(),
+            format: format.name,
+            allocator: allocator.name(),
+        });
     }
     if matches!(parser, Parser::Lines(_)) && buffer.available().starts_with(b"\xef\xbb\xbf") {
         buffer.consume(3);

@@ -1,6 +1,6 @@
 //! Options of a trace replay.
 
-use super::super::{OpenOptions, Order, TraceError};
+use super::super::{Allocator, OpenOptions, Order, TraceError};
 
 /// What to do with a trace of several devices. Each device has its own address space, so they are
 /// never laid over each other.
@@ -88,6 +88,8 @@ pub struct TraceOptions {
     pub window_records: usize,
     /// Longest time between two records, in nanoseconds of the trace; `None` keeps all gaps.
     pub gap_limit_ns: Option<u64>,
+    /// How the keys of a trace without addresses get addresses; `None` takes the usual way.
+    pub allocator: Option<Allocator>,
     /// Stop after this many requests; `None` replays all.
     pub requests: Option<u64>,
     /// Whether a first pass also finds how the writes lie ([`super::Survey::pattern`]), which costs time and memory.
@@ -107,6 +109,7 @@ impl TraceOptions {
             order: open.order,
             window_records: open.window_records,
             gap_limit_ns: open.gap_limit_ns,
+            allocator: open.allocator,
             requests: None,
             finds_pattern: false,
         }
@@ -124,6 +127,7 @@ impl TraceOptions {
             order: self.order,
             window_records: self.window_records,
             gap_limit_ns: self.gap_limit_ns,
+            allocator: self.allocator,
         }
     }
 
