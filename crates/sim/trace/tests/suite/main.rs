@@ -2,13 +2,16 @@
 
 mod archives;
 mod binary_formats;
+mod conversions;
 mod detection;
 mod errors;
 mod key_value;
+mod mutations;
 mod outside;
 mod properties;
 mod real_traces;
 mod replay;
+mod samples;
 mod stumbles;
 mod summaries;
 mod support;
