@@ -6,6 +6,7 @@
 mod against;
 mod cuts;
 mod instructions;
+mod readers;
 mod rows;
 mod sizes;
 mod stopwatch;

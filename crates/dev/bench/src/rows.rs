@@ -1,7 +1,7 @@
 //! What is measured.
 
-use crate::cuts;
 use crate::stopwatch::Stopwatch;
+use crate::{cuts, readers};
 use nand::{CountedFlash, Flash};
 use serde_json::{Value, json};
 use simulator::run::{Ended, Loop, RunPlan, run};
@@ -124,7 +124,7 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 15] = [
+pub(crate) const GROUPS: [Group; 16] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
@@ -140,6 +140,7 @@ pub(crate) const GROUPS: [Group; 15] = [
     ("stripe", striped),
     ("zones", coded),
     ("torture", cuts::measure),
+    ("traces", readers::measure),
 ];
 
 /// Measures every row, or those of the group called `only`.
