@@ -10,10 +10,10 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
+use super::reading::fields::{FieldError, FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink, check};
-use super::reading::rwbs;
+use super::reading::rwbs::{self, Rwbs};
 use super::reading::tokens::Tokens;
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -63,7 +63,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 impl LineParser for Biosnoop {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         if line.starts_with(b"TIME") {
-            self.read_header(line)?;
+            self.read_header(line).map_err(FieldError::fatal)?;
             sink.comment();
             return Ok(());
         }
@@ -72,21 +72,21 @@ impl LineParser for Biosnoop {
             return Ok(());
         }
         let tokens = Tokens::split(line)?;
-        let lowest = 7 + self.optional_columns;
-        if tokens.count() < lowest {
-            return Err(field_error(0, "line", line, "at least TIME COMM PID T SECTOR BYTES LAT"));
-        }
-        let latency_at = tokens.count() - 1;
-        let bytes_at = latency_at - 1 - self.optional_columns;
-        let (sector_at, letters_at) = (bytes_at - 1, bytes_at - 2);
-        let latency = tokens
-            .decimal(latency_at, "LAT(ms)", 6)
-            .and_then(|ns| u64::try_from(ns).map_err(|_| tokens.wrong(latency_at, "LAT(ms)", "0 or more")))?;
-        let letters = rwbs::parse(tokens.get(letters_at))
-            .ok_or_else(|| tokens.wrong(letters_at, "T", "letters such as R, W, WS or FF"))?;
-        let length = tokens.bytes(bytes_at, "BYTES", 1)?;
+        let Columns { letters_at, letters, length, latency } = match self.columns(&tokens) {
+            Ok(columns) => columns,
+            Err(error) => self.fused(&tokens).ok_or(error)?,
+        };
         let disk = disk(&tokens, letters_at)?;
-        let time = self.time(&tokens)?.saturating_sub(latency as i64);
+        let flush = letters.preflush || length == 0;
+        let op = letters.op.filter(|op| *op != HostOp::Flush && length > 0);
+        // A row that is refused changes nothing, so all that may be wrong with it is looked at first.
+        let is_left_out = disk.is_empty() && matches!(self.unnamed, Unnamed::LeftOut);
+        let offset = if op.is_some() && !is_left_out { tokens.bytes(letters_at + 1, "SECTOR", SECTOR)? } else { 0 };
+        let mut record = TraceRecord::new(0, 0, HostOp::Flush, 0, 0);
+        if flush && !is_left_out {
+            check(&TraceRecord { offset_bytes: offset, length_bytes: length, ..record })?;
+        }
+        record.time_ns = self.time(&tokens)?.saturating_sub(latency as i64);
         if length == 0 && !letters.preflush && letters.op != Some(HostOp::Flush) {
             sink.zero();
             return Ok(());
@@ -95,13 +95,12 @@ impl LineParser for Biosnoop {
             sink.other();
             return Ok(());
         }
-        let mut record = TraceRecord::new(time, self.disks.number(disk), HostOp::Flush, 0, 0);
+        record.device = self.disks.number(disk);
         record.latency_ns = Some(latency);
-        let flush = letters.preflush || length == 0;
         if flush {
             self.push(disk, record, sink)?;
         }
-        let Some(op) = letters.op.filter(|op| *op != HostOp::Flush && length > 0) else {
+        let Some(op) = op else {
             if !flush {
                 sink.other();
             }
@@ -109,7 +108,7 @@ impl LineParser for Biosnoop {
         };
         record.op = op;
         record.fua = letters.fua;
-        record.offset_bytes = tokens.bytes(sector_at, "SECTOR", SECTOR)?;
+        record.offset_bytes = offset;
         record.length_bytes = length;
         self.push(disk, record, sink)
     }
@@ -123,7 +122,58 @@ impl LineParser for Biosnoop {
     }
 }
 
+/// What a row has from the operation on.
+struct Columns {
+    /// Column of the operation, from 0; SECTOR follows it.
+    letters_at: usize,
+    letters: Rwbs,
+    length: u64,
+    /// Nanoseconds.
+    latency: u64,
+}
+
 impl Biosnoop {
+    /// The columns of a row, counted from the right.
+    #[inline]
+    fn columns(&self, tokens: &Tokens<'_>) -> FieldResult<Columns> {
+        if tokens.count() < 7 + self.optional_columns {
+            let line = tokens.line();
+            return Err(field_error(0, "line", line, "at least TIME COMM PID T SECTOR BYTES LAT"));
+        }
+        let latency_at = tokens.count() - 1;
+        let bytes_at = latency_at - 1 - self.optional_columns;
+        let letters_at = bytes_at - 2;
+        let latency = latency(tokens, latency_at)?;
+        let letters = letters(tokens, letters_at)?;
+        Ok(Columns { letters_at, letters, length: tokens.bytes(bytes_at, "BYTES", 1)?, latency })
+    }
+
+    /// The columns of a row in which BYTES and the time after it, LAT or QUE, stand without a blank between them.
+    ///
+    /// bcc prints BYTES to the left of 7 columns and such a time to the right of 7. So BYTES with 7 digits or more
+    /// meets a time of 1000.00 ms or more: `10485761234.56` is 1,048,576 bytes and 1,234.56 ms. Of all places where the
+    /// two may meet, the right one makes BYTES a multiple of 512 below 4 GiB and leaves neither number a leading 0.
+    /// Where not exactly one place does that, nothing is guessed.
+    #[cold]
+    fn fused(&self, tokens: &Tokens<'_>) -> Option<Columns> {
+        const PADDED: usize = 7;
+        let fused_at = tokens.count().checked_sub(1 + self.optional_columns).filter(|at| *at >= 5)?;
+        let text = tokens.get(fused_at);
+        let point = text.iter().position(|byte| *byte == b'.')?;
+        let is_time = |time: &[u8]| time.len() >= PADDED && time[0] != b'0';
+        let bytes = |digits: &[u8]| {
+            let bytes = number::integer(digits).filter(|_| digits[0] != b'0')?;
+            (bytes.is_multiple_of(SECTOR) && u32::try_from(bytes).is_ok()).then_some(bytes)
+        };
+        let places = (PADDED..point).filter(|at| is_time(&text[*at..]));
+        let mut found = places.filter_map(|at| Some((bytes(&text[..at])?, &text[at..])));
+        let (Some((length, time)), None) = (found.next(), found.next()) else { return None };
+        let nanos = number::decimal(time, 6).and_then(|ns| u64::try_from(ns).ok())?;
+        let latency = if self.optional_columns == 0 { nanos } else { latency(tokens, tokens.count() - 1).ok()? };
+        let letters_at = fused_at - 2;
+        Some(Columns { letters_at, letters: letters(tokens, letters_at).ok()?, length, latency })
+    }
+
     /// Notes whether a row names its disk; false for one that does not where others do.
     fn is_kept(&mut self, disk: &[u8], sink: &mut Sink) -> FieldResult<bool> {
         match &mut self.unnamed {
@@ -185,6 +235,17 @@ impl Biosnoop {
         self.last_clock_ns = clock;
         Ok(clock + self.days * DAY_NS)
     }
+}
+
+#[inline]
+fn latency(tokens: &Tokens<'_>, at: usize) -> FieldResult<u64> {
+    let nanos = tokens.decimal(at, "LAT(ms)", 6)?;
+    u64::try_from(nanos).map_err(|_| tokens.wrong(at, "LAT(ms)", "0 or more"))
+}
+
+#[inline]
+fn letters(tokens: &Tokens<'_>, at: usize) -> FieldResult<Rwbs> {
+    rwbs::parse(tokens.get(at)).ok_or_else(|| tokens.wrong(at, "T", "letters such as R, W, WS or FF"))
 }
 
 /// The DISK column, or nothing for a request without a disk name: then the field left of `T` is the

@@ -90,7 +90,7 @@ impl LineParser for Blkparse {
         }
         match action {
             [letter] if self.step.is(*letter) => {}
-            [letter] if self.step.is_late(*letter) => return Err(fields.wrong("action", LATE)),
+            [letter] if self.step.is_late(*letter) => return Err(fields.wrong("action", LATE).fatal()),
             _ => {
                 sink.other();
                 return Ok(());

@@ -143,7 +143,7 @@ impl Blktrace {
         };
         match letter {
             Some(letter) if self.step.is(letter) => {}
-            Some(letter) if self.step.is_late(letter) => return Err(field_error(6, "action", &[letter], LATE)),
+            Some(letter) if self.step.is_late(letter) => return Err(field_error(6, "action", &[letter], LATE).fatal()),
             _ => {
                 sink.other();
                 return Ok(());

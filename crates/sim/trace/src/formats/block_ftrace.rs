@@ -71,7 +71,7 @@ impl LineParser for BlockFtrace {
         let mut fields = Fields::blanks(event);
         let device = fields.text("device")?;
         if self.step.is_late(letter) {
-            return Err(fields.wrong("event", LATE));
+            return Err(fields.wrong("event", LATE).fatal());
         }
         if !self.step.is(letter) {
             sink.other();

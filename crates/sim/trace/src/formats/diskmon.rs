@@ -38,7 +38,7 @@ impl LineParser for DiskMon {
         }
         let mut fields = Fields::separated(line, b'\t');
         fields.integer("number")?;
-        let time = self.time(&mut fields)?;
+        let (time, clock) = self.time(&mut fields)?;
         let duration = fields.text("duration")?;
         number::localised_decimal(duration, 9).ok_or_else(|| fields.wrong("duration", "a decimal number"))?;
         let disk = fields.small("disk")?;
@@ -54,15 +54,21 @@ impl LineParser for DiskMon {
         {
             return Err(fields.wrong("trailing column", "nothing"));
         }
+        // A row that is left out does not set the clock.
+        if let Some(clock) = clock {
+            *self = clock;
+        }
         sink.push(TraceRecord::new(time, disk, op, offset, length))
     }
 }
 
 impl DiskMon {
-    fn time(&mut self, fields: &mut Fields<'_>) -> FieldResult<i64> {
+    /// The time of a row, and where it is the time of day the clock after it.
+    fn time(&self, fields: &mut Fields<'_>) -> FieldResult<(i64, Option<DiskMon>)> {
         let text = fields.text("time")?;
         if !text.contains(&b':') {
-            return number::localised_decimal(text, 9).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"));
+            let time = number::localised_decimal(text, 9).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"));
+            return Ok((time?, None));
         }
         let (text, half_day) = twelve_hour(text);
         let clock = number::clock(text).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"))?;
@@ -70,11 +76,8 @@ impl DiskMon {
             Some(afternoon) => clock % (DAY_NS / 2) + if afternoon { DAY_NS / 2 } else { 0 },
             None => clock,
         };
-        if self.last_clock_ns - clock > DAY_NS / 2 {
-            self.days += 1;
-        }
-        self.last_clock_ns = clock;
-        Ok(clock + self.days * DAY_NS)
+        let days = self.days + i64::from(self.last_clock_ns - clock > DAY_NS / 2);
+        Ok((clock + days * DAY_NS, Some(DiskMon { last_clock_ns: clock, days })))
     }
 }
 

@@ -52,7 +52,9 @@ impl LineParser for FioLog {
         let mut fields = Fields::blanks(line);
         let time = match self.version {
             Version::Unknown => {
-                return Err(field_error(0, "first line", line, "\"fio version 2 iolog\" or \"fio version 3 iolog\""));
+                return Err(
+                    field_error(0, "first line", line, "\"fio version 2 iolog\" or \"fio version 3 iolog\"").fatal()
+                );
             }
             Version::Two => self.waited_ns,
             Version::Three => fields.time("timestamp", 1000)?,
@@ -154,7 +156,7 @@ impl FioLog {
                 .ok()
                 .and_then(|us| us.checked_mul(1000))
                 .and_then(|ns| self.waited_ns.checked_add(ns))
-                .ok_or_else(|| fields.wrong("wait", "waits of less than 292 years"))?;
+                .ok_or_else(|| fields.wrong("wait", "waits of less than 292 years").fatal())?;
         }
         sink.other();
         Ok(())
@@ -165,6 +167,6 @@ fn version(line: &[u8]) -> FieldResult<Version> {
     match line.trim_ascii() {
         b"fio version 2 iolog" => Ok(Version::Two),
         b"fio version 3 iolog" => Ok(Version::Three),
-        _ => Err(field_error(0, "first line", line, "version 2 or 3 of the iolog")),
+        _ => Err(field_error(0, "first line", line, "version 2 or 3 of the iolog").fatal()),
     }
 }

@@ -136,7 +136,7 @@ fn columns(header: &[u8]) -> FieldResult<Columns> {
     };
     match (find(&TIMES), find(&OBJECTS), find(&SIZES)) {
         (Some(time), Some(object), Some(size)) => Ok(Columns { time, object, size, op: find(&OPERATIONS) }),
-        _ => Err(field_error(0, "header", header, "columns time, obj_id and obj_size")),
+        _ => Err(field_error(0, "header", header, "columns time, obj_id and obj_size").fatal()),
     }
 }
 

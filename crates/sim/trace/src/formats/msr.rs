@@ -77,5 +77,5 @@ fn time(fields: &mut Fields<'_>) -> FieldResult<i64> {
     }
     let ticks = fields.as_time(text, "Timestamp", 1)?;
     let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };
-    since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262"))
+    since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262").fatal())
 }

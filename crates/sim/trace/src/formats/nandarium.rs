@@ -35,7 +35,7 @@ impl LineParser for Nandarium {
                 Some(b"") => 5,
                 Some(b",fua") => 6,
                 Some(b",fua,latency_ns") => 7,
-                _ => return Err(field_error(0, "header", line, HEADER_WRITTEN)),
+                _ => return Err(field_error(0, "header", line, HEADER_WRITTEN).fatal()),
             };
             sink.comment();
             return Ok(());

@@ -44,6 +44,10 @@ impl LineParser for Pixel {
         };
         let mut fields = Fields::commas(&line[comma + 1..]);
         let device = fields.text("device")?;
+        // Rows of systor have the same columns but for seconds here.
+        if device.contains(&b'.') {
+            return Err(fields.wrong("device", "a number or a name without a point"));
+        }
         let letters = fields.text("rw_flag")?;
         let letters = rwbs::parse(letters).ok_or_else(|| fields.wrong("rw_flag", "R or W"))?;
         let Some(op) = letters.op.filter(|op| *op != HostOp::Flush) else {

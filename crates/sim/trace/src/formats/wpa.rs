@@ -7,7 +7,7 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
+use super::reading::fields::{FieldError, FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Parser, Sink};
 use super::{Format, Order, TraceRecord};
@@ -45,12 +45,12 @@ struct Layout {
 impl LineParser for Wpa {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         if line.starts_with(b"IO Type") {
-            self.layout = Some(Layout::from_header(line)?);
+            self.layout = Some(Layout::from_header(line).map_err(FieldError::fatal)?);
             sink.comment();
             return Ok(());
         }
         let Some(layout) = &self.layout else {
-            return Err(field_error(0, "header", line, "a header that starts with \"IO Type\""));
+            return Err(field_error(0, "header", line, "a header that starts with \"IO Type\"").fatal());
         };
         layout.parse(&Row::split(line, layout.delimiter), sink)
     }

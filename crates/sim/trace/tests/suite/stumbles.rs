@@ -1,7 +1,7 @@
 //! Traces that stumble: one odd row, a clock that was set, rows of the wanted kind that come late.
 
 use crate::support::{detected, error, named, open_bytes, record, records};
-use trace::formats::{FORMATS, OpenOptions, ReadStatistics, TraceOptions, TraceRecord, TraceWorkload};
+use trace::formats::{FORMATS, OpenOptions, Parser, ReadStatistics, Sink, TraceOptions, TraceRecord, TraceWorkload};
 use trace::{Workload, WorkloadError};
 use units::HostOp::{Read, Write};
 
@@ -247,4 +247,52 @@ fn biosnoop_rows_without_a_disk_are_one_device_where_no_row_has_one() {
 fn a_bad_row_held_back_is_still_refused() {
     let text = format!("{SNOOP_HEADER}0.1 a 1 R 36028797018963967 1024 0.0\n");
     assert!(error("biosnoop", text).contains("line 2"));
+}
+
+/// bcc prints BYTES and LAT without a blank between them where both are long.
+#[test]
+fn fused_columns_of_biosnoop_are_read() {
+    let row = |time: usize, rest: &str| format!("{time}.000000    dd             100     {rest}\n");
+    let text = [
+        SNOOP_HEADER.to_owned(),
+        row(4, "sda       W 64         10485761234.56"),
+        row(5, "sda       W 64         104857612345.67"),
+        row(6, "W 64         167772161000.00"),
+        row(7, "sda       W 64         4096      0.50"),
+    ];
+    let (found, statistics) = whole(&named("biosnoop"), text.concat().as_bytes());
+    assert_eq!((found.len(), statistics.dropped_other), (3, 1), "a row without a disk is left out beside others");
+    let mut latencies: Vec<_> =
+        found.iter().filter(|record| record.length_bytes == 1_048_576).map(|record| record.latency_ns).collect();
+    latencies.sort_unstable();
+    assert_eq!(latencies, [Some(1_234_560_000), Some(12_345_670_000)]);
+}
+
+#[test]
+fn fused_columns_with_a_queue_time_are_read() {
+    let header = "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n";
+    let text = format!("{header}0.5 dd 1 sda W 8 4096 0.01 0.50\n9.0 dd 1 sda R 64 10485761500.00 1500.25\n");
+    let (found, _) = whole(&named("biosnoop"), text.as_bytes());
+    assert_eq!((found[1].length_bytes, found[1].latency_ns), (1_048_576, Some(1_500_250_000)));
+}
+
+#[test]
+fn columns_that_may_be_split_in_two_ways_or_in_none_are_not_guessed() {
+    for fused in ["10485765121234.56", "10485770123.45", "1048576123.45", "10485761234", "10000001234.56"] {
+        let text = error("biosnoop", format!("{SNOOP_HEADER}0.5 dd 1 sda W 64 {fused}\n"));
+        assert!(text.contains("line 2"), "{text}");
+    }
+}
+
+/// The refused row set the clock, and all rows after it came a day late.
+#[test]
+fn a_row_that_is_refused_does_not_set_the_clock() {
+    let rows = "0\t12:00:00\t0.1\t0\tRead\t8\t8\n1\t00:00:01\t0.1\t0\tRaed\t8\t8\n2\t12:00:02\t0.1\t0\tRead\t8\t8\n";
+    let mut parser = match (FORMATS.iter().find(|format| format.name == "diskmon").unwrap().parser)() {
+        Parser::Lines(parser) => parser,
+        Parser::Frames(_) => unreachable!("it is text"),
+    };
+    let mut sink = Sink::default();
+    let refused = rows.lines().filter(|row| parser.parse(row.as_bytes(), &mut sink).is_err()).count();
+    assert_eq!((refused, sink.records[1].time_ns - sink.records[0].time_ns), (1, 2_000_000_000));
 }

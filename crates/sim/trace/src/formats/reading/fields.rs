@@ -11,6 +11,17 @@ pub struct FieldError {
     pub name: &'static str,
     pub found: String,
     pub expected: &'static str,
+    /// The whole file is read wrongly, so leaving out the line does not help.
+    pub is_fatal: bool,
+}
+
+impl FieldError {
+    /// Marks an error that says that the whole file is read wrongly: such a line is never left out.
+    #[must_use]
+    pub fn fatal(mut self: Box<Self>) -> Box<Self> {
+        self.is_fatal = true;
+        self
+    }
 }
 
 /// What a parser returns. The error is boxed, so that the good path returns in registers.
@@ -29,7 +40,7 @@ pub fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'st
     if found.len() > FOUND_LIMIT {
         text.push_str("...");
     }
-    Box::new(FieldError { column, name, found: text, expected })
+    Box::new(FieldError { column, name, found: text, expected, is_fatal: false })
 }
 
 /// A cursor over the fields of one line.
@@ -149,10 +160,18 @@ impl<'a> Fields<'a> {
         number::integer(text)
             .and_then(|value| i64::try_from(value).ok())
             .and_then(|value| value.checked_mul(unit_ns))
-            .ok_or_else(|| match number::decimal(text, 0) {
-                Some(..0) => self.wrong(name, NOT_NEGATIVE),
-                _ => self.wrong(name, "an integer time, below 292 years in its unit"),
-            })
+            .ok_or_else(|| self.wrong_time(text, name))
+    }
+
+    #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
+    #[cold]
+    fn wrong_time(&self, text: &[u8], name: &'static str) -> Box<FieldError> {
+        if let Some(..0) = number::decimal(text, 0) {
+            return self.wrong(name, NOT_NEGATIVE);
+        }
+        let error = self.wrong(name, "an integer time, below 292 years in its unit");
+        // A number that is too large is in another unit, and so are the times of the other lines.
+        if number::integer(text).is_some() { error.fatal() } else { error }
     }
 
     /// An address or a length in units of `unit` bytes, as bytes.

@@ -8,6 +8,7 @@ const TOKENS_MAX: usize = 48;
 
 /// The fields of a line, on the stack.
 pub(crate) struct Tokens<'a> {
+    line: &'a [u8],
     items: [&'a [u8]; TOKENS_MAX],
     count: usize,
 }
@@ -15,7 +16,7 @@ pub(crate) struct Tokens<'a> {
 impl<'a> Tokens<'a> {
     /// Splits `line`; `None` when it has more fields than any trace line.
     pub fn split(line: &'a [u8]) -> FieldResult<Tokens<'a>> {
-        let mut tokens = Tokens { items: [b""; TOKENS_MAX], count: 0 };
+        let mut tokens = Tokens { line, items: [b""; TOKENS_MAX], count: 0 };
         for item in line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|item| !item.is_empty()) {
             let Some(place) = tokens.items.get_mut(tokens.count) else {
                 return Err(field_error(0, "line", line, "at most 48 fields"));
@@ -24,6 +25,11 @@ impl<'a> Tokens<'a> {
             tokens.count += 1;
         }
         Ok(tokens)
+    }
+
+    /// All of the line.
+    pub fn line(&self) -> &'a [u8] {
+        self.line
     }
 
     pub fn count(&self) -> usize {
