@@ -7,7 +7,7 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use trace::formats::{FORMATS, OpenOptions, Order, open_reader};
 
-const ORDERS: [Order; 3] = [Order::Error, Order::Clamp, Order::Sort];
+const ORDERS: [Order; 4] = [Order::Error, Order::Clamp, Order::Sort, Order::Whole];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         order: Some(ORDERS[choice / FORMATS.len() % ORDERS.len()]),
         window_records: 4,
         gap_limit_ns: (choice % 2 == 0).then_some(1_000_000),
+        ..OpenOptions::default()
     };
     let Ok(mut records) = open_reader(Box::new(Cursor::new(rest.to_vec())), "input", &options) else {
         return;

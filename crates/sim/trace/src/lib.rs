@@ -34,6 +34,11 @@ pub trait Workload {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Why results say little about the system that the source stands for, if there is a reason so far.
+    fn doubt(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a workload cannot be opened or continued. The text names place, value, limit and remedy.

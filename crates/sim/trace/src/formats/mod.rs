@@ -43,8 +43,9 @@ mod xperf;
 
 pub use key_value::Allocator;
 pub use reading::{
-    FieldError, FieldResult, FrameParser, LineParser, Malformed, OpenOptions, Order, Parser, ReadStatistics, Records,
-    Sink, TraceError, TraceRecord, detect, field_error, long_duration, open, open_reader,
+    FieldError, FieldResult, FrameParser, LineParser, LostEvents, Malformed, OddLine, OddLines, OddLinesError,
+    OpenOptions, Order, Parser, ReadStatistics, Records, Sink, TraceError, TraceRecord, detect, field_error,
+    long_duration, open, open_reader, read_in_order,
 };
 pub use replay::{DevicePolicy, Fit, Survey, TraceOptions, TraceWorkload};
 pub use reports::{

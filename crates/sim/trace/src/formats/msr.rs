@@ -55,11 +55,14 @@ impl LineParser for Msr {
         };
         let offset = fields.bytes("Offset", 1)?;
         let length = fields.bytes("Size", 1)?;
-        let response = fields.bytes("ResponseTime", TICK_NS as u64)?;
+        let response = match fields.bytes("ResponseTime", TICK_NS as u64) {
+            Ok(response) => Some(response),
+            Err(error) => fields.below_zero(error, sink)?,
+        };
         fields.end()?;
         let host = self.hosts.number(host).min(u32::from(u16::MAX));
         let mut record = TraceRecord::new(time, host * DISKS_PER_HOST + disk, op, offset, length);
-        record.latency_ns = Some(response);
+        record.latency_ns = response;
         sink.push(record)
     }
 

@@ -32,7 +32,8 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         text => number::decimal(text, 9)
             .and_then(|ns| u64::try_from(ns).ok())
             .map(Some)
-            .ok_or_else(|| fields.wrong("Response", "seconds or nothing"))?,
+            .ok_or_else(|| fields.wrong("Response", "seconds or nothing"))
+            .or_else(|error| fields.below_zero(error, sink))?,
     };
     let op = match fields.next().unwrap_or_default() {
         b"R" => Some(HostOp::Read),

@@ -1,6 +1,6 @@
 //! Malformed traces: the text names file, place, column, value, expectation and remedy.
 
-use crate::support::{error, named, open_bytes};
+use crate::support::{error, named, open_bytes, strict};
 use trace::formats::{OpenOptions, Order};
 
 fn assert_parts(text: &str, parts: &[&str]) {
@@ -83,12 +83,12 @@ fn the_sorting_window_is_bounded() {
     let results: Vec<_> = open_bytes(text.as_bytes(), "t", &options).unwrap().collect();
     assert_eq!(results.iter().filter(|record| record.is_ok()).count(), 100, "what came before stays valid");
     let text = results.last().unwrap().as_ref().unwrap_err().to_string();
-    assert_parts(&text, &["line 101", "further than the sorting window reaches", "larger window"]);
+    assert_parts(&text, &["line 101", "further than the sorting window of 10 records reaches", "order = whole"]);
 }
 
 #[test]
 fn records_before_an_error_stay_valid() {
-    let results: Vec<_> = open_bytes(b"1 0 8 8 1\n2 0 8 8 1\nx\n", "t", &named("ssdsim")).unwrap().collect();
+    let results: Vec<_> = open_bytes(b"1 0 8 8 1\n2 0 8 8 1\nx\n", "t", &strict("ssdsim")).unwrap().collect();
     assert_eq!(results.len(), 3);
     assert!(results[0].is_ok() && results[1].is_ok() && results[2].is_err());
 }

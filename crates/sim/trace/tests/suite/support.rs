@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use trace::WorkloadError;
-use trace::formats::{OpenOptions, Records, TraceRecord, open_reader};
+use trace::formats::{OddLines, OpenOptions, Records, TraceRecord, open_reader};
 use units::HostOp;
 
 /// Options that name `format`.
@@ -26,9 +26,16 @@ pub fn try_records(format: &str, bytes: impl AsRef<[u8]>) -> Result<Vec<TraceRec
     open_bytes(bytes.as_ref(), "sample", &named(format))?.collect()
 }
 
-/// The text of the first error.
+/// Options that name `format` and refuse the first odd line.
+pub fn strict(format: &str) -> OpenOptions {
+    OpenOptions { odd_lines: OddLines::Count(0), ..named(format) }
+}
+
+/// The text of the first error where no line is left out.
 pub fn error(format: &str, bytes: impl AsRef<[u8]>) -> String {
-    match try_records(format, bytes) {
+    let records =
+        open_bytes(bytes.as_ref(), "sample", &strict(format)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match records {
         Ok(records) => panic!("{format} accepted it: {records:?}"),
         Err(error) => error.to_string(),
     }

@@ -38,6 +38,11 @@ impl Buffer {
         self.at_end
     }
 
+    /// Whether the input ended with the line returned last, and without a line end.
+    pub fn is_last_line_cut(&self) -> bool {
+        self.at_end && self.start == self.end && self.bytes[..self.end].last() != Some(&b'\n')
+    }
+
     /// The bytes of a range [`Buffer::next_line`] returned.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[u8] {

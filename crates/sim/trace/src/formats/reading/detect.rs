@@ -2,13 +2,16 @@
 //!
 //! Every text parser is tried on the lines at the start; a format fits when all of them parse and
 //! at least one is a request. Formats that fit and differ in units or meaning are never chosen
-//! between silently: only a file-name extension may do so. When none fits, the format the extension
-//! names, or else the one that came furthest, says which line it stumbled over.
+//! between silently: only a file-name extension may do so. Only when none fits, formats that read nearly all lines are
+//! looked at in the same way. When none of these fits either, the format the extension names, or else the one that came
+//! furthest, says which line it stumbled over.
 
-use super::TraceError;
 use super::error::Malformed;
 use super::fields::{FieldError, NOT_NEGATIVE};
+use super::lost;
+use super::odd::is_header_like;
 use super::parser::{Parser, Sink};
+use super::{OddLines, TraceError};
 use crate::formats::{FORMATS, Format, format_names};
 
 /// Bytes looked at.
@@ -33,19 +36,44 @@ const PREFERENCES: [(&str, &str); 8] = [
 /// Formats of records without any mark, which most files fit: only a file-name ending brings them in.
 const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
 
+/// Odd lines of a sample that a format may leave out where no format reads all of them, at least.
+const ODD_LEAST: u64 = 2;
+/// One in this many lines may be odd.
+const ODD_ONE_IN: u64 = 50;
+/// Requests that a format must find for each odd line.
+const REQUESTS_PER_ODD_LINE: u64 = 10;
+
 /// The format of a trace that starts with `sample` and is called `path`; `whole` when the sample
 /// is the whole trace.
 /// Errors: [`TraceError::Unrecognised`] and [`TraceError::Ambiguous`], naming what `--format` accepts.
 pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format, TraceError> {
+    detect_among(sample, whole, path, OddLines::default())
+}
+
+/// As [`detect`], for a trace that may have `odd_lines`.
+pub(crate) fn detect_among(
+    sample: &[u8],
+    whole: bool,
+    path: &str,
+    odd_lines: OddLines,
+) -> Result<&'static Format, TraceError> {
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });
     }
     let tried = FORMATS.iter().filter(|format| !UNMARKED.contains(&format.name) || has_ending(format, path));
-    let attempts: Vec<Attempt> = tried.map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
-    let all: Vec<_> = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format).collect();
+    let look = |patience: Patience| -> Vec<Attempt> {
+        let sample = Sample { bytes: sample, whole, lines: SAMPLE_LINES };
+        tried.clone().map(|format| attempt(format, sample, patience)).collect()
+    };
+    let attempts = look(Patience::None);
+    let mut all: Vec<_> = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format).collect();
+    if all.is_empty() && !odd_lines.is_none() {
+        let nearly = look(Patience::Odd).into_iter().filter(|attempt| attempt.nearly_fits(odd_lines));
+        all = nearly.map(|attempt| attempt.format).collect();
+    }
     let fitting = usual_ways(all.clone());
     match fitting.as_slice() {
-        [] => Err(nothing_fits(attempts, sample, path)),
+        [] => Err(nothing_fits(attempts, sample, whole, path)),
         [format] => Ok(by_extension(&all, path).unwrap_or(format)),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
@@ -59,14 +87,20 @@ pub(crate) fn is_second_choice(format: &Format) -> bool {
 /// The most usual way to read the layout of `format` that finds requests in a larger sample. A trace
 /// that was begun while requests were under way starts with their later steps. The ending of `path` settles it where
 /// only `format` has that.
-pub(crate) fn look_deeper(format: &'static Format, sample: &[u8], whole: bool, path: &str) -> &'static Format {
+pub(crate) fn look_deeper(
+    format: &'static Format,
+    sample: &[u8],
+    whole: bool,
+    path: &str,
+    odd_lines: OddLines,
+) -> &'static Format {
+    let sample = Sample { bytes: sample, whole, lines: usize::MAX };
+    let fits = |attempt: Attempt| attempt.fits() || !odd_lines.is_none() && attempt.nearly_fits(odd_lines);
     let usual = PREFERENCES.iter().filter(|(_, other)| *other == format.name).map(|(usual, _)| *usual);
     let mut formats = usual.filter_map(|name| FORMATS.iter().find(|format| format.name == name));
     let is_named = has_ending(format, path);
-    let fits = |usual: &&'static Format| {
-        (!is_named || has_ending(usual, path)) && attempt(usual, sample, whole, usize::MAX).fits()
-    };
-    formats.find(fits).unwrap_or(format)
+    let may_be = |usual: &&'static Format| !is_named || has_ending(usual, path);
+    formats.find(|usual| may_be(usual) && fits(attempt(usual, sample, Patience::Odd))).unwrap_or(format)
 }
 
 /// Leaves out the less usual ways to read one layout.
@@ -88,6 +122,8 @@ struct Attempt {
     requests: u64,
     /// A mark of the format was among them.
     is_marked: bool,
+    /// Lines that were refused and left out.
+    odd: u64,
     ended: Ended,
 }
 
@@ -102,7 +138,17 @@ enum Ended {
 
 impl Attempt {
     fn fits(&self) -> bool {
-        matches!(self.ended, Ended::Whole) && (self.requests > 0 || self.is_marked)
+        matches!(self.ended, Ended::Whole) && (self.requests > 0 || self.is_marked) && self.odd == 0
+    }
+
+    /// Whether so few lines are odd that all others may be of this format.
+    fn nearly_fits(&self, odd_lines: OddLines) -> bool {
+        let lines = self.read + self.odd;
+        // The usual limit of a whole trace is too much for a sample.
+        let asked = if odd_lines == OddLines::Usual { 0 } else { odd_lines.of_lines(lines) };
+        let allowed = ODD_LEAST.max(lines / ODD_ONE_IN).max(asked);
+        let is_certain = self.requests >= self.odd.saturating_mul(REQUESTS_PER_ODD_LINE);
+        matches!(self.ended, Ended::Whole) && self.odd <= allowed && self.requests > 0 && is_certain
     }
 
     /// Lines understood before the failure, or nothing if there was none. A time below zero is a
@@ -110,6 +156,14 @@ impl Attempt {
     fn understood(&self) -> Option<u64> {
         match &self.ended {
             Ended::Failed(_, error) => Some(self.read + u64::from(error.expected == NOT_NEGATIVE)),
+            Ended::Whole | Ended::Foreign => None,
+        }
+    }
+
+    /// Number of the line or frame that was refused.
+    fn failed_at(&self) -> Option<u64> {
+        match self.ended {
+            Ended::Failed(number, _) => Some(number),
             Ended::Whole | Ended::Foreign => None,
         }
     }
@@ -125,10 +179,30 @@ impl Attempt {
     }
 }
 
-/// Reads at most `limit` lines or records of `sample`.
-fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) -> Attempt {
+/// The start of a trace.
+#[derive(Clone, Copy)]
+struct Sample<'a> {
+    bytes: &'a [u8],
+    /// It is the whole trace.
+    whole: bool,
+    /// Lines or records that are looked at.
+    lines: usize,
+}
+
+/// What becomes of a line that a format refuses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// The format does not fit.
+    None,
+    /// The line is left out and counted.
+    Odd,
+}
+
+/// Reads a sample as a format has it.
+fn attempt(format: &'static Format, sample: Sample<'_>, patience: Patience) -> Attempt {
+    let Sample { bytes: sample, whole, lines: limit } = sample;
     let mut sink = Sink::default();
-    let (mut read, mut is_marked) = (0, false);
+    let (mut read, mut odd, mut is_marked) = (0, 0, false);
     let mut parser = (format.parser)();
     parser.detected();
     let ended = match parser {
@@ -142,10 +216,13 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
                     let finished = parser.finish(&mut sink);
                     break finished.map_or_else(|error| Ended::Failed(read, error), |()| Ended::Whole);
                 };
-                if let Err(error) = parser.parse(line, &mut sink) {
-                    break Ended::Failed(number, error);
+                match parser.parse(line, &mut sink) {
+                    Ok(()) => read += 1,
+                    // Tracers write that events were lost between the lines of any format.
+                    Err(_) if lost::told_by(line).is_some() => {}
+                    Err(error) if patience == Patience::Odd && !error.is_fatal && !is_header(&sink, line) => odd += 1,
+                    Err(error) => break Ended::Failed(number, error),
                 }
-                read += 1;
             }
         }
         Parser::Frames(mut parser) => {
@@ -157,6 +234,10 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
                 match parser.parse(rest, &mut sink) {
                     Ok(Some(length)) => rest = &rest[length..],
                     // A frame cut at the end of the sample is fine; at the end of the file it is not.
+                    Ok(None) if whole && patience == Patience::Odd && read > 0 => {
+                        odd += 1;
+                        break Ended::Whole;
+                    }
                     Ok(None) if whole => break Ended::Foreign,
                     Ok(None) => break Ended::Whole,
                     Err(error) => break Ended::Failed(read + 1, error),
@@ -166,7 +247,12 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
         }
     };
     let requests = sink.statistics.records + sink.statistics.dropped_zero;
-    Attempt { format, read, requests, is_marked, ended }
+    Attempt { format, read, requests, is_marked, odd, ended }
+}
+
+/// Whether a line that a format refused may be a header.
+fn is_header(sink: &Sink, line: &[u8]) -> bool {
+    sink.statistics.events() == 0 && is_header_like(line)
 }
 
 /// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends
@@ -181,11 +267,12 @@ fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])
 }
 
 /// The malformed line of the format that is meant, where one can be told.
-fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], path: &str) -> TraceError {
+fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], whole: bool, path: &str) -> TraceError {
     attempts.retain(|attempt| attempt.understood().is_some());
     let failing: Vec<&'static Format> = attempts.iter().map(|attempt| attempt.format).collect();
     let furthest = attempts.iter().filter_map(Attempt::understood).max().unwrap_or(0);
     let leaders = attempts.iter().filter(|attempt| attempt.understood() == Some(furthest));
+    let stumbled = leaders.clone().filter_map(Attempt::failed_at).max();
     let leaders = usual_ways(leaders.map(|attempt| attempt.format).collect());
     let meant = match (by_extension(&usual_ways(failing), path), leaders.as_slice()) {
         (Some(format), _) => Some(format),
@@ -194,7 +281,12 @@ fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], path: &str) -> TraceE
     };
     let place = attempts.iter().position(|attempt| meant.is_some_and(|format| format.name == attempt.format.name));
     let malformed = place.and_then(|place| attempts.swap_remove(place).malformed(path));
-    malformed.unwrap_or_else(|| unrecognised(sample, path, if furthest > 0 { &leaders } else { &[] }))
+    malformed.unwrap_or_else(|| {
+        let partly: &[&'static Format] = if furthest > 0 { &leaders } else { &[] };
+        let line = stumbled.filter(|_| furthest > 0);
+        let line = line.and_then(|number| sample_lines(sample, whole).find(|line| line.0 == number));
+        unrecognised(sample, path, line, partly)
+    })
 }
 
 fn by_extension(fitting: &[&'static Format], path: &str) -> Option<&'static Format> {
@@ -231,8 +323,8 @@ fn is_heading(sample: &[u8]) -> bool {
         && line.split(|byte| *byte == b',').all(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
 }
 
-/// `partly`: formats that read the first lines.
-fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceError {
+/// `stumbled`: number and text of the line that stopped the formats that came furthest, `partly`: these formats.
+fn unrecognised(sample: &[u8], path: &str, stumbled: Option<(u64, &[u8])>, partly: &[&'static Format]) -> TraceError {
     let first = sample.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let what = if sample.is_empty() {
         "an empty file".to_owned()
@@ -242,14 +334,18 @@ fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceE
             line: String::from_utf8_lossy(first).trim().to_owned(),
         };
     } else {
-        let shown: String =
-            String::from_utf8_lossy(&first[..first.len().min(80)]).chars().flat_map(char::escape_debug).collect();
         let partly: Vec<&str> = partly.iter().map(|format| format.name).collect();
-        let names = match partly.as_slice() {
-            [] => String::new(),
-            names => format!(" (its first lines fit {}; a later line does not)", names.join(", ")),
-        };
-        format!("a file that starts with \"{shown}\"{names}")
+        match (stumbled, partly.as_slice()) {
+            (Some((number, line)), names @ [_, ..]) => {
+                format!("line {number}, \"{}\" of the file (its first lines fit {})", shown(line), names.join(", "))
+            }
+            _ => format!("a file that starts with \"{}\"", shown(first)),
+        }
     };
     TraceError::Unrecognised { path: path.to_owned(), what, known: format_names() }
+}
+
+/// The beginning of a line, as messages show it.
+fn shown(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(80)]).chars().flat_map(char::escape_debug).collect()
 }

@@ -48,6 +48,9 @@ pub enum TraceError {
     /// A line or frame that is not what the format says.
     #[error(transparent)]
     Malformed(Box<Malformed>),
+    /// More odd lines than may be left out.
+    #[error(transparent)]
+    OddLines(Box<OddLinesError>),
     /// No format with this name.
     #[error("no trace format is called \"{name}\"; the formats are {known}")]
     NoSuchFormat {
@@ -89,6 +92,32 @@ pub enum TraceError {
         /// Which limit was broken.
         beyond: String,
         remedy: &'static str,
+    },
+    /// A record that is further back in time than the sorting window reaches.
+    #[error(
+        "{path}: {place}: the time goes back by {back_ns} ns, further than the sorting window of {window} records \
+         reaches; give workload.order = whole (--order whole of nandarium trace), which sorts all of the trace"
+    )]
+    BeyondWindow {
+        path: String,
+        /// Line or record number.
+        place: String,
+        /// How far, in nanoseconds.
+        back_ns: u64,
+        /// Records that the window holds.
+        window: usize,
+    },
+    /// The temporary file of a whole sort could not be made, written or read.
+    #[error(
+        "{path}: sorting all of the trace (order = whole) takes a temporary file, {bytes} bytes so far: {source}; set \
+         the environment variable TMPDIR to a folder with more room"
+    )]
+    Temporary {
+        path: String,
+        /// Bytes that were written.
+        bytes: u64,
+        /// What the operating system said.
+        source: std::io::Error,
     },
     /// The times span more than the clock holds.
     #[error(
@@ -219,12 +248,30 @@ impl Malformed {
         }
     }
 
-    fn field(&self) -> String {
+    /// Which column, for a text that has the place before it.
+    pub(super) fn field(&self) -> String {
         match self.column {
             0 => format!(" ({})", self.name),
             column => format!(", column {column} ({})", self.name),
         }
     }
+}
+
+/// More odd lines than may be left out.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}{}: found \"{}\", expected {}; the trace is read as \"{}\" ({}), and this is the first of {count} odd \
+    lines among the first {lines}: {limit}. Give --format with another name, or set workload.odd_lines (--odd-lines of \
+    nandarium trace) to a number or a share such as 5%",
+    self.first.path, self.first.place, self.first.field(), self.first.found, self.first.expected, self.first.format,
+    self.first.columns)]
+pub struct OddLinesError {
+    /// The first of them.
+    pub first: Malformed,
+    pub count: u64,
+    /// Lines read so far.
+    pub lines: u64,
+    /// What may be left out, in words.
+    pub limit: String,
 }
 
 impl TraceError {

@@ -1,6 +1,7 @@
 //! Splitting a line into fields, with errors that name the field.
 
 use super::number;
+use super::parser::Sink;
 
 /// A field that is not what the format says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +180,16 @@ impl<'a> Fields<'a> {
     pub fn bytes(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
         let value = self.integer(name)?;
         value.checked_mul(unit).ok_or_else(|| self.wrong(name, "an address below 2^64 bytes"))
+    }
+
+    /// An error about the field read last, unless it is a number below 0: no response time is, so the request has none.
+    #[cold]
+    pub fn below_zero(&self, error: Box<FieldError>, sink: &mut Sink) -> FieldResult<Option<u64>> {
+        if number::decimal(self.last.trim_ascii(), 0).is_none() || !self.last.trim_ascii().starts_with(b"-") {
+            return Err(error);
+        }
+        sink.statistics.dropped_latency += 1;
+        Ok(None)
     }
 
     /// The record ends here: anything else is an error.

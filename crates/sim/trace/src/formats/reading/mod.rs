@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   file or stdin -> input (gz, zst, xz, bz2) -> buffer (lines or frames)
-//!        -> parser of the format -> reorder (time) -> Records -> caller
+//!        -> parser of the format (odd lines, lost events) -> reorder (time) -> Records -> caller
 //! ```
 
 pub(crate) mod buffer;
@@ -13,7 +13,9 @@ pub(crate) mod fields;
 pub(crate) mod gaps;
 pub(crate) mod in_flight;
 mod input;
+mod lost;
 pub(crate) mod number;
+mod odd;
 pub(crate) mod parser;
 mod record;
 mod records;
@@ -21,11 +23,14 @@ mod reorder;
 pub(crate) mod rwbs;
 pub(crate) mod steps;
 pub(crate) mod tokens;
+mod whole;
 
 pub use detect::detect;
-pub use error::{Malformed, TraceError};
+pub use error::{Malformed, OddLinesError, TraceError};
 pub use fields::{FieldError, FieldResult, field_error};
 pub use gaps::long_duration;
+pub use lost::LostEvents;
+pub use odd::{OddLine, OddLines};
 pub use parser::{FrameParser, LineParser, Parser, Sink};
 pub use record::{Order, ReadStatistics, TraceRecord};
-pub use records::{OpenOptions, Records, open, open_reader};
+pub use records::{OpenOptions, Records, open, open_reader, read_in_order};

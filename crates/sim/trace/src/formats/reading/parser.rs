@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(doc)]
+use super::fields::FieldError;
 use super::fields::{FieldResult, field_error};
 use super::{ReadStatistics, TraceRecord};
 use crate::formats::Allocator;
@@ -32,6 +34,12 @@ impl Sink {
         self.statistics.records += 1;
         self.records.push(record);
         Ok(())
+    }
+
+    /// Takes back the records of a line that is left out.
+    pub(crate) fn take_back(&mut self) {
+        self.statistics.records -= self.records.len() as u64;
+        self.records.clear();
     }
 
     /// Counts a header or comment.
@@ -78,7 +86,8 @@ pub(crate) fn check(record: &TraceRecord) -> FieldResult<()> {
 /// A text format: one line at a time, without its line end, never blank.
 pub trait LineParser: Send {
     /// Reads one line.
-    /// Errors: the field that is not what the format says.
+    /// Errors: the field that is not what the format says. The reader may leave out the line and go on, so a parser
+    /// changes nothing about itself before it refuses a line; [`FieldError::fatal`] marks errors that end the trace.
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()>;
 
     /// The input has ended: hands over what was held back.

@@ -2,6 +2,8 @@
 
 use units::HostOp;
 
+use super::LostEvents;
+
 /// One record of a trace, whatever the format it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
@@ -43,6 +45,9 @@ pub enum Order {
     Clamp,
     /// Sort within a bounded window; earlier than the window reaches is refused, naming the line.
     Sort,
+    /// Sort all of the trace before its first record is handed out: in memory up to 786,432 records, beyond that in a
+    /// temporary file of 38 bytes a record.
+    Whole,
 }
 
 impl Order {
@@ -52,6 +57,7 @@ impl Order {
             Order::Error => "error",
             Order::Clamp => "clamp",
             Order::Sort => "sort",
+            Order::Whole => "whole",
         }
     }
 }
@@ -70,7 +76,15 @@ pub struct ReadStatistics {
     /// Rows that are no request to replay: other trace points, unanswered requests, commands
     /// without an address, requests without a disk name beside some with one.
     pub dropped_other: u64,
-    /// Records moved to an earlier place by `order = sort`.
+    /// Lines that their parser refused ([`super::OddLines`]).
+    pub dropped_odd: u64,
+    /// 1 where the last line or record was cut short and left out.
+    pub dropped_cut: u64,
+    /// Response times below 0, of requests that were kept without one.
+    pub dropped_latency: u64,
+    /// What the tracer says that it lost; `None` if it says nothing.
+    pub lost: Option<LostEvents>,
+    /// Records moved to an earlier place by `order = sort` and `order = whole`.
     pub reordered: u64,
     /// Records delayed to the time of the one before by `order = clamp`.
     pub clamped: u64,
@@ -78,4 +92,22 @@ pub struct ReadStatistics {
     pub gaps_cut: u64,
     /// Nanoseconds cut out of them in all; `u64::MAX` for 584 years and more.
     pub gaps_cut_ns: u64,
+}
+
+impl ReadStatistics {
+    /// Recorded events: requests, and rows that are none.
+    pub(crate) fn events(&self) -> u64 {
+        self.records + self.dropped_zero + self.dropped_other - self.lost.map_or(0, |lost| lost.rows)
+    }
+
+    /// That all of the trace was sorted, as a sentence, where `order` says so.
+    pub(crate) fn whole_note(&self, order: Order) -> Option<String> {
+        (order == Order::Whole).then(|| {
+            format!(
+                "All of the trace was sorted by time, and {} requests moved to an earlier place (workload.order = \
+                 whole).",
+                self.reordered
+            )
+        })
+    }
 }

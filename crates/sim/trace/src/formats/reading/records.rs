@@ -1,16 +1,20 @@
 //! The stream of records of one trace.
 
-use std::io::Read;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
 
 use super::buffer::Buffer;
-use super::detect::{DEEP_SAMPLE_BYTES, SAMPLE_BYTES, detect, is_second_choice, look_deeper};
+use super::detect::{DEEP_SAMPLE_BYTES, SAMPLE_BYTES, detect_among, is_second_choice, look_deeper};
 use super::error::Malformed;
 use super::fields::FieldError;
 use super::gaps::Gaps;
 use super::input::{self, Input};
+use super::lost::{self, Loss};
+use super::odd::{OddTally, is_header_like};
 use super::parser::{Parser, Sink};
-use super::reorder::Reorder;
-use super::{Order, ReadStatistics, TraceError, TraceRecord};
+use super::reorder::{Refused, Reorder};
+use super::{LostEvents, OddLine, OddLines, Order, ReadStatistics, TraceError, TraceRecord};
 use crate::WorkloadError;
 use crate::formats::{self, Allocator, Format};
 
@@ -35,11 +39,20 @@ pub struct OpenOptions {
     pub gap_limit_ns: Option<u64>,
     /// How the keys of a trace without addresses get addresses; `None` takes [`Allocator::FirstFit`].
     pub allocator: Option<Allocator>,
+    /// Odd lines that are left out; default 0.1 % of the lines, and 10 in any case.
+    pub odd_lines: OddLines,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { format: None, order: None, window_records: 1 << 16, gap_limit_ns: None, allocator: None }
+        OpenOptions {
+            format: None,
+            order: None,
+            window_records: 1 << 16,
+            gap_limit_ns: None,
+            allocator: None,
+            odd_lines: OddLines::default(),
+        }
     }
 }
 
@@ -59,6 +72,7 @@ pub struct Records {
     ready: Vec<TraceRecord>,
     taken: usize,
     gaps: Gaps,
+    odd: OddTally,
 }
 
 /// Opens the trace at `path`, or standard input for `-`; compression is seen through.
@@ -72,11 +86,32 @@ pub fn open_reader(reader: Box<dyn Read + Send>, name: &str, options: &OpenOptio
     Ok(start(input::from_reader(reader, name)?, options)?)
 }
 
+/// Opens the trace at `path` and hands it to `read`. Where a record is further back in time than the sorting window
+/// reaches and `path` is a file, starts anew, with all of the trace sorted ([`Order::Whole`]): `read` must forget its
+/// first call then.
+/// Errors: as [`open`]; those of `read`.
+pub fn read_in_order<T>(
+    path: &str,
+    options: &OpenOptions,
+    mut read: impl FnMut(&mut Records) -> Result<T, WorkloadError>,
+) -> Result<T, WorkloadError> {
+    let result = read(&mut open(path, options)?);
+    let is_beyond = |error: &WorkloadError| match error {
+        WorkloadError::Trace(error) => matches!(**error, TraceError::BeyondWindow { .. }),
+        WorkloadError::Io { .. } => false,
+    };
+    if result.as_ref().is_err_and(is_beyond) && Path::new(path).is_file() {
+        let options = OpenOptions { order: Some(Order::Whole), ..options.clone() };
+        return read(&mut open(path, &options)?);
+    }
+    result
+}
+
 fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
     let named = options.format.as_deref().map(formats::by_name).transpose()?;
     let mut buffer = Buffer::new(input);
     buffer.ensure(SAMPLE_BYTES)?;
-    let format = if let Some(format) = named { format } else { detected(&mut buffer)? };
+    let format = if let Some(format) = named { format } else { detected(&mut buffer, options.odd_lines)? };
     let mut parser = (format.parser)();
     if named.is_none() {
         parser.detected();
@@ -105,20 +140,21 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
         ready: Vec::with_capacity(BATCH_RECORDS),
         taken: 0,
         gaps: Gaps::new(options.gap_limit_ns),
+        odd: OddTally::new(options.odd_lines),
     })
 }
 
 /// The format of what `buffer` starts with. Where only a less usual way to read its layout found
 /// requests, more of it is looked at.
-fn detected(buffer: &mut Buffer) -> Result<&'static Format, TraceError> {
+fn detected(buffer: &mut Buffer, odd_lines: OddLines) -> Result<&'static Format, TraceError> {
     let sample = buffer.available();
     let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
-    let format = detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?;
+    let format = detect_among(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path(), odd_lines)?;
     if !is_second_choice(format) {
         return Ok(format);
     }
     buffer.ensure(DEEP_SAMPLE_BYTES)?;
-    Ok(look_deeper(format, buffer.available(), buffer.at_end(), buffer.path()))
+    Ok(look_deeper(format, buffer.available(), buffer.at_end(), buffer.path(), odd_lines))
 }
 
 impl Records {
@@ -132,9 +168,39 @@ impl Records {
         self.sink.statistics
     }
 
-    /// What a reader should know about what was read and left out so far, a sentence each.
+    /// What is done with times that go back.
+    pub fn order(&self) -> Order {
+        self.reorder.order()
+    }
+
+    /// The first line that was left out because its parser refused it.
+    pub fn odd_line(&self) -> Option<OddLine> {
+        self.odd.first()
+    }
+
+    /// What a reader should know about what was read, left out or is missing so far, a sentence each: lost events only
+    /// if [`Records::doubt`] does not tell of them.
     pub fn notes(&self) -> Vec<String> {
-        self.sink.kinds_note().into_iter().chain(self.parser.notes()).collect()
+        let statistics = &self.sink.statistics;
+        let lost = statistics.lost.filter(|lost| !lost.is_doubtful(statistics.events()));
+        let lost = lost.map(|lost| lost.note(statistics.events()));
+        let latencies = (statistics.dropped_latency > 0).then(|| {
+            format!("{} requests have a response time below 0 and are kept without it.", statistics.dropped_latency)
+        });
+        let odd = self.odd.note(statistics);
+        odd.into_iter().chain(latencies).chain(lost).chain(self.sink.kinds_note()).chain(self.parser.notes()).collect()
+    }
+
+    /// That all of the trace was sorted, as a sentence, where it was.
+    pub fn whole_note(&self) -> Option<String> {
+        self.sink.statistics.whole_note(self.order())
+    }
+
+    /// Why what was read so far says little about the traced system, if there is a reason.
+    pub fn doubt(&self) -> Option<String> {
+        let statistics = &self.sink.statistics;
+        let lost = statistics.lost.filter(|lost| lost.is_doubtful(statistics.events()))?;
+        Some(lost.note(statistics.events()))
     }
 
     /// The file name, for messages.
@@ -181,8 +247,11 @@ impl Records {
             }
         }
         if self.ready.is_empty() {
-            // What still waits in the window comes before the end, and before any error.
-            self.reorder.release(BATCH_RECORDS, &mut self.ready);
+            // What still waits comes before the end, and before any error.
+            if let Err(error) = self.reorder.release(BATCH_RECORDS, &mut self.ready) {
+                self.failure = Some(self.temporary(error));
+                self.reorder.clear();
+            }
         }
         self.rebase();
         if self.ready.is_empty() {
@@ -206,7 +275,7 @@ impl Records {
                 let record = self.sink.records[index];
                 self.reorder
                     .admit(record, &mut self.ready, &mut self.sink.statistics)
-                    .map_err(|back| self.back_in_time(back.back_ns))?;
+                    .map_err(|refused| self.refused(refused))?;
             }
             self.sink.records.clear();
             if !more {
@@ -218,22 +287,65 @@ impl Records {
 
     /// Takes what the parser held back until the end of the input.
     fn finish(&mut self) -> Result<(), TraceError> {
-        let Parser::Lines(parser) = &mut self.parser else { return Ok(()) };
-        parser.finish(&mut self.sink).map_err(|error| self.malformed(*error))
+        if let Parser::Lines(parser) = &mut self.parser {
+            parser.finish(&mut self.sink).map_err(|error| self.malformed(*error))?;
+        }
+        self.odd.finish(self.position, &self.sink.statistics)
     }
 
     #[inline]
     fn parse_line(&mut self) -> Result<bool, TraceError> {
         let Some(range) = self.buffer.next_line()? else { return Ok(false) };
         self.position += 1;
-        let line = self.buffer.slice(range);
+        let line = self.buffer.slice(range.clone());
         if line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty() {
             self.sink.statistics.dropped_blank += 1;
             return Ok(true);
         }
         let Parser::Lines(parser) = &mut self.parser else { unreachable!("checked by the caller") };
-        parser.parse(line, &mut self.sink).map_err(|error| self.malformed(*error))?;
+        let others = self.sink.statistics.dropped_other;
+        match parser.parse(line, &mut self.sink) {
+            Ok(()) => {
+                // Only lines that are no requests may tell of lost events.
+                if self.sink.records.is_empty()
+                    && let Some(loss) = lost::told_by(line)
+                {
+                    self.lost(loss, self.sink.statistics.dropped_other - others);
+                }
+            }
+            Err(error) => self.odd_line_met(range, *error)?,
+        }
         Ok(true)
+    }
+
+    /// Counts a line that tells of lost events. `rows`: how often the parser counted it as a row.
+    #[cold]
+    fn lost(&mut self, loss: Loss, rows: u64) {
+        let statistics = &mut self.sink.statistics;
+        let mut lost = LostEvents::add(statistics.lost, loss, statistics.records);
+        lost.rows += rows;
+        statistics.lost = Some(lost);
+    }
+
+    /// Leaves out a line that the parser refused.
+    /// Errors: it may not be left out.
+    #[cold]
+    fn odd_line_met(&mut self, range: Range<usize>, error: FieldError) -> Result<(), TraceError> {
+        self.sink.take_back();
+        if let Some(loss) = lost::told_by(self.buffer.slice(range.clone())) {
+            self.sink.comment();
+            self.lost(loss, 0);
+            return Ok(());
+        }
+        let is_header = self.sink.statistics.events() == 0 && is_header_like(self.buffer.slice(range));
+        if error.is_fatal || is_header {
+            return Err(self.malformed(error));
+        }
+        let error = Malformed::new(self.path(), self.place(), error, self.format);
+        if self.buffer.is_last_line_cut() {
+            return self.odd.cut_short(error, &mut self.sink.statistics);
+        }
+        self.odd.leave_out(error, self.position, &mut self.sink.statistics)
     }
 
     fn parse_frame(&mut self) -> Result<bool, TraceError> {
@@ -243,12 +355,27 @@ impl Records {
         }
         self.position += 1;
         let Parser::Frames(parser) = &mut self.parser else { unreachable!("checked by the caller") };
-        let length = parser
-            .parse(self.buffer.available(), &mut self.sink)
-            .and_then(|length| length.ok_or_else(|| cut_frame(self.buffer.available().len())))
-            .map_err(|error| self.malformed(*error))?;
-        self.buffer.consume(length);
+        match parser.parse(self.buffer.available(), &mut self.sink) {
+            Ok(Some(length)) => self.buffer.consume(length),
+            Ok(None) => {
+                self.frame_cut()?;
+                return Ok(false);
+            }
+            Err(error) => return Err(self.malformed(*error)),
+        }
         Ok(true)
+    }
+
+    /// Leaves out a last frame that is cut short.
+    /// Errors: it may not be left out, or is not the last one.
+    #[cold]
+    fn frame_cut(&mut self) -> Result<(), TraceError> {
+        let error = cut_frame(self.buffer.available().len());
+        if !self.buffer.at_end() {
+            return Err(self.malformed(*error));
+        }
+        let error = Malformed::new(self.path(), self.place(), *error, self.format);
+        self.odd.cut_short(error, &mut self.sink.statistics)
     }
 
     /// Makes the times of `ready` relative to the first record. What comes before a time that
@@ -273,14 +400,22 @@ impl Records {
     }
 
     #[cold]
-    fn back_in_time(&self, back_ns: u64) -> TraceError {
-        let (beyond, remedy) = match self.reorder.order() {
-            Order::Sort => {
-                (", further than the sorting window reaches".to_owned(), "a larger window, or order = clamp")
-            }
-            _ => (format!(", which order = {} refuses", self.reorder.order().name()), "order = sort or order = clamp"),
+    fn refused(&self, refused: Refused) -> TraceError {
+        let back_ns = match refused {
+            Refused::BackInTime(back_ns) => back_ns,
+            Refused::Temporary(error) => return self.temporary(error),
         };
-        TraceError::BackInTime { path: self.path().to_owned(), place: self.place(), back_ns, beyond, remedy }
+        let (path, place, order) = (self.path().to_owned(), self.place(), self.reorder.order());
+        if order == Order::Sort {
+            return TraceError::BeyondWindow { path, place, back_ns, window: self.reorder.window_records() };
+        }
+        let (beyond, remedy) = (format!(", which order = {} refuses", order.name()), "order = sort or order = clamp");
+        TraceError::BackInTime { path, place, back_ns, beyond, remedy }
+    }
+
+    #[cold]
+    fn temporary(&self, source: io::Error) -> TraceError {
+        TraceError::Temporary { path: self.path().to_owned(), bytes: self.reorder.written_bytes(), source }
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! Options of a trace replay.
 
-use super::super::{Allocator, OpenOptions, Order, TraceError};
+use super::super::{Allocator, OddLines, OpenOptions, Order, TraceError};
 
 /// What to do with a trace of several devices. Each device has its own address space, so they are
 /// never laid over each other.
@@ -90,6 +90,8 @@ pub struct TraceOptions {
     pub gap_limit_ns: Option<u64>,
     /// How the keys of a trace without addresses get addresses; `None` takes the usual way.
     pub allocator: Option<Allocator>,
+    /// Odd lines that are left out; default 0.1 % of the lines, and 10 in any case.
+    pub odd_lines: OddLines,
     /// Stop after this many requests; `None` replays all.
     pub requests: Option<u64>,
     /// Whether a first pass also finds how the writes lie ([`super::Survey::pattern`]), which costs time and memory.
@@ -110,6 +112,7 @@ impl TraceOptions {
             window_records: open.window_records,
             gap_limit_ns: open.gap_limit_ns,
             allocator: open.allocator,
+            odd_lines: open.odd_lines,
             requests: None,
             finds_pattern: false,
         }
@@ -128,6 +131,7 @@ impl TraceOptions {
             window_records: self.window_records,
             gap_limit_ns: self.gap_limit_ns,
             allocator: self.allocator,
+            odd_lines: self.odd_lines,
         }
     }
 

@@ -8,7 +8,8 @@ use units::{HostOp, SECTOR_BYTES};
 
 use super::super::reading::extents::{CHUNK_BYTES, Extents};
 use super::super::{
-    DevicePolicy, Fit, Records, TraceError, TraceOptions, TraceRecord, WritePattern, WriteSurvey, open, open_reader,
+    DevicePolicy, Fit, Order, Records, TraceError, TraceOptions, TraceRecord, WritePattern, WriteSurvey, open_reader,
+    read_in_order,
 };
 use super::fit::CHUNK_SECTORS;
 use crate::WorkloadError;
@@ -27,6 +28,8 @@ pub struct Survey {
     path: String,
     /// The format that was read; a second pass must read the same.
     pub(super) format: &'static str,
+    /// What was done with times that go back; a second pass does the same.
+    pub(super) order: Order,
     devices: BTreeMap<u32, Device>,
     policy: DevicePolicy,
     touched_bytes: u64,
@@ -38,11 +41,12 @@ pub struct Survey {
 const LISTED_MAX: usize = 24;
 
 impl Survey {
-    /// Reads all of the trace at `path`, a regular file.
+    /// Reads all of the trace at `path`, a regular file. Where a record is further back in time than the sorting window
+    /// reaches, all of the trace is sorted, here and in the second pass.
     /// Errors: the trace cannot be read, has no requests, or has devices that the options refuse.
     pub fn take(path: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
         options.check()?;
-        Ok(Survey::of(&mut open(path, &options.open_options())?, options)?)
+        read_in_order(path, &options.open_options(), |records| Ok(Survey::of(records, options)?))
     }
 
     /// As [`Survey::take`], from a reader; `name` stands for the file name.
@@ -59,6 +63,7 @@ impl Survey {
         let mut survey = Survey {
             path: records.path().to_owned(),
             format: records.format().name,
+            order: records.order(),
             devices: BTreeMap::new(),
             policy: options.devices,
             touched_bytes: 0,

@@ -7,7 +7,7 @@ use std::path::Path;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 use super::super::{
-    DevicePolicy, Fit, ReadStatistics, Records, TraceError, TraceOptions, TraceRecord, open, open_reader,
+    DevicePolicy, Fit, Order, ReadStatistics, Records, TraceError, TraceOptions, TraceRecord, open, open_reader,
 };
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
@@ -72,7 +72,8 @@ impl TraceWorkload {
     /// As [`TraceWorkload::open`], after a first pass that `survey` made with the same options but for the drive.
     pub fn open_surveyed(path: &str, options: &TraceOptions, survey: &Survey) -> Result<TraceWorkload, WorkloadError> {
         // The second pass must read what the first one checked.
-        let options = TraceOptions { format: Some(survey.format.to_owned()), ..options.clone() };
+        let (format, order) = (Some(survey.format.to_owned()), Some(survey.order));
+        let options = TraceOptions { format, order, ..options.clone() };
         options.check()?;
         let records = open(path, &options.open_options())?;
         Ok(TraceWorkload::start(records, options, Some(survey))?)
@@ -293,7 +294,10 @@ impl Workload for TraceWorkload {
     }
 
     fn notes(&self) -> Vec<String> {
-        let ReadStatistics { dropped_zero, dropped_other, reordered, clamped, .. } = self.statistics();
+        let statistics = self.statistics();
+        let ReadStatistics { dropped_zero, dropped_other, reordered, clamped, .. } = statistics;
+        // All of a trace that was sorted has a note of its own.
+        let reordered = if self.records.order() == Order::Whole { 0 } else { reordered };
         let Changes { other_devices, widened, split, pieces, shortened, vanished } = self.changes;
         let fit = self.options.fit.name();
         let found = [
@@ -329,7 +333,13 @@ impl Workload for TraceWorkload {
             let what = if text.starts_with("rows") { "" } else { "requests " };
             format!("{count} {what}{text}")
         });
-        notes.chain(self.records.notes()).chain(self.statistics().gaps_note(self.options.gap_limit_ns)).collect()
+        let gaps = statistics.gaps_note(self.options.gap_limit_ns);
+        let whole = self.records.whole_note();
+        notes.chain(whole).chain(gaps).chain(self.records.notes()).collect()
+    }
+
+    fn doubt(&self) -> Option<String> {
+        self.records.doubt()
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -6,7 +6,7 @@ use metrics::Latencies;
 use units::{HostOp, SECTOR_BYTES};
 
 use super::super::reading::extents::Extents;
-use super::super::{ReadStatistics, Records, TraceRecord};
+use super::super::{OddLine, ReadStatistics, Records, TraceRecord};
 use super::arrivals::{Arrivals, GapSummary, PeakSummary};
 use super::rewrites::Rewrites;
 use crate::WorkloadError;
@@ -49,6 +49,8 @@ pub struct TraceSummary {
     pub end_bytes_max: u64,
     /// What was read and left out.
     pub statistics: ReadStatistics,
+    /// The first line that was left out because its parser refused it; `None` without any.
+    pub odd_line: Option<OddLine>,
     /// What a reader should know about the records and about what was left out, a sentence each.
     pub notes: Vec<String>,
 }
@@ -259,7 +261,8 @@ impl Tally {
             footprint_mib: self.touched.chunks(),
             end_bytes_max: self.devices.iter().map(|device| device.end_bytes).max().unwrap_or(0),
             statistics: records.statistics(),
-            notes: records.notes(),
+            odd_line: records.odd_line(),
+            notes: records.doubt().into_iter().chain(records.notes()).chain(records.whole_note()).collect(),
         }
     }
 }
