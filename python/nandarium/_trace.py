@@ -77,7 +77,9 @@ class TraceInfo(Record):
         footprint_mib: chunks of 1 MiB that are touched.
         end_bytes_max: the highest end of a request: a drive must be at least that large.
         statistics: what was read and left out.
-        notes: what to know about the records and about the rows that were left out, a sentence each.
+        odd_line: the first line that did not fit the format and was left out (``place``, ``column``, ``name``, ``found``,
+            ``expected``); ``None`` without any.
+        notes: what to know about the records and about what was left out, moved or is missing, a sentence each.
         command: the command line that runs the trace as it was read.
     """
 
@@ -100,6 +102,7 @@ class TraceInfo(Record):
     footprint_mib: int
     end_bytes_max: int
     statistics: Record
+    odd_line: Record | None
     notes: tuple[str, ...]
     command: str
 
@@ -138,20 +141,22 @@ def trace_info(
     order: str | None = None,
     gap_limit: str | None = None,
     allocator: str | None = None,
+    odd_lines: int | str | None = None,
 ) -> TraceInfo:
     """Sums up a trace: operations, sizes, devices, footprint, times.
 
     Args:
         path: the trace; .gz, .zst, .xz and .bz2 are seen through.
         format: a name from `formats()`, where it cannot be told from the file.
-        order: what is done with times that go backwards: ``"error"``, ``"clamp"`` or ``"sort"``; by default what is usual for
-            the format.
+        order: what is done with times that go backwards: ``"error"``, ``"clamp"``, ``"sort"`` or ``"whole"``; by default what is
+            usual for the format.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.
         allocator: how the keys of a trace without addresses get addresses: ``"first-fit"``, ``"log"`` or ``"by-tier"``.
+        odd_lines: how many lines may be left out because they do not fit the format: a number, or a share such as ``"5%"``.
 
     Raises:
-        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format`, `order` or `allocator`, or
-            a `gap_limit` that is no time.
+        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format`, `order` or `allocator`, a
+            `gap_limit` that is no time, or `odd_lines` that are no number and no share.
 
     Example:
         >>> import pathlib, tempfile
@@ -163,5 +168,6 @@ def trace_info(
         >>> info.records, info.ops[1].op, info.ops[1].bytes, info.inter_arrival_ns_mean
         (2, 'write', 8192, 1000.0)
     """
-    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, allocator)
+    odd = None if odd_lines is None else str(odd_lines)
+    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, allocator, odd)
     return TraceInfo(document, text)

@@ -47,6 +47,7 @@ class Workload:
         repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
         allocator: how the keys of a trace without addresses get addresses.
+        odd_lines: lines of a trace that may be left out because they do not fit its format: ``"20"``, or a share such as ``"5%"``.
     """
 
     name: str
@@ -67,11 +68,12 @@ class Workload:
     format: str | None = None
     devices: str | None = None
     fit: Literal["auto", "error", "modulo", "compact", "scale"] | None = None
-    order: Literal["error", "clamp", "sort"] | None = None
+    order: Literal["error", "clamp", "sort", "whole"] | None = None
     repeat: int | None = None
     repeat_order: Literal["same", "shuffle"] | None = None
     gap_limit: str | None = None
     allocator: Literal["first-fit", "log", "by-tier"] | None = None
+    odd_lines: int | str | None = None
 
     @property
     def settings(self) -> dict[str, Value]:

@@ -177,6 +177,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["trace-info"]["latencies"] = said("trace", "info", str(short))
     short.write_text("".join(short.read_text().splitlines(keepends=True)[:2]))
     made["trace-info"]["a flush"] = said("trace", "info", str(short), "--format", "nandarium")
+    short.write_text(short.read_text() + "Lost 12 events\nan odd line\n" + "9000000000,0,R,0,4096,0,\n" * 2)
+    made["trace-info"]["an odd line and lost events"] = said("trace", "info", str(short), "--format", "nandarium")
 
     made["repro"]["striping"] = said("repro", "striping", "--scale", "1/4096", "--out", str(folder / "repro"), "--quiet", code=MISSED)
     made["repro"]["written"] = read(folder / "repro/rows.json")

@@ -56,9 +56,22 @@ def test_mistakes_have_the_words_of_the_command_line(trace: Path, tmp_path: Path
         nd.trace_info(tmp_path / "nowhere")
     with pytest.raises(nd.WorkloadError, match="spcc"):
         nd.trace_info(trace, "spcc")
-    with pytest.raises(nd.WorkloadError, match="order is `srot`; give error, clamp or sort"):
+    with pytest.raises(nd.WorkloadError, match="order is `srot`; give error, clamp, sort or whole"):
         nd.trace_info(trace, order="srot")
     trace.write_text(ROWS + "0,0,R,0,4096\n")
     with pytest.raises(nd.WorkloadError, match="line 5"):
         nd.trace_info(trace)
     assert nd.trace_info(trace, order="sort").records == 4
+
+
+def test_odd_lines_are_left_out_and_told(trace: Path) -> None:
+    trace.write_text(ROWS + "an odd line\n")
+    info = nd.trace_info(trace)
+    assert info.records == 3 and info.statistics.dropped_odd == 1
+    assert info.odd_line is not None and info.odd_line.place == "line 5"
+    assert info.notes[0].startswith("1 odd line was left out: line 5")
+    for strict in (0, "0%"):
+        with pytest.raises(nd.WorkloadError, match="line 5"):
+            nd.trace_info(trace, odd_lines=strict)
+    with pytest.raises(nd.WorkloadError, match="workload.odd_lines = many"):
+        nd.trace_info(trace, odd_lines="many")

@@ -230,6 +230,9 @@ fn option_hint(error: &TraceError) -> String {
         let least = quantity::size_at_least(*end_bytes, 32 << 10).unwrap_or_default();
         return format!(" (here: --set workload.fit=modulo, or --set drive.capacity={least} or more)");
     }
+    if matches!(error, TraceError::BeyondWindow { .. }) {
+        return " (here: --set workload.order=whole)".to_owned();
+    }
     let text = error.to_string();
     let hints = [
         ("fit = ", " (here: --set workload.fit=modulo, or a larger --set drive.capacity)"),

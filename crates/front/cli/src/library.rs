@@ -121,7 +121,8 @@ pub fn life_text(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Str
 }
 
 /// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,
-/// `clamp` or `sort`, `gap_limit` a time such as `1h`, `allocator` `first-fit`, `log` or `by-tier`.
+/// `clamp`, `sort` or `whole`, `gap_limit` a time such as `1h`, `allocator` `first-fit`, `log` or `by-tier`, `odd_lines`
+/// a number or a share such as `5%`.
 /// Errors: it cannot be read, and the text says where it stumbled; no such order or allocator, no time.
 pub fn trace_info(
     file: &str,
@@ -129,15 +130,22 @@ pub fn trace_info(
     order: Option<&str>,
     gap_limit: Option<&str>,
     allocator: Option<&str>,
+    odd_lines: Option<&str>,
 ) -> Result<(String, Value), String> {
     let order = order.map(|name| {
-        OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp or sort"))
+        OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp, sort or whole"))
     });
     let gap_limit =
         gap_limit.map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
     let allocator =
         allocator.map(|text| arguments::allocator(text).map_err(|problem| format!("allocator is `{text}`: {problem}")));
-    let (order, gap_limit, allocator) = (order.transpose()?, gap_limit.transpose()?, allocator.transpose()?);
-    let input = TraceInput { file: file.to_owned(), format, order, gap_limit, allocator };
+    let input = TraceInput {
+        file: file.to_owned(),
+        format,
+        order: order.transpose()?,
+        gap_limit: gap_limit.transpose()?,
+        allocator: allocator.transpose()?,
+        odd_lines: odd_lines.map(arguments::odd_lines).transpose()?,
+    };
     traces::told(&input).map_err(|failure| failure.message)
 }

@@ -83,7 +83,7 @@ fn over_seeds(py: Python<'_>, plan: LifePlan, asked: Asked<'_, '_>, repetitions:
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, order=None, gap_limit=None, allocator=None))]
+#[pyo3(signature = (path, format=None, order=None, gap_limit=None, allocator=None, odd_lines=None))]
 pub fn trace_info(
     py: Python<'_>,
     path: &str,
@@ -91,7 +91,8 @@ pub fn trace_info(
     order: Option<&str>,
     gap_limit: Option<&str>,
     allocator: Option<&str>,
+    odd_lines: Option<&str>,
 ) -> PyResult<(String, String)> {
-    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit, allocator));
+    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit, allocator, odd_lines));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

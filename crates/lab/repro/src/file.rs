@@ -3,7 +3,9 @@
 use crate::error::StudyError;
 use crate::source::Opened;
 use crate::study::Options;
-use trace::formats::{DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise};
+use trace::formats::{
+    DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, read_in_order, summarise,
+};
 
 /// Requests below which a file cannot stand for a trace.
 const LEAST_REQUESTS: u64 = 1000;
@@ -21,7 +23,7 @@ impl TraceFile {
     /// Errors: it cannot be read, or holds too little.
     pub fn given(options: &Options, name: &str) -> Result<Option<Self>, StudyError> {
         let Some(path) = options.traces.get(name) else { return Ok(None) };
-        let summary = summarise(&mut open(path, &OpenOptions::default())?)?;
+        let summary = read_in_order(path, &OpenOptions::default(), summarise)?;
         if summary.records < LEAST_REQUESTS {
             let found = summary.records;
             let problem = format!(

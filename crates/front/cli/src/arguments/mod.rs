@@ -20,7 +20,7 @@ pub use torturing::TortureArguments;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use trace::formats::Allocator;
+use trace::formats::{Allocator, OddLines};
 
 /// A flash drive, simulated from the host request down to the flash cell array.
 #[derive(Debug, Parser)]
@@ -266,6 +266,10 @@ pub struct TraceInput {
     /// `workload.allocator`).
     #[arg(long, value_name = "NAME", value_parser = allocator)]
     pub allocator: Option<Allocator>,
+    /// Leave out lines that do not fit the format, up to this number or share, for example 20 or 5% (the key
+    /// `workload.odd_lines`).
+    #[arg(long, value_name = "NUMBER|SHARE", value_parser = odd_lines)]
+    pub odd_lines: Option<String>,
 }
 
 /// A price: a number above 0.
@@ -297,6 +301,11 @@ pub fn allocator(text: &str) -> Result<Allocator, String> {
     found.ok_or_else(|| format!("write {}", Allocator::ALL.map(Allocator::name).join(", ")))
 }
 
+/// Odd lines, as the key has them.
+pub fn odd_lines(text: &str) -> Result<String, String> {
+    OddLines::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
 /// What to do with times that go backwards.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum OrderArgument {
@@ -304,8 +313,10 @@ pub enum OrderArgument {
     Error,
     /// Let the request arrive with the one before.
     Clamp,
-    /// Sort within a window.
+    /// Sort within a window; sort all of a file where the window is too short.
     Sort,
+    /// Sort all of the trace.
+    Whole,
 }
 
 /// Arguments of `trace info`.

@@ -4,7 +4,7 @@ use super::trace;
 use crate::arguments::CheckArguments;
 use crate::failure::{Failure, INTEGRITY};
 use crate::output;
-use ::trace::formats::{OpenOptions, open, summarise};
+use ::trace::formats::{OpenOptions, read_in_order, summarise};
 use drive::{Drive, DriveError};
 use simulator::{Config, DrivePlan};
 use std::path::Path;
@@ -64,6 +64,6 @@ fn stack(path: &str) -> Result<(), Failure> {
 
 fn trace_file(arguments: &CheckArguments) -> Result<(), Failure> {
     let options = OpenOptions { format: arguments.format.clone(), ..OpenOptions::default() };
-    let summary = summarise(&mut open(&arguments.file, &options)?)?;
+    let summary = read_in_order(&arguments.file, &options, summarise)?;
     output::print(&format!("{}: a good trace\n{}", arguments.file, trace::text(&arguments.file, &summary)))
 }

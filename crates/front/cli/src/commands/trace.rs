@@ -11,8 +11,11 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use trace::WorkloadError;
-use trace::formats::{OpenOptions, Order, Records, TraceSummary, long_duration, open, summarise, write_nandarium};
+use trace::formats::{
+    OddLines, OpenOptions, Order, Records, TraceSummary, long_duration, open, read_in_order, summarise, write_nandarium,
+};
 
 pub fn execute(command: &TraceCommand) -> Result<(), Failure> {
     match command {
@@ -27,14 +30,20 @@ fn order_of(order: OrderArgument) -> Order {
         OrderArgument::Error => Order::Error,
         OrderArgument::Clamp => Order::Clamp,
         OrderArgument::Sort => Order::Sort,
+        OrderArgument::Whole => Order::Whole,
     }
 }
 
-fn records(input: &TraceInput) -> Result<Records, Failure> {
-    let order = input.order.map(order_of);
-    let (format, allocator) = (input.format.clone(), input.allocator);
-    let options = OpenOptions { format, order, gap_limit_ns: input.gap_limit, allocator, ..OpenOptions::default() };
-    Ok(open(&input.file, &options)?)
+fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
+    let odd_lines = input.odd_lines.as_deref().map(OddLines::parse).transpose().map_err(WorkloadError::from)?;
+    Ok(OpenOptions {
+        format: input.format.clone(),
+        order: input.order.map(order_of),
+        gap_limit_ns: input.gap_limit,
+        allocator: input.allocator,
+        odd_lines: odd_lines.unwrap_or_default(),
+        ..OpenOptions::default()
+    })
 }
 
 fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
@@ -45,7 +54,7 @@ fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
 /// What a trace holds, and the command that runs it: as text, and as the document of `--json`.
 /// Errors: it cannot be read; the text says where it stumbled.
 pub fn told(input: &TraceInput) -> Result<(String, Value), Failure> {
-    let summary = summarise(&mut records(input)?)?;
+    let summary = read_in_order(&input.file, &options(input)?, summarise)?;
     let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
     document["command"] = command(input).into();
     let mut text = text(&input.file, &summary);
@@ -70,6 +79,9 @@ fn command(input: &TraceInput) -> String {
     }
     if let Some(allocator) = input.allocator {
         let _ = write!(command, " --set workload.allocator={}", allocator.name());
+    }
+    if let Some(odd_lines) = &input.odd_lines {
+        let _ = write!(command, " --set workload.odd_lines={odd_lines}");
     }
     command
 }
@@ -168,31 +180,77 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Standard output cannot be written anew, so a trace that may have to be sorted as a whole is read once before. A file
+/// begins anew.
 fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {
-    let records = records(&arguments.input)?;
-    match &arguments.out {
-        None => written(write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT), STANDARD_OUTPUT),
-        Some(path) => {
-            let mut file = File::create(path).map_err(|error| {
-                Failure::usage(format!("{} could not be opened for writing: {error}", path.display()))
-            })?;
-            let name = path.display().to_string();
-            written(write_nandarium(records, &mut file, &name), &name)
+    let (input, options) = (&arguments.input, options(&arguments.input)?);
+    match arguments.out.as_deref() {
+        Some(out) if !out.exists() || out.is_file() => {
+            let (name, mut unopened) = (out.display().to_string(), None);
+            let result = read_in_order(&input.file, &options, |records| {
+                let mut file = File::create(out).map_err(|source| {
+                    unopened = Some(unwritable(out, &source));
+                    WorkloadError::Io { path: name.clone(), source }
+                })?;
+                write_nandarium(records.by_ref(), &mut file, &name)?;
+                Ok(notes(records))
+            });
+            unopened.map_or_else(|| written(result, &name), Err)
         }
+        Some(out) => {
+            let mut file = File::create(out).map_err(|error| unwritable(out, &error))?;
+            convert_once(input, options, &mut file, &out.display().to_string())
+        }
+        None => convert_once(input, options, &mut io::stdout().lock(), STANDARD_OUTPUT),
     }
 }
 
+fn unwritable(out: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{} could not be opened for writing: {error}", out.display()))
+}
+
+fn convert_once(
+    input: &TraceInput,
+    mut options: OpenOptions,
+    out: &mut dyn io::Write,
+    name: &str,
+) -> Result<(), Failure> {
+    if Path::new(&input.file).is_file() {
+        let look = |records: &mut Records| -> Result<Order, WorkloadError> {
+            let may_start_anew = records.order() == Order::Sort;
+            while may_start_anew && records.next().transpose()?.is_some() {}
+            Ok(records.order())
+        };
+        options.order = Some(read_in_order(&input.file, &options, look)?);
+    }
+    let mut records = open(&input.file, &options)?;
+    let result = write_nandarium(records.by_ref(), out, name);
+    written(result.map(|_| notes(&records)), name)
+}
+
+/// What is to be said of the records that were read.
+fn notes(records: &Records) -> Vec<String> {
+    records.doubt().into_iter().chain(records.notes()).chain(records.whole_note()).collect()
+}
+
 fn head(arguments: &TraceHeadArguments) -> Result<(), Failure> {
-    let records = records(&arguments.input)?.take(arguments.count);
-    written(write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT), STANDARD_OUTPUT)
+    let records = open(&arguments.input.file, &options(&arguments.input)?)?.take(arguments.count);
+    let result = write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT);
+    written(result.map(|_| Vec::new()), STANDARD_OUTPUT)
 }
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// A closed pipe is the reader's right; what cannot be written to `out` is no mistake of the user.
-fn written(result: Result<u64, WorkloadError>, out: &str) -> Result<(), Failure> {
+/// Tells the notes of what was written. A closed pipe is the reader's right; what cannot be written to `out` is no
+/// mistake of the user.
+fn written(result: Result<Vec<String>, WorkloadError>, out: &str) -> Result<(), Failure> {
     match result {
-        Ok(_) => Ok(()),
+        Ok(notes) => {
+            for note in notes {
+                output::complain(&format!("note: {note}"));
+            }
+            Ok(())
+        }
         Err(WorkloadError::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(WorkloadError::Io { path, source }) if path == out => {
             Err(Failure::failed(format!("{path} could not be written: {source}")))

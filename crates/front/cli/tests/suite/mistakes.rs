@@ -42,6 +42,7 @@ fn wrong_settings_are_named_with_the_remedy() {
         ("workload.order=sort", &["workload.order has no effect", "leave it out"]),
         ("workload.gap_limit=1h", &["workload.gap_limit has no effect", "leave it out"]),
         ("workload.gap_limit=1", &["workload.gap_limit", "has no unit"]),
+        ("workload.odd_lines=20", &["workload.odd_lines has no effect", "leave it out"]),
     ] {
         refused(run_tiny(&["--workload", "uniform-write", "--set", setting]), 2, parts);
     }

@@ -124,3 +124,116 @@ fn an_allocator_places_keys_in_trace_info_and_in_a_run() {
     let refused = said(nandarium(&["trace", "info", &spc, "--allocator", "log"]));
     assert!(refused.code == 2 && refused.err.contains("leave it out"), "{} {}", refused.code, refused.err);
 }
+
+/// A trace of SPC rows, one of them odd.
+fn odd_trace(folder: &std::path::Path) -> String {
+    let mut rows: Vec<String> = (0..50).map(|row| format!("0,{},4096,w,{row}.5\n", row * 8)).collect();
+    rows.insert(25, "garbage line here\n".to_owned());
+    let path = folder.join("odd.csv");
+    std::fs::write(&path, rows.concat()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// One line of no importance ended a whole trace.
+#[test]
+fn an_odd_line_is_left_out_of_a_trace_and_told_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = odd_trace(folder.path());
+    let note = "1 odd line was left out: line 26, column 1 (ASU): found \"garbage line here\"";
+    let info = said(nandarium(&["trace", "info", &path]));
+    assert!(info.out.contains("50 requests in format spc") && info.out.contains(note), "{} {}", info.out, info.err);
+    let document: Value = serde_json::from_str(&said(nandarium(&["trace", "info", &path, "--json"])).out).unwrap();
+    assert_eq!(document["statistics"]["dropped_odd"], json!(1));
+    assert_eq!(document["odd_line"]["place"], json!("line 26"));
+    let converted = said(nandarium(&["trace", "convert", &path]));
+    assert!(
+        converted.out.lines().count() == 51 && converted.err.contains(&format!("note: {note}")),
+        "{}",
+        converted.err
+    );
+    let result = json(&["--workload", &path]);
+    assert!(result["notes"].to_string().contains("1 odd line was left out: line 26"), "{}", result["notes"]);
+}
+
+#[test]
+fn no_odd_line_is_left_out_where_the_user_wants_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = odd_trace(folder.path());
+    for arguments in [
+        vec!["trace", "info", &path, "--odd-lines", "0"],
+        vec!["run", "--workload", &path, "--set", "workload.odd_lines=0"],
+        vec!["run", "--workload", &path, "--set", "workload.odd_lines=0%"],
+    ] {
+        let refused = said(nandarium(&arguments));
+        assert!(refused.code == 2 && refused.err.contains("line 26, column 1 (ASU)"), "{arguments:?}: {}", refused.err);
+    }
+    let more = said(nandarium(&["trace", "info", &path, "--odd-lines", "5%"]));
+    assert!(more.out.ends_with(" --set workload.odd_lines=5%\n"), "{}", more.out);
+    for setting in ["workload.odd_lines=many", "workload.odd_lines=120%"] {
+        let refused = said(nandarium(&["run", "--workload", &path, "--set", setting]));
+        let told = setting.replace('=', " = ");
+        assert!(refused.code == 2 && refused.err.contains(&told) && refused.err.contains("5%"), "{}", refused.err);
+    }
+}
+
+/// Rates and write amplification were told of a hundredth of the load, without a word.
+#[test]
+fn a_run_doubts_a_trace_that_lost_a_tenth_of_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let row =
+        |row: usize| format!(" fio-1 [000] ..... 5.{row:06}: block_rq_issue: 8,0 WS 0 () {} + 8 [fio]\n", row * 8);
+    let mut rows: Vec<String> = (0..50).map(row).collect();
+    rows.insert(26, "CPU:2 [LOST 4096 EVENTS]\n".to_owned());
+    let path = folder.path().join("lost.txt");
+    std::fs::write(&path, rows.concat()).unwrap();
+    let path = path.to_str().unwrap();
+    let info = said(nandarium(&["trace", "info", path]));
+    assert!(info.out.contains("lost 4096 of 4146 events") && info.out.contains("after request 26"), "{}", info.out);
+    let result = json(&["--workload", path]);
+    let first = result["notes"][0].as_str().unwrap();
+    assert!(first.starts_with("Doubt: the tracer says that it lost 4096 of 4146 events"), "{first}");
+}
+
+/// Two volumes of 70,000 requests over the same 70 s.
+fn two_volumes(folder: &std::path::Path) -> String {
+    let row = |host: &str, row: u64| {
+        format!("{},{host},0,Write,{},4096,100\n", 128_166_372_003_061_629 + row * 10_000, row % 512 * 4096)
+    };
+    let rows = ["a", "b"].iter().flat_map(|host| (0..70_000).map(move |index| row(host, index)));
+    let path = folder.join("two.csv");
+    std::fs::write(&path, rows.collect::<String>()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn two_long_volumes_in_one_file_are_merged_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = two_volumes(folder.path());
+    let info = said(nandarium(&["trace", "info", &path]));
+    for part in ["140,000 requests", "duration    1.17 min", "2,000 requests in the second", "69999 requests moved"] {
+        assert!(info.out.contains(part), "{part} in {} {}", info.out, info.err);
+    }
+    let out = folder.path().join("out.nandarium.csv");
+    let convert = said(nandarium(&["trace", "convert", &path, "--out", out.to_str().unwrap()]));
+    assert!(convert.code == 0 && convert.err.contains("All of the trace was sorted"), "{}", convert.err);
+    let written = std::fs::read_to_string(&out).unwrap();
+    assert!(written.lines().count() == 140_001 && written.contains("\n1000000,65536,W,4096,4096,0,10000\n"));
+    let printed = said(nandarium(&["trace", "convert", &path]));
+    assert!(printed.out == written, "standard output has the same rows");
+}
+
+#[test]
+fn standard_input_that_must_be_sorted_is_told_the_order_that_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(two_volumes(folder.path())).unwrap();
+    let run = |more: &[&str]| {
+        let arguments = [&["--workload", "-", "--format", "msr", "--set", "drive.precondition=none"], more].concat();
+        let mut command = run_tiny(&arguments);
+        command.write_stdin(bytes.clone());
+        said(command)
+    };
+    let refused = run(&["--requests", "140000"]);
+    assert!(refused.code == 2 && refused.err.contains("--set workload.order=whole"), "{}", refused.err);
+    let sorted = run(&["--requests", "1000", "--set", "workload.order=whole"]);
+    assert!(sorted.code == 0 && sorted.out.contains("All of the trace was sorted"), "{} {}", sorted.out, sorted.err);
+}

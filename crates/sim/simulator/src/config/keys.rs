@@ -113,7 +113,19 @@ pub(crate) const ORDER: Choices<Order> = Choices {
     table: &[
         (Order::Error.name(), "the trace is refused", Order::Error),
         (Order::Clamp.name(), "the request arrives with the one before", Order::Clamp),
-        (Order::Sort.name(), "requests are sorted within a window", Order::Sort),
+        (
+            Order::Sort.name(),
+            "requests are sorted within a window of 65,536. A file in which a request is further back is read again, \
+             and all of it is sorted, as whole does",
+            Order::Sort,
+        ),
+        (
+            Order::Whole.name(),
+            "all of the trace is sorted before its first request is run, for example two volumes that stand one after \
+             the other. Up to 786,432 requests take 54 MiB of memory; more of them take 38 bytes each in a temporary \
+             file (in the folder that TMPDIR names)",
+            Order::Whole,
+        ),
     ],
 };
 /// How the keys of a trace without addresses get addresses.
@@ -480,6 +492,14 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         "workload.gap_limit",
         Kind::Duration { max: 365 * 24 * HOUR },
         "A trace with a longer time between two requests has it cut to this, before workload.time_scale.",
+    ),
+    Parameter::optional(
+        "workload.odd_lines",
+        Kind::Text,
+        "How many lines of a trace may be odd before the trace is refused: a number such as 20, or a share of the \
+         lines such as 5%. An odd line does not fit the trace format. nandarium leaves out odd lines and names the \
+         first of them in a note. By default 0.1 % of the lines may be odd, and 10 lines in any case. 0 refuses the \
+         first odd line, and a last line that is cut short.",
     ),
     Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "What becomes of trace times that go backwards."),
     Parameter::optional(

@@ -483,7 +483,8 @@ impl Session<'_> {
             wear.end(&sheet);
         }
         let status = status(ended, bad_blocks(drive.flash().state()) > bad_before);
-        notes.splice(0..0, self.chosen.iter().cloned());
+        // A doubt goes first, as everything else is read in its light.
+        notes.splice(0..0, workload.doubt().into_iter().chain(self.chosen.iter().cloned()));
         notes.extend(written::note(self.plan, held_before, written.share()));
         notes.extend((warmed_up == Ended::Stuck).then(warm_up::stuck));
         notes.extend(workload.notes());

@@ -172,6 +172,10 @@ impl Workload for Repeated {
         self.recorded.or_else(|| self.inner.recorded_latency())
     }
 
+    fn doubt(&self) -> Option<String> {
+        self.inner.doubt()
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = self.inner.notes();
         if self.left > 0 {

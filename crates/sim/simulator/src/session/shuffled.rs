@@ -71,6 +71,10 @@ impl Workload for Shuffled {
     fn notes(&self) -> Vec<String> {
         self.inner.notes()
     }
+
+    fn doubt(&self) -> Option<String> {
+        self.inner.doubt()
+    }
 }
 
 /// Gives the writes among the requests other places: runs of them in an order that is drawn.

@@ -13,7 +13,7 @@ use layer::{Parameter, spelling::did_you_mean};
 use layer::{Value, Values};
 use std::io::Cursor;
 use std::path::Path;
-use trace::formats::{DevicePolicy, Survey, TraceOptions, TraceWorkload};
+use trace::formats::{DevicePolicy, OddLines, Survey, TraceOptions, TraceWorkload};
 use trace::synthetic::{self, SyntheticError, WorkloadParameters};
 use trace::{Workload, WorkloadError};
 use units::{Nanos, Request, SECTOR_BYTES};
@@ -460,6 +460,9 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
         gap_limit_ns: whole(values, "workload.gap_limit"),
         order: ORDER.read_if_set(values),
         allocator: ALLOCATOR.read_if_set(values),
+        odd_lines: name("workload.odd_lines")
+            .map_or(Ok(OddLines::default()), |text| OddLines::parse(&text))
+            .map_err(WorkloadError::from)?,
         finds_pattern: finds_pattern(values),
         ..TraceOptions::new(sectors)
     })
