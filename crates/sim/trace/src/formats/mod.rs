@@ -12,6 +12,7 @@ mod biotracer;
 mod blkparse;
 mod blktrace;
 mod block_ftrace;
+mod columns;
 mod diskmon;
 mod disksim;
 mod fio_iolog;

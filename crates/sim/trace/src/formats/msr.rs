@@ -23,8 +23,6 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TICK_NS: i64 = 100;
-/// FILETIME of 1970-01-01.
-const UNIX_EPOCH_TICKS: i64 = 116_444_736_000_000_000;
 /// Disks a host may have before its numbers run into those of the next host.
 const DISKS_PER_HOST: u32 = 1 << 16;
 
@@ -79,6 +77,6 @@ fn time(fields: &mut Fields<'_>) -> FieldResult<i64> {
         return number::date_time(text).filter(|time| *time >= 0).ok_or_else(|| fields.wrong("Timestamp", expected));
     }
     let ticks = fields.as_time(text, "Timestamp", 1)?;
-    let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };
-    since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262").fatal())
+    let ns = number::since_1970(ticks).checked_mul(TICK_NS);
+    ns.ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262").fatal())
 }

@@ -19,7 +19,8 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// The five columns every file has.
-const HEADER: &[u8] = b"time_ns,device,op,offset_bytes,length_bytes";
+pub(super) const HEADER_SHORT: &str = "time_ns,device,op,offset_bytes,length_bytes";
+const HEADER: &[u8] = HEADER_SHORT.as_bytes();
 /// All columns, as written.
 pub(super) const HEADER_WRITTEN: &str = "time_ns,device,op,offset_bytes,length_bytes,fua,latency_ns";
 

@@ -2,6 +2,7 @@
 
 mod archives;
 mod binary_formats;
+mod columns;
 mod conversions;
 mod detection;
 mod errors;
@@ -10,6 +11,7 @@ mod lost_events;
 mod mutations;
 mod odd_lines;
 mod outside;
+mod packings;
 mod properties;
 mod real_traces;
 mod replay;

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use super::TraceError;
-use super::input::{Input, TOO_WIDE, TRAILING};
+use super::input::{Input, read_error};
 
 /// Bytes asked of the input at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -77,26 +77,9 @@ impl Buffer {
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.read_error(error)),
+                Err(error) => return Err(read_error(&self.input.path, self.input.archive, error)),
             }
         }
-    }
-
-    fn read_error(&self, source: std::io::Error) -> TraceError {
-        let path = self.input.path.clone();
-        let Some(kind) = self.input.archive else {
-            return TraceError::Io { path, source };
-        };
-        let problem = if source.kind() == ErrorKind::UnexpectedEof {
-            "the file is cut short".to_owned()
-        } else if source.to_string() == TRAILING {
-            TRAILING.to_owned()
-        } else if kind == "zstd" && source.to_string().contains(TOO_WIDE) {
-            return TraceError::WideWindow { path };
-        } else {
-            format!("the compressed data is damaged: {source}")
-        };
-        TraceError::Archive { path, kind, problem }
     }
 
     /// The next line without its line end, as a range of the buffer; `None` at the end. The last

@@ -11,15 +11,16 @@ use super::fields::{FieldError, NOT_NEGATIVE};
 use super::lost;
 use super::odd::is_header_like;
 use super::parser::{Parser, Sink};
+use super::unknown::unrecognised;
 use super::{OddLines, TraceError};
-use crate::formats::{FORMATS, Format, format_names};
+use crate::formats::{FORMATS, Format};
 
 /// Bytes looked at.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 /// Bytes looked at where the first ones have no row of the usual kind.
 pub(crate) const DEEP_SAMPLE_BYTES: usize = 4 << 20;
 /// Lines looked at; differences show in the first few, and detection should be quick.
-const SAMPLE_LINES: usize = 400;
+pub(super) const SAMPLE_LINES: usize = 400;
 
 /// Ways to read one layout that differ only in which rows count: the first that finds requests is
 /// the usual one, and the others stay available by name.
@@ -101,6 +102,17 @@ pub(crate) fn look_deeper(
     let is_named = has_ending(format, path);
     let may_be = |usual: &&'static Format| !is_named || has_ending(usual, path);
     formats.find(|usual| may_be(usual) && fits(attempt(usual, sample, Patience::Odd))).unwrap_or(format)
+}
+
+/// Whether `format` finds requests in all of `sample`.
+pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool) -> bool {
+    attempt(format, Sample { bytes: sample, whole, lines: SAMPLE_LINES }, Patience::None).fits()
+}
+
+/// Whether `format` stumbles over a line or frame of `sample`.
+pub(super) fn stumbles(format: &'static Format, sample: &[u8], whole: bool) -> bool {
+    let sample = Sample { bytes: sample, whole, lines: SAMPLE_LINES };
+    matches!(attempt(format, sample, Patience::None).ended, Ended::Failed(..))
 }
 
 /// Leaves out the less usual ways to read one layout.
@@ -257,7 +269,7 @@ fn is_header(sink: &Sink, line: &[u8]) -> bool {
 
 /// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends
 /// removed.
-fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])> {
+pub(super) fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])> {
     let sample = sample.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sample);
     let end = if whole { sample.len() } else { memchr::memrchr(b'\n', sample).unwrap_or(sample.len()) };
     (1..)
@@ -285,7 +297,7 @@ fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], whole: bool, path: &s
         let partly: &[&'static Format] = if furthest > 0 { &leaders } else { &[] };
         let line = stumbled.filter(|_| furthest > 0);
         let line = line.and_then(|number| sample_lines(sample, whole).find(|line| line.0 == number));
-        unrecognised(sample, path, line, partly)
+        unrecognised(sample, whole, path, line, partly)
     })
 }
 
@@ -297,10 +309,13 @@ fn by_extension(fitting: &[&'static Format], path: &str) -> Option<&'static Form
     }
 }
 
+/// Endings of the names of packed files.
+const PACKED: [&str; 7] = [".gz", ".zst", ".xz", ".bz2", ".lzma", ".br", ".lz4"];
+
 /// Whether the name of a file, packed or not, ends as those of `format` do.
 fn has_ending(format: &Format, path: &str) -> bool {
     let name = path.to_ascii_lowercase();
-    let packed = [".gz", ".zst", ".xz", ".bz2"].into_iter().find_map(|packed| name.strip_suffix(packed));
+    let packed = PACKED.into_iter().find_map(|packed| name.strip_suffix(packed));
     format.extensions.iter().any(|end| packed.unwrap_or(&name).ends_with(end))
 }
 
@@ -312,40 +327,4 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
         })
         .collect();
     TraceError::Ambiguous { path: path.to_owned(), count: fitting.len(), choices: choices.join(" or ") }
-}
-
-/// Whether a file is one line of words between commas.
-fn is_heading(sample: &[u8]) -> bool {
-    let line = sample.trim_ascii();
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
-    line.contains(&b',')
-        && line.iter().all(is_word)
-        && line.split(|byte| *byte == b',').all(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
-}
-
-/// `stumbled`: number and text of the line that stopped the formats that came furthest, `partly`: these formats.
-fn unrecognised(sample: &[u8], path: &str, stumbled: Option<(u64, &[u8])>, partly: &[&'static Format]) -> TraceError {
-    let first = sample.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let what = if sample.is_empty() {
-        "an empty file".to_owned()
-    } else if is_heading(sample) {
-        return TraceError::HeadingOnly {
-            path: path.to_owned(),
-            line: String::from_utf8_lossy(first).trim().to_owned(),
-        };
-    } else {
-        let partly: Vec<&str> = partly.iter().map(|format| format.name).collect();
-        match (stumbled, partly.as_slice()) {
-            (Some((number, line)), names @ [_, ..]) => {
-                format!("line {number}, \"{}\" of the file (its first lines fit {})", shown(line), names.join(", "))
-            }
-            _ => format!("a file that starts with \"{}\"", shown(first)),
-        }
-    };
-    TraceError::Unrecognised { path: path.to_owned(), what, known: format_names() }
-}
-
-/// The beginning of a line, as messages show it.
-fn shown(line: &[u8]) -> String {
-    String::from_utf8_lossy(&line[..line.len().min(80)]).chars().flat_map(char::escape_debug).collect()
 }

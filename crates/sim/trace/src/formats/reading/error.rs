@@ -1,6 +1,8 @@
 //! Everything that can be wrong with a trace. Each text names the place, the value, the limit
 //! and the way out.
 
+use std::borrow::Cow;
+
 use super::fields::FieldError;
 use crate::WorkloadError;
 use crate::formats::Format;
@@ -30,8 +32,45 @@ pub enum TraceError {
     )]
     WideWindow { path: String },
     /// A container that is not seen through.
-    #[error("{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first")]
+    #[error(
+        "{path}: this is a {kind} file, which nandarium does not read; unpack it first (gzip, zstd, xz, lzma, bzip2, \
+         lz4, brotli, tar and Parquet need no unpacking)"
+    )]
     ForeignArchive { path: String, kind: &'static str },
+    /// A packing that this build does not have.
+    #[error(
+        "{path}: this is a {kind} file, and this build cannot read it; unpack it first, or build the crate \
+         nandarium-trace with the feature \"{feature}\""
+    )]
+    LeftOut {
+        path: String,
+        kind: &'static str,
+        /// The feature of the crate that reads it.
+        feature: &'static str,
+    },
+    /// A Parquet file that cannot be read from any place.
+    #[error(
+        "{path}: a Parquet file is read from its end, so it cannot come from standard input or from within another \
+         packing; save it to a file of its own and give its name"
+    )]
+    PackedParquet { path: String },
+    /// An archive of several files, and no word on which one.
+    #[error(
+        "{path}: the tar archive has {count} files ({names}); give the name of one in workload.member (--member of \
+         nandarium trace)"
+    )]
+    SeveralMembers { path: String, count: usize, names: String },
+    /// The file asked for is not in the archive.
+    #[error(
+        "{path}: workload.member (--member of nandarium trace) = \"{member}\", and the tar archive has no such file; \
+         it has {names}"
+    )]
+    NoSuchMember {
+        path: String,
+        /// The name asked for.
+        member: String,
+        names: String,
+    },
     /// A line without end: not a text trace.
     #[error(
         "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a \
@@ -59,12 +98,33 @@ pub enum TraceError {
         known: String,
     },
     /// No format fits the contents.
-    #[error("{path}: no trace format fits {what}; give --format with one of {known}")]
+    #[error("{path}: no trace format fits {what}; {remedy}")]
     Unrecognised {
         path: String,
         /// What was looked at.
         what: String,
-        known: String,
+        /// The ways out, the likeliest first.
+        remedy: String,
+    },
+    /// Columns that are not written as they should be, or that the table does not have.
+    #[error("workload.columns (--columns of nandarium trace) = \"{columns}\": {problem}")]
+    Columns {
+        /// As the user wrote them.
+        columns: String,
+        problem: String,
+    },
+    /// Numbers that lost digits when the table was written.
+    #[error(
+        "{path}: column {column}: the numbers are rounded to {digits} digits, such as {found}, so requests cannot be \
+         told apart; write the table again with whole numbers (in pandas: read_csv(..., dtype=str))"
+    )]
+    Rounded {
+        path: String,
+        /// Its number and, where the user gave one, its name.
+        column: String,
+        found: String,
+        /// Digits that are left.
+        digits: usize,
     },
     /// One line with nothing but names of columns.
     #[error("{path}: the trace holds no requests: its only line, \"{line}\", names columns")]
@@ -226,12 +286,13 @@ pub struct Malformed {
     /// 1-based column; 0 when the whole line is at fault.
     pub column: u32,
     /// Name of the column.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub found: String,
     pub expected: &'static str,
     /// The format being read.
     pub format: &'static str,
-    pub columns: &'static str,
+    /// Its columns, or those that the user named.
+    pub columns: Cow<'static, str>,
 }
 
 impl Malformed {
@@ -244,7 +305,15 @@ impl Malformed {
             found: error.found,
             expected: error.expected,
             format: format.name,
-            columns: format.columns,
+            columns: Cow::Borrowed(format.columns),
+        }
+    }
+
+    /// With the columns that the user named, where the format does not have its own.
+    pub(super) fn of_columns(self, columns: Option<&str>) -> Malformed {
+        match columns {
+            Some(columns) => Malformed { columns: Cow::Owned(columns.to_owned()), ..self },
+            None => self,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Splitting a line into fields, with errors that name the field.
 
+use std::borrow::Cow;
+
 use super::number;
 use super::parser::Sink;
 
@@ -9,7 +11,7 @@ pub struct FieldError {
     /// 1-based; 0 when the whole line is at fault.
     pub column: u32,
     /// Name of the field.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub found: String,
     pub expected: &'static str,
     /// The whole file is read wrongly, so leaving out the line does not help.
@@ -35,13 +37,18 @@ const FOUND_LIMIT: usize = 60;
 
 /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
 #[must_use]
-pub fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'static str) -> Box<FieldError> {
+pub fn field_error(
+    column: u32,
+    name: impl Into<Cow<'static, str>>,
+    found: &[u8],
+    expected: &'static str,
+) -> Box<FieldError> {
     let shown = &found[..found.len().min(FOUND_LIMIT)];
     let mut text: String = String::from_utf8_lossy(shown).chars().flat_map(char::escape_debug).collect();
     if found.len() > FOUND_LIMIT {
         text.push_str("...");
     }
-    Box::new(FieldError { column, name, found: text, expected, is_fatal: false })
+    Box::new(FieldError { column, name: name.into(), found: text, expected, is_fatal: false })
 }
 
 /// A cursor over the fields of one line.
@@ -221,7 +228,7 @@ mod tests {
         let mut fields = Fields::commas(b"1, y,");
         fields.integer("a").unwrap();
         let error = fields.integer("b").unwrap_err();
-        assert_eq!((error.column, error.name, error.found.as_str()), (2, "b", " y"));
+        assert_eq!((error.column, &*error.name, error.found.as_str()), (2, "b", " y"));
         assert_eq!(fields.text("c").unwrap_err().column, 3);
         assert_eq!(fields.text("d").unwrap_err().found, "the end of the line");
     }

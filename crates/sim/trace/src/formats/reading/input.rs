@@ -1,174 +1,169 @@
-//! Opening: files, standard input, and compression seen through by magic bytes.
+//! Opening: files and standard input, and what they are packed in: compressions, archives, Parquet.
 
-use bzip2::bufread::BzDecoder;
-use flate2::bufread::GzDecoder;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 
-use super::TraceError;
+use super::codecs::{self, Raw, TOO_WIDE, TRAILING};
+use super::{OpenOptions, TraceError, tar};
 
 /// A stream of the trace's own bytes.
 pub(crate) struct Input {
-    pub reader: Box<dyn Read + Send>,
-    /// File name for messages.
+    pub reader: Raw,
+    /// File name for messages, with the name of the file within an archive behind a colon.
     pub path: String,
-    /// Compression found, for messages.
+    /// Packing found last, for messages.
     pub archive: Option<&'static str>,
 }
 
-const MAGIC_BYTES: usize = 6;
-/// Logarithm of the widest zstd window that is unpacked, which is the memory it takes: 128 MiB, as the program `zstd`
-/// has it.
-const WIDEST_WINDOW: u32 = 27;
-/// A part of what the zstd library says of a wider one.
-pub(crate) const TOO_WIDE: &str = "requires too much memory";
+/// Enough to know a tar archive by.
+const HEAD_BYTES: usize = tar::BLOCK_BYTES;
+/// Packings within one another: an archive of compressed files that is compressed itself has three.
+const LAYERS_MAX: usize = 4;
+/// The mark of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
 
 /// Opens `path`, or standard input for `-`.
-pub(crate) fn open_path(path: &str) -> Result<Input, TraceError> {
+pub(crate) fn open_path(path: &str, options: &OpenOptions) -> Result<Input, TraceError> {
     if path == "-" {
-        return from_reader(Box::new(io::stdin()), "standard input");
+        return from_reader(Box::new(io::stdin()), "standard input", options);
     }
-    let file = File::open(path).map_err(|source| TraceError::io(path, source))?;
-    from_reader(Box::new(file), path)
+    let mut file = File::open(path).map_err(|source| TraceError::io(path, source))?;
+    if is_parquet(&mut file) {
+        let reader = parquet(file, path, options)?;
+        return Ok(Input { reader, path: path.to_owned(), archive: Some("Parquet") });
+    }
+    from_reader(Box::new(file), path, options)
 }
 
-/// Sees through the compression of any stream.
-pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<Input, TraceError> {
-    let magic = read_magic(&mut raw).map_err(|source| TraceError::io(path, source))?;
-    let whole = Cursor::new(magic.clone()).chain(raw);
-    let (archive, reader): (_, Box<dyn Read + Send>) = match magic.as_slice() {
-        [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(Members::<GzDecoder<_>>::new(whole))),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            let mut decoder = zstd::Decoder::new(whole).map_err(|source| TraceError::io(path, source))?;
-            decoder.window_log_max(WIDEST_WINDOW).map_err(|source| TraceError::io(path, source))?;
-            (Some("zstd"), Box::new(decoder))
+/// Whether `file` can be read from any place, as Parquet needs, and has its mark.
+fn is_parquet(file: &mut File) -> bool {
+    let mut mark = [0; PARQUET.len()];
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file && file.read_exact(&mut mark).is_ok() & io::Seek::rewind(file).is_ok() && mark == PARQUET
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(file: File, path: &str, options: &OpenOptions) -> Result<Raw, TraceError> {
+    super::parquet_rows::open(file, path, options.columns.as_deref())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_file: File, path: &str, _options: &OpenOptions) -> Result<Raw, TraceError> {
+    Err(left_out(path, "Parquet", "parquet"))
+}
+
+#[cold]
+pub(super) fn left_out(path: &str, kind: &'static str, feature: &'static str) -> TraceError {
+    TraceError::LeftOut { path: path.to_owned(), kind, feature }
+}
+
+/// Sees through the packing of any stream.
+pub(crate) fn from_reader(raw: Raw, path: &str, options: &OpenOptions) -> Result<Input, TraceError> {
+    let mut input = Input { reader: raw, path: path.to_owned(), archive: None };
+    let mut name = path.to_owned();
+    let mut member = options.member.as_deref();
+    for _ in 0..LAYERS_MAX {
+        let peeked = Peeked::new(std::mem::replace(&mut input.reader, Box::new(io::empty())));
+        let head = peeked.head();
+        if let Some(kind) = foreign_archive(head) {
+            return Err(TraceError::ForeignArchive { path: input.path, kind });
         }
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => (Some("xz"), Box::new(liblzma::read::XzDecoder::new_multi_decoder(whole))),
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => (Some("bzip2"), Box::new(Members::<BzDecoder<_>>::new(whole))),
-        _ => (None, Box::new(whole)),
-    };
-    if let Some(kind) = foreign_archive(&magic) {
-        return Err(TraceError::ForeignArchive { path: path.to_owned(), kind });
-    }
-    Ok(Input { reader, path: path.to_owned(), archive })
-}
-
-/// The end of what is said of a file that goes on after its compressed data.
-pub(crate) const TRAILING: &str = "trailing bytes that are no compressed data follow its end";
-
-/// A decoder of one of the members that a compressed file has one after another.
-trait Member: Read + Sized {
-    /// The stream of compressed bytes.
-    type Raw: BufRead;
-    /// The byte that each member begins with.
-    const FIRST: u8;
-
-    fn begin(raw: Self::Raw) -> Self;
-    fn end(self) -> Self::Raw;
-
-    /// Bytes of a member without contents at the beginning of `buffered`, which needs no decoder; 0: there is none.
-    fn empty(_buffered: &[u8]) -> usize {
-        0
-    }
-}
-
-impl<R: BufRead> Member for GzDecoder<R> {
-    type Raw = R;
-    const FIRST: u8 = 0x1f;
-
-    fn begin(raw: R) -> Self {
-        Self::new(raw)
-    }
-
-    fn end(self) -> R {
-        self.into_inner()
-    }
-}
-
-/// A bzip2 member without contents: the end of a stream and a checksum of nothing follow its head.
-const EMPTY_BZIP2: [u8; 10] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90, 0, 0, 0, 0];
-
-impl<R: BufRead> Member for BzDecoder<R> {
-    type Raw = R;
-    const FIRST: u8 = b'B';
-
-    fn begin(raw: R) -> Self {
-        Self::new(raw)
-    }
-
-    fn end(self) -> R {
-        self.into_inner()
-    }
-
-    /// A decoder takes 4 MB anew for each member, and a file may have a member every 14 bytes.
-    fn empty(buffered: &[u8]) -> usize {
-        match buffered {
-            [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] if rest.starts_with(&EMPTY_BZIP2) => 4 + EMPTY_BZIP2.len(),
-            _ => 0,
+        if head.starts_with(PARQUET) {
+            return Err(TraceError::PackedParquet { path: input.path });
+        }
+        if let Some(codec) = codecs::find(head, &name) {
+            let open = codec.open.ok_or_else(|| left_out(&input.path, codec.name, codec.feature))?;
+            input.reader = open(Box::new(peeked)).map_err(|source| TraceError::io(&input.path, source))?;
+            input.archive = Some(codec.name);
+            // The ending said one packing.
+            name.truncate(name.rfind('.').unwrap_or(name.len()));
+        } else if tar::is_tar(head) {
+            name = tar::open(&mut input, peeked, member.take())?;
+        } else {
+            input.reader = Box::new(peeked);
+            break;
         }
     }
-}
-
-/// The members of a compressed file, one after another.
-enum Members<M: Member> {
-    /// At the beginning of one, or at the end of all.
-    Between(M::Raw),
-    Within(M),
-    Over,
-}
-
-impl<M: Member<Raw = BufReader<R>>, R: Read> Members<M> {
-    fn new(raw: R) -> Self {
-        Self::Between(BufReader::new(raw))
-    }
-}
-
-impl<M: Member> Read for Members<M> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if bytes.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            match std::mem::replace(self, Self::Over) {
-                Self::Over => return Ok(0),
-                Self::Within(mut member) => match member.read(bytes)? {
-                    0 => *self = Self::Between(member.end()),
-                    read => {
-                        *self = Self::Within(member);
-                        return Ok(read);
-                    }
-                },
-                Self::Between(mut raw) => {
-                    let buffered = raw.fill_buf()?;
-                    let empty = M::empty(buffered);
-                    match buffered.first() {
-                        None => return Ok(0),
-                        Some(_) if empty > 0 => {
-                            raw.consume(empty);
-                            *self = Self::Between(raw);
-                        }
-                        Some(first) if *first == M::FIRST => *self = Self::Within(M::begin(raw)),
-                        Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, TRAILING)),
-                    }
-                }
-            }
-        }
+    match member {
+        Some(member) => Err(TraceError::Option {
+            option: "workload.member (--member of nandarium trace)",
+            value: member.to_owned(),
+            expected: "it names a file of a tar archive, and the trace is none; leave it out",
+        }),
+        None => Ok(input),
     }
 }
 
 /// Containers that are recognised only to say so.
-fn foreign_archive(magic: &[u8]) -> Option<&'static str> {
-    match magic {
+fn foreign_archive(head: &[u8]) -> Option<&'static str> {
+    match head {
         [b'P', b'K', 3, 4, ..] => Some("zip"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Some("7-Zip"),
-        [0x04, 0x22, 0x4d, 0x18, ..] => Some("lz4"),
         [b'R', b'a', b'r', b'!', ..] => Some("rar"),
         _ => None,
     }
 }
 
-fn read_magic(raw: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut magic = Vec::with_capacity(MAGIC_BYTES);
-    raw.take(MAGIC_BYTES as u64).read_to_end(&mut magic)?;
-    Ok(magic)
+/// A stream whose first bytes were looked at. What went wrong there is told when the reader comes to it.
+pub(super) struct Peeked {
+    head: Cursor<Vec<u8>>,
+    failed: Option<io::Error>,
+    rest: Raw,
+}
+
+impl Peeked {
+    fn new(mut raw: Raw) -> Peeked {
+        let mut head = Vec::with_capacity(HEAD_BYTES);
+        let failed = Read::by_ref(&mut raw).take(HEAD_BYTES as u64).read_to_end(&mut head).err();
+        Peeked { head: Cursor::new(head), failed, rest: raw }
+    }
+
+    fn head(&self) -> &[u8] {
+        self.head.get_ref()
+    }
+}
+
+impl Read for Peeked {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.head.read(bytes)?;
+        if read > 0 || bytes.is_empty() {
+            return Ok(read);
+        }
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.rest.read(bytes),
+        }
+    }
+}
+
+/// An error of a trace on its way through a reader.
+#[derive(Debug)]
+pub(super) struct Refused(pub TraceError);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// What `source` means for a file in the packing `archive`.
+pub(super) fn read_error(path: &str, archive: Option<&'static str>, source: io::Error) -> TraceError {
+    let source = match source.downcast::<Refused>() {
+        Ok(Refused(error)) => return error,
+        Err(source) => source,
+    };
+    let Some(kind) = archive else { return TraceError::io(path, source) };
+    let path = path.to_owned();
+    let problem = if source.kind() == ErrorKind::UnexpectedEof {
+        "the file is cut short".to_owned()
+    } else if source.to_string() == TRAILING {
+        TRAILING.to_owned()
+    } else if kind == "zstd" && source.to_string().contains(TOO_WIDE) {
+        return TraceError::WideWindow { path };
+    } else {
+        format!("the compressed data is damaged: {source}")
+    };
+    TraceError::Archive { path, kind, problem }
 }

@@ -1,12 +1,17 @@
 //! What every reader shares: opening, splitting, numbers, order of time, detection, errors.
 //!
 //! ```text
-//!   file or stdin -> input (gz, zst, xz, bz2) -> buffer (lines or frames)
-//!        -> parser of the format (odd lines, lost events) -> reorder (time) -> Records -> caller
+//!   file or stdin -> input (packings) -> buffer (lines or frames)
+//!        -> parser of the format (behind a dialect, or of named columns; odd lines, lost events)
+//!        -> reorder (time) -> Records -> caller
 //! ```
 
 pub(crate) mod buffer;
+pub(crate) mod cells;
+mod choose;
+mod codecs;
 mod detect;
+mod dialect;
 mod error;
 pub(crate) mod extents;
 pub(crate) mod fields;
@@ -14,15 +19,21 @@ pub(crate) mod gaps;
 pub(crate) mod in_flight;
 mod input;
 mod lost;
+#[cfg(any(feature = "bzip2", feature = "gzip", feature = "lz4"))]
+mod members;
 pub(crate) mod number;
 mod odd;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
 pub(crate) mod parser;
 mod record;
 mod records;
 mod reorder;
 pub(crate) mod rwbs;
 pub(crate) mod steps;
+mod tar;
 pub(crate) mod tokens;
+mod unknown;
 mod whole;
 
 pub use detect::detect;

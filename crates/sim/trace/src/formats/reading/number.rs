@@ -142,6 +142,26 @@ fn shift(value: u64, power: i64) -> Option<i64> {
     i64::try_from(factor.map_or(0, |factor| value / factor)).ok()
 }
 
+/// Bytes of a number of units of `unit` bytes. The number is an integer, one with `0x` in front, or a decimal or
+/// scientific number; the bytes must be whole.
+pub(crate) fn whole_bytes(text: &[u8], unit: u64) -> Option<u64> {
+    if let Some(value) = integer(text).or_else(|| long_integer(strip_hex_prefix(text)?, 16)) {
+        return value.checked_mul(unit);
+    }
+    let mantissa = Mantissa::parse(text)?;
+    let exponent = match text.get(mantissa.length..)? {
+        [] => 0,
+        [b'e' | b'E', rest @ ..] => exponent(rest)?,
+        _ => return None,
+    };
+    let power = exponent - i64::from(mantissa.fraction_digits);
+    let factor = 10_u128.checked_pow(u32::try_from(power.abs()).ok()?)?;
+    let value = u128::from(mantissa.value).checked_mul(u128::from(unit))?;
+    let bytes =
+        if power >= 0 { value.checked_mul(factor) } else { value.is_multiple_of(factor).then(|| value / factor) };
+    u64::try_from(bytes?).ok()
+}
+
 /// A decimal number of a localised export: the last `.` or `,` is the decimal mark, every other
 /// separator (points, commas, spaces, apostrophes, their UTF-8 relatives) groups thousands.
 /// Only for columns that always carry decimals.
@@ -196,6 +216,12 @@ impl Plain {
     fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
+}
+
+/// A FILETIME (100 ns since 1601) as 100 ns since 1970. A count that is earlier than 1970 began at zero and stays.
+pub(crate) fn since_1970(ticks: i64) -> i64 {
+    const UNIX_EPOCH_TICKS: i64 = 116_444_736_000_000_000;
+    if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks }
 }
 
 /// A time of day `HH:MM:SS[.fraction]`, in nanoseconds since midnight.
@@ -265,6 +291,19 @@ mod tests {
         assert_eq!(decimal(b"1.5e-05", 9), Some(15_000));
         assert_eq!(decimal(b"1e3", 0), Some(1000));
         assert_eq!(decimal(b"0.12345678901234567890123", 9), Some(123_456_789));
+    }
+
+    #[test]
+    fn units_of_bytes_are_exact() {
+        assert_eq!(whole_bytes(b"8", 512), Some(4096));
+        assert_eq!(whole_bytes(b"0x10", 512), Some(8192));
+        assert_eq!(whole_bytes(b"4096.0", 1), Some(4096));
+        assert_eq!(whole_bytes(b"0.5", 1024), Some(512));
+        assert_eq!(whole_bytes(b"7.014609920e+09", 1), Some(7_014_609_920));
+        assert_eq!(whole_bytes(b"18446744073709551615", 1), Some(u64::MAX));
+        for text in [&b"0.3"[..], b"", b"-1", b"x", b"1e30", b"nan", b"0x", b"1e"] {
+            assert_eq!(whole_bytes(text, 1), None, "{}", String::from_utf8_lossy(text));
+        }
     }
 
     #[test]

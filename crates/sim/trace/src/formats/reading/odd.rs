@@ -1,6 +1,8 @@
 //! Odd lines: lines that their parser refuses. A few among many are left out and counted, so that one of them does not
 //! end a trace of millions; more say that the trace is read wrongly.
 
+use std::borrow::Cow;
+
 use units::quantity;
 
 use super::error::{Malformed, OddLinesError};
@@ -26,6 +28,9 @@ pub enum OddLines {
 }
 
 impl OddLines {
+    /// Not even one.
+    pub(super) const NONE: OddLines = OddLines::Count(0);
+
     /// A number such as `20`, or a share such as `5%`.
     /// Errors: [`TraceError::Option`] for anything else.
     pub fn parse(text: &str) -> Result<OddLines, TraceError> {
@@ -43,7 +48,7 @@ impl OddLines {
 
     /// Whether not even one is left out.
     pub(super) fn is_none(self) -> bool {
-        self == OddLines::Count(0)
+        self == OddLines::NONE
     }
 
     /// How many may be left out of the first `lines` lines.
@@ -86,7 +91,7 @@ pub struct OddLine {
     /// 1-based column; 0 when the whole line is at fault.
     pub column: u32,
     /// Name of the column.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub found: String,
     pub expected: &'static str,
 }

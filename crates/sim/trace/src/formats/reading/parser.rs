@@ -119,6 +119,11 @@ pub trait LineParser: Send {
     fn device_name(&self, _device: u32) -> Option<String> {
         None
     }
+
+    /// The columns being read, where the user named them and the format does not say.
+    fn columns(&self) -> Option<&str> {
+        None
+    }
 }
 
 pub trait FrameParser: Send {
@@ -179,6 +184,14 @@ impl Parser {
         match self {
             Parser::Lines(parser) => parser.device_name(device),
             Parser::Frames(parser) => parser.device_name(device),
+        }
+    }
+
+    /// As [`LineParser::columns`].
+    pub(crate) fn columns(&self) -> Option<&str> {
+        match self {
+            Parser::Lines(parser) => parser.columns(),
+            Parser::Frames(_) => None,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::buffer::Buffer;
-use super::detect::{DEEP_SAMPLE_BYTES, SAMPLE_BYTES, detect_among, is_second_choice, look_deeper};
+use super::choose::choose;
+use super::detect::SAMPLE_BYTES;
 use super::error::Malformed;
 use super::fields::FieldError;
 use super::gaps::Gaps;
@@ -16,7 +17,7 @@ use super::parser::{Parser, Sink};
 use super::reorder::{Refused, Reorder};
 use super::{LostEvents, OddLine, OddLines, Order, ReadStatistics, TraceError, TraceRecord};
 use crate::WorkloadError;
-use crate::formats::{self, Allocator, Format};
+use crate::formats::{Allocator, Format};
 
 /// Records parsed in one go; large enough to amortise, small enough to stay in cache.
 const BATCH_RECORDS: usize = 512;
@@ -29,6 +30,11 @@ const FRAME_BYTES_MAX: usize = 2 * SAMPLE_BYTES;
 pub struct OpenOptions {
     /// Name of the format; `None` detects it.
     pub format: Option<String>,
+    /// The columns of a table and their units, such as `time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes`; `None`:
+    /// the format has its own.
+    pub columns: Option<String>,
+    /// The file to take out of an archive of several.
+    pub member: Option<String>,
     /// What to do when time goes back; `None` takes what is usual for the format.
     pub order: Option<Order>,
     /// Records the window of `order = sort` holds; default 65,536. Larger bridges longer gaps and
@@ -47,6 +53,8 @@ impl Default for OpenOptions {
     fn default() -> OpenOptions {
         OpenOptions {
             format: None,
+            columns: None,
+            member: None,
             order: None,
             window_records: 1 << 16,
             gap_limit_ns: None,
@@ -75,15 +83,15 @@ pub struct Records {
     odd: OddTally,
 }
 
-/// Opens the trace at `path`, or standard input for `-`; compression is seen through.
+/// Opens the trace at `path`, or standard input for `-`; packings are seen through.
 /// Errors: when the file cannot be read or its format is unknown or ambiguous.
 pub fn open(path: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
-    Ok(start(input::open_path(path)?, options)?)
+    Ok(start(input::open_path(path, options)?, options)?)
 }
 
 /// Reads a trace from `reader`; `name` stands for the file name in messages and detection.
 pub fn open_reader(reader: Box<dyn Read + Send>, name: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
-    Ok(start(input::from_reader(reader, name)?, options)?)
+    Ok(start(input::from_reader(reader, name, options)?, options)?)
 }
 
 /// Opens the trace at `path` and hands it to `read`. Where a record is further back in time than the sorting window
@@ -108,14 +116,8 @@ pub fn read_in_order<T>(
 }
 
 fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
-    let named = options.format.as_deref().map(formats::by_name).transpose()?;
     let mut buffer = Buffer::new(input);
-    buffer.ensure(SAMPLE_BYTES)?;
-    let format = if let Some(format) = named { format } else { detected(&mut buffer, options.odd_lines)? };
-    let mut parser = (format.parser)();
-    if named.is_none() {
-        parser.detected();
-    }
+    let (format, mut parser) = choose(&mut buffer, options)?;
     if let Some(allocator) = options.allocator
         && !parser.allocate(allocator)
     {
@@ -142,19 +144,6 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
         gaps: Gaps::new(options.gap_limit_ns),
         odd: OddTally::new(options.odd_lines),
     })
-}
-
-/// The format of what `buffer` starts with. Where only a less usual way to read its layout found
-/// requests, more of it is looked at.
-fn detected(buffer: &mut Buffer, odd_lines: OddLines) -> Result<&'static Format, TraceError> {
-    let sample = buffer.available();
-    let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
-    let format = detect_among(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path(), odd_lines)?;
-    if !is_second_choice(format) {
-        return Ok(format);
-    }
-    buffer.ensure(DEEP_SAMPLE_BYTES)?;
-    Ok(look_deeper(format, buffer.available(), buffer.at_end(), buffer.path(), odd_lines))
 }
 
 impl Records {
@@ -396,7 +385,8 @@ impl Records {
 
     #[cold]
     fn malformed(&self, error: FieldError) -> TraceError {
-        TraceError::Malformed(Box::new(Malformed::new(self.path(), self.place(), error, self.format)))
+        let malformed = Malformed::new(self.path(), self.place(), error, self.format);
+        TraceError::Malformed(Box::new(malformed.of_columns(self.parser.columns())))
     }
 
     #[cold]

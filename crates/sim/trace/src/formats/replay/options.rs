@@ -74,6 +74,10 @@ impl Fit {
 pub struct TraceOptions {
     /// Name of the format; `None` detects it.
     pub format: Option<String>,
+    /// The columns of a table, as [`OpenOptions::columns`]; `None`: the format has its own.
+    pub columns: Option<String>,
+    /// The file to take out of an archive of several.
+    pub member: Option<String>,
     /// Several devices; default: side by side.
     pub devices: DevicePolicy,
     /// Addresses beyond the drive; default: moved to free places on it.
@@ -104,6 +108,8 @@ impl TraceOptions {
         let open = OpenOptions::default();
         TraceOptions {
             format: open.format,
+            columns: open.columns,
+            member: open.member,
             devices: DevicePolicy::default(),
             fit: Fit::default(),
             time_scale: 1.0,
@@ -127,6 +133,8 @@ impl TraceOptions {
     pub(super) fn open_options(&self) -> OpenOptions {
         OpenOptions {
             format: self.format.clone(),
+            columns: self.columns.clone(),
+            member: self.member.clone(),
             order: self.order,
             window_records: self.window_records,
             gap_limit_ns: self.gap_limit_ns,

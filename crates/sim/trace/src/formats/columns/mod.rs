@@ -1,0 +1,157 @@
+//! Tables of any form, whose columns the user names.
+//!
+//! ```text
+//!   time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes
+//! ```
+//!
+//! Header and separator are found in the first rows. Quotes and blanks around cells, comments and further columns are
+//! seen through.
+
+mod guess;
+mod spec;
+mod table;
+
+pub(super) use guess::proposal;
+pub(super) use spec::{Column, EXAMPLE, Spec};
+
+use super::reading::cells::{Separator, cells, is_comment};
+use super::reading::fields::field_error;
+use super::reading::parser::{Parser, Sink, Stateless};
+use super::{Format, Order, TraceError};
+use spec::{Field, problem_of};
+use table::Table;
+
+/// How results call such a table. It is no choice of `--format`: the columns say it.
+pub(super) static FORMAT: Format = Format {
+    name: "columns",
+    doc: "a table whose columns are named by workload.columns",
+    columns: "as workload.columns says",
+    time_unit: "as workload.columns says",
+    address_unit: "as workload.columns says",
+    extensions: &[],
+    usual_order: Order::Sort,
+    parser: || Parser::Lines(Box::new(Stateless(unnamed))),
+};
+
+fn unnamed(line: &[u8], _sink: &mut Sink) -> super::FieldResult<()> {
+    Err(field_error(0, "columns", line, "workload.columns, which names the columns"))
+}
+
+/// The reader of the table that starts with `lines`, none of them blank.
+/// Errors: [`TraceError::Columns`] for columns that the table does not have, [`TraceError::Rounded`] for numbers that
+/// lost digits.
+pub(super) fn read(spec: Spec, lines: &[&[u8]], path: &str) -> Result<Parser, TraceError> {
+    let rows: Vec<&[u8]> = lines.iter().copied().filter(|line| !is_comment(line)).collect();
+    let Some(first) = rows.first() else {
+        return Ok(Parser::Lines(Box::new(Table::new(spec, Separator::Byte(b','), None, &[(Field::Time, 0)]))));
+    };
+    let headers = headings(lines, first);
+    let found = match spec.separator {
+        Some(separator) => header(&spec, &headers, separator).map(|(places, header)| (separator, places, header)),
+        None => separated(&spec, &headers, &rows),
+    };
+    let Some((separator, places, mut header)) = found else {
+        return Err(no_such_column(&spec, first, &rows, path));
+    };
+    let mut seen = Vec::new();
+    for (field, place) in &places {
+        if let Some((other, _)) = seen.iter().find(|(_, known)| known == place) {
+            let other: &Field = other;
+            let problem = format!("{} and {} are the same column, number {}", other.name(), field.name(), place + 1);
+            return Err(problem_of(&spec.text, problem));
+        }
+        seen.push((*field, *place));
+    }
+    let table = Table::new(spec.clone(), separator, None, &places);
+    if header.is_none() && table.is_header(first) {
+        header = Some(first.to_vec());
+    }
+    let data: Vec<&[u8]> = rows.iter().copied().filter(|row| header.as_deref() != Some(*row)).collect();
+    table.check_rounded(path, &data)?;
+    Ok(Parser::Lines(Box::new(Table::new(spec, separator, header, &places))))
+}
+
+/// Lines that may be the header: the first row, and comments above it without their mark.
+fn headings<'a>(lines: &[&'a [u8]], first: &'a [u8]) -> Vec<&'a [u8]> {
+    let comments = lines.iter().take_while(|line| is_comment(line));
+    let unmarked = comments.map(|line| {
+        let start = line.iter().position(|byte| !matches!(byte, b'#' | b'%' | b'/' | b' ')).unwrap_or(line.len());
+        &line[start..]
+    });
+    std::iter::once(first).chain(unmarked).collect()
+}
+
+type Places = Vec<(Field, usize)>;
+
+/// The columns of the fields, from 0, and the header where one names them.
+fn header(spec: &Spec, headers: &[&[u8]], separator: Separator) -> Option<(Places, Option<Vec<u8>>)> {
+    let columns = spec.columns();
+    if columns.iter().all(|(_, column)| matches!(column, Column::Number(_))) {
+        return Some((places(&columns, &[])?, None));
+    }
+    headers.iter().enumerate().find_map(|(index, line)| {
+        let names: Vec<&[u8]> = cells(line, separator).collect();
+        // The header in a comment is left out as a comment.
+        Some((places(&columns, &names)?, (index == 0).then(|| line.to_vec())))
+    })
+}
+
+fn places(columns: &[(Field, &Column)], names: &[&[u8]]) -> Option<Places> {
+    let place = |(field, column): &(Field, &Column)| match column {
+        Column::Number(number) => Some((*field, number - 1)),
+        Column::Name(name) => {
+            let exact = names.iter().position(|known| *known == name.as_bytes());
+            let place = exact.or_else(|| names.iter().position(|known| known.eq_ignore_ascii_case(name.as_bytes())));
+            Some((*field, place?))
+        }
+    };
+    columns.iter().map(place).collect()
+}
+
+/// The separator under which the header has all names and most rows have all columns.
+fn separated(spec: &Spec, headers: &[&[u8]], rows: &[&[u8]]) -> Option<(Separator, Places, Option<Vec<u8>>)> {
+    let mut best: Option<(usize, Separator, Places, Option<Vec<u8>>)> = None;
+    for separator in Separator::ALL {
+        let Some((places, header)) = header(spec, headers, separator) else { continue };
+        let last = places.iter().map(|(_, place)| *place).max().unwrap_or(0);
+        let whole = rows.iter().filter(|row| cells(row, separator).nth(last).is_some()).count();
+        if whole > best.as_ref().map_or(0, |(most, ..)| *most) {
+            best = Some((whole, separator, places, header));
+        }
+    }
+    best.map(|(_, separator, places, header)| (separator, places, header))
+}
+
+/// The separator under which all rows have the same number of cells, two or more.
+fn even_separator(rows: &[&[u8]]) -> Option<Separator> {
+    let count = |row: &[u8], separator| cells(row, separator).count();
+    Separator::ALL.into_iter().find(|separator| {
+        let first = rows.first().map_or(0, |row| count(row, *separator));
+        first > 1 && rows.iter().all(|row| count(row, *separator) == first)
+    })
+}
+
+fn no_such_column(spec: &Spec, first: &[u8], rows: &[&[u8]], path: &str) -> TraceError {
+    let separator = spec.separator.or_else(|| even_separator(rows)).unwrap_or(Separator::Byte(b','));
+    let names: Vec<String> = cells(first, separator).map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+    let is_known = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    let columns = spec.columns();
+    let missing = columns.iter().find(|(_, column)| matches!(column, Column::Name(name) if !is_known(name)));
+    let problem = match missing {
+        Some((_, column)) if names.iter().any(|name| name.starts_with(|letter: char| letter.is_ascii_digit())) => {
+            format!(
+                "no column is called {column}; {path} has no header, and its first row is {}, so give numbers from 1",
+                names.join(", ")
+            )
+        }
+        Some((_, column)) => {
+            format!("no column is called {column}; the header of {path} has {}", names.join(", "))
+        }
+        None => format!(
+            "the rows of {path} have fewer columns between {}, {} in the first; give separator=, ; tab or blanks",
+            separator.name(),
+            names.len()
+        ),
+    };
+    problem_of(&spec.text, problem)
+}

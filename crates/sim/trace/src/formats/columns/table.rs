@@ -1,0 +1,220 @@
+//! Rows of a table whose columns the user named.
+
+use std::borrow::Cow;
+
+use units::HostOp;
+
+use super::super::reading::cells::{Cells, Separator, cells, is_comment, rounded_to};
+use super::super::reading::fields::{FieldError, FieldResult, NOT_NEGATIVE, field_error};
+use super::super::reading::number;
+use super::super::reading::parser::{LineParser, Names, Sink};
+use super::super::{TraceError, TraceRecord};
+use super::spec::{Field, Meaning, Operations, Sizes, Spec, TimeUnit, operation};
+
+/// The columns of a table, where they stand in its rows.
+pub(crate) struct Table {
+    spec: Spec,
+    separator: Separator,
+    /// The header, which is left out wherever it stands.
+    header: Option<Vec<u8>>,
+    /// The field in each column, up to the last that is read.
+    fields: Vec<Option<Field>>,
+    /// How the user calls the column of each field, and its number from 1.
+    words: [(Cow<'static, str>, u32); Field::COUNT],
+    devices: Devices,
+}
+
+enum Devices {
+    /// None was met yet.
+    Unknown,
+    Numbers,
+    Names(Names),
+}
+
+impl Table {
+    /// `places` has the column of each field, from 0.
+    pub fn new(spec: Spec, separator: Separator, header: Option<Vec<u8>>, places: &[(Field, usize)]) -> Table {
+        let last = places.iter().map(|(_, place)| *place).max().unwrap_or(0);
+        let mut fields = vec![None; last + 1];
+        let mut words = [const { (Cow::Borrowed(""), 0) }; Field::COUNT];
+        let columns = spec.columns();
+        for (field, place) in places {
+            fields[*place] = Some(*field);
+            let named = columns.iter().find(|(known, _)| known == field);
+            let word = match named {
+                Some((_, super::Column::Name(name))) => Cow::Owned(name.clone()),
+                _ => Cow::Borrowed(field.name()),
+            };
+            words[*field as usize] = (word, *place as u32 + 1);
+        }
+        let is_named = spec.device.as_ref().is_some_and(|(_, is_named)| *is_named);
+        let devices = if is_named { Devices::Names(Names::default()) } else { Devices::Unknown };
+        Table { spec, separator, header, fields, words, devices }
+    }
+
+    /// The cells of the fields.
+    fn row<'a>(&self, line: &'a [u8]) -> FieldResult<[&'a [u8]; Field::COUNT]> {
+        let mut row = [&b""[..]; Field::COUNT];
+        let mut rest: Cells<'a> = cells(line, self.separator);
+        for (column, field) in self.fields.iter().enumerate() {
+            let Some(cell) = rest.next() else {
+                let missing = self.fields[column..].iter().find_map(|field| *field).unwrap_or(Field::Time);
+                return Err(self.wrong(missing, b"the end of the line", "a value"));
+            };
+            if let Some(field) = field {
+                row[*field as usize] = cell;
+            }
+        }
+        Ok(row)
+    }
+
+    #[cold]
+    #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
+    fn wrong(&self, field: Field, found: &[u8], expected: &'static str) -> Box<FieldError> {
+        let (word, column) = &self.words[field as usize];
+        field_error(*column, word.clone(), found, expected)
+    }
+
+    fn time(&self, field: Field, text: &[u8], unit: TimeUnit) -> FieldResult<i64> {
+        match self.nanoseconds(text, unit) {
+            Some(time) if time >= 0 => Ok(time),
+            Some(_) => Err(self.wrong(field, text, NOT_NEGATIVE)),
+            None if unit == TimeUnit::Date => Err(self.wrong(field, text, "YYYY-MM-DD HH:MM:SS[.fraction]")),
+            None => Err(self.wrong(field, text, "a number, below 292 years in its unit")),
+        }
+    }
+
+    fn nanoseconds(&self, text: &[u8], unit: TimeUnit) -> Option<i64> {
+        // A date says its own unit.
+        if memchr::memchr(b':', text).is_some() {
+            return number::date_time(text);
+        }
+        let read = |text: &[u8]| match unit {
+            TimeUnit::Digits(digits) => number::decimal(text, digits),
+            TimeUnit::Ticks => number::since_1970(number::decimal(text, 0)?).checked_mul(100),
+            TimeUnit::Date => None,
+        };
+        read(text).or_else(|| {
+            // Some countries write a decimal comma, which the separator must leave free.
+            let is_comma = self.separator != Separator::Byte(b',') && text.contains(&b',');
+            is_comma
+                .then(|| read(&text.iter().map(|byte| if *byte == b',' { b'.' } else { *byte }).collect::<Vec<_>>()))?
+        })
+    }
+
+    fn bytes(&self, field: Field, text: &[u8], unit: u64) -> FieldResult<u64> {
+        let bytes = number::whole_bytes(text, unit);
+        bytes.ok_or_else(|| self.wrong(field, text, "a number of 0 or more that is whole bytes, below 2^64"))
+    }
+
+    fn operation(&self, text: &[u8]) -> FieldResult<(Meaning, bool)> {
+        let Operations::Column(_, meanings) = &self.spec.op else { return Ok((Meaning::Skip, false)) };
+        let given = meanings.iter().find(|(code, _)| text.eq_ignore_ascii_case(code.as_bytes()));
+        if let Some((_, meaning)) = given {
+            return Ok((*meaning, false));
+        }
+        let known = operation(text).map(|(op, fua)| (Meaning::Request(op), fua));
+        known.ok_or_else(|| {
+            let expected = "a word such as R, W, read or write (give the meaning of others behind the column: \
+                op=COLUMN:0=read|1=write)";
+            self.wrong(Field::Op, text, expected)
+        })
+    }
+
+    fn device(&mut self, text: &[u8]) -> FieldResult<u32> {
+        if self.spec.device.is_none() {
+            return Ok(0);
+        }
+        if text.is_empty() {
+            return Err(self.wrong(Field::Device, text, "a value"));
+        }
+        let number = number::integer(text).and_then(|number| u32::try_from(number).ok());
+        if matches!(self.devices, Devices::Unknown) {
+            self.devices = if number.is_some() { Devices::Numbers } else { Devices::Names(Names::default()) };
+        }
+        match &mut self.devices {
+            Devices::Names(names) => Ok(names.number(text)),
+            _ => number.ok_or_else(|| {
+                let expected = "a number below 2^32, as in the first row (if devices have names: device=COLUMN:names)";
+                self.wrong(Field::Device, text, expected)
+            }),
+        }
+    }
+
+    /// Whether a first row with these columns looks like a header: neither its time nor its address begins as a
+    /// number does.
+    pub fn is_header(&self, line: &[u8]) -> bool {
+        let is_word = |text: &[u8]| text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+        self.row(line).is_ok_and(|row| is_word(row[Field::Time as usize]) && is_word(row[Field::Offset as usize]))
+    }
+
+    /// Refuses numbers that were rounded when the table was written.
+    pub fn check_rounded(&self, path: &str, lines: &[&[u8]]) -> Result<(), TraceError> {
+        let rows: Vec<_> = lines.iter().filter_map(|line| self.row(line).ok()).collect();
+        for field in [Field::Time, Field::Offset, Field::Size] {
+            let column = rows.iter().map(|row| row[field as usize]);
+            if let Some((digits, found)) = rounded_to(column) {
+                let (word, column) = &self.words[field as usize];
+                return Err(TraceError::Rounded {
+                    path: path.to_owned(),
+                    column: format!("{column} ({word})"),
+                    found: String::from_utf8_lossy(found).into_owned(),
+                    digits,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LineParser for Table {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        if is_comment(line) || self.header.as_deref() == Some(line) {
+            sink.comment();
+            return Ok(());
+        }
+        let row = self.row(line)?;
+        let [time, op, offset, size, device, latency] = row;
+        let (op, fua) = match self.spec.op {
+            Operations::All(op) => (op, false),
+            Operations::Column(..) => match self.operation(op)? {
+                (Meaning::Request(op), fua) => (op, fua),
+                (Meaning::Skip, _) => {
+                    sink.other();
+                    return Ok(());
+                }
+            },
+        };
+        let time = self.time(Field::Time, time, self.spec.time.1)?;
+        let device = self.device(device)?;
+        // A flush has no address, whatever stands in its place.
+        let (offset, size) = if op == HostOp::Flush {
+            (0, 0)
+        } else {
+            let size = match self.spec.size {
+                Sizes::All(bytes) => bytes,
+                Sizes::Column(_, unit) => self.bytes(Field::Size, size, unit)?,
+            };
+            (self.bytes(Field::Offset, offset, self.spec.offset.1)?, size)
+        };
+        let mut record = TraceRecord::new(time, device, op, offset, size);
+        record.fua = fua;
+        if let Some((_, unit)) = self.spec.latency.as_ref().filter(|_| !latency.is_empty()) {
+            // A latency is a difference: no epoch is taken from it.
+            let unit = if *unit == TimeUnit::Ticks { TimeUnit::Digits(2) } else { *unit };
+            record.latency_ns = u64::try_from(self.time(Field::Latency, latency, unit)?).ok();
+        }
+        sink.push(record)
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        match &self.devices {
+            Devices::Names(names) => names.name(device),
+            Devices::Unknown | Devices::Numbers => None,
+        }
+    }
+
+    fn columns(&self) -> Option<&str> {
+        Some(&self.spec.text)
+    }
+}

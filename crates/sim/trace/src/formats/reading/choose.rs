@@ -1,0 +1,70 @@
+//! Choosing the parser of a trace from its first bytes and from what the user says.
+
+use super::buffer::Buffer;
+use super::detect::{
+    DEEP_SAMPLE_BYTES, SAMPLE_BYTES, SAMPLE_LINES, detect_among, is_second_choice, look_deeper, sample_lines,
+};
+use super::parser::Parser;
+use super::{OddLines, OpenOptions, TraceError, dialect};
+use crate::formats::{self, Format, columns};
+
+/// The format of what `buffer` starts with, and its parser.
+pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'static Format, Parser), TraceError> {
+    buffer.ensure(SAMPLE_BYTES)?;
+    if let Some(text) = &options.columns {
+        return Ok((&columns::FORMAT, named_columns(buffer, text, options.format.as_deref())?));
+    }
+    let (sample, whole) = first_bytes(buffer);
+    if let Some(name) = options.format.as_deref() {
+        let format = formats::by_name(name)?;
+        let dialect = dialect::of_named(format, sample, whole, buffer.path())?;
+        let parser = (format.parser)();
+        return Ok((format, dialect.map_or_else(|| (format.parser)(), |dialect| dialect.around(parser))));
+    }
+    // In this order: a dialect that fits all lines explains more than lines that are left out.
+    let (format, dialect) = match detect_among(sample, whole, buffer.path(), OddLines::NONE) {
+        Ok(format) => (format, None),
+        Err(TraceError::Unrecognised { .. } | TraceError::Malformed(_)) => {
+            match dialect::find(sample, whole, buffer.path())? {
+                Some((format, dialect)) => (format, Some(dialect)),
+                None => (detect_among(sample, whole, buffer.path(), options.odd_lines)?, None),
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    let is_deeper = dialect.is_none() && is_second_choice(format);
+    let format = if is_deeper { deeper(buffer, format, options.odd_lines)? } else { format };
+    let mut parser = (format.parser)();
+    parser.detected();
+    Ok((
+        format,
+        match dialect {
+            Some(dialect) => dialect.around(parser),
+            None => parser,
+        },
+    ))
+}
+
+/// What detection looks at, and whether that is the whole trace.
+fn first_bytes(buffer: &Buffer) -> (&[u8], bool) {
+    let sample = buffer.available();
+    let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
+    (&sample[..sample.len().min(SAMPLE_BYTES)], whole)
+}
+
+/// Where only a less usual way to read a layout found requests, more of the trace is looked at.
+fn deeper(buffer: &mut Buffer, format: &'static Format, odd: OddLines) -> Result<&'static Format, TraceError> {
+    buffer.ensure(DEEP_SAMPLE_BYTES)?;
+    Ok(look_deeper(format, buffer.available(), buffer.at_end(), buffer.path(), odd))
+}
+
+fn named_columns(buffer: &Buffer, text: &str, format: Option<&str>) -> Result<Parser, TraceError> {
+    let spec = columns::Spec::parse(text)?;
+    if let Some(format) = format.filter(|name| *name != columns::FORMAT.name) {
+        let problem = format!("the format is given too, as {format}; leave one of the two out");
+        return Err(TraceError::Columns { columns: text.to_owned(), problem });
+    }
+    let (sample, whole) = first_bytes(buffer);
+    let lines: Vec<&[u8]> = sample_lines(sample, whole).map(|(_, line)| line).take(SAMPLE_LINES).collect();
+    columns::read(spec, &lines, buffer.path())
+}

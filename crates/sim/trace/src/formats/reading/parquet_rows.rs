@@ -1,0 +1,274 @@
+//! The rows of a Parquet file as lines of text, a header on top, so that formats and named columns read them as any
+//! table. Row groups come one after another, and a few thousand rows of one are in memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::TraceError;
+use super::codecs::Raw;
+use super::input::Refused;
+use crate::formats::columns::{Column, Spec};
+
+/// Rows that are brought into memory at a time.
+const ROWS: usize = 4096;
+
+/// Opens `file`. `columns`: those that the user named; others are not read.
+/// Errors: it is no whole Parquet file.
+pub(super) fn open(file: File, path: &str, columns: Option<&str>) -> Result<Raw, TraceError> {
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, &error))?;
+    let descriptions = reader.metadata().file_metadata().schema_descr().columns().iter().enumerate();
+    let all = descriptions.filter_map(|(place, column)| Some((place, column.path().string(), Shape::of(column)?)));
+    let all: Vec<(usize, String, Shape)> = all.collect();
+    let wanted = columns.and_then(|text| wanted(&Spec::parse(text).ok()?)).unwrap_or_default();
+    let named = wanted.iter().map(|wanted| {
+        let exact = all.iter().find(|(_, name, _)| name == wanted);
+        exact.or_else(|| all.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(wanted))).cloned()
+    });
+    // Where a name is missing, the error needs the others.
+    let named: Option<Vec<_>> = named.collect();
+    let read = named.filter(|named| !named.is_empty()).unwrap_or(all);
+    Ok(Box::new(Rows::new(reader, path, read)))
+}
+
+/// The reader of Parquet panics at some damaged files.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    outcome.unwrap_or_else(|_| Err(bad("it is damaged")))
+}
+
+/// The names of columns, where all have one.
+fn wanted(spec: &Spec) -> Option<Vec<String>> {
+    let columns = spec.columns().into_iter();
+    columns.map(|(_, column)| if let Column::Name(name) = column { Some(name.clone()) } else { None }).collect()
+}
+
+/// How the values of a column are written.
+#[derive(Clone, Copy)]
+enum Shape {
+    Plain,
+    Unsigned,
+    /// Nanoseconds of a unit of time since 1970.
+    Date(i64),
+    /// Digits behind the decimal mark.
+    Decimal(u32),
+}
+
+impl Shape {
+    /// `None` for what is not one value in each row.
+    fn of(column: &ColumnDescriptor) -> Option<Shape> {
+        if column.max_rep_level() > 0 || column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY {
+            return None;
+        }
+        Some(match (column.logical_type_ref(), column.converted_type()) {
+            (Some(LogicalType::Timestamp { unit, .. }), _) => Shape::Date(match unit {
+                TimeUnit::MILLIS => 1_000_000,
+                TimeUnit::MICROS => 1000,
+                TimeUnit::NANOS => 1,
+            }),
+            (_, ConvertedType::TIMESTAMP_MILLIS) => Shape::Date(1_000_000),
+            (_, ConvertedType::TIMESTAMP_MICROS) => Shape::Date(1000),
+            (Some(LogicalType::Integer { is_signed: false, .. }), _)
+            | (_, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
+                Shape::Unsigned
+            }
+            (Some(LogicalType::Decimal { scale, .. }), _) if *scale > 0 => Shape::Decimal(scale.unsigned_abs()),
+            _ => Shape::Plain,
+        })
+    }
+}
+
+struct Rows {
+    reader: SerializedFileReader<File>,
+    path: String,
+    columns: Vec<(usize, String, Shape)>,
+    /// Row groups begun.
+    groups: usize,
+    /// Rows of the group that were not read yet.
+    left: usize,
+    values: Vec<ColumnReader>,
+    text: Vec<u8>,
+    taken: usize,
+}
+
+impl Rows {
+    fn new(reader: SerializedFileReader<File>, path: &str, columns: Vec<(usize, String, Shape)>) -> Rows {
+        let mut text = Vec::new();
+        for (index, (_, name, _)) in columns.iter().enumerate() {
+            push_cell(&mut text, index, name.as_bytes());
+        }
+        text.push(b'\n');
+        Rows { reader, path: path.to_owned(), columns, groups: 0, left: 0, values: Vec::new(), text, taken: 0 }
+    }
+
+    /// Writes further rows into the empty `text`; false at the end.
+    fn fill(&mut self) -> Result<bool, ParquetError> {
+        while self.left == 0 {
+            if self.groups == self.reader.num_row_groups() {
+                return Ok(false);
+            }
+            let group = self.reader.get_row_group(self.groups)?;
+            self.groups += 1;
+            self.left = usize::try_from(group.metadata().num_rows()).map_err(|_| bad("a row group has no size"))?;
+            let columns = self.columns.iter().map(|(place, ..)| group.get_column_reader(*place));
+            self.values = columns.collect::<Result<_, _>>()?;
+        }
+        let rows = self.left.min(ROWS);
+        let columns = self.values.iter_mut().zip(&self.columns);
+        let columns: Vec<Cells> =
+            columns.map(|(values, (_, _, shape))| Cells::read(values, *shape, rows)).collect::<Result<_, _>>()?;
+        for row in 0..rows {
+            for (index, column) in columns.iter().enumerate() {
+                push_cell(&mut self.text, index, column.get(row));
+            }
+            self.text.push(b'\n');
+        }
+        self.left -= rows;
+        Ok(true)
+    }
+}
+
+impl Read for Rows {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while self.taken == self.text.len() {
+            self.text.clear();
+            self.taken = 0;
+            if !guarded(|| self.fill()).map_err(|error| io::Error::other(Refused(damaged(&self.path, &error))))? {
+                return Ok(0);
+            }
+        }
+        let read = bytes.len().min(self.text.len() - self.taken);
+        bytes[..read].copy_from_slice(&self.text[self.taken..self.taken + read]);
+        self.taken += read;
+        Ok(read)
+    }
+}
+
+fn bad(problem: &str) -> ParquetError {
+    ParquetError::General(problem.to_owned())
+}
+
+fn damaged(path: &str, error: &ParquetError) -> TraceError {
+    TraceError::Archive { path: path.to_owned(), kind: "Parquet", problem: error.to_string() }
+}
+
+/// Writes a cell, in quotes where it would be taken apart.
+fn push_cell(text: &mut Vec<u8>, index: usize, cell: &[u8]) {
+    if index > 0 {
+        text.push(b',');
+    }
+    if cell.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
+        text.push(b'"');
+        // A line end or a quotation mark within a cell would end it.
+        text.extend(cell.iter().map(|byte| if byte.is_ascii_control() || *byte == b'"' { b' ' } else { *byte }));
+        text.push(b'"');
+    } else {
+        text.extend_from_slice(cell);
+    }
+}
+
+/// The cells of one column, as text.
+#[derive(Default)]
+struct Cells {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    fn read(values: &mut ColumnReader, shape: Shape, rows: usize) -> Result<Cells, ParquetError> {
+        match values {
+            ColumnReader::BoolColumnReader(values) => of(values, rows, |value, text| push(text, value)),
+            ColumnReader::Int32ColumnReader(values) => of(values, rows, |value, text| match shape {
+                Shape::Unsigned => push(text, value.cast_unsigned()),
+                other => push_integer(text, i64::from(*value), other),
+            }),
+            ColumnReader::Int64ColumnReader(values) => {
+                of(values, rows, |value, text| push_integer(text, *value, shape))
+            }
+            ColumnReader::Int96ColumnReader(values) => {
+                of(values, rows, |value, text| push_date(text, i128::from(value.to_nanos())))
+            }
+            ColumnReader::FloatColumnReader(values) => of(values, rows, |value, text| push(text, value)),
+            ColumnReader::DoubleColumnReader(values) => of(values, rows, |value, text| push(text, value)),
+            ColumnReader::ByteArrayColumnReader(values) => {
+                of(values, rows, |value: &ByteArray, text| text.extend_from_slice(value.data()))
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(_) => Err(bad("a column has values of fixed length")),
+        }
+    }
+
+    fn get(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[row]]
+    }
+}
+
+/// Reads `rows` cells of a column; what is not there is an empty one.
+fn of<T: DataType>(
+    column: &mut ColumnReaderImpl<T>,
+    rows: usize,
+    write: impl Fn(&T::T, &mut Vec<u8>),
+) -> Result<Cells, ParquetError> {
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let (read, _, _) = column.read_records(rows, Some(&mut levels), None, &mut values)?;
+    if read != rows {
+        return Err(bad("a column has fewer rows than its row group"));
+    }
+    let mut cells = Cells::default();
+    let most = levels.iter().copied().max().unwrap_or(0);
+    // Without levels every row has a value.
+    let is_there = |row: usize| levels.is_empty() || values.len() == rows || levels[row] == most;
+    let mut values = values.iter();
+    for row in 0..rows {
+        if let Some(value) = is_there(row).then(|| values.next()).flatten() {
+            write(value, &mut cells.text);
+        }
+        cells.ends.push(cells.text.len());
+    }
+    if values.next().is_some() {
+        return Err(bad("a column has more values than rows"));
+    }
+    Ok(cells)
+}
+
+fn push(text: &mut Vec<u8>, value: impl std::fmt::Display) {
+    text.extend_from_slice(value.to_string().as_bytes());
+}
+
+fn push_integer(text: &mut Vec<u8>, value: i64, shape: Shape) {
+    match shape {
+        Shape::Plain => push(text, value),
+        Shape::Unsigned => push(text, value.cast_unsigned()),
+        Shape::Date(unit) => push_date(text, i128::from(value) * i128::from(unit)),
+        Shape::Decimal(digits) => {
+            let (sign, value) = (if value < 0 { "-" } else { "" }, value.unsigned_abs().to_string());
+            let width = digits as usize + 1;
+            let value = format!("{value:0>width$}");
+            let (whole, fraction) = value.split_at(value.len() - digits as usize);
+            push(text, format_args!("{sign}{whole}.{fraction}"));
+        }
+    }
+}
+
+/// Nanoseconds since 1970 as `YYYY-MM-DD HH:MM:SS.fraction`.
+fn push_date(text: &mut Vec<u8>, nanos: i128) {
+    const DAY_NS: i128 = 86_400_000_000_000;
+    let (days, rest) = (nanos.div_euclid(DAY_NS), nanos.rem_euclid(DAY_NS));
+    // Days of a Gregorian calendar whose years begin in March, so that the leap day is the last.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + era * 400 + i128::from(month <= 2);
+    let (second, fraction) = (rest / 1_000_000_000, rest % 1_000_000_000);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    push(text, format_args!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction:09}"));
+}

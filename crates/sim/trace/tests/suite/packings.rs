@@ -1,0 +1,314 @@
+//! Archives, Parquet and the compressions that have no mark of their own.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, GzipLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+
+use crate::support::{open_bytes, records};
+use trace::formats::{OpenOptions, TraceRecord, open, write_nandarium};
+
+const ROWS: usize = 200;
+
+fn text() -> String {
+    let row = |row: usize| {
+        let op = if row.is_multiple_of(3) { "R" } else { "W" };
+        format!("7,{op},{},4096,{}\n", row * row % 9973 * 4096, 1_577_808_000_000_046 + row * 300)
+    };
+    (0..ROWS).map(row).collect()
+}
+
+fn whole() -> Vec<TraceRecord> {
+    records("alibaba", text())
+}
+
+fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = ::tar::Builder::new(Vec::new());
+    for (name, contents) in files {
+        let mut header = ::tar::Header::new_gnu();
+        header.set_size(contents.len() as u64);
+        archive.append_data(&mut header, name, *contents).unwrap();
+    }
+    archive.into_inner().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    liblzma::read::XzEncoder::new(bytes, 1).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+fn lzma(bytes: &[u8]) -> Vec<u8> {
+    let options = liblzma::stream::LzmaOptions::new_preset(1).unwrap();
+    let stream = liblzma::stream::Stream::new_lzma_encoder(&options).unwrap();
+    let mut packed = Vec::new();
+    liblzma::read::XzEncoder::new_stream(bytes, stream).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+fn brotli(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    brotli::CompressorReader::new(bytes, 4096, 5, 20).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+fn lz4(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(
+        lz4_flex::frame::FrameInfo::new().content_checksum(true),
+        Vec::new(),
+    );
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn read(bytes: &[u8], name: &str, options: &OpenOptions) -> Result<Vec<TraceRecord>, String> {
+    let reader = open_bytes(bytes, name, options).map_err(|error| error.to_string())?;
+    reader.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+fn member(name: &str) -> OpenOptions {
+    OpenOptions { member: Some(name.to_owned()), ..OpenOptions::default() }
+}
+
+/// The text and its packings, by the name of the file.
+fn packed() -> Vec<(&'static str, Vec<u8>)> {
+    let text = text();
+    let one = tar(&[("io/a.csv", text.as_bytes())]);
+    vec![
+        ("a.tar", one.clone()),
+        ("a.tgz", gzip(&one)),
+        ("a.tar.xz", xz(&one)),
+        ("a.tar.zst", zstd::encode_all(&one[..], 1).unwrap()),
+        ("a.tar.lzma", lzma(&one)),
+        ("a.tar.lz4", lz4(&one)),
+        ("b.tar", tar(&[("io/a.csv.gz", &gzip(text.as_bytes()))])),
+        ("a.csv.lzma", lzma(text.as_bytes())),
+        ("a.csv.br", brotli(text.as_bytes())),
+        ("a.csv.lz4", lz4(text.as_bytes())),
+    ]
+}
+
+/// A tar archive was a file that starts with "a.csv\0\0\0".
+#[test]
+fn one_file_in_any_packing_is_the_trace() {
+    for (name, bytes) in packed() {
+        let found = read(&bytes, name, &OpenOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(found, whole(), "{name}");
+        let mut converted = Vec::new();
+        let reader = open_bytes(&bytes, name, &OpenOptions::default()).unwrap();
+        write_nandarium(reader, &mut converted, "out").unwrap();
+        assert_eq!(records("nandarium", converted), whole(), "{name}");
+    }
+}
+
+#[test]
+fn of_several_files_the_one_that_is_named_is_read() {
+    let text = text();
+    let other = "0,8,4096,R,0.5\n";
+    let files = [("notes/readme.txt", &b"Hello\n"[..]), ("io/a.csv", text.as_bytes()), ("io/b.spc", other.as_bytes())];
+    for bytes in [tar(&files), gzip(&tar(&files))] {
+        assert_eq!(read(&bytes, "set.tar", &member("io/a.csv")).unwrap(), whole());
+        assert_eq!(read(&bytes, "set.tar", &member("b.spc")).unwrap().len(), 1, "by its name without folders");
+        let error = read(&bytes, "set.tar", &OpenOptions::default()).unwrap_err();
+        let parts = [
+            "set.tar: the tar archive has 3 files (notes/readme.txt, io/a.csv, io/b.spc)",
+            "workload.member (--member",
+        ];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        let error = read(&bytes, "set.tar", &member("c.csv")).unwrap_err();
+        assert!(error.contains("\"c.csv\"") && error.contains("io/b.spc"), "{error}");
+    }
+    let error = read(text.as_bytes(), "a.csv", &member("a.csv")).unwrap_err();
+    assert!(error.contains("workload.member") && error.contains("leave it out"), "{error}");
+}
+
+#[test]
+fn folders_long_names_empty_files_and_attributes_are_no_traces() {
+    let text = text();
+    let long = format!("{}/a.csv", "folder".repeat(40));
+    let mut archive = ::tar::Builder::new(Vec::new());
+    let mut folder = ::tar::Header::new_gnu();
+    folder.set_entry_type(::tar::EntryType::Directory);
+    folder.set_size(0);
+    archive.append_data(&mut folder, "io/", &b""[..]).unwrap();
+    for (name, contents) in [("io/._a.csv", &b"Mac OS X"[..]), ("io/done", b""), (&long, text.as_bytes())] {
+        let mut header = ::tar::Header::new_gnu();
+        header.set_size(contents.len() as u64);
+        archive.append_data(&mut header, name, contents).unwrap();
+    }
+    let bytes = archive.into_inner().unwrap();
+    let reader = open_bytes(&bytes, "a.tar", &OpenOptions::default()).unwrap();
+    assert_eq!(reader.path(), format!("a.tar:{long}"));
+    assert_eq!(reader.map(Result::unwrap).count(), ROWS);
+}
+
+#[test]
+fn cut_packings_are_named() {
+    for (name, bytes) in packed() {
+        // A tar archive ends with empty blocks, which nothing needs.
+        let end = if name == "a.tar" || name == "b.tar" {
+            bytes.len() - 20_000.min(bytes.len() / 2)
+        } else {
+            bytes.len() - 3
+        };
+        for length in [bytes.len() / 2, end] {
+            let Err(error) = read(&bytes[..length], name, &OpenOptions::default()) else {
+                panic!("{name}: {length} of {} bytes were read", bytes.len())
+            };
+            assert!(error.contains(name) && error.contains("cut short"), "{name} at {length}: {error}");
+        }
+    }
+}
+
+const SCHEMA: &str = "message trace {
+    required int64 time (TIMESTAMP(MICROS, true));
+    required int64 time_us;
+    optional binary op (UTF8);
+    required int64 offset;
+    required double length;
+    optional int32 vol (INTEGER(32, false));
+}";
+
+/// The rows of the text as a Parquet file of several row groups.
+fn parquet_file(folder: &Path, schema: &str, compression: Compression) -> String {
+    let path = folder.join("t.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    let text = text();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    for rows in rows.chunks(60) {
+        let mut group = writer.next_row_group().unwrap();
+        let integers = |place: usize| -> Vec<i64> { rows.iter().map(|row| row[place].parse().unwrap()).collect() };
+        while let Some(mut column) = group.next_column().unwrap() {
+            let name = match column.untyped() {
+                ColumnWriter::Int64ColumnWriter(writer) => writer.get_descriptor().name().to_owned(),
+                _ => String::new(),
+            };
+            let all = vec![1; rows.len()];
+            match column.untyped() {
+                ColumnWriter::Int64ColumnWriter(writer) => {
+                    let place = if name == "offset" { 2 } else { 4 };
+                    writer.write_batch(&integers(place), None, None).unwrap();
+                }
+                ColumnWriter::ByteArrayColumnWriter(writer) => {
+                    let texts: Vec<ByteArray> = rows.iter().map(|row| row[1].into()).collect();
+                    writer.write_batch(&texts, Some(&all), None).unwrap();
+                }
+                ColumnWriter::DoubleColumnWriter(writer) => {
+                    let lengths: Vec<f64> = rows.iter().map(|row| row[3].parse().unwrap()).collect();
+                    writer.write_batch(&lengths, None, None).unwrap();
+                }
+                ColumnWriter::Int32ColumnWriter(writer) => {
+                    writer.write_batch(&vec![7; rows.len()], Some(&all), None).unwrap();
+                }
+                _ => unreachable!("the schema has no such column"),
+            }
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn opened(path: &str, columns: Option<&str>) -> Result<Vec<TraceRecord>, String> {
+    let options = OpenOptions { columns: columns.map(str::to_owned), ..OpenOptions::default() };
+    let reader = open(path, &options).map_err(|error| error.to_string())?;
+    reader.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+#[test]
+fn parquet_is_read_by_named_columns_and_proposes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for compression in
+        [Compression::SNAPPY, Compression::UNCOMPRESSED, Compression::LZ4_RAW, Compression::GZIP(GzipLevel::default())]
+    {
+        let path = parquet_file(folder.path(), SCHEMA, compression);
+        for time in ["time_us:us", "time", "5:us", "TIME:date"] {
+            let time = time.replace("5:us", "2:us");
+            let spec = format!("time={time},op=op,offset=offset,size=length,device=vol");
+            let found = opened(&path, Some(&spec)).unwrap_or_else(|error| panic!("{spec}: {error}"));
+            assert_eq!(found, whole(), "{spec} {compression}");
+        }
+    }
+    let path = parquet_file(folder.path(), SCHEMA, Compression::SNAPPY);
+    let error = opened(&path, None).unwrap_err();
+    let parts = ["t.parquet", "time,time_us,op,offset,length,vol", "offset=offset:bytes,size=length:bytes,device=vol"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    let error = opened(&path, Some("time=ts,op=op,offset=lba,size=length")).unwrap_err();
+    assert!(error.contains("no column is called ts") && error.contains("time, time_us, op"), "{error}");
+}
+
+#[test]
+fn parquet_with_the_columns_of_a_format_needs_no_names() {
+    const ALIBABA: &str = "message trace { required int64 timestamp; required binary opcode (UTF8); }";
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message trace { required int32 device_id; required binary opcode (UTF8); required int64 offset; \
+                  required \
+                  double length; required int64 timestamp; }";
+    let path = parquet_file(folder.path(), schema, Compression::SNAPPY);
+    assert_eq!(opened(&path, None).unwrap(), whole());
+    let path = parquet_file(folder.path(), ALIBABA, Compression::SNAPPY);
+    assert!(opened(&path, None).is_err(), "a table without addresses");
+}
+
+#[test]
+fn parquet_from_a_stream_or_in_another_packing_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(parquet_file(folder.path(), SCHEMA, Compression::SNAPPY)).unwrap();
+    for bytes in [bytes.clone(), gzip(&bytes), tar(&[("t.parquet", &bytes)])] {
+        let error = read(&bytes, "standard input", &OpenOptions::default()).unwrap_err();
+        assert!(error.contains("read from its end") && error.contains("save it to a file"), "{error}");
+    }
+    let path = folder.path().join("cut.parquet");
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let error = opened(path.to_str().unwrap(), None).unwrap_err();
+    assert!(error.contains("cut.parquet") && error.contains("Parquet"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    /// What a damaged packing still gives is an error at its end, or the whole trace: never a part of it.
+    #[test]
+    fn no_damaged_packing_gives_a_part_of_its_trace(
+        which in 0_usize..10,
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let (name, mut bytes) = packed().swap_remove(which);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(found) = read(&bytes, name, &OpenOptions::default()) {
+            prop_assert_eq!(found.len(), ROWS, "{}, byte {}", name, at);
+        }
+    }
+
+    #[test]
+    fn no_damaged_parquet_file_gives_a_part_of_its_trace(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = parquet_file(folder.path(), SCHEMA, Compression::SNAPPY);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(found) = opened(&path, Some("time=time_us:us,op=op,offset=offset,size=length")) {
+            prop_assert_eq!(found.len(), ROWS, "byte {}", at);
+        }
+    }
+}
