@@ -319,6 +319,8 @@ def trace_info(
     format: str | None = None,
     order: str | None = None,
     gap_limit: str | None = None,
+    columns: str | None = None,
+    member: str | None = None,
     allocator: str | None = None,
     odd_lines: str | None = None,
 ) -> tuple[str, str]: ...

@@ -138,6 +138,8 @@ def trace_info(
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
+    columns: str | None = None,
+    member: str | None = None,
     order: str | None = None,
     gap_limit: str | None = None,
     allocator: str | None = None,
@@ -146,8 +148,11 @@ def trace_info(
     """Sums up a trace: operations, sizes, devices, footprint, times.
 
     Args:
-        path: the trace; .gz, .zst, .xz and .bz2 are seen through.
+        path: the trace; compressed files, tar archives and Parquet are read as they are.
         format: a name from `formats()`, where it cannot be told from the file.
+        columns: the columns of a table in no known format, such as ``"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"``;
+            a column is a name in the header or a number from 1.
+        member: the file to read from a tar archive that has several.
         order: what is done with times that go backwards: ``"error"``, ``"clamp"``, ``"sort"`` or ``"whole"``; by default what is
             usual for the format.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.
@@ -169,5 +174,5 @@ def trace_info(
         (2, 'write', 8192, 1000.0)
     """
     odd = None if odd_lines is None else str(odd_lines)
-    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, allocator, odd)
+    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, columns, member, allocator, odd)
     return TraceInfo(document, text)

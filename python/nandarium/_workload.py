@@ -29,7 +29,8 @@ class Workload:
     ``explain("workload")`` says more about it. Whether a generator takes one of them is checked by the run.
 
     Attributes:
-        name: a name from `workloads()`, or the path of a trace (42 formats; .gz .zst .xz .bz2 are seen through).
+        name: a name from `workloads()`, or the path of a trace (in a format of `formats()`; compressed files, tar
+            archives and Parquet are read as they are).
         requests: requests to run.
         loop: ``"closed"`` keeps `queue_depth` requests under way, ``"open"`` goes by arrival times.
         queue_depth: requests under way at once in a closed loop.
@@ -43,6 +44,9 @@ class Workload:
         zipf_exponent, hot_space, hot_traffic: skew.
         interarrival: mean time between arrivals of a generator, such as ``"50us"``.
         format, devices, fit, order: how a trace is read.
+        columns: the columns of a table in no known format, such as ``"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"``;
+            a column is a name in the header or a number from 1.
+        member: the file to read from a tar archive that has several.
         repeat: times a trace is run, with times that go on.
         repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
@@ -66,6 +70,8 @@ class Workload:
     hot_traffic: str | None = None
     interarrival: str | None = None
     format: str | None = None
+    columns: str | None = None
+    member: str | None = None
     devices: str | None = None
     fit: Literal["auto", "error", "modulo", "compact", "scale"] | None = None
     order: Literal["error", "clamp", "sort", "whole"] | None = None

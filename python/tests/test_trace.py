@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,22 @@ def test_odd_lines_are_left_out_and_told(trace: Path) -> None:
             nd.trace_info(trace, odd_lines=strict)
     with pytest.raises(nd.WorkloadError, match="workload.odd_lines = many"):
         nd.trace_info(trace, odd_lines="many")
+
+
+def test_tables_and_archives_are_read_by_what_the_caller_says(tmp_path: Path) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text("when;rw;sector;n\n" + "".join(f"{row};w;{row * 8};8\n" for row in range(100)))
+    columns = "time=when:ms,op=rw,offset=sector:sectors,size=n:sectors"
+    info = nd.trace_info(table, columns=columns)
+    assert (info.format, info.records, info.duration_ns) == ("columns", 100, 99_000_000)
+    with pytest.raises(nd.WorkloadError, match="no column is called lba; the header of .* has when, rw, sector, n"):
+        nd.trace_info(table, columns=columns.replace("sector:", "lba:"))
+    archive = tmp_path / "set.tgz"
+    with tarfile.open(archive, "w:gz") as files:
+        files.add(table, "set/mine.csv")
+        files.add(table, "set/other.csv")
+    assert nd.trace_info(archive, columns=columns, member="mine.csv").records == 100
+    with pytest.raises(nd.WorkloadError, match="2 files .set/mine.csv, set/other.csv."):
+        nd.trace_info(archive, columns=columns)
+    workload = nd.Workload(str(archive), columns=columns, member="set/mine.csv")
+    assert nd.run("page", workload, settings={"drive.capacity": "64MiB"}).requests == 100

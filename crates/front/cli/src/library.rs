@@ -120,18 +120,29 @@ pub fn life_text(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Str
     table::life(report, over_seeds)
 }
 
-/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,
-/// `clamp`, `sort` or `whole`, `gap_limit` a time such as `1h`, `allocator` `first-fit`, `log` or `by-tier`, `odd_lines`
-/// a number or a share such as `5%`.
+/// How to read a trace, as texts.
+#[derive(Debug, Default)]
+pub struct TraceReading<'a> {
+    /// The name of its format.
+    pub format: Option<String>,
+    /// Its columns, as `workload.columns` has them.
+    pub columns: Option<String>,
+    /// The file to read from an archive.
+    pub member: Option<String>,
+    /// `error`, `clamp`, `sort` or `whole`.
+    pub order: Option<&'a str>,
+    /// A time such as `1h`.
+    pub gap_limit: Option<&'a str>,
+    /// `first-fit`, `log` or `by-tier`.
+    pub allocator: Option<&'a str>,
+    /// A number, or a share such as `5%`.
+    pub odd_lines: Option<&'a str>,
+}
+
+/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`.
 /// Errors: it cannot be read, and the text says where it stumbled; no such order or allocator, no time.
-pub fn trace_info(
-    file: &str,
-    format: Option<String>,
-    order: Option<&str>,
-    gap_limit: Option<&str>,
-    allocator: Option<&str>,
-    odd_lines: Option<&str>,
-) -> Result<(String, Value), String> {
+pub fn trace_info(file: &str, reading: TraceReading<'_>) -> Result<(String, Value), String> {
+    let TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines } = reading;
     let order = order.map(|name| {
         OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp, sort or whole"))
     });
@@ -142,6 +153,8 @@ pub fn trace_info(
     let input = TraceInput {
         file: file.to_owned(),
         format,
+        columns,
+        member,
         order: order.transpose()?,
         gap_limit: gap_limit.transpose()?,
         allocator: allocator.transpose()?,

@@ -83,16 +83,20 @@ fn over_seeds(py: Python<'_>, plan: LifePlan, asked: Asked<'_, '_>, repetitions:
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, order=None, gap_limit=None, allocator=None, odd_lines=None))]
+#[pyo3(signature = (path, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None))]
+#[expect(clippy::too_many_arguments, reason = "named arguments of Python")]
 pub fn trace_info(
     py: Python<'_>,
     path: &str,
     format: Option<String>,
     order: Option<&str>,
     gap_limit: Option<&str>,
+    columns: Option<String>,
+    member: Option<String>,
     allocator: Option<&str>,
     odd_lines: Option<&str>,
 ) -> PyResult<(String, String)> {
-    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit, allocator, odd_lines));
+    let reading = cli::TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines };
+    let told = py.detach(|| cli::trace_info(path, reading));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

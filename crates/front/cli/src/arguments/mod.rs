@@ -100,7 +100,7 @@ pub struct ManArguments {
 /// What `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
-    /// A built-in workload, a trace file (.gz .zst .xz .bz2 are seen through), or - for standard input
+    /// A built-in workload, a trace file (compressed, in a tar archive or as Parquet too), or - for standard input
     /// [default: mixed].
     #[arg(short, long, value_name = "NAME|FILE|-")]
     pub workload: Option<String>,
@@ -256,6 +256,13 @@ pub struct TraceInput {
     /// Format, where it cannot be told from the file; `nandarium list formats` names them.
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+    /// Columns of a table in no known format, such as time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes (the key
+    /// `workload.columns`).
+    #[arg(long, value_name = "FIELD=COLUMN:UNIT,...")]
+    pub columns: Option<String>,
+    /// The file to read from a tar archive of several (the key `workload.member`).
+    #[arg(long, value_name = "FILE")]
+    pub member: Option<String>,
     /// Times that go backwards.
     #[arg(long, value_enum)]
     pub order: Option<OrderArgument>,

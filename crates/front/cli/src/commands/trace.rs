@@ -38,6 +38,8 @@ fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
     let odd_lines = input.odd_lines.as_deref().map(OddLines::parse).transpose().map_err(WorkloadError::from)?;
     Ok(OpenOptions {
         format: input.format.clone(),
+        columns: input.columns.clone(),
+        member: input.member.clone(),
         order: input.order.map(order_of),
         gap_limit_ns: input.gap_limit,
         allocator: input.allocator,
@@ -70,6 +72,10 @@ fn command(input: &TraceInput) -> String {
     let mut command = format!("nandarium run --workload {}", quoted(&input.file));
     if let Some(format) = &input.format {
         let _ = write!(command, " --format {format}");
+    }
+    for (key, text) in [("columns", &input.columns), ("member", &input.member)] {
+        let Some(text) = text else { continue };
+        let _ = write!(command, " --set {}", quoted(&format!("workload.{key}={text}")));
     }
     if let Some(order) = input.order {
         let _ = write!(command, " --set workload.order={}", order_of(order).name());

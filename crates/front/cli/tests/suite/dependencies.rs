@@ -137,3 +137,20 @@ fn each_dependency_of_a_crate_has_its_reason_in_the_table_and_nothing_else_stand
     let known: Vec<String> = table("Dependencies").into_iter().map(|mut row| row.remove(0)).collect();
     assert_eq!(Vec::from_iter(found), known, "docs/dependencies.md has a row for each, in alphabetical order");
 }
+
+/// A test drive replays no packed traces, and whoever embeds it compiles what it names.
+#[test]
+fn a_drive_for_tests_compiles_no_codec() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "-p", "nandarium-drive", "-e", "normal", "--prefix", "none", "--offline", "--locked"])
+        .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .output()
+        .expect("cargo runs the tests");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8_lossy(&output.stdout).into_owned();
+    let packages: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(packages.contains("nandarium-trace"), "{tree}");
+    for codec in ["brotli-decompressor", "bzip2", "flate2", "liblzma", "lz4_flex", "parquet", "tar", "zstd"] {
+        assert!(!packages.contains(codec), "{codec} is compiled for a drive; name it as a feature of the trace crate");
+    }
+}

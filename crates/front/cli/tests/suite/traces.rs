@@ -237,3 +237,33 @@ fn standard_input_that_must_be_sorted_is_told_the_order_that_works() {
     let sorted = run(&["--requests", "1000", "--set", "workload.order=whole"]);
     assert!(sorted.code == 0 && sorted.out.contains("All of the trace was sorted"), "{} {}", sorted.out, sorted.err);
 }
+
+/// Only a script helped.
+#[test]
+fn a_table_of_any_form_runs_by_its_columns_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.csv");
+    let rows = (0..2000).map(|row| format!("{};w;{};8\n", row * 1000, row % 4096 * 8));
+    std::fs::write(&path, rows.collect::<String>()).unwrap();
+    let path = path.to_str().unwrap();
+    let refused = said(nandarium(&["trace", "info", path]));
+    let spec = "time=1:us,op=2,offset=3:sectors,size=4:sectors";
+    assert!(refused.code == 2 && refused.err.contains(spec), "{}", refused.err);
+    let told = said(nandarium(&["trace", "info", path, "--columns", spec])).out;
+    assert!(told.contains("2,000 requests in format columns"), "{told}");
+    let command = format!("run it      nandarium run --workload {path} --set workload.columns={spec}\n");
+    assert!(told.ends_with(&command), "{told}");
+    let set = format!("workload.columns={spec}");
+    let result = json(&["--workload", path, "--set", &set]);
+    assert_eq!(result["config"]["workload.columns"], json!(spec), "{}", result["config"]);
+    let stack = folder.path().join("stack.toml");
+    std::fs::write(&stack, format!("[workload]\ncolumns = \"{spec}\"\n")).unwrap();
+    let by_file = said(run_tiny(&["--stack", stack.to_str().unwrap(), "--workload", path]));
+    assert_eq!(by_file.code, 0, "{}", by_file.err);
+    refused_columns(path);
+}
+
+fn refused_columns(path: &str) {
+    let refused = said(run_tiny(&["--workload", path, "--set", "workload.columns=time=1,op=2,offset=lba,size=4"]));
+    assert!(refused.code == 2 && refused.err.contains("no column is called lba"), "{}", refused.err);
+}

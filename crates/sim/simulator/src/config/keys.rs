@@ -478,6 +478,13 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         Kind::Text,
         "Trace format, where it cannot be told from the file; `nandarium list formats` names them.",
     ),
+    Parameter::optional(
+        "workload.columns",
+        Kind::Text,
+        "Columns of a table in no known format, each with its unit: \
+         \"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes\". A column is a name in the header or a number from 1.",
+    ),
+    Parameter::optional("workload.member", Kind::Text, "The file to read from a tar archive that has several files."),
     Parameter::new(
         "workload.devices",
         Kind::Text,

@@ -454,6 +454,8 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
     let devices = DevicePolicy::parse(values.name("workload.devices")).map_err(WorkloadError::from)?;
     Ok(TraceOptions {
         format: name("workload.format"),
+        columns: name("workload.columns"),
+        member: name("workload.member"),
         devices,
         fit: FIT.read(values),
         time_scale: values.real("workload.time_scale"),
