@@ -201,6 +201,7 @@ notebooks: python-test ## run the worked examples and keep what they show
 lint: $(EMBEDDED) ## clippy and the type checker
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy -p nandarium-drive -- -D warnings # without the codecs that other crates turn on
 	cd web && npm run --silent check
 
 bench: ## speed, with the hash of each result
