@@ -198,9 +198,12 @@ fn known_formats_in_another_dress_are_read_as_in_their_own() {
         assert_eq!(found.unwrap_or_else(|error| panic!("{dress}, named: {error}")), whole, "{dress}, named");
         let mut converted = Vec::new();
         let reader = open_bytes(text.as_bytes(), "m.csv", &OpenOptions::default()).unwrap();
+        let note = reader.dialect_note().expect("it says that it rewrites");
+        assert!(note.contains("\"msr\"") && note.contains("index") == dress.contains("index"), "{note}");
         write_nandarium(reader, &mut converted, "out").unwrap();
         assert_eq!(records("nandarium", converted), whole, "{dress}, converted");
     }
+    assert_eq!(open_bytes(fifty("", plain).as_bytes(), "m.csv", &named("msr")).unwrap().dialect_note(), None);
     let spc = fifty("", |number| format!("0\t{}\t4096\tW\t{:.6}", 303_567 + 8 * number, number as f64 / 100.0));
     assert_eq!(told(&read(spc.as_bytes(), "s.spc", &OpenOptions::default()).unwrap()).0, 0);
     assert_eq!(told(&read(spc.as_bytes(), "s.spc", &OpenOptions::default()).unwrap()).2, 490_000_000);

@@ -109,12 +109,6 @@ pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool) -> bool 
     attempt(format, Sample { bytes: sample, whole, lines: SAMPLE_LINES }, Patience::None).fits()
 }
 
-/// Whether `format` stumbles over a line or frame of `sample`.
-pub(super) fn stumbles(format: &'static Format, sample: &[u8], whole: bool) -> bool {
-    let sample = Sample { bytes: sample, whole, lines: SAMPLE_LINES };
-    matches!(attempt(format, sample, Patience::None).ended, Ended::Failed(..))
-}
-
 /// Leaves out the less usual ways to read one layout.
 fn usual_ways(mut formats: Vec<&'static Format>) -> Vec<&'static Format> {
     for (usual, other) in PREFERENCES {

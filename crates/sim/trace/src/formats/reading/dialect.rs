@@ -3,7 +3,7 @@
 //! the lines of a plain file are read as they are.
 
 use super::cells::{Separator, cells, is_comment, rounded_to};
-use super::detect::{SAMPLE_LINES, detect_among, fits, sample_lines, stumbles};
+use super::detect::{SAMPLE_LINES, detect_among, fits, sample_lines};
 use super::fields::FieldResult;
 use super::number;
 use super::parser::{LineParser, Parser, Sink};
@@ -50,7 +50,7 @@ pub(super) fn of_named(
     whole: bool,
     path: &str,
 ) -> Result<Option<Dialect>, TraceError> {
-    if !matches!((format.parser)(), Parser::Lines(_)) || !stumbles(format, sample, whole) {
+    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole) {
         return Ok(None);
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);
@@ -160,6 +160,12 @@ impl Dialect {
         })
     }
 
+    /// What of the lines is not as the format has it, for people.
+    fn text(&self) -> String {
+        let index = if self.has_index { ", without the index in the first column" } else { "" };
+        format!("{} between columns{index}; quotes, comments on top and exponents are seen through", self.from.name())
+    }
+
     /// The parser of the format, which is given the lines as it expects them.
     pub fn around(self, parser: Parser) -> Parser {
         match parser {
@@ -244,5 +250,9 @@ impl LineParser for Rewritten {
 
     fn columns(&self) -> Option<&str> {
         self.inner.columns()
+    }
+
+    fn dialect(&self) -> Option<String> {
+        Some(self.dialect.text())
     }
 }

@@ -124,6 +124,11 @@ pub trait LineParser: Send {
     fn columns(&self) -> Option<&str> {
         None
     }
+
+    /// How the lines differ from those of the format, where they are rewritten.
+    fn dialect(&self) -> Option<String> {
+        None
+    }
 }
 
 pub trait FrameParser: Send {
@@ -184,6 +189,14 @@ impl Parser {
         match self {
             Parser::Lines(parser) => parser.device_name(device),
             Parser::Frames(parser) => parser.device_name(device),
+        }
+    }
+
+    /// As [`LineParser::dialect`].
+    pub(crate) fn dialect(&self) -> Option<String> {
+        match self {
+            Parser::Lines(parser) => parser.dialect(),
+            Parser::Frames(_) => None,
         }
     }
 

@@ -176,8 +176,8 @@ impl Records {
         let latencies = (statistics.dropped_latency > 0).then(|| {
             format!("{} requests have a response time below 0 and are kept without it.", statistics.dropped_latency)
         });
-        let odd = self.odd.note(statistics);
-        odd.into_iter().chain(latencies).chain(lost).chain(self.sink.kinds_note()).chain(self.parser.notes()).collect()
+        let of_lines = self.odd.note(statistics).into_iter().chain(self.dialect_note());
+        of_lines.chain(latencies).chain(lost).chain(self.sink.kinds_note()).chain(self.parser.notes()).collect()
     }
 
     /// That all of the trace was sorted, as a sentence, where it was.
@@ -190,6 +190,12 @@ impl Records {
         let statistics = &self.sink.statistics;
         let lost = statistics.lost.filter(|lost| lost.is_doubtful(statistics.events()))?;
         Some(lost.note(statistics.events()))
+    }
+
+    /// How the lines of the file differ from those of its format, where they do; a sentence.
+    pub fn dialect_note(&self) -> Option<String> {
+        let dialect = self.parser.dialect()?;
+        Some(format!("The trace is read as \"{}\" in another form: {dialect}.", self.format.name))
     }
 
     /// The file name, for messages.
