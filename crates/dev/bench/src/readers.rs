@@ -100,7 +100,7 @@ pub(crate) fn measure(scale: Scale) -> Vec<Row> {
             name,
             measured: millions / seconds,
             by_cpu: millions / by_cpu,
-            target: 2.0,
+            target: 1.0,
             unit: "M/s",
             smaller_is_better: false,
             commands_per_second: 0.0,

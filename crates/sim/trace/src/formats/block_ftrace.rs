@@ -14,7 +14,7 @@
 
 use units::HostOp;
 
-use super::nvme_ftrace::time;
+use super::nvme_ftrace::{find, time};
 use super::reading::fields::{FieldResult, Fields};
 use super::reading::parser::{LineParser, Parser, Sink};
 use super::reading::rwbs::{self, Appends};
@@ -62,7 +62,7 @@ impl LineParser for BlockFtrace {
             return Ok(());
         }
         let Some((letter, head, event)) = EVENTS.into_iter().find_map(|(letter, name)| {
-            let at = memchr::memmem::find(line, name)?;
+            let at = find(line, name)?;
             Some((letter, head(&line[..at])?, &line[at + name.len()..]))
         }) else {
             sink.other();

@@ -12,7 +12,7 @@
 
 use units::HostOp;
 
-use super::nvme_ftrace::{time, value};
+use super::nvme_ftrace::{find, time, value};
 use super::reading::fields::{FieldResult, field_error};
 use super::reading::in_flight::InFlight;
 use super::reading::number;
@@ -67,11 +67,11 @@ impl LineParser for ScsiFtrace {
             sink.comment();
             return Ok(());
         }
-        let Some(at) = memchr::memmem::find(line, START) else {
+        let Some(at) = find(line, START) else {
             return self.other(line, sink);
         };
         let event = &line[at + START.len()..];
-        let Some(command) = memchr::memmem::find(event, b"cmnd=(").map(|at| &event[at + 6..]) else {
+        let Some(command) = find(event, b"cmnd=(").map(|at| &event[at + 6..]) else {
             return Err(field_error(0, "command", line, "cmnd=(...)"));
         };
         let name = command.split(|byte| matches!(byte, b' ' | b')')).next().unwrap_or_default();
@@ -127,7 +127,7 @@ impl ScsiFtrace {
     /// Counts a row that is no command, and takes note of a completion.
     fn other(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         sink.other();
-        let Some(at) = memchr::memmem::find(line, DONE) else { return Ok(()) };
+        let Some(at) = find(line, DONE) else { return Ok(()) };
         let event = &line[at + DONE.len()..];
         let Some(tag) = tag(event) else { return Ok(()) };
         let device = self.devices.number(device(event));
@@ -144,7 +144,7 @@ impl ScsiFtrace {
 
 /// `host_no=0 channel=0 id=0 lun=0`.
 fn device(event: &[u8]) -> &[u8] {
-    let end = memchr::memmem::find(event, b" lun=").map(|lun| lun + 5);
+    let end = find(event, b" lun=").map(|lun| lun + 5);
     let end = end.map(|digits| digits + event[digits..].iter().take_while(|byte| byte.is_ascii_digit()).count());
     end.map_or(b"", |end| event[..end].trim_ascii())
 }
@@ -154,7 +154,7 @@ fn tag(event: &[u8]) -> Option<u64> {
 }
 
 fn has_fua(command: &[u8]) -> bool {
-    let raw = memchr::memmem::find(command, b"raw=").map(|raw| &command[raw + 4..]);
+    let raw = find(command, b"raw=").map(|raw| &command[raw + 4..]);
     let second = raw.and_then(|raw| raw.get(3..5)).and_then(number::hexadecimal);
     second.is_some_and(|flags| flags & FUA != 0)
 }

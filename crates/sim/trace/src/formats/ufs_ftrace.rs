@@ -11,7 +11,7 @@
 
 use units::HostOp;
 
-use super::nvme_ftrace::{time, value};
+use super::nvme_ftrace::{find, time, value};
 use super::reading::fields::{FieldResult, field_error};
 use super::reading::in_flight::InFlight;
 use super::reading::number;
@@ -44,7 +44,7 @@ impl LineParser for UfsFtrace {
             sink.comment();
             return Ok(());
         }
-        let Some(at) = memchr::memmem::find(line, EVENT) else {
+        let Some(at) = find(line, EVENT) else {
             sink.other();
             return Ok(());
         };
@@ -58,7 +58,7 @@ impl LineParser for UfsFtrace {
             return Ok(());
         }
         let tag = field(command, "tag", b"tag: ")?;
-        let device = memchr::memmem::find(command, b"tag: ").map_or(&b""[..], |tag| &command[..tag]);
+        let device = find(command, b"tag: ").map_or(&b""[..], |tag| &command[..tag]);
         let device = device.trim_ascii().strip_suffix(b":").unwrap_or(b"");
         let time = time(&line[..at])?;
         let device = self.devices.number(device);

@@ -1,8 +1,8 @@
 //! From keys to addresses.
 //!
 //! An object takes whole blocks of 4096 bytes, as a file does, and keeps its place until it is deleted, written with
-//! another number of blocks, or, in a log, written at all. What it leaves is trimmed. An object that is read before it
-//! is written was there before the trace, and gets a place when it is read.
+//! another number of blocks, or, in a log, written at all. The place it leaves is trimmed. An object that is read
+//! before it is written was there before the trace, and gets a place when it is read.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(super) struct Objects {
     read_first: u64,
 }
 
-/// What a write does to the space.
+/// The effect of a write on the space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     /// First byte of the object.
@@ -114,7 +114,7 @@ impl Objects {
         Some(start)
     }
 
-    /// What was placed, how much of its space is free, and in how large pieces.
+    /// A sentence about the objects, the free part of their space, and its largest piece.
     pub fn note(&self, tier: &str, allocator: Allocator) -> String {
         let [end, free, largest] =
             [self.space.end(), self.space.free_bytes(), self.space.largest_free()].map(format_size);

@@ -1,5 +1,5 @@
-//! I/O logs of the KV-cache benchmark of `MLPerf` Storage (`kv-cache.py --io-trace-log`): what a server of language
-//! models moves between its tiers, `Tier-0` (GPU), `Tier-1` (memory) and `Tier-2` (drive).
+//! I/O logs of the KV-cache benchmark of `MLPerf` Storage (`kv-cache.py --io-trace-log`): objects that a server of
+//! language models moves between its tiers, `Tier-0` (GPU), `Tier-1` (memory) and `Tier-2` (drive).
 //!
 //! A row is one object, named by its key; an [`Allocator`] gives it an address. The tier that is a drive is replayed,
 //! and rows of the others are counted and left out; by tier, each tier is a device. An object that is read in order to

@@ -1,7 +1,7 @@
-//! Traces of stores whose objects have keys: what they read and write has no address, so an allocator gives it one.
+//! Traces of stores whose objects have keys. The objects have no addresses, so an allocator gives them addresses.
 //!
 //! ```text
-//!   key, size -> allocator (policy) -> space (what is free) -> read, write or trim at an address
+//!   key, size -> allocator (policy) -> space (free pieces) -> read, write or trim at an address
 //! ```
 
 mod allocator;
