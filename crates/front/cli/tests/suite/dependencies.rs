@@ -150,7 +150,7 @@ fn a_drive_for_tests_compiles_no_codec() {
     let tree = String::from_utf8_lossy(&output.stdout).into_owned();
     let packages: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(packages.contains("nandarium-trace"), "{tree}");
-    for codec in ["brotli-decompressor", "bzip2", "flate2", "liblzma", "lz4_flex", "parquet", "tar", "zstd"] {
+    for codec in ["brotli-decompressor", "bzip2", "flate2", "liblzma", "lz4_flex", "parquet", "tar", "zip", "zstd"] {
         assert!(!packages.contains(codec), "{codec} is compiled for a drive; name it as a feature of the trace crate");
     }
 }

@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 
 use crate::support::{named, open_bytes, records};
-use trace::formats::{OpenOptions, TraceRecord, write_nandarium};
+use trace::formats::{OddLines, OpenOptions, TraceRecord, write_nandarium};
 use units::HostOp::{Flush, Read, Trim, Write};
 
 /// Reads `text` with the columns `spec`.
 fn with_columns(spec: &str, text: &str) -> Result<Vec<TraceRecord>, String> {
-    read(text.as_bytes(), "table.csv", &OpenOptions { columns: Some(spec.to_owned()), ..OpenOptions::default() })
+    let odd_lines = OddLines::Count(0);
+    let options = OpenOptions { columns: Some(spec.to_owned()), odd_lines, ..OpenOptions::default() };
+    read(text.as_bytes(), "table.csv", &options)
 }
 
 fn read(bytes: &[u8], name: &str, options: &OpenOptions) -> Result<Vec<TraceRecord>, String> {
@@ -306,7 +308,8 @@ proptest! {
         let found: Result<Vec<_>, _> = reader.by_ref().collect();
         let statistics = reader.statistics();
         if let Ok(found) = found {
-            let left_out = statistics.dropped_comment + statistics.dropped_zero;
+            let odd = statistics.dropped_odd + statistics.dropped_cut;
+            let left_out = statistics.dropped_comment + statistics.dropped_zero + odd;
             let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64;
             prop_assert_eq!(found.len() as u64 + left_out, lines);
         }

@@ -28,7 +28,7 @@ fn lines(bytes: &[u8]) -> u64 {
 /// What is kept, and what is left out and counted.
 fn accounted(statistics: &ReadStatistics) -> u64 {
     let ReadStatistics { records, dropped_zero, dropped_comment, dropped_other, .. } = *statistics;
-    records + dropped_zero + dropped_comment + dropped_other
+    records + dropped_zero + dropped_comment + dropped_other + statistics.dropped_odd + statistics.dropped_cut
 }
 
 /// Whether the trace is read to its end, with a count that is right.

@@ -239,7 +239,7 @@ fn a_summary_has_the_first_odd_line_and_the_notes() {
     let mut reader = open_bytes(rows.concat().as_bytes(), "t.spc", &OpenOptions::default()).unwrap();
     let summary = summarise(&mut reader).unwrap();
     let odd = summary.odd_line.unwrap();
-    assert_eq!((odd.place.as_str(), odd.column, odd.name, odd.found.as_str()), ("line 10", 2, "LBA", "x7"));
+    assert_eq!((odd.place.as_str(), odd.column, &*odd.name, odd.found.as_str()), ("line 10", 2, "LBA", "x7"));
     assert_eq!((summary.records, summary.statistics.dropped_odd, summary.notes.len()), (49, 1, 1));
 }
 

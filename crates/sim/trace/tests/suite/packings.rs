@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 use crate::support::{open_bytes, records};
-use trace::formats::{OpenOptions, TraceRecord, open, write_nandarium};
+use trace::formats::{OddLines, OpenOptions, TraceRecord, open, write_nandarium};
 
 const ROWS: usize = 200;
 
@@ -77,6 +77,11 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
 fn read(bytes: &[u8], name: &str, options: &OpenOptions) -> Result<Vec<TraceRecord>, String> {
     let reader = open_bytes(bytes, name, options).map_err(|error| error.to_string())?;
     reader.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// A damaged line within is an error.
+fn strict() -> OpenOptions {
+    OpenOptions { odd_lines: OddLines::Count(0), ..OpenOptions::default() }
 }
 
 fn member(name: &str) -> OpenOptions {
@@ -173,6 +178,45 @@ fn cut_packings_are_named() {
     }
 }
 
+/// A zip archive as a file, because it is read from its end.
+fn zip(folder: &Path, files: &[(&str, &[u8])], method: zip::CompressionMethod) -> String {
+    let path = folder.join("a.zip");
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    archive.add_directory("io/", options).unwrap();
+    for (name, contents) in files {
+        archive.start_file(*name, options).unwrap();
+        archive.write_all(contents).unwrap();
+    }
+    archive.finish().unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn opened_member(path: &str, name: &str) -> Result<Vec<TraceRecord>, String> {
+    let reader = open(path, &member(name)).map_err(|error| error.to_string())?;
+    reader.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// It had to be unpacked first.
+#[test]
+fn a_zip_archive_is_read_like_a_tar_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = text();
+    let packed = gzip(text.as_bytes());
+    for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
+        let path = zip(folder.path(), &[("io/a.csv", text.as_bytes()), ("io/._a.csv", b"Mac")], method);
+        assert_eq!(opened(&path, None).unwrap(), whole());
+        let path = zip(folder.path(), &[("readme.txt", b"Hello"), ("io/a.csv.gz", &packed)], method);
+        assert_eq!(opened_member(&path, "a.csv.gz").unwrap(), whole());
+        let error = opened(&path, None).unwrap_err();
+        assert!(error.contains("the zip archive has 2 files (readme.txt, io/a.csv.gz)"), "{error}");
+        let error = opened_member(&path, "b.csv").unwrap_err();
+        assert!(error.contains("the zip archive has no such file; it has readme.txt"), "{error}");
+        let error = read(&std::fs::read(&path).unwrap(), "standard input", &OpenOptions::default()).unwrap_err();
+        assert!(error.contains("a zip file is read from its end"), "{error}");
+    }
+}
+
 const SCHEMA: &str = "message trace {
     required int64 time (TIMESTAMP(MICROS, true));
     required int64 time_us;
@@ -227,7 +271,7 @@ fn parquet_file(folder: &Path, schema: &str, compression: Compression) -> String
 }
 
 fn opened(path: &str, columns: Option<&str>) -> Result<Vec<TraceRecord>, String> {
-    let options = OpenOptions { columns: columns.map(str::to_owned), ..OpenOptions::default() };
+    let options = OpenOptions { columns: columns.map(str::to_owned), ..strict() };
     let reader = open(path, &options).map_err(|error| error.to_string())?;
     reader.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
@@ -294,7 +338,7 @@ proptest! {
         let (name, mut bytes) = packed().swap_remove(which);
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        if let Ok(found) = read(&bytes, name, &OpenOptions::default()) {
+        if let Ok(found) = read(&bytes, name, &strict()) {
             prop_assert_eq!(found.len(), ROWS, "{}, byte {}", name, at);
         }
     }
@@ -309,6 +353,19 @@ proptest! {
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(found) = opened(&path, Some("time=time_us:us,op=op,offset=offset,size=length")) {
             prop_assert_eq!(found.len(), ROWS, "byte {}", at);
+        }
+    }
+
+    #[test]
+    fn no_damaged_zip_archive_gives_a_part_of_its_trace(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = zip(folder.path(), &[("a.csv", text().as_bytes())], zip::CompressionMethod::Deflated);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(found) = opened(&path, None) {
+            prop_assert_eq!(found, whole(), "byte {}", at);
         }
     }
 }

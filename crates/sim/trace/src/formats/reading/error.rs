@@ -34,7 +34,7 @@ pub enum TraceError {
     /// A container that is not seen through.
     #[error(
         "{path}: this is a {kind} file, which nandarium does not read; unpack it first (gzip, zstd, xz, lzma, bzip2, \
-         lz4, brotli, tar and Parquet need no unpacking)"
+         lz4, brotli, tar, zip and Parquet need no unpacking)"
     )]
     ForeignArchive { path: String, kind: &'static str },
     /// A packing that this build does not have.
@@ -48,25 +48,26 @@ pub enum TraceError {
         /// The feature of the crate that reads it.
         feature: &'static str,
     },
-    /// A Parquet file that cannot be read from any place.
+    /// A file that cannot be read from any place.
     #[error(
-        "{path}: a Parquet file is read from its end, so it cannot come from standard input or from within another \
-         packing; save it to a file of its own and give its name"
+        "{path}: a {kind} file is read from its end, so it cannot come from standard input or from within another \
+         packing; save it to a file of its own, or unpack it first"
     )]
-    PackedParquet { path: String },
+    NoStream { path: String, kind: &'static str },
     /// An archive of several files, and no word on which one.
     #[error(
-        "{path}: the tar archive has {count} files ({names}); give the name of one in workload.member (--member of \
+        "{path}: the {kind} archive has {count} files ({names}); give the name of one in workload.member (--member of \
          nandarium trace)"
     )]
-    SeveralMembers { path: String, count: usize, names: String },
+    SeveralMembers { path: String, kind: &'static str, count: usize, names: String },
     /// The file asked for is not in the archive.
     #[error(
-        "{path}: workload.member (--member of nandarium trace) = \"{member}\", and the tar archive has no such file; \
-         it has {names}"
+        "{path}: workload.member (--member of nandarium trace) = \"{member}\", and the {kind} archive has no such \
+         file; it has {names}"
     )]
     NoSuchMember {
         path: String,
+        kind: &'static str,
         /// The name asked for.
         member: String,
         names: String,

@@ -20,7 +20,9 @@ const HEAD_BYTES: usize = tar::BLOCK_BYTES;
 /// Packings within one another: an archive of compressed files that is compressed itself has three.
 const LAYERS_MAX: usize = 4;
 /// The mark of a Parquet file.
-const PARQUET: &[u8] = b"PAR1";
+const PARQUET: [u8; 4] = *b"PAR1";
+/// The mark of a zip archive.
+const ZIP: [u8; 4] = *b"PK\x03\x04";
 
 /// Opens `path`, or standard input for `-`.
 pub(crate) fn open_path(path: &str, options: &OpenOptions) -> Result<Input, TraceError> {
@@ -28,18 +30,37 @@ pub(crate) fn open_path(path: &str, options: &OpenOptions) -> Result<Input, Trac
         return from_reader(Box::new(io::stdin()), "standard input", options);
     }
     let mut file = File::open(path).map_err(|source| TraceError::io(path, source))?;
-    if is_parquet(&mut file) {
-        let reader = parquet(file, path, options)?;
-        return Ok(Input { reader, path: path.to_owned(), archive: Some("Parquet") });
+    match mark(&mut file) {
+        Some(PARQUET) => {
+            let reader = parquet(file, path, options)?;
+            Ok(Input { reader, path: path.to_owned(), archive: Some("Parquet") })
+        }
+        Some(ZIP) => {
+            let (reader, name) = zip(file, path, options.member.as_deref())?;
+            let input = Input { reader, path: format!("{path}:{name}"), archive: Some("zip") };
+            layers(input, name, None)
+        }
+        _ => from_reader(Box::new(file), path, options),
     }
-    from_reader(Box::new(file), path, options)
 }
 
-/// Whether `file` can be read from any place, as Parquet needs, and has its mark.
-fn is_parquet(file: &mut File) -> bool {
-    let mut mark = [0; PARQUET.len()];
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    is_file && file.read_exact(&mut mark).is_ok() & io::Seek::rewind(file).is_ok() && mark == PARQUET
+/// The first bytes of a file that can be read from any place.
+fn mark(file: &mut File) -> Option<[u8; 4]> {
+    let mut mark = [0; 4];
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let is_read = file.read_exact(&mut mark).is_ok();
+    io::Seek::rewind(file).ok()?;
+    is_read.then_some(mark)
+}
+
+#[cfg(feature = "zip")]
+fn zip(file: File, path: &str, member: Option<&str>) -> Result<(Raw, String), TraceError> {
+    super::zip_file::open(file, path, member)
+}
+
+#[cfg(not(feature = "zip"))]
+fn zip(_file: File, path: &str, _member: Option<&str>) -> Result<(Raw, String), TraceError> {
+    Err(left_out(path, "zip", "zip"))
 }
 
 #[cfg(feature = "parquet")]
@@ -59,17 +80,22 @@ pub(super) fn left_out(path: &str, kind: &'static str, feature: &'static str) ->
 
 /// Sees through the packing of any stream.
 pub(crate) fn from_reader(raw: Raw, path: &str, options: &OpenOptions) -> Result<Input, TraceError> {
-    let mut input = Input { reader: raw, path: path.to_owned(), archive: None };
-    let mut name = path.to_owned();
-    let mut member = options.member.as_deref();
+    let input = Input { reader: raw, path: path.to_owned(), archive: None };
+    layers(input, path.to_owned(), options.member.as_deref())
+}
+
+/// Sees through one packing after the other. `name` is that of the file, `member` the one to take from an archive.
+fn layers(mut input: Input, mut name: String, mut member: Option<&str>) -> Result<Input, TraceError> {
     for _ in 0..LAYERS_MAX {
         let peeked = Peeked::new(std::mem::replace(&mut input.reader, Box::new(io::empty())));
         let head = peeked.head();
         if let Some(kind) = foreign_archive(head) {
             return Err(TraceError::ForeignArchive { path: input.path, kind });
         }
-        if head.starts_with(PARQUET) {
-            return Err(TraceError::PackedParquet { path: input.path });
+        for (mark, kind) in [(PARQUET, "Parquet"), (ZIP, "zip")] {
+            if head.starts_with(&mark) {
+                return Err(TraceError::NoStream { path: input.path, kind });
+            }
         }
         if let Some(codec) = codecs::find(head, &name) {
             let open = codec.open.ok_or_else(|| left_out(&input.path, codec.name, codec.feature))?;
@@ -88,7 +114,7 @@ pub(crate) fn from_reader(raw: Raw, path: &str, options: &OpenOptions) -> Result
         Some(member) => Err(TraceError::Option {
             option: "workload.member (--member of nandarium trace)",
             value: member.to_owned(),
-            expected: "it names a file of a tar archive, and the trace is none; leave it out",
+            expected: "it names a file of an archive, and the trace is none; leave it out",
         }),
         None => Ok(input),
     }
@@ -97,7 +123,6 @@ pub(crate) fn from_reader(raw: Raw, path: &str, options: &OpenOptions) -> Result
 /// Containers that are recognised only to say so.
 fn foreign_archive(head: &[u8]) -> Option<&'static str> {
     match head {
-        [b'P', b'K', 3, 4, ..] => Some("zip"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Some("7-Zip"),
         [b'R', b'a', b'r', b'!', ..] => Some("rar"),
         _ => None,

@@ -6,6 +6,8 @@
 //!        -> reorder (time) -> Records -> caller
 //! ```
 
+#[cfg(any(feature = "tar", feature = "zip"))]
+mod archive;
 pub(crate) mod buffer;
 pub(crate) mod cells;
 mod choose;
@@ -35,6 +37,8 @@ mod tar;
 pub(crate) mod tokens;
 mod unknown;
 mod whole;
+#[cfg(feature = "zip")]
+mod zip_file;
 
 pub use detect::detect;
 pub use error::{Malformed, OddLinesError, TraceError};

@@ -169,7 +169,7 @@ impl OddTally {
         self.first.as_ref().map(|first| OddLine {
             place: first.place.clone(),
             column: first.column,
-            name: first.name,
+            name: first.name.clone(),
             found: first.found.clone(),
             expected: first.expected,
         })

@@ -40,15 +40,13 @@ mod reading {
 
     use tar::{EntryType, Header, PaxExtensions};
 
+    use super::super::archive::{is_attributes, is_called, no_such_member, several};
     use super::super::codecs::Raw;
     use super::super::input::{Refused, read_error};
     use super::{BLOCK_BYTES, Input, Peeked, TraceError, has_checksum};
 
     /// The longest name or list of attributes that is read.
     const EXTENSION_BYTES_MAX: u64 = 1 << 20;
-    /// Names that a message lists.
-    const LISTED_MAX: usize = 20;
-
     /// Turns `input` into the file called `wanted`, or into the only file of the archive, and returns its name.
     /// Errors: there is no such file, or the archive is damaged. That there are several files is an error at the end of
     /// the first one, because the archive is read only once.
@@ -70,7 +68,7 @@ mod reading {
         let failed = |source| read_error(&input.path, kind, source);
         let name = loop {
             let name = archive.next_file().map_err(failed)?;
-            let Some(name) = name else { return Err(archive.no_such_member(wanted)) };
+            let Some(name) = name else { return Err(no_such_member(&archive.path, "tar", wanted, &archive.names)) };
             archive.names.push(name.clone());
             if wanted.is_none_or(|wanted| is_called(&name, wanted)) {
                 break name;
@@ -80,13 +78,6 @@ mod reading {
         input.archive = input.archive.or(Some("tar"));
         input.reader = Box::new(archive);
         Ok(name)
-    }
-
-    /// Whether `wanted` is a name, or its end after a slash.
-    fn is_called(name: &str, wanted: &str) -> bool {
-        let name = name.trim_start_matches("./");
-        let wanted = wanted.trim_start_matches("./");
-        name == wanted || name.strip_suffix(wanted).is_some_and(|folder| folder.ends_with('/'))
     }
 
     struct Archive {
@@ -141,12 +132,7 @@ mod reading {
                     self.names.push(name);
                 }
                 if self.names.len() > 1 {
-                    let names = std::mem::take(&mut self.names);
-                    let error = TraceError::SeveralMembers {
-                        path: self.path.clone(),
-                        count: names.len(),
-                        names: listed(&names),
-                    };
+                    let error = several(&self.path, "tar", &self.names);
                     return Err(io::Error::other(Refused(error)));
                 }
             }
@@ -183,9 +169,7 @@ mod reading {
                     EntryType::Regular | EntryType::Continuous => {
                         let name = long_name.take().unwrap_or_else(|| text(&header.path_bytes()));
                         (self.left, self.padding) = (size, padding);
-                        // macOS puts such a file with attributes beside each file.
-                        let is_attributes = name.rsplit('/').next().is_some_and(|name| name.starts_with("._"));
-                        if size > 0 && !is_attributes {
+                        if size > 0 && !is_attributes(&name) {
                             return Ok(Some(name));
                         }
                         self.skip(size + padding)?;
@@ -247,27 +231,11 @@ mod reading {
             let problem = problem.to_owned();
             io::Error::other(Refused(TraceError::Archive { path: self.path.clone(), kind: "tar", problem }))
         }
-
-        fn no_such_member(&self, wanted: Option<&str>) -> TraceError {
-            let (path, names) = (self.path.clone(), listed(&self.names));
-            match wanted {
-                Some(member) => TraceError::NoSuchMember { path, member: member.to_owned(), names },
-                None => TraceError::Archive { path, kind: "tar", problem: "it has no file with contents".to_owned() },
-            }
-        }
     }
 
     /// A name without the zero byte that ends it.
     fn text(bytes: &[u8]) -> String {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
-    }
-
-    fn listed(names: &[String]) -> String {
-        let mut listed: Vec<String> = names.iter().take(LISTED_MAX).cloned().collect();
-        if names.len() > LISTED_MAX {
-            listed.push(format!("and {} more", names.len() - LISTED_MAX));
-        }
-        if listed.is_empty() { "no files".to_owned() } else { listed.join(", ") }
     }
 }
