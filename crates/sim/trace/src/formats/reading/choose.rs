@@ -17,17 +17,17 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
     let (sample, whole) = first_bytes(buffer);
     if let Some(name) = options.format.as_deref() {
         let format = formats::by_name(name)?;
-        let dialect = dialect::of_named(format, sample, whole, buffer.path())?;
+        let dialect = dialect::of_named(format, sample, whole, buffer.path(), options.odd_lines)?;
         let parser = (format.parser)();
         return Ok((format, dialect.map_or_else(|| (format.parser)(), |dialect| dialect.around(parser))));
     }
-    // In this order: a dialect that fits all lines explains more than lines that are left out.
-    let (format, dialect) = match detect_among(sample, whole, buffer.path(), OddLines::NONE) {
+    // A dialect is one of all lines: a few that do not fit are odd ones.
+    let (format, dialect) = match detect_among(sample, whole, buffer.path(), options.odd_lines) {
         Ok(format) => (format, None),
-        Err(TraceError::Unrecognised { .. } | TraceError::Malformed(_)) => {
+        Err(error @ (TraceError::Unrecognised { .. } | TraceError::Malformed(_))) => {
             match dialect::find(sample, whole, buffer.path())? {
                 Some((format, dialect)) => (format, Some(dialect)),
-                None => (detect_among(sample, whole, buffer.path(), options.odd_lines)?, None),
+                None => return Err(error),
             }
         }
         Err(error) => return Err(error),

@@ -104,9 +104,11 @@ pub(crate) fn look_deeper(
     formats.find(|usual| may_be(usual) && fits(attempt(usual, sample, Patience::Odd))).unwrap_or(format)
 }
 
-/// Whether `format` finds requests in all of `sample`.
-pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool) -> bool {
-    attempt(format, Sample { bytes: sample, whole, lines: SAMPLE_LINES }, Patience::None).fits()
+/// Whether `format` finds requests in all of `sample`, but for a few odd lines where there may be some.
+pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool, odd_lines: OddLines) -> bool {
+    let sample = Sample { bytes: sample, whole, lines: SAMPLE_LINES };
+    attempt(format, sample, Patience::None).fits()
+        || !odd_lines.is_none() && attempt(format, sample, Patience::Odd).nearly_fits(odd_lines)
 }
 
 /// Leaves out the less usual ways to read one layout.

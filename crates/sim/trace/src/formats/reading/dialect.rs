@@ -49,13 +49,14 @@ pub(super) fn of_named(
     sample: &[u8],
     whole: bool,
     path: &str,
+    odd_lines: OddLines,
 ) -> Result<Option<Dialect>, TraceError> {
-    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole) {
+    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole, odd_lines) {
         return Ok(None);
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);
     let found = candidates(&lines, b", \t;");
-    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole));
+    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole, OddLines::NONE));
     found.iter().try_for_each(|dialect| dialect.check_rounded(&lines, path))?;
     Ok(found)
 }

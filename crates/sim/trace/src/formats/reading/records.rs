@@ -336,7 +336,7 @@ impl Records {
         if error.is_fatal || is_header {
             return Err(self.malformed(error));
         }
-        let error = Malformed::new(self.path(), self.place(), error, self.format);
+        let error = self.described(error);
         if self.buffer.is_last_line_cut() {
             return self.odd.cut_short(error, &mut self.sink.statistics);
         }
@@ -369,7 +369,7 @@ impl Records {
         if !self.buffer.at_end() {
             return Err(self.malformed(*error));
         }
-        let error = Malformed::new(self.path(), self.place(), *error, self.format);
+        let error = self.described(*error);
         self.odd.cut_short(error, &mut self.sink.statistics)
     }
 
@@ -391,8 +391,12 @@ impl Records {
 
     #[cold]
     fn malformed(&self, error: FieldError) -> TraceError {
-        let malformed = Malformed::new(self.path(), self.place(), error, self.format);
-        TraceError::Malformed(Box::new(malformed.of_columns(self.parser.columns())))
+        TraceError::Malformed(Box::new(self.described(error)))
+    }
+
+    /// An error of the line or frame last read, with the columns that are read.
+    fn described(&self, error: FieldError) -> Malformed {
+        Malformed::new(self.path(), self.place(), error, self.format).of_columns(self.parser.columns())
     }
 
     #[cold]
