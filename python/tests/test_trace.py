@@ -94,4 +94,4 @@ def test_tables_and_archives_are_read_by_what_the_caller_says(tmp_path: Path) ->
     with pytest.raises(nd.WorkloadError, match="2 files .set/mine.csv, set/other.csv."):
         nd.trace_info(archive, columns=columns)
     workload = nd.Workload(str(archive), columns=columns, member="set/mine.csv")
-    assert nd.run("page", workload, settings={"drive.capacity": "64MiB"}).requests == 100
+    assert nd.run("page", workload, settings={"drive.capacity": "1GiB"}).requests == 100
