@@ -232,6 +232,16 @@ impl Records {
         Ok(Some(record))
     }
 
+    /// Some next records, at least one; `None` at the end.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<TraceRecord>>, TraceError> {
+        if self.taken == self.ready.len() && !self.refill()? {
+            return Ok(None);
+        }
+        let mut batch = std::mem::replace(&mut self.ready, Vec::with_capacity(BATCH_RECORDS));
+        batch.drain(..std::mem::take(&mut self.taken));
+        Ok(Some(batch))
+    }
+
     /// Parses further records into the empty `ready`; false at the end.
     fn refill(&mut self) -> Result<bool, TraceError> {
         self.ready.clear();

@@ -1,12 +1,14 @@
 //! A summary of a trace, in one streaming pass.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
 
 use metrics::Latencies;
 use units::{HostOp, SECTOR_BYTES};
 
 use super::super::reading::extents::Extents;
-use super::super::{OddLine, ReadStatistics, Records, TraceRecord};
+use super::super::{OddLine, ReadStatistics, Records, TraceError, TraceRecord};
 use super::arrivals::{Arrivals, GapSummary, PeakSummary};
 use super::rewrites::Rewrites;
 use crate::WorkloadError;
@@ -94,6 +96,8 @@ pub struct SizeSummary {
 }
 
 const ALIGNMENT: u64 = 4096;
+/// Batches of records that wait for the thread that sums up.
+const WAITING: usize = 16;
 
 struct DeviceState {
     device: u32,
@@ -267,12 +271,32 @@ impl Tally {
     }
 }
 
-/// Reads the rest of `records` and sums it up.
+/// Reads the rest of `records` and sums it up, on a thread of its own where there can be one.
 /// Errors: the first error of the trace.
 pub fn summarise(records: &mut Records) -> Result<TraceSummary, WorkloadError> {
-    let mut tally = Tally::default();
-    while let Some(record) = records.next_record()? {
-        tally.add(&record);
-    }
-    Ok(tally.summary(records))
+    Ok(tally(records)?.summary(records))
+}
+
+fn tally(records: &mut Records) -> Result<Tally, TraceError> {
+    let (sender, receiver) = mpsc::sync_channel::<Vec<TraceRecord>>(WAITING);
+    let sum = || {
+        let mut tally = Tally::default();
+        receiver.into_iter().flatten().for_each(|record| tally.add(&record));
+        tally
+    };
+    thread::scope(|scope| {
+        let Ok(worker) = thread::Builder::new().spawn_scoped(scope, sum) else {
+            let mut tally = Tally::default();
+            while let Some(batch) = records.next_batch()? {
+                batch.iter().for_each(|record| tally.add(record));
+            }
+            return Ok(tally);
+        };
+        while let Some(batch) = records.next_batch()? {
+            // Nobody listens any more only where the other thread panics, which is told below.
+            let _ = sender.send(batch);
+        }
+        drop(sender);
+        Ok(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
