@@ -83,7 +83,9 @@ fn over_seeds(py: Python<'_>, plan: LifePlan, asked: Asked<'_, '_>, repetitions:
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None))]
+#[pyo3(signature = (
+    path, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None,
+))]
 #[expect(clippy::too_many_arguments, reason = "named arguments of Python")]
 pub fn trace_info(
     py: Python<'_>,

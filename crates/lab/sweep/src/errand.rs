@@ -133,15 +133,17 @@ mod tests {
         let run_here = execute(&grid, &local, "build", &()).unwrap();
         let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(()));
         assert_eq!((errand.len(), errand.found()), (2, 2), "what cannot be built goes nowhere");
-        let (address, job) = errand.job(1).unwrap();
-        let (address, answered) = (address.to_owned(), answer(&job, None, &mut ()).unwrap());
+        let (name, job) = errand.job(1).unwrap();
+        let run = &grid.runs[1];
+        assert_eq!(name, format!("page, drive.over_provisioning 50%, seed {} ({})", run.seed, run.address));
+        let answered = answer(&job, None, &mut ()).unwrap();
         errand.keep(1, &answered).unwrap();
         // A worker was taken for dead and was not.
         errand.keep(1, &answered).unwrap();
         assert!(errand.keep(0, "{}").unwrap_err().contains("is none"));
         let rest = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(()));
         assert_eq!((rest.len(), rest.found()), (1, 3));
-        assert_ne!(rest.job(0).unwrap().0, address);
+        assert_ne!(rest.job(0).unwrap().0, name);
         assert!(rest.job(1).is_err());
         rest.keep(0, &answer(&rest.job(0).unwrap().1, None, &mut ()).unwrap()).unwrap();
         let known = known(&grid, &store);

@@ -5,6 +5,7 @@ mod fault_keys;
 mod file;
 pub(crate) mod keys;
 mod presets;
+pub(crate) mod trace_keys;
 
 pub use error::ConfigError;
 pub use keys::{PRECONDITION, Precondition, all_keys, find_key};

@@ -8,7 +8,7 @@
 use super::source::{self, Opened, WorkloadSource};
 use super::warm_up::{self, Load};
 use super::{GivenRequests, SessionError};
-use crate::config::keys::FIT;
+use crate::config::trace_keys::FIT;
 use crate::config::{PRECONDITION, Precondition};
 use crate::run::pages_of;
 use crate::{Config, DrivePlan};

@@ -288,7 +288,9 @@ fn tally(records: &mut Records) -> Result<Tally, TraceError> {
         let Ok(worker) = thread::Builder::new().spawn_scoped(scope, sum) else {
             let mut tally = Tally::default();
             while let Some(batch) = records.next_batch()? {
-                batch.iter().for_each(|record| tally.add(record));
+                for record in &batch {
+                    tally.add(record);
+                }
             }
             return Ok(tally);
         };

@@ -1,0 +1,115 @@
+//! Keys that only traces read.
+
+use crate::session::repeated;
+use layer::{Choices, Parameter, ParameterKind as Kind};
+use trace::formats::{Allocator, Fit, Order};
+use units::HOUR;
+
+/// What becomes of addresses beyond the drive.
+pub(crate) const FIT: Choices<Fit> = Choices {
+    key: "workload.fit",
+    table: &[
+        (
+            Fit::Auto.name(),
+            "the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond \
+             64 GiB and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on \
+             it",
+            Fit::Auto,
+        ),
+        (Fit::Error.name(), "the trace is refused", Fit::Error),
+        (Fit::Modulo.name(), "they wrap around", Fit::Modulo),
+        (Fit::Compact.name(), "the regions that are touched are packed together", Fit::Compact),
+        (Fit::Scale.name(), "all addresses shrink in the same proportion", Fit::Scale),
+    ],
+};
+
+/// What becomes of trace times that go backwards.
+pub(crate) const ORDER: Choices<Order> = Choices {
+    key: "workload.order",
+    table: &[
+        (Order::Error.name(), "the trace is refused", Order::Error),
+        (Order::Clamp.name(), "the request arrives with the one before", Order::Clamp),
+        (
+            Order::Sort.name(),
+            "requests are sorted within a window of 65,536. A file in which a request is further back is read again, \
+             and all of it is sorted, as whole does",
+            Order::Sort,
+        ),
+        (
+            Order::Whole.name(),
+            "all of the trace is sorted before its first request is run, for example two volumes that stand one after \
+             the other. Up to 786,432 requests take 54 MiB of memory; more of them take 38 bytes each in a temporary \
+             file (in the folder that TMPDIR names)",
+            Order::Whole,
+        ),
+    ],
+};
+
+/// How the keys of a trace without addresses get addresses.
+pub(crate) const ALLOCATOR: Choices<Allocator> = Choices {
+    key: "workload.allocator",
+    table: &[
+        (
+            Allocator::FirstFit.name(),
+            "on the tier that is a drive, each object takes the lowest free place that holds it",
+            Allocator::FirstFit,
+        ),
+        (
+            Allocator::Log.name(),
+            "on the tier that is a drive, each write takes the next free place behind the write before it; at the end \
+             of the space it starts over if half of the space is free, and otherwise the space grows",
+            Allocator::Log,
+        ),
+        (
+            Allocator::ByTier.name(),
+            "each tier is a device with a space of its own, first fit in each",
+            Allocator::ByTier,
+        ),
+    ],
+};
+
+/// What only traces read.
+pub(crate) const OF_TRACES: &[Parameter] = &[
+    Parameter::optional(
+        "workload.format",
+        Kind::Text,
+        "Trace format, where it cannot be told from the file; `nandarium list formats` names them.",
+    ),
+    Parameter::optional(
+        "workload.columns",
+        Kind::Text,
+        "Columns of a table in no known format, each with its unit: \
+         \"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes\". A column is a name in the header or a number from 1.",
+    ),
+    Parameter::optional("workload.member", Kind::Text, "The file to read from a tar archive that has several files."),
+    Parameter::new(
+        "workload.devices",
+        Kind::Text,
+        "concat",
+        "Several devices in a trace: concat (side by side in one space), error (refuse), or the number of the one to \
+         take.",
+    ),
+    Parameter::new(FIT.key, Kind::Choice(|| FIT.named()), "auto", "What becomes of addresses beyond the drive."),
+    repeated::TIMES_KEY,
+    repeated::ORDER_KEY,
+    Parameter::optional(
+        "workload.gap_limit",
+        Kind::Duration { max: 365 * 24 * HOUR },
+        "A trace with a longer time between two requests has it cut to this, before workload.time_scale.",
+    ),
+    Parameter::optional(
+        "workload.odd_lines",
+        Kind::Text,
+        "How many lines of a trace may be odd before the trace is refused: a number such as 20, or a share of the \
+         lines such as 5%. An odd line does not fit the trace format. nandarium leaves out odd lines and names the \
+         first of them in a note. By default 0.1 % of the lines may be odd, and 10 lines in any case. 0 refuses the \
+         first odd line, and a last line that is cut short.",
+    ),
+    Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "What becomes of trace times that go backwards."),
+    Parameter::optional(
+        ALLOCATOR.key,
+        Kind::Choice(|| ALLOCATOR.named()),
+        "How the objects of a trace with keys in place of addresses (format mlperf-kv-cache) get addresses; first-fit \
+         where it is not set.",
+    ),
+];
