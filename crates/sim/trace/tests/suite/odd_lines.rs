@@ -289,12 +289,14 @@ proptest! {
                 _ => { line.remove(at); }
             }
         }
-        // A line parses if it does behind all good lines before it, which say what a parser remembers.
+        // A line parses if it does behind all good lines before it, which say what a parser remembers. Good lines behind
+        // it show that the file is in no other form.
         let options = OpenOptions { order: Some(trace::formats::Order::Clamp), ..strict(format) };
         let (mut kept, mut odd) = (header.clone().into_bytes(), 0);
         for line in &damaged {
             let with = [kept.as_slice(), line].concat();
-            match open_bytes(&with, "x", &options).unwrap().find_map(Result::err) {
+            let whole = [with.as_slice(), rows.concat().as_bytes()].concat();
+            match open_bytes(&whole, "x", &options).unwrap().find_map(Result::err) {
                 None => kept = with,
                 Some(_) => odd += 1,
             }

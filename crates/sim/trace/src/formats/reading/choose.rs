@@ -17,14 +17,15 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
     let (sample, whole) = first_bytes(buffer);
     if let Some(name) = options.format.as_deref() {
         let format = formats::by_name(name)?;
-        let dialect = dialect::of_named(format, sample, whole, buffer.path(), options.odd_lines)?;
+        let dialect = dialect::of_named(format, sample, whole, buffer.path())?;
         let parser = (format.parser)();
         return Ok((format, dialect.map_or_else(|| (format.parser)(), |dialect| dialect.around(parser))));
     }
-    // A dialect is one of all lines: a few that do not fit are odd ones.
+    // A dialect is one of all lines: a few that do not fit are odd ones, also where there may be none.
+    let has_odd_lines = || detect_among(sample, whole, buffer.path(), OddLines::Usual).is_ok();
     let (format, dialect) = match detect_among(sample, whole, buffer.path(), options.odd_lines) {
         Ok(format) => (format, None),
-        Err(error @ (TraceError::Unrecognised { .. } | TraceError::Malformed(_))) => {
+        Err(error @ (TraceError::Unrecognised { .. } | TraceError::Malformed(_))) if !has_odd_lines() => {
             match dialect::find(sample, whole, buffer.path())? {
                 Some((format, dialect)) => (format, Some(dialect)),
                 None => return Err(error),

@@ -49,9 +49,9 @@ pub(super) fn of_named(
     sample: &[u8],
     whole: bool,
     path: &str,
-    odd_lines: OddLines,
 ) -> Result<Option<Dialect>, TraceError> {
-    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole, odd_lines) {
+    // A dialect is one of all lines: a few that do not fit are odd ones.
+    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole, OddLines::Usual) {
         return Ok(None);
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);

@@ -1,6 +1,7 @@
 //! How much of what is written goes where the trace wrote before.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use units::HostOp;
@@ -19,20 +20,68 @@ const CHUNKS_MAX: usize = 1 << 20;
 /// The pages written so far, exactly.
 #[derive(Default)]
 pub struct Rewrites {
-    /// Device and chunk to its written pages, and those of them that were written again.
-    chunks: HashMap<(u32, u64), [[u64; WORDS]; 2], FixedState>,
+    /// Device and chunk to its place in `chunks`.
+    places: HashMap<(u32, u64), u32, FixedState>,
+    /// Written pages of each chunk, and those of them that were written again.
+    chunks: Vec<[[u64; WORDS]; 2]>,
+    /// Places of the chunks of [`Rewrites::add_all`], in between.
+    found: Vec<u32>,
     written_bytes: u64,
     rewritten_bytes: u64,
     /// More is written than there is room to note.
     beyond: bool,
 }
 
+/// In place of a chunk: there is none, or more than one.
+const NO_PLACE: u32 = u32::MAX;
+
+fn pages(record: &TraceRecord) -> Range<u64> {
+    record.offset_bytes / PAGE_BYTES..record.end_bytes().div_ceil(PAGE_BYTES)
+}
+
 impl Rewrites {
+    /// As [`Rewrites::add`] of each: all chunks are looked up first, so that the processor waits for many at once.
+    pub fn add_all(&mut self, records: &[TraceRecord]) {
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(records.iter().map(|record| self.lone_chunk(record)));
+        for (record, place) in records.iter().zip(found.drain(..)) {
+            if place == NO_PLACE {
+                self.add(record);
+            } else if !self.beyond {
+                let pages = pages(record);
+                self.written_bytes = self.written_bytes.saturating_add(record.length_bytes);
+                self.chunk(place, record, pages.start, pages.end);
+            }
+        }
+        self.found = found;
+    }
+
+    /// The place of the chunk that a write lies in.
+    fn lone_chunk(&mut self, record: &TraceRecord) -> u32 {
+        let pages = pages(record);
+        let chunk = pages.start / CHUNK_PAGES;
+        let is_lone = record.op == HostOp::Write && (pages.end - 1) / CHUNK_PAGES == chunk;
+        if is_lone && !self.beyond { self.place(record.device, chunk) } else { NO_PLACE }
+    }
+
+    /// The place of a chunk, which is made if it is new; none if there is no more room.
+    fn place(&mut self, device: u32, chunk: u64) -> u32 {
+        let place = *self.places.entry((device, chunk)).or_insert_with(|| {
+            self.chunks.push(Default::default());
+            self.chunks.len() as u32 - 1
+        });
+        if self.chunks.len() > CHUNKS_MAX {
+            self.give_up();
+            return NO_PLACE;
+        }
+        place
+    }
+
     pub fn add(&mut self, record: &TraceRecord) {
         if record.op != HostOp::Write || self.beyond {
             return;
         }
-        let pages = record.offset_bytes / PAGE_BYTES..record.end_bytes().div_ceil(PAGE_BYTES);
+        let pages = pages(record);
         if (pages.end - pages.start) / CHUNK_PAGES > CHUNKS_MAX as u64 {
             self.give_up();
             return;
@@ -41,14 +90,17 @@ impl Rewrites {
         let mut first = pages.start;
         while first < pages.end && !self.beyond {
             let end = pages.end.min((first / CHUNK_PAGES + 1) * CHUNK_PAGES);
-            self.chunk(record, first, end);
+            let place = self.place(record.device, first / CHUNK_PAGES);
+            if place != NO_PLACE {
+                self.chunk(place, record, first, end);
+            }
             first = end;
         }
     }
 
-    /// Notes the pages from `first` to before `end`, all of one chunk.
-    fn chunk(&mut self, record: &TraceRecord, first: u64, end: u64) {
-        let [words, twice] = self.chunks.entry((record.device, first / CHUNK_PAGES)).or_default();
+    /// Notes the pages from `first` to before `end`, all of the chunk at `place`.
+    fn chunk(&mut self, place: u32, record: &TraceRecord, first: u64, end: u64) {
+        let [words, twice] = &mut self.chunks[place as usize];
         let mut page = first;
         while page < end {
             let within = page % CHUNK_PAGES;
@@ -69,14 +121,11 @@ impl Rewrites {
             }
             page += pages;
         }
-        if self.chunks.len() > CHUNKS_MAX {
-            self.give_up();
-        }
     }
 
     fn give_up(&mut self) {
         self.beyond = true;
-        self.chunks = HashMap::default();
+        (self.places, self.chunks) = Default::default();
     }
 
     /// Share of the written bytes; `None` without any, or where it is not known.
@@ -91,7 +140,7 @@ impl Rewrites {
             words.iter().zip(twice).map(|(word, again)| u64::from((word & !again).count_ones())).sum()
         };
         let bytes = |pages: u64| (pages * PAGE_BYTES) as f64;
-        self.share().map(|_| (bytes(self.chunks.values().map(lone).sum()) / self.written_bytes as f64).min(1.0))
+        self.share().map(|_| (bytes(self.chunks.iter().map(lone).sum()) / self.written_bytes as f64).min(1.0))
     }
 }
 
@@ -123,10 +172,12 @@ mod tests {
     fn every_page_agrees_with_a_plain_set() {
         let mut stream = engine::random::Stream::new(1, "rewrites");
         let (mut rewrites, mut set) = (Rewrites::default(), std::collections::BTreeSet::new());
-        let (mut written, mut again) = (0, 0);
+        let (mut written, mut again, mut records) = (0, 0, Vec::new());
         for _ in 0..2000 {
             let (offset, length) = (stream.below(3 << 20), 1 + stream.below(300_000));
-            rewrites.add(&TraceRecord::new(0, 0, HostOp::Write, offset, length));
+            let record = TraceRecord::new(0, 0, HostOp::Write, offset, length);
+            rewrites.add(&record);
+            records.push(record);
             written += length;
             for page in offset / 4096..(offset + length).div_ceil(4096) {
                 let bytes = ((page + 1) * 4096).min(offset + length) - (page * 4096).max(offset);
@@ -134,6 +185,9 @@ mod tests {
             }
         }
         assert_eq!((rewrites.written_bytes, rewrites.rewritten_bytes), (written, again));
+        let mut batched = Rewrites::default();
+        records.chunks(100).for_each(|batch| batched.add_all(batch));
+        assert_eq!((batched.share(), batched.once()), (rewrites.share(), rewrites.once()));
     }
 
     #[test]

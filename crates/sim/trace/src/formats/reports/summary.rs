@@ -160,11 +160,17 @@ struct Tally {
 }
 
 impl Tally {
+    fn add_all(&mut self, records: &[TraceRecord]) {
+        self.rewrites.add_all(records);
+        for record in records {
+            self.add(record);
+        }
+    }
+
     fn add(&mut self, record: &TraceRecord) {
         self.records += 1;
         self.last_ns = record.time_ns;
         self.arrivals.add(record);
-        self.rewrites.add(record);
         self.latencies.add(record);
         let (records, bytes) = &mut self.ops[record.op.index()];
         *records += 1;
@@ -281,16 +287,16 @@ fn tally(records: &mut Records) -> Result<Tally, TraceError> {
     let (sender, receiver) = mpsc::sync_channel::<Vec<TraceRecord>>(WAITING);
     let sum = || {
         let mut tally = Tally::default();
-        receiver.into_iter().flatten().for_each(|record| tally.add(&record));
+        for batch in receiver {
+            tally.add_all(&batch);
+        }
         tally
     };
     thread::scope(|scope| {
         let Ok(worker) = thread::Builder::new().spawn_scoped(scope, sum) else {
             let mut tally = Tally::default();
             while let Some(batch) = records.next_batch()? {
-                for record in &batch {
-                    tally.add(record);
-                }
+                tally.add_all(&batch);
             }
             return Ok(tally);
         };
