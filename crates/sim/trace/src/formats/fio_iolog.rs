@@ -156,7 +156,7 @@ impl FioLog {
                 .ok()
                 .and_then(|us| us.checked_mul(1000))
                 .and_then(|ns| self.waited_ns.checked_add(ns))
-                .ok_or_else(|| fields.wrong("wait", "waits of less than 292 years").fatal())?;
+                .ok_or_else(|| fields.wrong("wait", "waits of less than 292 years"))?;
         }
         sink.other();
         Ok(())

@@ -33,7 +33,7 @@ impl LineParser for Fiu {
             return Err(tokens.wrong(0, "time_ns", NOT_NEGATIVE));
         }
         let time = tokens.integer(0, "time_ns")?;
-        let time = i64::try_from(time).map_err(|_| tokens.wrong(0, "time_ns", "a time below 292 years").fatal())?;
+        let time = i64::try_from(time).map_err(|_| tokens.wrong(0, "time_ns", "a time below 292 years"))?;
         tokens.integer(1, "pid")?;
         let offset = tokens.bytes(count - 6, "block", SECTOR)?;
         let length = tokens.bytes(count - 5, "blocks", SECTOR)?;

@@ -39,8 +39,6 @@ struct Xperf {
     header: Header,
     /// Of reads, writes and flushes.
     layouts: [Option<Layout>; 3],
-    /// Events that the recorder could not keep.
-    lost: u64,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -85,13 +83,6 @@ impl LineParser for Xperf {
     fn is_marked(&self) -> bool {
         self.header != Header::Missing
     }
-
-    fn notes(&self) -> Vec<String> {
-        let lost = self.lost;
-        let note =
-            || format!("The trace lacks {lost} events that were lost while it was recorded (Events Lost: {lost}).");
-        if lost > 0 { vec![note()] } else { Vec::new() }
-    }
 }
 
 impl Xperf {
@@ -100,7 +91,6 @@ impl Xperf {
             if matches!(name, b"DiskReadInit" | b"DiskWriteInit" | b"DiskFlushInit") {
                 sink.left_out("Init rows, which begin a request that has a row of its own");
             } else if name.starts_with(b"OS Version") {
-                self.lost = self.lost.saturating_add(events_lost(line));
                 sink.comment();
             } else {
                 sink.other();
@@ -122,13 +112,6 @@ fn kind(name: &[u8]) -> Option<(HostOp, usize)> {
         b"DiskFlush" => Some((HostOp::Flush, 2)),
         _ => None,
     }
-}
-
-/// The number behind `Events Lost:`.
-fn events_lost(line: &[u8]) -> u64 {
-    const KEY: &[u8] = b"Events Lost:";
-    let text = memchr::memmem::find(line, KEY).map(|at| &line[at + KEY.len()..]).unwrap_or_default();
-    number::integer(text.split(|byte| *byte == b',').next().unwrap_or_default().trim_ascii()).unwrap_or(0)
 }
 
 impl Layout {

@@ -156,9 +156,42 @@ fn errors_of_the_whole_file_are_no_odd_lines() {
     let error = |format, text: String| whole(&named(format), text.as_bytes()).map(drop).unwrap_err();
     assert_parts(&error("nandarium", format!("time_ns,device\n{rows}")), &["line 1 (header)"]);
     assert_parts(&error("nandarium", format!("{header}{rows}9,0,R,0,512\n")), &["line 52", "the time goes back"]);
-    let beyond = "9223372036854775808 0 8 8 1\n";
-    let rows = (0..50).map(|row| format!("{row} 0 8 8 1\n")).collect::<Vec<_>>().concat();
-    assert_parts(&error("ssdsim", format!("{rows}{beyond}")), &["line 51", "below 292 years"]);
+    let beyond = "9223372036854775808 0 8 8 1\n".repeat(20);
+    assert_parts(&error("ssdsim", beyond), &["line 1", "below 292 years", "the first of"]);
+}
+
+/// Two files one after the other, the first of them without a last line end, ended the whole trace.
+#[test]
+fn a_line_that_is_glued_to_the_next_is_left_out() {
+    let rows =
+        |from: u64| (from..from + 50).map(|row| format!("1,R,{},4096,{}\n", row * 4096, 1_577_808_000_000_000 + row));
+    let first = rows(0).collect::<String>();
+    let text = format!("{}{}", first.trim_end(), rows(50).collect::<String>());
+    let (found, reader) = whole(&named("alibaba"), text.as_bytes()).unwrap();
+    assert_eq!((found.len(), reader.statistics().dropped_odd), (98, 1));
+}
+
+/// A last line that was cut within its time made a trace of 50 years.
+#[test]
+fn a_last_line_whose_time_is_cut_is_left_out() {
+    let rows = |count: u64| (0..count).map(|row| format!("1,R,{},4096,{}\n", row * 4096, 1_577_808_000_000_000 + row));
+    let text = rows(50).collect::<String>();
+    let (found, reader) = whole(&named("alibaba"), &text.as_bytes()[..text.len() - 8]).unwrap();
+    assert_eq!((found.len(), reader.statistics().dropped_cut), (49, 1));
+    let (found, reader) = whole(&named("alibaba"), text.trim_end().as_bytes()).unwrap();
+    assert_eq!((found.len(), reader.statistics().dropped_cut), (50, 0));
+}
+
+/// One odd line in a file in another form had no format fit.
+#[test]
+fn a_file_in_another_form_may_have_an_odd_line() {
+    let row = |row: u64| format!("{};usr;0;Write;{};4096;100\n", 128_166_372_003_061_629 + row * 10_000, row * 4096);
+    let mut rows: Vec<String> = (0..50).map(row).collect();
+    rows.insert(30, "total;50\n".to_owned());
+    for options in [OpenOptions::default(), named("msr")] {
+        let (found, reader) = whole(&options, rows.concat().as_bytes()).unwrap();
+        assert_eq!((found.len(), reader.statistics().dropped_odd), (50, 1));
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! From keys to addresses.
 //!
 //! An object takes whole blocks of 4096 bytes, as a file does, and keeps its place until it is deleted, written with
-//! another number of blocks, or, in a log, written at all. The place it leaves is trimmed. An object that is read
-//! before it is written was there before the trace, and gets a place when it is read.
+//! another number of blocks, or, in a log, written at all. A place that is left by a write or a deletion is trimmed. An
+//! object that is read before it is written was there before the trace, and gets a place when it is read.
 
 use std::collections::BTreeMap;
 

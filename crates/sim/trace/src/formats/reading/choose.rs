@@ -26,7 +26,7 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
     let (format, dialect) = match detect_among(sample, whole, buffer.path(), options.odd_lines) {
         Ok(format) => (format, None),
         Err(error @ (TraceError::Unrecognised { .. } | TraceError::Malformed(_))) if !has_odd_lines() => {
-            match dialect::find(sample, whole, buffer.path())? {
+            match dialect::find(sample, whole, buffer.path(), options.odd_lines)? {
                 Some((format, dialect)) => (format, Some(dialect)),
                 None => return Err(error),
             }

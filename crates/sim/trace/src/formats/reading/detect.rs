@@ -151,10 +151,7 @@ impl Attempt {
 
     /// Whether so few lines are odd that all others may be of this format.
     fn nearly_fits(&self, odd_lines: OddLines) -> bool {
-        let lines = self.read + self.odd;
-        // The usual limit of a whole trace is too much for a sample.
-        let asked = if odd_lines == OddLines::Usual { 0 } else { odd_lines.of_lines(lines) };
-        let allowed = ODD_LEAST.max(lines / ODD_ONE_IN).max(asked);
+        let allowed = odd_of_sample(self.read + self.odd, odd_lines);
         let is_certain = self.requests >= self.odd.saturating_mul(REQUESTS_PER_ODD_LINE);
         matches!(self.ended, Ended::Whole) && self.odd <= allowed && self.requests > 0 && is_certain
     }
@@ -184,6 +181,16 @@ impl Attempt {
         };
         let place = format!("{unit} {position}");
         Some(TraceError::Malformed(Box::new(Malformed::new(path, place, *error, self.format))))
+    }
+}
+
+/// How many of the first `lines` lines may be odd where nobody has named the format.
+pub(super) fn odd_of_sample(lines: u64, odd_lines: OddLines) -> u64 {
+    match odd_lines {
+        OddLines::NONE => 0,
+        // The usual limit of a whole trace is too much for a sample.
+        OddLines::Usual => ODD_LEAST.max(lines / ODD_ONE_IN),
+        asked => ODD_LEAST.max(lines / ODD_ONE_IN).max(asked.of_lines(lines)),
     }
 }
 

@@ -3,7 +3,7 @@
 //! the lines of a plain file are read as they are.
 
 use super::cells::{Separator, cells, is_comment, rounded_to};
-use super::detect::{SAMPLE_LINES, detect_among, fits, sample_lines};
+use super::detect::{SAMPLE_LINES, detect_among, fits, odd_of_sample, sample_lines};
 use super::fields::FieldResult;
 use super::number;
 use super::parser::{LineParser, Parser, Sink};
@@ -27,11 +27,16 @@ const COLUMNS_MIN: usize = 3;
 
 /// A format and dialect that read `sample`, which no plain format does.
 /// Errors: several formats do, or its numbers were rounded when it was written.
-pub(super) fn find(sample: &[u8], whole: bool, path: &str) -> Result<Option<(&'static Format, Dialect)>, TraceError> {
+pub(super) fn find(
+    sample: &[u8],
+    whole: bool,
+    path: &str,
+    odd_lines: OddLines,
+) -> Result<Option<(&'static Format, Dialect)>, TraceError> {
     let lines: Vec<&[u8]> = text_lines(sample, whole);
     let mut ambiguous = None;
-    for dialect in candidates(&lines, b",") {
-        match detect_among(&dialect.rewritten(&lines), whole, path, OddLines::NONE) {
+    for dialect in candidates(&lines, b",", odd_lines) {
+        match detect_among(&dialect.rewritten(&lines), whole, path, odd_lines) {
             Ok(format) if matches!((format.parser)(), Parser::Lines(_)) => {
                 dialect.check_rounded(&lines, path)?;
                 return Ok(Some((format, dialect)));
@@ -55,8 +60,8 @@ pub(super) fn of_named(
         return Ok(None);
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);
-    let found = candidates(&lines, b", \t;");
-    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole, OddLines::NONE));
+    let found = candidates(&lines, b", \t;", OddLines::Usual);
+    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole, OddLines::Usual));
     found.iter().try_for_each(|dialect| dialect.check_rounded(&lines, path))?;
     Ok(found)
 }
@@ -70,13 +75,14 @@ fn text_lines(sample: &[u8], whole: bool) -> Vec<&[u8]> {
 }
 
 /// The dialects that `lines` may be in, the plainest first; `to`: separators of formats.
-fn candidates(lines: &[&[u8]], to: &[u8]) -> Vec<Dialect> {
+fn candidates(lines: &[&[u8]], to: &[u8], odd_lines: OddLines) -> Vec<Dialect> {
     let rows: Vec<&[u8]> = below_comments(lines).collect();
     let count = |row: &[u8], separator| cells(row, separator).count();
     let mut found = Vec::new();
     for from in Separator::ALL {
         let columns = rows.first().map_or(0, |row| count(row, from));
-        if columns < COLUMNS_MIN || rows.iter().any(|row| count(row, from) != columns) {
+        let others = rows.iter().filter(|row| count(row, from) != columns).count() as u64;
+        if columns < COLUMNS_MIN || others > odd_of_sample(rows.len() as u64, odd_lines) {
             continue;
         }
         let own = match from {

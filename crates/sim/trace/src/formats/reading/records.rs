@@ -8,7 +8,7 @@ use super::buffer::Buffer;
 use super::choose::choose;
 use super::detect::SAMPLE_BYTES;
 use super::error::Malformed;
-use super::fields::FieldError;
+use super::fields::{FieldError, field_error};
 use super::gaps::Gaps;
 use super::input::{self, Input};
 use super::lost::{self, Loss};
@@ -81,6 +81,8 @@ pub struct Records {
     taken: usize,
     gaps: Gaps,
     odd: OddTally,
+    /// The file's own time of the record that was read first.
+    begun_ns: Option<i64>,
 }
 
 /// Opens the trace at `path`, or standard input for `-`; packings are seen through.
@@ -143,6 +145,7 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
         taken: 0,
         gaps: Gaps::new(options.gap_limit_ns),
         odd: OddTally::new(options.odd_lines),
+        begun_ns: None,
     })
 }
 
@@ -278,6 +281,7 @@ impl Records {
             }
             for index in 0..self.sink.records.len() {
                 let record = self.sink.records[index];
+                self.begun_ns.get_or_insert(record.time_ns);
                 self.reorder
                     .admit(record, &mut self.ready, &mut self.sink.statistics)
                     .map_err(|refused| self.refused(refused))?;
@@ -317,10 +321,27 @@ impl Records {
                 {
                     self.lost(loss, self.sink.statistics.dropped_other - others);
                 }
+                if self.buffer.is_last_line_cut() {
+                    self.unterminated(range)?;
+                }
             }
             Err(error) => self.odd_line_met(range, *error)?,
         }
         Ok(true)
+    }
+
+    /// Leaves out a last line without a line end whose time lies before the trace begins: that is the time that is cut.
+    /// Errors: it may not be left out.
+    #[cold]
+    fn unterminated(&mut self, range: Range<usize>) -> Result<(), TraceError> {
+        let is_before = |begun: i64| self.sink.records.iter().any(|record| record.time_ns < begun);
+        if !self.begun_ns.is_some_and(is_before) {
+            return Ok(());
+        }
+        self.sink.take_back();
+        let expected = "a line with its line end, or a time behind that of the first request";
+        let error = self.described(*field_error(0, "line", self.buffer.slice(range), expected));
+        self.odd.cut_short(error, &mut self.sink.statistics)
     }
 
     /// Counts a line that tells of lost events. `rows`: how often the parser counted it as a row.
