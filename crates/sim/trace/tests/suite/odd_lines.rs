@@ -322,8 +322,8 @@ proptest! {
                 _ => { line.remove(at); }
             }
         }
-        // A line parses if it does behind all good lines before it, which say what a parser remembers. Good lines behind
-        // it show that the file is in no other form.
+        // A line parses if it does behind all good lines before it, which say what a parser remembers. Good lines
+        // behind it show that the file is in no other form.
         let options = OpenOptions { order: Some(trace::formats::Order::Clamp), ..strict(format) };
         let (mut kept, mut odd) = (header.clone().into_bytes(), 0);
         for line in &damaged {
