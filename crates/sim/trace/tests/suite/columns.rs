@@ -129,6 +129,27 @@ fn operations_devices_and_latencies_are_read() {
     assert_eq!((found[1].op, found[1].offset_bytes, found[1].length_bytes), (Write, 8192, 8192));
 }
 
+/// Two lines without the line end between them were one request of 65,536,358,815 bytes.
+#[test]
+fn two_lines_glued_together_are_no_request() {
+    let glued = "1000,W,8,4096\n2000,R,16,65536358815,W,24,512\n3000,R,16,4096,\n";
+    let error = problem("time=ts,op=rw,offset=lba,size=len", &format!("ts,rw,lba,len\n{glued}"));
+    let parts = ["line 3, column 5 (extra cell): found \"W\"", "expected the end of the line"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    let error = problem("time=1,op=2,offset=3,size=4", &glued.replace("3000", "4,R,0,1\n3000"));
+    assert!(error.contains("line 2, column 5 (extra cell)"), "{error}");
+    for separator in [",", " "] {
+        let row = |number: u64| format!("{number},R,{number},4096,sda,x,\"a,b\"").replace(',', separator);
+        let text = fifty("", row) + "51,R,9,40961,R,9,4096,sda\n".replace(',', separator).as_str();
+        let error = problem("time=1,op=2,offset=3,size=4", &text);
+        assert!(error.contains("line 51, column 8 (extra cell)"), "{error}");
+    }
+    let ragged = with_columns("time=1,op=2,offset=3,size=4", "1,R,0,512,a,b\n2,R,0,512\n3,R,0,512,a,b\n").unwrap();
+    assert_eq!(ragged.len(), 3, "cells that are not used may be missing");
+    let wide = with_columns("time=1,op=2,offset=3,size=4,separator=blanks", "time (us) op lba size\n1 R 0 512\n");
+    assert_eq!(wide.unwrap().len(), 1, "more words in the header than columns");
+}
+
 #[test]
 fn times_that_fall_back_go_by_the_order() {
     let found = with_columns("time=1:ns,op=2,offset=3,size=4", "5,R,0,512\n3,W,0,512\n9,R,0,512\n").unwrap();

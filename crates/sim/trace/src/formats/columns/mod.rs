@@ -14,6 +14,8 @@ mod table;
 pub(super) use guess::proposal;
 pub(super) use spec::{Column, EXAMPLE, Spec};
 
+use std::collections::BTreeMap;
+
 use super::reading::cells::{Separator, cells, is_comment};
 use super::reading::fields::field_error;
 use super::reading::parser::{Parser, Sink, Stateless};
@@ -43,14 +45,14 @@ fn unnamed(line: &[u8], _sink: &mut Sink) -> super::FieldResult<()> {
 pub(super) fn read(spec: Spec, lines: &[&[u8]], path: &str) -> Result<Parser, TraceError> {
     let rows: Vec<&[u8]> = lines.iter().copied().filter(|line| !is_comment(line)).collect();
     let Some(first) = rows.first() else {
-        return Ok(Parser::Lines(Box::new(Table::new(spec, Separator::Byte(b','), None, &[(Field::Time, 0)]))));
+        return Ok(Parser::Lines(Box::new(Table::new(spec, Separator::Byte(b','), &[(Field::Time, 0)]))));
     };
     let headers = headings(lines, first);
     let found = match spec.separator {
-        Some(separator) => header(&spec, &headers, separator).map(|(places, header)| (separator, places, header)),
+        Some(separator) => header(&spec, &headers, separator).map(|heading| (separator, heading)),
         None => separated(&spec, &headers, &rows),
     };
-    let Some((separator, places, mut header)) = found else {
+    let Some((separator, Heading { places, mut header, names })) = found else {
         return Err(no_such_column(&spec, first, &rows, path));
     };
     let mut seen = Vec::new();
@@ -62,13 +64,23 @@ pub(super) fn read(spec: Spec, lines: &[&[u8]], path: &str) -> Result<Parser, Tr
         }
         seen.push((*field, *place));
     }
-    let table = Table::new(spec.clone(), separator, None, &places);
+    let mut table = Table::new(spec, separator, &places);
     if header.is_none() && table.is_header(first) {
         header = Some(first.to_vec());
     }
     let data: Vec<&[u8]> = rows.iter().copied().filter(|row| header.as_deref() != Some(*row)).collect();
     table.check_rounded(path, &data)?;
-    Ok(Parser::Lines(Box::new(Table::new(spec, separator, header, &places))))
+    table.set_form(header, if names.is_empty() { usual_cells(&data, separator) } else { names.len() });
+    Ok(Parser::Lines(Box::new(table)))
+}
+
+/// The number of cells that most rows have; the larger one of two that are as common.
+fn usual_cells(rows: &[&[u8]], separator: Separator) -> usize {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for row in rows {
+        *counts.entry(cells(row, separator).count()).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(cells, rows)| (*rows, *cells)).map_or(0, |(cells, _)| cells)
 }
 
 /// Lines that may be the header: the first row, and comments above it without their mark.
@@ -83,16 +95,25 @@ fn headings<'a>(lines: &[&'a [u8]], first: &'a [u8]) -> Vec<&'a [u8]> {
 
 type Places = Vec<(Field, usize)>;
 
-/// The columns of the fields, from 0, and the header where one names them.
-fn header(spec: &Spec, headers: &[&[u8]], separator: Separator) -> Option<(Places, Option<Vec<u8>>)> {
+/// Where the columns are, and what says so.
+struct Heading<'a> {
+    /// The columns of the fields, from 0.
+    places: Places,
+    /// The row that names them, unless a comment does.
+    header: Option<Vec<u8>>,
+    /// The names of all columns, where the user called one by its name.
+    names: Vec<&'a [u8]>,
+}
+
+fn header<'a>(spec: &Spec, headers: &[&'a [u8]], separator: Separator) -> Option<Heading<'a>> {
     let columns = spec.columns();
     if columns.iter().all(|(_, column)| matches!(column, Column::Number(_))) {
-        return Some((places(&columns, &[])?, None));
+        return Some(Heading { places: places(&columns, &[])?, header: None, names: Vec::new() });
     }
     headers.iter().enumerate().find_map(|(index, line)| {
         let names: Vec<&[u8]> = cells(line, separator).collect();
         // The header in a comment is left out as a comment.
-        Some((places(&columns, &names)?, (index == 0).then(|| line.to_vec())))
+        Some(Heading { places: places(&columns, &names)?, header: (index == 0).then(|| line.to_vec()), names })
     })
 }
 
@@ -109,17 +130,17 @@ fn places(columns: &[(Field, &Column)], names: &[&[u8]]) -> Option<Places> {
 }
 
 /// The separator under which the header has all names and most rows have all columns.
-fn separated(spec: &Spec, headers: &[&[u8]], rows: &[&[u8]]) -> Option<(Separator, Places, Option<Vec<u8>>)> {
-    let mut best: Option<(usize, Separator, Places, Option<Vec<u8>>)> = None;
+fn separated<'a>(spec: &Spec, headers: &[&'a [u8]], rows: &[&[u8]]) -> Option<(Separator, Heading<'a>)> {
+    let mut best: Option<(usize, Separator, Heading<'a>)> = None;
     for separator in Separator::ALL {
-        let Some((places, header)) = header(spec, headers, separator) else { continue };
-        let last = places.iter().map(|(_, place)| *place).max().unwrap_or(0);
+        let Some(heading) = header(spec, headers, separator) else { continue };
+        let last = heading.places.iter().map(|(_, place)| *place).max().unwrap_or(0);
         let whole = rows.iter().filter(|row| cells(row, separator).nth(last).is_some()).count();
         if whole > best.as_ref().map_or(0, |(most, ..)| *most) {
-            best = Some((whole, separator, places, header));
+            best = Some((whole, separator, heading));
         }
     }
-    best.map(|(_, separator, places, header)| (separator, places, header))
+    best.map(|(_, separator, heading)| (separator, heading))
 }
 
 /// The separator under which all rows have the same number of cells, two or more.

@@ -19,6 +19,8 @@ pub(crate) struct Table {
     header: Option<Vec<u8>>,
     /// The field in each column, up to the last that is read.
     fields: Vec<Option<Field>>,
+    /// The usual number of cells in a row.
+    width: usize,
     /// How the user calls the column of each field, and its number from 1.
     words: [(Cow<'static, str>, u32); Field::COUNT],
     devices: Devices,
@@ -32,8 +34,9 @@ enum Devices {
 }
 
 impl Table {
-    /// `places` has the column of each field, from 0.
-    pub fn new(spec: Spec, separator: Separator, header: Option<Vec<u8>>, places: &[(Field, usize)]) -> Table {
+    /// `places` has the column of each field, from 0. Rows may have any number of cells, and there is no header, until
+    /// [`Table::set_form`] says so.
+    pub fn new(spec: Spec, separator: Separator, places: &[(Field, usize)]) -> Table {
         let last = places.iter().map(|(_, place)| *place).max().unwrap_or(0);
         let mut fields = vec![None; last + 1];
         let mut words = [const { (Cow::Borrowed(""), 0) }; Field::COUNT];
@@ -49,7 +52,13 @@ impl Table {
         }
         let is_named = spec.device.as_ref().is_some_and(|(_, is_named)| *is_named);
         let devices = if is_named { Devices::Names(Names::default()) } else { Devices::Unknown };
-        Table { spec, separator, header, fields, words, devices }
+        Table { spec, separator, header: None, fields, width: usize::MAX, words, devices }
+    }
+
+    /// Says what the header is, and how many cells rows have: one with more is odd, such as two lines glued together.
+    pub fn set_form(&mut self, header: Option<Vec<u8>>, width: usize) {
+        self.header = header;
+        self.width = width.max(self.fields.len());
     }
 
     /// The cells of the fields.
@@ -65,7 +74,17 @@ impl Table {
                 row[*field as usize] = cell;
             }
         }
-        Ok(row)
+        match rest.beyond(self.width - self.fields.len()) {
+            None => Ok(row),
+            Some(extra) => Err(self.too_wide(extra)),
+        }
+    }
+
+    #[cold]
+    #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
+    fn too_wide(&self, extra: &[u8]) -> Box<FieldError> {
+        let expected = "the end of the line: the header, or most of the first rows, have no more cells";
+        field_error(self.width as u32 + 1, "extra cell", extra, expected)
     }
 
     #[cold]

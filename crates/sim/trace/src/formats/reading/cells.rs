@@ -68,6 +68,17 @@ impl<'a> Iterator for Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
+    /// The first cell with a text behind the next `many` cells.
+    #[inline]
+    pub fn beyond(self, many: usize) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let few = match self.separator {
+            Separator::Byte(separator) => memchr::memchr_iter(separator, rest).count() < many,
+            Separator::Blanks => false,
+        };
+        if few { None } else { self.skip(many).find(|cell| !cell.is_empty()) }
+    }
+
     /// What stands before the closing quotation mark of `quoted`, and what stands behind the separator after it.
     fn quoted(&self, quoted: &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
         memchr::memchr_iter(b'"', quoted).find_map(|end| {
