@@ -325,6 +325,26 @@ fn parquet_from_a_stream_or_in_another_packing_is_refused_with_the_reason() {
     assert!(error.contains("cut.parquet") && error.contains("Parquet"), "{error}");
 }
 
+/// 143 of 200 rows were the whole trace.
+#[test]
+fn a_parquet_file_whose_row_group_lost_rows_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = parquet_file(folder.path(), SCHEMA, Compression::SNAPPY);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut damaged = 0;
+    // The footer writes the 60 rows of a group as 120.
+    for at in (bytes.len() / 2..bytes.len()).filter(|at| bytes[*at] == 120) {
+        let mut bytes = bytes.clone();
+        bytes[at] = 6;
+        std::fs::write(&path, &bytes).unwrap();
+        match opened(&path, Some("time=time_us:us,op=op,offset=offset,size=length")) {
+            Ok(found) => assert_eq!(found.len(), ROWS, "byte {at}"),
+            Err(error) => damaged += usize::from(error.contains("Parquet") && error.contains("number of rows")),
+        }
+    }
+    assert!(damaged >= 3, "each of three groups of 60 rows, {damaged}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 

@@ -24,6 +24,10 @@ const ROWS: usize = 4096;
 pub(super) fn open(file: File, path: &str, columns: Option<&str>) -> Result<Raw, TraceError> {
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, &error))?;
     let descriptions = reader.metadata().file_metadata().schema_descr().columns().iter().enumerate();
+    let groups: i128 = reader.metadata().row_groups().iter().map(|group| i128::from(group.num_rows())).sum();
+    if groups != i128::from(reader.metadata().file_metadata().num_rows()) {
+        return Err(damaged(path, &bad("its row groups have another number of rows than the file")));
+    }
     let all = descriptions.filter_map(|(place, column)| Some((place, column.path().string(), Shape::of(column)?)));
     let all: Vec<(usize, String, Shape)> = all.collect();
     let wanted = columns.and_then(|text| wanted(&Spec::parse(text).ok()?)).unwrap_or_default();
@@ -110,12 +114,20 @@ impl Rows {
     /// Writes further rows into the empty `text`; false at the end.
     fn fill(&mut self) -> Result<bool, ParquetError> {
         while self.left == 0 {
+            if self.values.iter_mut().any(has_more) {
+                return Err(bad("a column has more rows than its row group"));
+            }
             if self.groups == self.reader.num_row_groups() {
                 return Ok(false);
             }
             let group = self.reader.get_row_group(self.groups)?;
             self.groups += 1;
             self.left = usize::try_from(group.metadata().num_rows()).map_err(|_| bad("a row group has no size"))?;
+            // Each row of a column that is not repeated counts as one value, also where there is none.
+            let is_whole = |values: i64| usize::try_from(values) == Ok(self.left);
+            if !self.columns.iter().all(|(place, ..)| is_whole(group.metadata().column(*place).num_values())) {
+                return Err(bad("a column has another number of rows than its row group"));
+            }
             let columns = self.columns.iter().map(|(place, ..)| group.get_column_reader(*place));
             self.values = columns.collect::<Result<_, _>>()?;
         }
@@ -148,6 +160,11 @@ impl Read for Rows {
         self.taken += read;
         Ok(read)
     }
+}
+
+/// Whether rows of a column were not read yet.
+fn has_more(column: &mut ColumnReader) -> bool {
+    Cells::read(column, Shape::Plain, 1).is_ok()
 }
 
 fn bad(problem: &str) -> ParquetError {
