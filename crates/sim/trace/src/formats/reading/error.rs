@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::fields::FieldError;
 use crate::WorkloadError;
-use crate::formats::Format;
+use crate::formats::{Format, columns};
 
 /// Why a trace cannot be opened or continued.
 #[derive(Debug, thiserror::Error)]
@@ -270,16 +270,26 @@ pub enum TraceError {
     Option { option: &'static str, value: String, expected: &'static str },
     /// No records at all.
     #[error(
-        "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with \
-         another name if that is wrong"
+        "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); {} if that is \
+         wrong",
+        another_way(format)
     )]
     Empty { path: String, format: &'static str, dropped: u64 },
+}
+
+/// How to have a file read that is no `format`. Named columns are no choice of `--format`.
+fn another_way(format: &str) -> &'static str {
+    if format == columns::FORMAT.name {
+        "correct workload.columns (--columns of nandarium trace)"
+    } else {
+        "give --format with another name"
+    }
 }
 
 /// A line or frame that is not what the format says.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so \
-    correct the file or give --format with another name", self.field())]
+    correct the file or {}", self.field(), another_way(self.format))]
 pub struct Malformed {
     pub path: String,
     /// Line or record number, as text.
@@ -330,10 +340,10 @@ impl Malformed {
 /// More odd lines than may be left out.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}{}: found \"{}\", expected {}; the trace is read as \"{}\" ({}), and this is the first of {count} odd \
-    lines among the first {lines}: {limit}. Give --format with another name, or set workload.odd_lines (--odd-lines of \
+    lines among the first {lines}: {limit}. To read it in another way, {}; or set workload.odd_lines (--odd-lines of \
     nandarium trace) to a number or a share such as 5%",
     self.first.path, self.first.place, self.first.field(), self.first.found, self.first.expected, self.first.format,
-    self.first.columns)]
+    self.first.columns, another_way(self.first.format))]
 pub struct OddLinesError {
     /// The first of them.
     pub first: Malformed,
