@@ -150,6 +150,118 @@ fn two_lines_glued_together_are_no_request() {
     assert_eq!(wide.unwrap().len(), 1, "more words in the header than columns");
 }
 
+/// A column of yes and no was read as flushes and trims.
+#[test]
+fn yes_and_no_of_a_database_are_no_flushes_and_trims() {
+    for [no, yes] in [["f", "t"], ["n", "y"], ["false", "true"]] {
+        let row = |number: u64| {
+            let is_write = if number.is_multiple_of(2) { no } else { yes };
+            format!("{},{is_write},{},4096", 1_577_808_000_000_046 + number, 4096 * number)
+        };
+        let text = fifty("ts,is_write,offset,size\n", row);
+        let error = read(text.as_bytes(), "mine.csv", &OpenOptions::default()).unwrap_err();
+        assert!(error.contains(&format!("op=is_write:{no}=?|{yes}=?,")), "{error}");
+        let spec = |meaning: &str| format!("time=ts:us,op=is_write{meaning},offset=offset,size=size");
+        let error = problem(&spec(""), &text);
+        let parts = [&format!("only {no} and {yes}"), &format!("op=is_write:{no}=?|{yes}=?"), "its meaning"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        let found = with_columns(&spec(&format!(":{no}=read|{yes}=write")), &text).unwrap();
+        assert_eq!((found[0].op, found[1].op), (Read, Write));
+        let error = problem(&spec(&format!(":{yes}=write")), &text);
+        assert!(error.contains(&format!("found \"{no}\"")) && error.contains("whose meaning op= gives"), "{error}");
+    }
+    let found = with_columns("time=1,op=2,offset=3,size=4", "1,W,0,512\n2,T,0,512\n3,F,0,0\n").unwrap();
+    assert_eq!((found[1].op, found[2].op), (Trim, Flush));
+}
+
+/// Only the first 400 rows were looked at.
+#[test]
+fn a_rounded_number_in_a_late_row_is_refused() {
+    let row = |number: u64| format!("{number},R,{number},4096\n");
+    let text: String = (0..1000).map(row).collect();
+    for (late, parts) in [
+        ("1000,R,1.28166e+06,4096\n", ["line 1001, column 3 (offset): found \"1.28166e+06\"", "rounded"]),
+        ("1.281664e+17,R,0,4096\n", ["line 1001, column 1 (time): found \"1.281664e+17\"", "whole numbers"]),
+    ] {
+        let options = OpenOptions {
+            columns: Some("time=1:ns,op=2,offset=3,size=4".to_owned()),
+            odd_lines: OddLines::Count(50),
+            ..OpenOptions::default()
+        };
+        let error = read((text.clone() + late).as_bytes(), "x", &options).unwrap_err();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let long = text.replace("R,9,", "R,1.281663720030616e+17,");
+    let found = with_columns("time=1,op=2,offset=3,size=4", &(long + "1000,R,1.2816637e+17,4096\n"));
+    assert_eq!(found.expect("the shortest text of doubles").len(), 1001);
+}
+
+/// Such a row was odd, with the advice to add one amount to all times.
+#[test]
+fn a_request_without_latency_is_kept() {
+    let spec = "time=1:ns,op=2,offset=3,size=4,latency=5:us";
+    let missing = ["", "NA", "-", "-1", "nan", "NULL"];
+    let text = missing.map(|latency| format!("1,R,0,512,{latency}\n")).concat();
+    let options = OpenOptions { columns: Some(spec.to_owned()), ..OpenOptions::default() };
+    let mut reader = open_bytes((text + "2,R,0,512,7\n").as_bytes(), "x", &options).unwrap();
+    let found: Vec<TraceRecord> = reader.by_ref().map(Result::unwrap).collect();
+    assert_eq!((found.len(), found[0].latency_ns, found[6].latency_ns), (7, None, Some(7000)));
+    assert_eq!((reader.statistics().dropped_latency, reader.statistics().dropped_odd), (6, 0));
+    let error = problem(spec, "1,R,0,512,soon\n");
+    assert!(error.contains("column 5 (latency): found \"soon\"") && !error.contains("all times"), "{error}");
+}
+
+/// `--format` cannot be given beside them.
+#[test]
+fn errors_of_named_columns_do_not_send_to_a_format() {
+    let spec = "time=1,op=2,offset=3,size=4";
+    let text = "1,R,0,512\n".repeat(30) + &"1,eat,0,512\n".repeat(20);
+    let options = OpenOptions { columns: Some(spec.to_owned()), ..OpenOptions::default() };
+    for error in [problem(spec, &text), read(text.as_bytes(), "x", &options).unwrap_err()] {
+        assert!(error.contains("correct") && error.contains("--columns"), "{error}");
+        assert!(!error.contains("--format"), "{error}");
+    }
+}
+
+/// Each row was odd, and no column was proposed for the time.
+#[test]
+fn dates_with_a_zone_are_read_and_proposed() {
+    for zone in ["+00:00", "+0200", " UTC", "Z"] {
+        let row = |number: u64| {
+            let (time, place) = (format!("2026-03-01 10:00:00.{number:03}{zone}"), 4096 * (number * 7 % 50));
+            format!("{time},{},{place},4096", letter(number))
+        };
+        let text = fifty("ts,op,offset,size\n", row);
+        let spec = "time=ts:date,op=op,offset=offset:bytes,size=size:bytes";
+        let error = read(text.as_bytes(), "mine.csv", &OpenOptions::default()).unwrap_err();
+        assert!(error.contains(spec), "{zone}: {error}");
+        let found = with_columns(spec, &text).unwrap_or_else(|error| panic!("{zone}: {error}"));
+        assert_eq!((found.len(), told(&found).2), (50, 49_000_000), "{zone}");
+    }
+}
+
+/// The first of the two was read without a word.
+#[test]
+fn a_name_that_the_header_has_twice_is_refused() {
+    let text = "ts,op,size,offset,size\n1,R,512,0,4096\n";
+    let error = problem("time=ts,op=op,offset=offset,size=size", text);
+    let parts = ["columns 3 and 5 of table.csv are called size", "give the number of one"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    let found = with_columns("time=ts,op=op,offset=offset,size=5", text).unwrap();
+    assert_eq!(found[0].length_bytes, 4096, "a name that is not asked for, twice");
+    let text = text.replacen("size", "SIZE", 1);
+    assert_eq!(with_columns("time=ts,op=op,offset=offset,size=SIZE", &text).unwrap()[0].length_bytes, 512);
+}
+
+/// The proposal could not be pasted into a shell.
+#[test]
+fn a_proposal_has_the_numbers_of_columns_with_odd_names() {
+    let row = |number: u64| format!("{},{},{},4096", 1000 * number, 1001 + 8 * number, letter(number));
+    let text = fifty("time's us,start lba,op,size\n", row);
+    let error = read(text.as_bytes(), "mine.csv", &OpenOptions::default()).unwrap_err();
+    assert!(error.contains("offset=2:sectors") && error.contains("time=1:us,op=op"), "{error}");
+}
+
 #[test]
 fn times_that_fall_back_go_by_the_order() {
     let found = with_columns("time=1:ns,op=2,offset=3,size=4", "5,R,0,512\n3,W,0,512\n9,R,0,512\n").unwrap();

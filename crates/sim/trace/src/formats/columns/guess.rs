@@ -3,7 +3,7 @@
 use super::super::reading::cells::{cells, is_comment};
 use super::super::reading::number;
 use super::even_separator;
-use super::spec::{Field, operation};
+use super::spec::{Field, is_yes_or_no, operation};
 
 /// Words in the names of columns, the most telling field first.
 const WORDS: [(Field, &[&str]); 6] = [
@@ -59,12 +59,14 @@ pub(in super::super) fn proposal(lines: &[&[u8]]) -> Option<String> {
 
 fn columns<'a>(rows: &[Vec<&'a [u8]>]) -> Option<Vec<Column<'a>>> {
     let first = rows.first()?;
-    let is_number = |cell: &[u8]| number::decimal(cell, 3).is_some() || number::date_time(cell).is_some();
+    let is_number = |cell: &[u8]| number::decimal(cell, 3).is_some() || number::zoned_date_time(cell).is_some();
     let has_header = rows.len() > 1 && !first.iter().any(|cell| is_number(cell));
     let rows = &rows[usize::from(has_header)..];
     let column = |(place, name): (usize, &&[u8])| {
         let name = if has_header { String::from_utf8_lossy(name).into_owned() } else { String::new() };
-        let is_plain = !name.is_empty() && !name.contains(['=', ':', ',']);
+        // The proposal is one word of a shell, in apostrophes.
+        let is_apart = |letter: char| letter.is_whitespace() || matches!(letter, '=' | ':' | ',' | '\'' | '"');
+        let is_plain = !name.is_empty() && !name.contains(is_apart);
         let lower = name.to_ascii_lowercase();
         let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric()).map(str::to_owned).collect();
         let cells: Vec<&[u8]> = rows.iter().filter_map(|row| row.get(place).copied()).collect();
@@ -83,7 +85,7 @@ fn by_name(columns: &[Column<'_>], found: &mut [Option<usize>; Field::COUNT]) {
     for (place, column) in columns.iter().enumerate() {
         let is_one = |names: &[&str]| column.words.iter().any(|word| names.contains(&word.as_str()));
         let Some((field, _)) = WORDS.iter().find(|(_, names)| is_one(names)) else { continue };
-        let is_date = || column.cells.iter().all(|cell| number::date_time(cell).is_some());
+        let is_date = || column.cells.iter().all(|cell| number::zoned_date_time(cell).is_some());
         let fits = match field {
             Field::Op | Field::Device => true,
             Field::Time => column.numbers.is_some() || is_date(),
@@ -100,7 +102,10 @@ fn by_looks(columns: &[Column<'_>], found: &mut [Option<usize>; Field::COUNT]) {
     let free = |found: &[Option<usize>; Field::COUNT]| -> Vec<usize> {
         (0..columns.len()).filter(|place| !found.contains(&Some(*place))).collect()
     };
-    let is_operation = |place: &usize| columns[*place].cells.iter().all(|cell| operation(cell).is_some());
+    let is_operation = |place: &usize| {
+        let column = &columns[*place];
+        column.says_yes_or_no() || column.cells.iter().all(|cell| operation(cell).is_some())
+    };
     if found[Field::Op as usize].is_none() {
         found[Field::Op as usize] = free(found).into_iter().find(is_operation);
     }
@@ -125,6 +130,10 @@ fn by_looks(columns: &[Column<'_>], found: &mut [Option<usize>; Field::COUNT]) {
 }
 
 impl Column<'_> {
+    fn says_yes_or_no(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| is_yes_or_no(cell))
+    }
+
     /// The cells, where all are integers of 0 or more.
     fn whole(&self) -> Option<Vec<u64>> {
         self.cells.iter().map(|cell| number::whole_bytes(cell, 1)).collect()
@@ -134,7 +143,7 @@ impl Column<'_> {
 /// Higher is likelier; 0: none.
 fn looks_like_time(column: &Column<'_>) -> i64 {
     let Some(numbers) = &column.numbers else {
-        return 4 * i64::from(column.cells.iter().all(|cell| number::date_time(cell).is_some()));
+        return 4 * i64::from(column.cells.iter().all(|cell| number::zoned_date_time(cell).is_some()));
     };
     let rises = numbers.windows(2).all(|pair| pair[0] <= pair[1]) && numbers.first() < numbers.last();
     let counts = numbers.windows(2).all(|pair| pair[1] - pair[0] == 1000);
@@ -214,9 +223,9 @@ fn unit(column: &Column<'_>) -> &'static str {
     }
 }
 
-/// Numbers need a meaning, which only the user knows.
+/// Numbers, and yes and no, need a meaning, which only the user knows.
 fn meanings(column: &Column<'_>) -> String {
-    if column.numbers.is_none() {
+    if column.numbers.is_none() && !column.says_yes_or_no() {
         return String::new();
     }
     let mut codes: Vec<String> = column.cells.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();

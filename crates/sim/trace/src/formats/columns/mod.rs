@@ -12,7 +12,7 @@ mod spec;
 mod table;
 
 pub(super) use guess::proposal;
-pub(super) use spec::{Column, EXAMPLE, Spec};
+pub(super) use spec::{Column, EXAMPLE, Field, Spec, problem_of};
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,6 @@ use super::reading::cells::{Separator, cells, is_comment};
 use super::reading::fields::field_error;
 use super::reading::parser::{Parser, Sink, Stateless};
 use super::{Format, Order, TraceError};
-use spec::{Field, problem_of};
 use table::Table;
 
 /// How results call such a table. It is no choice of `--format`: the columns say it.
@@ -55,6 +54,7 @@ pub(super) fn read(spec: Spec, lines: &[&[u8]], path: &str) -> Result<Parser, Tr
     let Some((separator, Heading { places, mut header, names })) = found else {
         return Err(no_such_column(&spec, first, &rows, path));
     };
+    check_names(&spec, &names, path)?;
     let mut seen = Vec::new();
     for (field, place) in &places {
         if let Some((other, _)) = seen.iter().find(|(_, known)| known == place) {
@@ -69,9 +69,30 @@ pub(super) fn read(spec: Spec, lines: &[&[u8]], path: &str) -> Result<Parser, Tr
         header = Some(first.to_vec());
     }
     let data: Vec<&[u8]> = rows.iter().copied().filter(|row| header.as_deref() != Some(*row)).collect();
-    table.check_rounded(path, &data)?;
+    table.check(path, &data)?;
     table.set_form(header, if names.is_empty() { usual_cells(&data, separator) } else { names.len() });
     Ok(Parser::Lines(Box::new(table)))
+}
+
+/// Refuses names that the header has twice, of columns that are asked for.
+fn check_names(spec: &Spec, names: &[&[u8]], path: &str) -> Result<(), TraceError> {
+    for (field, column) in spec.columns() {
+        let Column::Name(name) = column else { continue };
+        let numbers = |is_one: &dyn Fn(&[u8]) -> bool| -> Vec<String> {
+            let found = names.iter().enumerate().filter(|(_, known)| is_one(known));
+            found.map(|(place, _)| (place + 1).to_string()).collect()
+        };
+        let mut found = numbers(&|known| known == name.as_bytes());
+        if found.is_empty() {
+            found = numbers(&|known| known.eq_ignore_ascii_case(name.as_bytes()));
+        }
+        if found.len() > 1 {
+            let (field, found) = (field.name(), found.join(" and "));
+            let problem = format!("{field}: columns {found} of {path} are called {name}; give the number of one");
+            return Err(problem_of(&spec.text, problem));
+        }
+    }
+    Ok(())
 }
 
 /// The number of cells that most rows have; the larger one of two that are as common.

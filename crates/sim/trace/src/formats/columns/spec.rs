@@ -158,7 +158,7 @@ impl Field {
     }
 }
 
-pub(super) fn problem_of(text: &str, problem: String) -> TraceError {
+pub(crate) fn problem_of(text: &str, problem: String) -> TraceError {
     TraceError::Columns { columns: text.to_owned(), problem }
 }
 
@@ -266,7 +266,14 @@ fn operations(text: &str) -> Result<Operations, String> {
         })?;
         Ok((code.trim().to_owned(), meaning_of(word)?))
     });
-    Ok(Operations::Column(column("op", name)?, pairs.collect::<Result<_, String>>()?))
+    let pairs = pairs.collect::<Result<Vec<(String, Meaning)>, String>>()?;
+    let is_twice = |(place, (code, _)): &(usize, &(String, Meaning))| {
+        pairs[..*place].iter().any(|(known, _)| known.eq_ignore_ascii_case(code))
+    };
+    if let Some((_, (code, _))) = pairs.iter().enumerate().find(is_twice) {
+        return Err(format!("op={text}: the meaning of {code} is given twice; leave one out"));
+    }
+    Ok(Operations::Column(column("op", name)?, pairs))
 }
 
 fn device(text: &str) -> Result<(Column, bool), String> {
@@ -293,6 +300,16 @@ fn separator(text: &str) -> Result<Separator, String> {
             _ => Err(format!("separator={text}: give one of , ; | : or the word tab or blanks")),
         },
     }
+}
+
+/// Whether `text` may say yes or no, as databases write it, and no operation.
+pub(super) fn is_yes_or_no(text: &[u8]) -> bool {
+    ["t", "f", "y", "n", "true", "false", "yes", "no"].iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether `text` is a word of its own for an operation, not letters that may stand for anything.
+pub(super) fn is_word(text: &[u8]) -> bool {
+    text.len() >= 4 && rwbs::parse(text).is_none()
 }
 
 /// The operation that a word, or the letters of the Linux block layer, ask for, and whether with force unit access.
@@ -334,6 +351,7 @@ mod tests {
             ("time=1,op=2,offset=3:furlongs,size=4", ["\"furlongs\"", "sectors"]),
             ("time=1,op=2:0,offset=3,size=4", ["\"0\" is not CODE=OPERATION", "op=2:0=read|1=write"]),
             ("time=1,op=2:0=eat,offset=3,size=4", ["\"eat\" is no operation", "read, write"]),
+            ("time=1,op=2:0=read|0=write,offset=3,size=4", ["the meaning of 0 is given twice", "leave one out"]),
             ("time=0,op=2,offset=3,size=4", ["time=0", "from 1"]),
             ("time=1,time=2", ["time", "twice"]),
             ("when=1", ["\"when\" is no field", "latency"]),

@@ -1,15 +1,16 @@
 //! Rows of a table whose columns the user named.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use units::HostOp;
 
-use super::super::reading::cells::{Cells, Separator, cells, is_comment, rounded_to};
+use super::super::reading::cells::{Cells, Separator, cells, is_comment, is_rounded, rounded_to, scientific};
 use super::super::reading::fields::{FieldError, FieldResult, NOT_NEGATIVE, field_error};
 use super::super::reading::number;
 use super::super::reading::parser::{LineParser, Names, Sink};
 use super::super::{TraceError, TraceRecord};
-use super::spec::{Field, Meaning, Operations, Sizes, Spec, TimeUnit, operation};
+use super::spec::{Field, Meaning, Operations, Sizes, Spec, TimeUnit, is_word, is_yes_or_no, operation, problem_of};
 
 /// The columns of a table, where they stand in its rows.
 pub(crate) struct Table {
@@ -21,6 +22,8 @@ pub(crate) struct Table {
     fields: Vec<Option<Field>>,
     /// The usual number of cells in a row.
     width: usize,
+    /// The most digits that a number in scientific notation had, by field.
+    digits: [usize; Field::COUNT],
     /// How the user calls the column of each field, and its number from 1.
     words: [(Cow<'static, str>, u32); Field::COUNT],
     devices: Devices,
@@ -52,7 +55,7 @@ impl Table {
         }
         let is_named = spec.device.as_ref().is_some_and(|(_, is_named)| *is_named);
         let devices = if is_named { Devices::Names(Names::default()) } else { Devices::Unknown };
-        Table { spec, separator, header: None, fields, width: usize::MAX, words, devices }
+        Table { spec, separator, header: None, fields, width: usize::MAX, digits: [0; Field::COUNT], words, devices }
     }
 
     /// Says what the header is, and how many cells rows have: one with more is odd, such as two lines glued together.
@@ -98,7 +101,7 @@ impl Table {
         match self.nanoseconds(text, unit) {
             Some(time) if time >= 0 => Ok(time),
             Some(_) => Err(self.wrong(field, text, NOT_NEGATIVE)),
-            None if unit == TimeUnit::Date => Err(self.wrong(field, text, "YYYY-MM-DD HH:MM:SS[.fraction]")),
+            None if unit == TimeUnit::Date => Err(self.wrong(field, text, "YYYY-MM-DD HH:MM:SS[.fraction][zone]")),
             None => Err(self.wrong(field, text, "a number, below 292 years in its unit")),
         }
     }
@@ -106,7 +109,7 @@ impl Table {
     fn nanoseconds(&self, text: &[u8], unit: TimeUnit) -> Option<i64> {
         // A date says its own unit.
         if memchr::memchr(b':', text).is_some() {
-            return number::date_time(text);
+            return number::zoned_date_time(text);
         }
         let read = |text: &[u8]| match unit {
             TimeUnit::Digits(digits) => number::decimal(text, digits),
@@ -121,6 +124,16 @@ impl Table {
         })
     }
 
+    /// `None` where it is missing; none is below 0.
+    fn latency(&self, text: &[u8], unit: TimeUnit) -> FieldResult<Option<u64>> {
+        const MISSING: [&str; 9] = ["", "-", "na", "n/a", "nan", "-nan", "null", "none", "\\N"];
+        match self.nanoseconds(text, unit) {
+            Some(latency) => Ok(u64::try_from(latency).ok()),
+            None if MISSING.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes())) => Ok(None),
+            None => Err(self.wrong(Field::Latency, text, "a number, below 292 years in its unit, or nothing")),
+        }
+    }
+
     fn bytes(&self, field: Field, text: &[u8], unit: u64) -> FieldResult<u64> {
         let bytes = number::whole_bytes(text, unit);
         bytes.ok_or_else(|| self.wrong(field, text, "a number of 0 or more that is whole bytes, below 2^64"))
@@ -132,10 +145,15 @@ impl Table {
         if let Some((_, meaning)) = given {
             return Ok((*meaning, false));
         }
-        let known = operation(text).map(|(op, fua)| (Meaning::Request(op), fua));
-        known.ok_or_else(|| {
-            let expected = "a word such as R, W, read or write (give the meaning of others behind the column: \
-                op=COLUMN:0=read|1=write)";
+        // Letters of a text without a meaning may mean anything where others have one.
+        let known = operation(text).filter(|_| meanings.is_empty() || is_word(text));
+        known.map(|(op, fua)| (Meaning::Request(op), fua)).ok_or_else(|| {
+            let expected = if meanings.is_empty() {
+                "a word such as R, W, read or write (give the meaning of others behind the column: \
+                op=COLUMN:0=read|1=write)"
+            } else {
+                "one of the texts whose meaning op= gives, or a whole word such as read or discard"
+            };
             self.wrong(Field::Op, text, expected)
         })
     }
@@ -167,9 +185,10 @@ impl Table {
         self.row(line).is_ok_and(|row| is_word(row[Field::Time as usize]) && is_word(row[Field::Offset as usize]))
     }
 
-    /// Refuses numbers that were rounded when the table was written.
-    pub fn check_rounded(&self, path: &str, lines: &[&[u8]]) -> Result<(), TraceError> {
+    /// Refuses operations that only say yes or no, and numbers that were rounded when the table was written.
+    pub fn check(&mut self, path: &str, lines: &[&[u8]]) -> Result<(), TraceError> {
         let rows: Vec<_> = lines.iter().filter_map(|line| self.row(line).ok()).collect();
+        self.check_meanings(rows.iter().map(|row| row[Field::Op as usize]))?;
         for field in [Field::Time, Field::Offset, Field::Size] {
             let column = rows.iter().map(|row| row[field as usize]);
             if let Some((digits, found)) = rounded_to(column) {
@@ -181,7 +200,45 @@ impl Table {
                     digits,
                 });
             }
+            let digits = rows.iter().filter_map(|row| scientific(row[field as usize]));
+            self.digits[field as usize] = digits.map(|(digits, _)| digits).max().unwrap_or(0);
         }
+        Ok(())
+    }
+
+    /// `t` and `f` alone are yes and no of a database, not trim and flush.
+    fn check_meanings<'a>(&self, mut texts: impl Iterator<Item = &'a [u8]> + Clone) -> Result<(), TraceError> {
+        let Operations::Column(column, meanings) = &self.spec.op else { return Ok(()) };
+        if !meanings.is_empty() || texts.clone().next().is_none() || !texts.clone().all(is_yes_or_no) {
+            return Ok(());
+        }
+        let known: BTreeSet<String> = texts.by_ref().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+        let known: Vec<String> = known.into_iter().collect();
+        let problem = format!(
+            "the first rows of column {column} have only {}, which may be no and yes; give each its meaning: \
+             op={column}:{}",
+            known.join(" and "),
+            known.iter().map(|text| format!("{text}=?")).collect::<Vec<_>>().join("|")
+        );
+        Err(problem_of(&self.spec.text, problem))
+    }
+
+    /// Refuses a number that was rounded when the table was written, in any row.
+    #[inline]
+    fn check_digits(&mut self, field: Field, text: &[u8]) -> FieldResult<()> {
+        // `12345e6` is the shortest that is told.
+        if text.len() < 7 {
+            return Ok(());
+        }
+        let Some((digits, is_open)) = scientific(text) else { return Ok(()) };
+        let most = self.digits[field as usize].max(digits);
+        if is_open && is_rounded(digits, most) {
+            let expected = "a number with all of its digits: this one was rounded when the table was written, so \
+                requests cannot be told apart (write the table again with whole numbers; in pandas: read_csv(..., \
+                dtype=str))";
+            return Err(self.wrong(field, text, expected).fatal());
+        }
+        self.digits[field as usize] = most;
         Ok(())
     }
 }
@@ -204,12 +261,15 @@ impl LineParser for Table {
                 }
             },
         };
+        self.check_digits(Field::Time, time)?;
         let time = self.time(Field::Time, time, self.spec.time.1)?;
         let device = self.device(device)?;
         // A flush has no address, whatever stands in its place.
         let (offset, size) = if op == HostOp::Flush {
             (0, 0)
         } else {
+            self.check_digits(Field::Offset, offset)?;
+            self.check_digits(Field::Size, size)?;
             let size = match self.spec.size {
                 Sizes::All(bytes) => bytes,
                 Sizes::Column(_, unit) => self.bytes(Field::Size, size, unit)?,
@@ -218,10 +278,11 @@ impl LineParser for Table {
         };
         let mut record = TraceRecord::new(time, device, op, offset, size);
         record.fua = fua;
-        if let Some((_, unit)) = self.spec.latency.as_ref().filter(|_| !latency.is_empty()) {
+        if let Some((_, unit)) = &self.spec.latency {
             // A latency is a difference: no epoch is taken from it.
             let unit = if *unit == TimeUnit::Ticks { TimeUnit::Digits(2) } else { *unit };
-            record.latency_ns = u64::try_from(self.time(Field::Latency, latency, unit)?).ok();
+            record.latency_ns = self.latency(latency, unit)?;
+            sink.statistics.dropped_latency += u64::from(record.latency_ns.is_none());
         }
         sink.push(record)
     }

@@ -106,7 +106,7 @@ pub(crate) fn is_comment(line: &[u8]) -> bool {
 
 /// Digits that a number in scientific notation shows, and whether it leaves digits before the decimal mark open:
 /// `1.281664e+17` shows 7 of 18. `None` for any other text.
-fn scientific(text: &[u8]) -> Option<(usize, bool)> {
+pub(crate) fn scientific(text: &[u8]) -> Option<(usize, bool)> {
     let mark = memchr::memchr2(b'e', b'E', text)?;
     let (mantissa, exponent) = (&text[..mark], std::str::from_utf8(&text[mark + 1..]).ok()?);
     let exponent: i64 = exponent.parse().ok()?;
@@ -127,7 +127,12 @@ pub(crate) fn rounded_to<'a>(column: impl Iterator<Item = &'a [u8]>) -> Option<(
             open = Some((digits, text));
         }
     }
-    open.filter(|(digits, _)| *digits >= 5 && most <= 9)
+    open.filter(|(digits, _)| is_rounded(*digits, most))
+}
+
+/// Whether a number that shows `digits` and leaves some open was rounded; `most`: the most digits in its column.
+pub(crate) fn is_rounded(digits: usize, most: usize) -> bool {
+    digits >= 5 && most <= 9
 }
 
 #[cfg(test)]

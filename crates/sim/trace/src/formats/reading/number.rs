@@ -253,6 +253,28 @@ pub(crate) fn date_time(text: &[u8]) -> Option<i64> {
     (days as i64 - 719_162).checked_mul(86_400_000_000_000)?.checked_add(clock)
 }
 
+/// As [`date_time`], also with a time zone behind: `Z`, `UTC`, `GMT`, `+02`, `+0200` or `+02:00`.
+pub(crate) fn zoned_date_time(text: &[u8]) -> Option<i64> {
+    for zone in [&b"UTC"[..], b"GMT", b"Z", b"z"] {
+        if let Some(before) = text.strip_suffix(zone) {
+            return date_time(before.trim_ascii_end());
+        }
+    }
+    // The signs before the time of day are those of the date.
+    let sign = text.iter().skip(11).position(|byte| matches!(byte, b'+' | b'-')).map(|place| place + 11);
+    let Some(sign) = sign else { return date_time(text) };
+    let (hours, minutes) = match &text[sign + 1..] {
+        [a, b] => ([*a, *b], *b"00"),
+        [a, b, b':', c, d] | [a, b, c, d] => ([*a, *b], [*c, *d]),
+        _ => return None,
+    };
+    let hours = integer(&hours).filter(|hours| *hours < 24)? as i64;
+    let minutes = integer(&minutes).filter(|minutes| *minutes < 60)? as i64;
+    let ahead = (hours * 60 + minutes) * 60_000_000_000;
+    let local = date_time(text[..sign].trim_ascii_end())?;
+    if text[sign] == b'+' { local.checked_sub(ahead) } else { local.checked_add(ahead) }
+}
+
 fn days_of(year: u64, month: u64) -> u64 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -349,6 +371,19 @@ mod tests {
             ["2007-02-29 00:00:00", "2007-13-01 00:00:00", "22-02-2007 00:00:00", "2007-02-22", "2007-02/22 00:00:00"]
         {
             assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn zones_are_taken_from_dates() {
+        for zone in ["+00:00", "+0000", "+00", "Z", " UTC", " +00:00", "-00:00", ""] {
+            let text = format!("2000-02-29 12:00:00.5{zone}");
+            assert_eq!(zoned_date_time(text.as_bytes()), Some(951_825_600_500_000_000), "{text}");
+        }
+        assert_eq!(zoned_date_time(b"2000-02-29 14:00:00+0200"), Some(951_825_600_000_000_000));
+        assert_eq!(zoned_date_time(b"2000-02-29T06:30:00-05:30"), Some(951_825_600_000_000_000));
+        for text in ["2000-02-29 12:00:00+2", "2000-02-29 12:00:00+25:00", "2000-02-29 12:00:00 CET", "2000-02-29Z"] {
+            assert_eq!(zoned_date_time(text.as_bytes()), None, "{text}");
         }
     }
 

@@ -80,7 +80,7 @@ pub struct ReadStatistics {
     pub dropped_odd: u64,
     /// 1 where the last line or record was cut short and left out.
     pub dropped_cut: u64,
-    /// Response times below 0, of requests that were kept without one.
+    /// Response times below 0 or missing, of requests that were kept without one.
     pub dropped_latency: u64,
     /// What the tracer says that it lost; `None` if it says nothing.
     pub lost: Option<LostEvents>,

@@ -177,7 +177,8 @@ impl Records {
         let lost = statistics.lost.filter(|lost| !lost.is_doubtful(statistics.events()));
         let lost = lost.map(|lost| lost.note(statistics.events()));
         let latencies = (statistics.dropped_latency > 0).then(|| {
-            format!("{} requests have a response time below 0 and are kept without it.", statistics.dropped_latency)
+            let count = statistics.dropped_latency;
+            format!("{count} requests have a response time below 0, or none, and are kept without it.")
         });
         let of_lines = self.odd.note(statistics).into_iter().chain(self.dialect_note());
         of_lines.chain(latencies).chain(lost).chain(self.sink.kinds_note()).chain(self.parser.notes()).collect()
