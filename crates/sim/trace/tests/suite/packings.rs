@@ -260,6 +260,14 @@ fn parquet_file(folder: &Path, schema: &str, compression: Compression) -> String
                 ColumnWriter::Int32ColumnWriter(writer) => {
                     writer.write_batch(&vec![7; rows.len()], Some(&all), None).unwrap();
                 }
+                ColumnWriter::FixedLenByteArrayColumnWriter(writer) => {
+                    let bytes = integers(2).into_iter().map(|value| i128::from(value).to_be_bytes().to_vec().into());
+                    writer.write_batch(&bytes.collect::<Vec<_>>(), None, None).unwrap();
+                }
+                ColumnWriter::FloatColumnWriter(writer) => {
+                    let times: Vec<f32> = integers(4).into_iter().map(|time| time as f32).collect();
+                    writer.write_batch(&times, None, None).unwrap();
+                }
                 _ => unreachable!("the schema has no such column"),
             }
             column.close().unwrap();
@@ -309,6 +317,32 @@ fn parquet_with_the_columns_of_a_format_needs_no_names() {
     assert_eq!(opened(&path, None).unwrap(), whole());
     let path = parquet_file(folder.path(), ALIBABA, Compression::SNAPPY);
     assert!(opened(&path, None).is_err(), "a table without addresses");
+}
+
+/// They were no columns at all, and the times of FLOAT were all the same.
+#[test]
+fn decimals_are_numbers_and_floats_of_32_bits_are_no_times() {
+    const DECIMALS: &str = "message trace { required float short; required int64 time_us; required binary op (UTF8);
+        required fixed_len_byte_array(16) offset (DECIMAL(38, 0)); required double length;
+        required fixed_len_byte_array(16) id; required fixed_len_byte_array(16) tenths (DECIMAL(38, 1)); }";
+    let folder = tempfile::tempdir().unwrap();
+    let path = parquet_file(folder.path(), DECIMALS, Compression::SNAPPY);
+    let rest = "op=op,offset=offset,size=length";
+    for time in ["time_us:us", "2:us"] {
+        let found = opened(&path, Some(&format!("time={time},{rest}"))).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.len(), ROWS);
+        assert!(found.iter().zip(whole()).all(|(found, whole)| found.offset_bytes == whole.offset_bytes), "{time}");
+    }
+    let found = opened(&path, Some("time=time_us:us,op=op,offset=tenths:5120,size=length")).unwrap();
+    assert_eq!(found[5].offset_bytes, whole()[5].offset_bytes * 512, "tenths of 5120 bytes");
+    for time in ["short:us", "1:us"] {
+        let error = opened(&path, Some(&format!("time={time},{rest}"))).unwrap_err();
+        let parts = ["time: column short", "t.parquet is a FLOAT", "write it as DOUBLE or as an integer"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let error = opened(&path, Some("time=time_us:us,op=op,offset=id,size=length")).unwrap_err();
+    let parts = ["no column is called id", "time_us, op, offset", "and id, which nandarium does not read"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::TraceError;
 use super::codecs::Raw;
 use super::input::Refused;
-use crate::formats::columns::{Column, Spec};
+use crate::formats::columns::{Column, Field, Spec, problem_of};
 
 /// Rows that are brought into memory at a time.
 const ROWS: usize = 4096;
@@ -23,22 +23,62 @@ const ROWS: usize = 4096;
 /// Errors: it is no whole Parquet file.
 pub(super) fn open(file: File, path: &str, columns: Option<&str>) -> Result<Raw, TraceError> {
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, &error))?;
-    let descriptions = reader.metadata().file_metadata().schema_descr().columns().iter().enumerate();
     let groups: i128 = reader.metadata().row_groups().iter().map(|group| i128::from(group.num_rows())).sum();
     if groups != i128::from(reader.metadata().file_metadata().num_rows()) {
         return Err(damaged(path, &bad("its row groups have another number of rows than the file")));
     }
-    let all = descriptions.filter_map(|(place, column)| Some((place, column.path().string(), Shape::of(column)?)));
-    let all: Vec<(usize, String, Shape)> = all.collect();
-    let wanted = columns.and_then(|text| wanted(&Spec::parse(text).ok()?)).unwrap_or_default();
-    let named = wanted.iter().map(|wanted| {
-        let exact = all.iter().find(|(_, name, _)| name == wanted);
-        exact.or_else(|| all.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(wanted))).cloned()
-    });
+    let (mut all, mut unread) = (Vec::new(), Vec::new());
+    for (place, column) in reader.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
+        let name = column.path().string();
+        match Shape::of(column) {
+            Some(shape) => all.push((place, name, shape)),
+            None => unread.push(name),
+        }
+    }
+    let spec = columns.and_then(|text| Spec::parse(text).ok());
+    if let Some(spec) = &spec {
+        check(spec, &all, &unread, path)?;
+    }
+    let wanted = spec.and_then(|spec| wanted(&spec)).unwrap_or_default();
+    let named = wanted.iter().map(|wanted| find(&all, wanted).cloned());
     // Where a name is missing, the error needs the others.
     let named: Option<Vec<_>> = named.collect();
     let read = named.filter(|named| !named.is_empty()).unwrap_or(all);
     Ok(Box::new(Rows::new(reader, path, read)))
+}
+
+/// A column that is read: its place in the file, its name and how its values are written.
+type Named = (usize, String, Shape);
+
+fn find<'a>(all: &'a [Named], wanted: &str) -> Option<&'a Named> {
+    let exact = all.iter().find(|(_, name, _)| name == wanted);
+    exact.or_else(|| all.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(wanted)))
+}
+
+/// Refuses columns that cannot be read, and those that cannot tell requests apart.
+fn check(spec: &Spec, all: &[Named], unread: &[String], path: &str) -> Result<(), TraceError> {
+    for (field, column) in spec.columns() {
+        let found = match column {
+            Column::Number(number) => all.get(number - 1),
+            Column::Name(name) => find(all, name),
+        };
+        let problem = match (found, column) {
+            (Some((_, name, Shape::Single)), _) if matches!(field, Field::Time | Field::Offset) => format!(
+                "{}: column {name} of {path} is a FLOAT, whose 32 bits keep 7 digits, so requests cannot be told \
+                 apart; write it as DOUBLE or as an integer",
+                field.name()
+            ),
+            (None, Column::Name(_)) if !unread.is_empty() => format!(
+                "no column is called {column}; {path} has {}, and {}, which nandarium does not read (lists, and bytes \
+                 of fixed length)",
+                all.iter().map(|(_, name, _)| name.as_str()).collect::<Vec<_>>().join(", "),
+                unread.join(", ")
+            ),
+            _ => continue,
+        };
+        return Err(problem_of(&spec.text, problem));
+    }
+    Ok(())
 }
 
 /// The reader of Parquet panics at some damaged files.
@@ -62,13 +102,29 @@ enum Shape {
     Date(i64),
     /// Digits behind the decimal mark.
     Decimal(u32),
+    /// A FLOAT of 32 bits.
+    Single,
 }
 
 impl Shape {
     /// `None` for what is not one value in each row.
     fn of(column: &ColumnDescriptor) -> Option<Shape> {
-        if column.max_rep_level() > 0 || column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY {
+        if column.max_rep_level() > 0 {
             return None;
+        }
+        let is_decimal = matches!(column.logical_type_ref(), Some(LogicalType::Decimal { .. }))
+            || column.converted_type() == ConvertedType::DECIMAL;
+        if is_decimal {
+            // Parquet's largest numbers of 128 bits have 38 digits.
+            let digits = u32::try_from(column.type_scale()).ok().filter(|digits| *digits <= 38)?;
+            return Some(Shape::Decimal(digits))
+                .filter(|_| column.physical_type() != Type::FIXED_LEN_BYTE_ARRAY || column.type_length() <= 16);
+        }
+        if column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY {
+            return None;
+        }
+        if column.physical_type() == Type::FLOAT {
+            return Some(Shape::Single);
         }
         Some(match (column.logical_type_ref(), column.converted_type()) {
             (Some(LogicalType::Timestamp { unit, .. }), _) => Shape::Date(match unit {
@@ -82,7 +138,6 @@ impl Shape {
             | (_, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
                 Shape::Unsigned
             }
-            (Some(LogicalType::Decimal { scale, .. }), _) if *scale > 0 => Shape::Decimal(scale.unsigned_abs()),
             _ => Shape::Plain,
         })
     }
@@ -91,7 +146,7 @@ impl Shape {
 struct Rows {
     reader: SerializedFileReader<File>,
     path: String,
-    columns: Vec<(usize, String, Shape)>,
+    columns: Vec<Named>,
     /// Row groups begun.
     groups: usize,
     /// Rows of the group that were not read yet.
@@ -102,7 +157,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(reader: SerializedFileReader<File>, path: &str, columns: Vec<(usize, String, Shape)>) -> Rows {
+    fn new(reader: SerializedFileReader<File>, path: &str, columns: Vec<Named>) -> Rows {
         let mut text = Vec::new();
         for (index, (_, name, _)) in columns.iter().enumerate() {
             push_cell(&mut text, index, name.as_bytes());
@@ -213,10 +268,14 @@ impl Cells {
             }
             ColumnReader::FloatColumnReader(values) => of(values, rows, |value, text| push(text, value)),
             ColumnReader::DoubleColumnReader(values) => of(values, rows, |value, text| push(text, value)),
-            ColumnReader::ByteArrayColumnReader(values) => {
-                of(values, rows, |value: &ByteArray, text| text.extend_from_slice(value.data()))
-            }
-            ColumnReader::FixedLenByteArrayColumnReader(_) => Err(bad("a column has values of fixed length")),
+            ColumnReader::ByteArrayColumnReader(values) => of(values, rows, |value: &ByteArray, text| match shape {
+                Shape::Decimal(digits) => push_decimal(text, big_endian(value.data()), digits),
+                _ => text.extend_from_slice(value.data()),
+            }),
+            ColumnReader::FixedLenByteArrayColumnReader(values) => of(values, rows, |value, text| {
+                let digits = if let Shape::Decimal(digits) = shape { digits } else { 0 };
+                push_decimal(text, big_endian(value.data()), digits);
+            }),
         }
     }
 
@@ -260,17 +319,31 @@ fn push(text: &mut Vec<u8>, value: impl std::fmt::Display) {
 
 fn push_integer(text: &mut Vec<u8>, value: i64, shape: Shape) {
     match shape {
-        Shape::Plain => push(text, value),
+        Shape::Plain | Shape::Single => push(text, value),
         Shape::Unsigned => push(text, value.cast_unsigned()),
         Shape::Date(unit) => push_date(text, i128::from(value) * i128::from(unit)),
-        Shape::Decimal(digits) => {
-            let (sign, value) = (if value < 0 { "-" } else { "" }, value.unsigned_abs().to_string());
-            let width = digits as usize + 1;
-            let value = format!("{value:0>width$}");
-            let (whole, fraction) = value.split_at(value.len() - digits as usize);
-            push(text, format_args!("{sign}{whole}.{fraction}"));
-        }
+        Shape::Decimal(digits) => push_decimal(text, Some(i128::from(value)), digits),
     }
+}
+
+/// A number of two's complement; `None` for one of more than 128 bits.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let sign = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) { -1 } else { 0 };
+    let number = |bytes: &[u8]| bytes.iter().fold(sign, |number, byte| number << 8 | i128::from(*byte));
+    (bytes.len() <= 16).then(|| number(bytes))
+}
+
+/// Writes a number with `digits` behind the decimal mark; nothing for `None`.
+fn push_decimal(text: &mut Vec<u8>, value: Option<i128>, digits: u32) {
+    let Some(value) = value else { return };
+    if digits == 0 {
+        return push(text, value);
+    }
+    let (sign, value) = (if value < 0 { "-" } else { "" }, value.unsigned_abs().to_string());
+    let width = digits as usize + 1;
+    let value = format!("{value:0>width$}");
+    let (whole, fraction) = value.split_at(value.len() - digits as usize);
+    push(text, format_args!("{sign}{whole}.{fraction}"));
 }
 
 /// Nanoseconds since 1970 as `YYYY-MM-DD HH:MM:SS.fraction`.
