@@ -217,6 +217,68 @@ fn a_zip_archive_is_read_like_a_tar_archive() {
     }
 }
 
+const ALIKE: [&str; 2] = ["d/a.csv", "e/a.csv"];
+
+fn on_disk(folder: &Path, bytes: &[u8]) -> String {
+    let path = folder.join("set.tar");
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_member_that_fits_several_files_is_refused_with_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = text();
+    let files = ALIKE.map(|name| (name, text.as_bytes()));
+    let path = on_disk(folder.path(), &tar(&files));
+    let zipped = zip(folder.path(), &files, zip::CompressionMethod::Deflated);
+    let streamed = read(&gzip(&tar(&files)), "standard input", &member("a.csv")).unwrap_err();
+    for error in [opened_member(&path, "a.csv").unwrap_err(), opened_member(&zipped, "a.csv").unwrap_err(), streamed] {
+        assert!(error.contains("are called so (d/a.csv, e/a.csv); give the whole name of one"), "{error}");
+    }
+    for path in [&path, &zipped] {
+        assert_eq!(opened_member(path, "e/a.csv").unwrap(), whole());
+    }
+}
+
+/// Its whole name fits the ends of others.
+#[test]
+fn a_file_on_top_can_be_told_from_files_of_its_name_in_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, other) = (text(), &b"7,R,0,4096,1577808000000046\n"[..]);
+    let files = [("d/a.csv", other), ("a.csv", text.as_bytes()), ("e/a.csv", other)];
+    let path = on_disk(folder.path(), &tar(&files));
+    let error = opened_member(&path, "a.csv").unwrap_err();
+    assert!(error.contains("(d/a.csv, ./a.csv, e/a.csv)"), "{error}");
+    assert_eq!(opened_member(&path, "./a.csv").unwrap(), whole());
+    let zipped = zip(folder.path(), &files, zip::CompressionMethod::Stored);
+    assert_eq!(opened_member(&zipped, "a.csv").unwrap(), whole());
+}
+
+#[test]
+fn one_name_twice_in_a_tar_archive_is_an_error_of_a_file_and_a_note_of_a_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = text();
+    let bytes = tar(&[("a.csv", text.as_bytes()), ("a.csv", text.as_bytes())]);
+    let error = opened_member(&on_disk(folder.path(), &bytes), "a.csv").unwrap_err();
+    assert!(error.contains("2 files of the tar archive have this one name"), "{error}");
+    let mut records = open_bytes(&bytes, "standard input", &member("a.csv")).unwrap();
+    assert_eq!(records.by_ref().map(Result::unwrap).count(), ROWS);
+    let notes = records.notes().concat();
+    assert!(notes.contains("2 files called a.csv: the first was read, and tar unpacks the last"), "{notes}");
+}
+
+/// Contents of other files are passed over by a jump in a plain archive.
+#[test]
+fn a_member_behind_large_ones_is_read_and_a_cut_archive_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, large) = (text(), vec![b'x'; 300_000]);
+    let bytes = tar(&[("large", &large), ("a.csv", text.as_bytes()), ("larger", &large)]);
+    assert_eq!(opened_member(&on_disk(folder.path(), &bytes), "a.csv").unwrap(), whole());
+    let error = opened_member(&on_disk(folder.path(), &bytes[..200_000]), "a.csv").unwrap_err();
+    assert!(error.contains("cut short"), "{error}");
+}
+
 const SCHEMA: &str = "message trace {
     required int64 time (TIMESTAMP(MICROS, true));
     required int64 time_us;

@@ -28,6 +28,11 @@ impl Buffer {
         &self.input.path
     }
 
+    /// Where the bytes come from.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
     /// What is read and not yet consumed.
     pub fn available(&self) -> &[u8] {
         &self.bytes[self.start..self.end]

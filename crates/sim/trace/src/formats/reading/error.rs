@@ -72,6 +72,18 @@ pub enum TraceError {
         member: String,
         names: String,
     },
+    /// The name asked for fits several files of the archive.
+    #[error(
+        "{path}: workload.member (--member of nandarium trace) = \"{member}\", and {count} files of the {kind} archive \
+         are called so ({names}); give the whole name of one"
+    )]
+    AmbiguousMember { path: String, kind: &'static str, member: String, count: usize, names: String },
+    /// Several files of the archive have the very name asked for.
+    #[error(
+        "{path}: workload.member (--member of nandarium trace) = \"{member}\", and {count} files of the {kind} archive \
+         have this one name; unpacking it keeps the last of them, so unpack it first and read that file"
+    )]
+    SameMember { path: String, kind: &'static str, member: String, count: usize },
     /// A line without end: not a text trace.
     #[error(
         "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a \

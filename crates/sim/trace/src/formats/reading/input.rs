@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
+use std::sync::{Arc, OnceLock};
 
 use super::codecs::{self, Raw, TOO_WIDE, TRAILING};
 use super::{OpenOptions, TraceError, tar};
@@ -13,6 +14,36 @@ pub(crate) struct Input {
     pub path: String,
     /// Packing found last, for messages.
     pub archive: Option<&'static str>,
+    /// It can be read only once.
+    pub is_stream: bool,
+    /// The plain file below, for jumps over what nobody reads.
+    pub(super) file: Option<File>,
+    /// The trace is a file of an archive.
+    pub member: Option<Arc<Member>>,
+}
+
+/// The file of an archive that is read.
+#[derive(Debug, Default)]
+pub(crate) struct Member {
+    /// What is to be said once all of the archive was looked through.
+    looked_through: OnceLock<Option<String>>,
+}
+
+impl Member {
+    /// Tells that all of the archive was looked through, and what is to be said of it.
+    pub(super) fn looked_through(&self, note: Option<String>) {
+        self.looked_through.get_or_init(|| note);
+    }
+
+    /// Whether all names of the archive are known.
+    pub fn is_looked_through(&self) -> bool {
+        self.looked_through.get().is_some()
+    }
+
+    /// That several files have one name, as a sentence.
+    pub fn same_name_note(&self) -> Option<String> {
+        self.looked_through.get().cloned().flatten()
+    }
 }
 
 /// Enough to know a tar archive by.
@@ -30,36 +61,54 @@ pub(crate) fn open_path(path: &str, options: &OpenOptions) -> Result<Input, Trac
         return from_reader(Box::new(io::stdin()), "standard input", options);
     }
     let mut file = File::open(path).map_err(|source| TraceError::io(path, source))?;
+    let is_stream = !is_regular(&file);
+    let of = |reader, name: &str| Input { is_stream, ..Input::new(reader, name) };
     match mark(&mut file) {
         Some(PARQUET) => {
             let reader = parquet(file, path, options)?;
-            Ok(Input { reader, path: path.to_owned(), archive: Some("Parquet") })
+            Ok(Input { archive: Some("Parquet"), ..of(reader, path) })
         }
         Some(ZIP) => {
-            let (reader, name) = zip(file, path, options.member.as_deref())?;
-            let input = Input { reader, path: format!("{path}:{name}"), archive: Some("zip") };
+            let member = Arc::new(Member::default());
+            let (reader, name) = zip(file, path, options.member.as_deref(), &member)?;
+            let input = Input { archive: Some("zip"), member: Some(member), ..of(reader, &format!("{path}:{name}")) };
             layers(input, name, None)
         }
-        _ => from_reader(Box::new(file), path, options),
+        _ => {
+            let below = file.try_clone().ok().filter(|_| !is_stream);
+            let input = Input { file: below, ..of(Box::new(file), path) };
+            layers(input, path.to_owned(), options.member.as_deref())
+        }
+    }
+}
+
+fn is_regular(file: &File) -> bool {
+    file.metadata().is_ok_and(|about| about.is_file())
+}
+
+impl Input {
+    /// A stream that is not unpacked yet.
+    fn new(reader: Raw, path: &str) -> Input {
+        Input { reader, path: path.to_owned(), archive: None, is_stream: true, file: None, member: None }
     }
 }
 
 /// The first bytes of a file that can be read from any place.
 fn mark(file: &mut File) -> Option<[u8; 4]> {
     let mut mark = [0; 4];
-    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    is_regular(file).then_some(())?;
     let is_read = file.read_exact(&mut mark).is_ok();
     io::Seek::rewind(file).ok()?;
     is_read.then_some(mark)
 }
 
 #[cfg(feature = "zip")]
-fn zip(file: File, path: &str, member: Option<&str>) -> Result<(Raw, String), TraceError> {
-    super::zip_file::open(file, path, member)
+fn zip(file: File, path: &str, wanted: Option<&str>, member: &Member) -> Result<(Raw, String), TraceError> {
+    super::zip_file::open(file, path, wanted, member)
 }
 
 #[cfg(not(feature = "zip"))]
-fn zip(_file: File, path: &str, _member: Option<&str>) -> Result<(Raw, String), TraceError> {
+fn zip(_file: File, path: &str, _wanted: Option<&str>, _member: &Member) -> Result<(Raw, String), TraceError> {
     Err(left_out(path, "zip", "zip"))
 }
 
@@ -80,8 +129,7 @@ pub(super) fn left_out(path: &str, kind: &'static str, feature: &'static str) ->
 
 /// Sees through the packing of any stream.
 pub(crate) fn from_reader(raw: Raw, path: &str, options: &OpenOptions) -> Result<Input, TraceError> {
-    let input = Input { reader: raw, path: path.to_owned(), archive: None };
-    layers(input, path.to_owned(), options.member.as_deref())
+    layers(Input::new(raw, path), path.to_owned(), options.member.as_deref())
 }
 
 /// Sees through one packing after the other. `name` is that of the file, `member` the one to take from an archive.

@@ -181,7 +181,9 @@ impl Records {
             format!("{count} requests have a response time below 0, or none, and are kept without it.")
         });
         let of_lines = self.odd.note(statistics).into_iter().chain(self.dialect_note());
-        of_lines.chain(latencies).chain(lost).chain(self.sink.kinds_note()).chain(self.parser.notes()).collect()
+        let same_name = self.buffer.input().member.as_ref().and_then(|member| member.same_name_note());
+        let of_rows = of_lines.chain(latencies).chain(lost).chain(self.sink.kinds_note());
+        of_rows.chain(self.parser.notes()).chain(same_name).collect()
     }
 
     /// That all of the trace was sorted, as a sentence, where it was.

@@ -36,33 +36,42 @@ pub(super) use reading::open;
 
 #[cfg(feature = "tar")]
 mod reading {
-    use std::io::{self, Read};
+    use std::fs::File;
+    use std::io::{self, Read, Seek, SeekFrom};
+    use std::sync::Arc;
 
     use tar::{EntryType, Header, PaxExtensions};
 
-    use super::super::archive::{is_attributes, is_called, no_such_member, several};
+    use super::super::archive::{Called, ambiguous, called, is_attributes, no_such_member, same_name, several};
     use super::super::codecs::Raw;
-    use super::super::input::{Refused, read_error};
+    use super::super::input::{Member, Refused, read_error};
     use super::{BLOCK_BYTES, Input, Peeked, TraceError, has_checksum};
 
     /// The longest name or list of attributes that is read.
     const EXTENSION_BYTES_MAX: u64 = 1 << 20;
+    /// Contents of a plain file that are worth a jump.
+    const JUMP_BYTES_MIN: u64 = 1 << 16;
+
     /// Turns `input` into the file called `wanted`, or into the only file of the archive, and returns its name.
-    /// Errors: there is no such file, or the archive is damaged. That there are several files is an error at the end of
-    /// the first one, because the archive is read only once.
+    /// Errors: there is no such file, or the archive is damaged. That there are several such files is an error at the
+    /// end of the first one, because the archive is read only once.
     pub(in super::super) fn open(
         input: &mut Input,
         peeked: Peeked,
         wanted: Option<&str>,
     ) -> Result<String, TraceError> {
+        let is_packed = input.archive.is_some();
         let mut archive = Archive {
             raw: Box::new(peeked),
+            file: input.file.take().filter(|_| !is_packed),
             path: input.path.clone(),
             left: 0,
             padding: 0,
             names: Vec::new(),
-            state: if wanted.is_some() { State::Chosen } else { State::Only },
-            is_packed: input.archive.is_some(),
+            state: wanted.map_or(State::Only, |wanted| State::Chosen(wanted.to_owned())),
+            is_packed,
+            is_stream: input.is_stream,
+            member: Arc::default(),
         };
         let kind = input.archive;
         let failed = |source| read_error(&input.path, kind, source);
@@ -70,36 +79,43 @@ mod reading {
             let name = archive.next_file().map_err(failed)?;
             let Some(name) = name else { return Err(no_such_member(&archive.path, "tar", wanted, &archive.names)) };
             archive.names.push(name.clone());
-            if wanted.is_none_or(|wanted| is_called(&name, wanted)) {
+            if wanted.is_none_or(|wanted| called(&name, wanted) != Called::No) {
                 break name;
             }
         };
         input.path = format!("{}:{name}", input.path);
         input.archive = input.archive.or(Some("tar"));
+        input.member = Some(Arc::clone(&archive.member));
+        // Names before it do not matter, and those behind it are looked at once it ends.
+        archive.names.drain(..archive.names.len() - 1);
         input.reader = Box::new(archive);
         Ok(name)
     }
 
     struct Archive {
         raw: Raw,
+        /// The archive itself, where it is a plain file.
+        file: Option<File>,
         path: String,
         /// Bytes of the file that were not read yet.
         left: u64,
         /// Bytes behind it up to the next header.
         padding: u64,
-        /// Names of the files met.
+        /// Names of the files met, from the one that is read.
         names: Vec<String>,
         state: State,
         /// The archive is compressed, so its end has a checksum.
         is_packed: bool,
+        is_stream: bool,
+        member: Arc<Member>,
     }
 
-    #[derive(Clone, Copy, PartialEq, Eq)]
+    #[derive(PartialEq, Eq)]
     enum State {
         /// The file must be the only one.
         Only,
-        /// The user chose it.
-        Chosen,
+        /// The user chose it by this name.
+        Chosen(String),
         Ended,
     }
 
@@ -127,19 +143,51 @@ mod reading {
         /// Looks at what follows the file.
         fn end(&mut self) -> io::Result<()> {
             let state = std::mem::replace(&mut self.state, State::Ended);
-            if state == State::Only {
-                while let Some(name) = self.next_file()? {
-                    self.names.push(name);
-                }
-                if self.names.len() > 1 {
-                    let error = several(&self.path, "tar", &self.names);
-                    return Err(io::Error::other(Refused(error)));
-                }
+            let met = self.rest();
+            match state {
+                State::Only if self.names.len() > 1 => return Err(refused(several(&self.path, "tar", &self.names))),
+                State::Only => met?,
+                State::Chosen(wanted) => self.check_chosen(&wanted)?,
+                State::Ended => {}
             }
             if self.is_packed {
                 io::copy(&mut self.raw, &mut io::sink())?;
             }
             Ok(())
+        }
+
+        /// Takes down the names of the other files. Damage behind a file that was chosen is no fault of it.
+        fn rest(&mut self) -> io::Result<()> {
+            while let Some(name) = self.next_file()? {
+                self.names.push(name);
+            }
+            let name = &self.names[0];
+            let count = self.names.iter().filter(|other| *other == name).count();
+            self.member.looked_through((count > 1).then(|| {
+                format!("The archive has {count} files called {name}: the first was read, and tar unpacks the last.")
+            }));
+            Ok(())
+        }
+
+        /// Refuses a choice that fits several files. The same name twice ends no stream, of which it may be too late to
+        /// say so.
+        fn check_chosen(&self, wanted: &str) -> io::Result<()> {
+            let is_meant = called(&self.names[0], wanted) == Called::Whole;
+            let matches = self.names.iter().filter(|name| match called(name, wanted) {
+                Called::No => false,
+                Called::ByEnd => !is_meant,
+                Called::Whole => true,
+            });
+            let matches: Vec<String> = matches.cloned().collect();
+            let is_one_name = matches.iter().all(|name| *name == matches[0]);
+            match matches.len() {
+                0 | 1 => Ok(()),
+                count if is_one_name && !self.is_stream => {
+                    Err(refused(same_name(&self.path, "tar", &matches[0], count)))
+                }
+                _ if is_one_name => Ok(()),
+                _ => Err(refused(ambiguous(&self.path, "tar", wanted, &matches))),
+            }
         }
 
         /// The name of the next file with contents, whose bytes come next; `None` at the end.
@@ -215,6 +263,14 @@ mod reading {
 
         fn skip(&mut self, bytes: u64) -> io::Result<()> {
             (self.left, self.padding) = (0, 0);
+            if let Some(file) = self.file.as_mut().filter(|_| bytes > JUMP_BYTES_MIN) {
+                let from = file.stream_position()?;
+                let end = from.saturating_add(bytes);
+                if end > file.metadata()?.len() {
+                    return Err(self.cut());
+                }
+                return file.seek(SeekFrom::Start(end)).map(drop);
+            }
             let skipped = io::copy(&mut Read::by_ref(&mut self.raw).take(bytes), &mut io::sink())?;
             if skipped == bytes { Ok(()) } else { Err(self.cut()) }
         }
@@ -229,8 +285,12 @@ mod reading {
 
         fn problem(&self, problem: &str) -> io::Error {
             let problem = problem.to_owned();
-            io::Error::other(Refused(TraceError::Archive { path: self.path.clone(), kind: "tar", problem }))
+            refused(TraceError::Archive { path: self.path.clone(), kind: "tar", problem })
         }
+    }
+
+    fn refused(error: TraceError) -> io::Error {
+        io::Error::other(Refused(error))
     }
 
     /// A name without the zero byte that ends it.

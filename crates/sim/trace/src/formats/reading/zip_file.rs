@@ -8,9 +8,9 @@ use zip::CompressionMethod;
 use zip::ZipArchive;
 
 use super::TraceError;
-use super::archive::{is_attributes, is_called, no_such_member, several};
+use super::archive::{is_attributes, meant, no_such_member, several};
 use super::codecs::Raw;
-use super::input::Refused;
+use super::input::{Member, Refused};
 
 const KIND: &str = "zip";
 
@@ -22,10 +22,12 @@ struct Place {
 
 /// The contents of the file called `wanted`, or of the only file, and its name.
 /// Errors: there is no such file or there are several; the archive is damaged, encrypted, or packed in a rare way.
-pub(super) fn open(file: File, path: &str, wanted: Option<&str>) -> Result<(Raw, String), TraceError> {
+pub(super) fn open(file: File, path: &str, wanted: Option<&str>, chosen: &Member) -> Result<(Raw, String), TraceError> {
     let damaged = |problem: String| TraceError::Archive { path: path.to_owned(), kind: KIND, problem };
     let again = file.try_clone().map_err(|source| TraceError::io(path, source))?;
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(error.to_string()))?;
+    let twice = "The zip archive has files of one and the same name, and of those only the last can be read.";
+    chosen.looked_through(archive.has_duplicate_names().then(|| twice.to_owned()));
     let mut places = Vec::new();
     for index in 0..archive.len() {
         let member = archive.by_index_raw(index).map_err(|error| damaged(error.to_string()))?;
@@ -35,13 +37,13 @@ pub(super) fn open(file: File, path: &str, wanted: Option<&str>) -> Result<(Raw,
         }
     }
     let names: Vec<String> = places.iter().map(|place| place.name.clone()).collect();
-    let mut chosen = places.into_iter().filter(|place| wanted.is_none_or(|wanted| is_called(&place.name, wanted)));
-    let Some(Place { index, name }) = chosen.next() else {
-        return Err(no_such_member(path, KIND, wanted, &names));
+    let place = match (wanted, names.len()) {
+        (Some(wanted), _) => meant(path, KIND, &names, wanted)?,
+        (None, 1) => 0,
+        (None, 0) => return Err(no_such_member(path, KIND, None, &names)),
+        (None, _) => return Err(several(path, KIND, &names)),
     };
-    if wanted.is_none() && names.len() > 1 {
-        return Err(several(path, KIND, &names));
-    }
+    let Place { index, name } = places.swap_remove(place);
     let member = archive.by_index_raw(index).map_err(|error| damaged(error.to_string()))?;
     if member.encrypted() {
         return Err(damaged(format!("{name} is encrypted")));
