@@ -199,7 +199,7 @@ fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {
                     WorkloadError::Io { path: name.clone(), source }
                 })?;
                 write_nandarium(records.by_ref(), &mut file, &name)?;
-                Ok(notes(records))
+                Ok(records.all_notes())
             });
             unopened.map_or_else(|| written(result, &name), Err)
         }
@@ -225,24 +225,33 @@ fn convert_once(
         let look = |records: &mut Records| -> Result<Order, WorkloadError> {
             let may_start_anew = records.order() == Order::Sort;
             while may_start_anew && records.next().transpose()?.is_some() {}
+            records.look_behind()?;
             Ok(records.order())
         };
         options.order = Some(read_in_order(&input.file, &options, look)?);
     }
     let mut records = open(&input.file, &options)?;
     let result = write_nandarium(records.by_ref(), out, name);
-    written(result.map(|_| notes(&records)), name)
-}
-
-/// What is to be said of the records that were read.
-fn notes(records: &Records) -> Vec<String> {
-    records.doubt().into_iter().chain(records.notes()).chain(records.whole_note()).collect()
+    written(result.map(|_| records.all_notes()), name)
 }
 
 fn head(arguments: &TraceHeadArguments) -> Result<(), Failure> {
-    let records = open(&arguments.input.file, &options(&arguments.input)?)?.take(arguments.count);
-    let result = write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT);
-    written(result.map(|_| Vec::new()), STANDARD_OUTPUT)
+    let (file, options) = (&arguments.input.file, options(&arguments.input)?);
+    let is_file = Path::new(file).is_file();
+    if is_file {
+        open(file, &options)?.look_behind()?;
+    }
+    let mut records = open(file, &options)?;
+    let first = records.by_ref().take(arguments.count);
+    let result = write_nandarium(first, &mut io::stdout().lock(), STANDARD_OUTPUT);
+    let result = result.and_then(|_| {
+        if is_file {
+            return Ok(Vec::new());
+        }
+        records.look_behind()?;
+        Ok(records.unread_note().into_iter().collect())
+    });
+    written(result, STANDARD_OUTPUT)
 }
 
 const STANDARD_OUTPUT: &str = "standard output";

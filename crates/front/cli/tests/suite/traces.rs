@@ -1,6 +1,6 @@
 //! `trace info`, and traces whose clock was set.
 
-use crate::support::{json, nandarium, run_tiny, said, trace};
+use crate::support::{Said, json, nandarium, run_tiny, said, trace};
 use serde_json::{Value, json};
 
 /// Two requests, then two after 285 years.
@@ -266,4 +266,101 @@ fn a_table_of_any_form_runs_by_its_columns_alone() {
 fn refused_columns(path: &str) {
     let refused = said(run_tiny(&["--workload", path, "--set", "workload.columns=time=1,op=2,offset=lba,size=4"]));
     assert!(refused.code == 2 && refused.err.contains("no column is called lba"), "{}", refused.err);
+}
+
+/// Rows of the format `tencent` of one volume, from `first` on, a second apart.
+fn tencent(first: u64, rows: u64, volume: u64) -> String {
+    (first..first + rows).map(|row| format!("{row},{},8,1,{volume}\n", row % 4096 * 8)).collect()
+}
+
+/// A tar archive with the fields that every reader needs.
+fn tar(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, contents) in files {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[124..135].copy_from_slice(format!("{:011o}", contents.len()).as_bytes());
+        header[148..156].fill(b' ');
+        header[156] = b'0';
+        header[257..262].copy_from_slice(b"ustar");
+        let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(contents.as_bytes());
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+fn fed(mut command: assert_cmd::Command, bytes: &[u8]) -> Said {
+    command.write_stdin(bytes);
+    said(command)
+}
+
+/// 300,000 rows are more than what is read at a time.
+#[test]
+fn a_tar_archive_of_several_files_is_no_trace_where_only_its_beginning_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = tencent(1, 300_000, 7);
+    let bytes = tar(&[("a.csv", &rows), ("b.csv", "1,0,8,1,7\n")]);
+    let run = ["--workload", "-", "--format", "tencent", "--requests", "1000", "--set", "workload.order=clamp"];
+    let streamed = fed(run_tiny(&run), &bytes);
+    let said_of_it = streamed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said_of_it.contains("and so is whether the archive has other files."), "{said_of_it}");
+    let short = tar(&[("a.csv", &tencent(1, 9000, 7)), ("b.csv", "1,0,8,1,7\n")]);
+    let streamed = fed(run_tiny(&run), &short);
+    assert!(streamed.code == 2 && streamed.err.contains("2 files (a.csv, b.csv)"), "{}", streamed.err);
+    let path = folder.path().join("set.tar");
+    std::fs::write(&path, &bytes).unwrap();
+    let path = path.to_str().unwrap();
+    let of_file = run_tiny(&["--workload", path, "--format", "tencent", "--requests", "1000"]);
+    for refused in [
+        said(of_file),
+        said(nandarium(&["trace", "head", path, "--format", "tencent"])),
+        said(nandarium(&["trace", "info", path, "--format", "tencent"])),
+        fed(nandarium(&["trace", "head", "-", "--format", "tencent"]), &bytes),
+    ] {
+        assert!(refused.code == 2 && refused.err.contains("2 files (a.csv, b.csv)"), "{}", refused.err);
+    }
+    let chosen = ["trace", "info", path, "--format", "tencent", "--member", "b.csv"];
+    let told = said(nandarium(&chosen)).out;
+    assert!(told.contains(&format!("note        The trace was read from an archive: {path}:b.csv.")), "{told}");
+}
+
+#[test]
+fn what_nobody_read_of_standard_input_is_told_to_be_unknown() {
+    let rows = tencent(1, 300_000, 7);
+    let run = |requests: &str| {
+        let run = ["--workload", "-", "--format", "tencent", "--requests", requests, "--set", "workload.order=clamp"];
+        fed(run_tiny(&run), rows.as_bytes())
+    };
+    let unknown = "standard input was not read to its end: what follows line";
+    let begun = run("1000").out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(begun.contains(unknown) && begun.contains("other volumes."), "{begun}");
+    let few = tencent(1, 100, 7);
+    let whole = ["--workload", "-", "--format", "tencent", "--requests", "100"];
+    let whole = fed(run_tiny(&whole), few.as_bytes());
+    assert!(whole.code == 0 && !whole.out.contains("not read to its end"), "{}{}", whole.out, whole.err);
+    let head = fed(nandarium(&["trace", "head", "-", "--format", "tencent"]), rows.as_bytes());
+    assert!(head.err.contains(unknown) && head.code == 0, "{}", head.err);
+}
+
+/// Only `run` said so.
+#[test]
+fn requests_that_moved_in_time_are_told_by_trace_info_and_convert_as_by_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), "0,0,W,0,4096\n9000,0,W,4096,4096\n1000,0,R,0,4096\n9500,0,R,0,4096\n");
+    for (order, sentence) in [
+        ("clamp", "1 requests were earlier than the one before and arrive together with it (order = clamp)."),
+        ("sort", "1 requests stood too late in the trace and were moved to their place in time (order = sort)."),
+    ] {
+        let told = said(nandarium(&["trace", "info", &path, "--order", order])).out;
+        assert!(told.contains(&format!("note        {sentence}")), "{told}");
+        let convert = said(nandarium(&["trace", "convert", &path, "--order", order])).err;
+        assert!(convert.contains(&format!("note: {sentence}")), "{convert}");
+        let set = format!("workload.order={order}");
+        let run = json(&["--workload", &path, "--set", &set])["notes"].to_string();
+        assert!(run.contains(sentence), "{run}");
+    }
 }

@@ -51,7 +51,9 @@ fn two_volumes_longer_than_the_window_are_merged_by_time() {
 fn short_volumes_are_sorted_within_the_window_as_before() {
     let file = two_volumes(1000);
     let summary = read_in_order(file.path().to_str().unwrap(), &OpenOptions::default(), summarise).unwrap();
-    assert_eq!((summary.records, summary.statistics.reordered, summary.notes.len()), (2000, 999, 0));
+    assert_eq!((summary.records, summary.statistics.reordered), (2000, 999));
+    let note = "999 requests stood too late in the trace and were moved to their place in time (order = sort).";
+    assert_eq!(summary.notes, [note]);
 }
 
 #[test]

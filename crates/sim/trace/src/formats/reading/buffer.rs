@@ -33,6 +33,18 @@ impl Buffer {
         &self.input
     }
 
+    /// Reads on to the end of the input, at most `bytes`, and forgets what was read. Nothing can be parsed from here on.
+    /// Errors: as reading.
+    pub fn skip(&mut self, bytes: u64) -> Result<(), TraceError> {
+        let mut left = bytes;
+        while left > 0 && !self.at_end {
+            self.start = self.end;
+            self.fill()?;
+            left = left.saturating_sub(self.end as u64);
+        }
+        Ok(())
+    }
+
     /// What is read and not yet consumed.
     pub fn available(&self) -> &[u8] {
         &self.bytes[self.start..self.end]

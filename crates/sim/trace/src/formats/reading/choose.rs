@@ -8,9 +8,13 @@ use super::parser::Parser;
 use super::{OddLines, OpenOptions, TraceError, dialect};
 use crate::formats::{self, Format, columns};
 
+/// Bytes of a file in a streamed archive that are read before it is begun: behind a shorter one the next file is found.
+const ARCHIVE_BYTES: usize = 1 << 20;
+
 /// The format of what `buffer` starts with, and its parser.
 pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'static Format, Parser), TraceError> {
-    buffer.ensure(SAMPLE_BYTES)?;
+    let is_archived = buffer.input().is_stream && buffer.input().member.is_some();
+    buffer.ensure(if is_archived { ARCHIVE_BYTES } else { SAMPLE_BYTES })?;
     if let Some(text) = &options.columns {
         return Ok((&columns::FORMAT, named_columns(buffer, text, options.format.as_deref())?));
     }

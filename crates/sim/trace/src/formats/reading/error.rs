@@ -367,6 +367,14 @@ pub struct OddLinesError {
 }
 
 impl TraceError {
+    /// Whether it is unknown which file of an archive is the trace.
+    pub(super) fn is_of_choice(&self) -> bool {
+        matches!(
+            self,
+            TraceError::SeveralMembers { .. } | TraceError::AmbiguousMember { .. } | TraceError::SameMember { .. }
+        )
+    }
+
     pub(crate) fn io(path: &str, source: std::io::Error) -> TraceError {
         TraceError::Io { path: path.to_owned(), source }
     }

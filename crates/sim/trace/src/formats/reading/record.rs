@@ -100,6 +100,17 @@ impl ReadStatistics {
         self.records + self.dropped_zero + self.dropped_other - self.lost.map_or(0, |lost| lost.rows)
     }
 
+    /// How many requests were moved or delayed, a sentence each. All of a trace that was sorted has a note of its own.
+    pub(crate) fn order_notes(&self, order: Order) -> Vec<String> {
+        let moved = if order == Order::Whole { 0 } else { self.reordered };
+        let found = [
+            (moved, "stood too late in the trace and were moved to their place in time (order = sort)."),
+            (self.clamped, "were earlier than the one before and arrive together with it (order = clamp)."),
+        ];
+        let met = found.into_iter().filter(|(count, _)| *count > 0);
+        met.map(|(count, text)| format!("{count} requests {text}")).collect()
+    }
+
     /// That all of the trace was sorted, as a sentence, where `order` says so.
     pub(crate) fn whole_note(&self, order: Order) -> Option<String> {
         (order == Order::Whole).then(|| {

@@ -25,6 +25,9 @@ const BATCH_RECORDS: usize = 512;
 /// More than any frame or text header; fewer bytes are only there at the end.
 const FRAME_BYTES_MAX: usize = 2 * SAMPLE_BYTES;
 
+/// How far a stream is read on for the names behind the file that is read.
+const LOOK_BYTES: u64 = 16 << 20;
+
 /// How to read a trace.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
@@ -189,6 +192,53 @@ impl Records {
     /// That all of the trace was sorted, as a sentence, where it was.
     pub fn whole_note(&self) -> Option<String> {
         self.sink.statistics.whole_note(self.order())
+    }
+
+    /// The note on what was taken from an archive, as a sentence.
+    fn member_note(&self) -> Option<String> {
+        let member = self.buffer.input().member.as_ref();
+        member.map(|_| format!("The trace was read from an archive: {}.", self.path()))
+    }
+
+    /// What becomes of times that go back, as sentences.
+    pub(crate) fn order_notes(&self) -> Vec<String> {
+        self.sink.statistics.order_notes(self.order())
+    }
+
+    /// All that a reader should know about what was read so far, a sentence each.
+    pub fn all_notes(&self) -> Vec<String> {
+        let first = self.doubt().into_iter().chain(self.member_note()).chain(self.notes());
+        first.chain(self.order_notes()).chain(self.whole_note()).chain(self.unread_note()).collect()
+    }
+
+    /// That the rest of a stream is unknown, as a sentence, where it was not read to its end.
+    pub fn unread_note(&self) -> Option<String> {
+        let input = self.buffer.input();
+        if self.ended || !input.is_stream {
+            return None;
+        }
+        let is_unknown = input.member.as_ref().is_some_and(|member| !member.is_looked_through());
+        let files = if is_unknown { ", and so is whether the archive has other files" } else { "" };
+        Some(format!(
+            "{} was not read to its end: what follows {} is unknown, such as times that go back and other \
+             volumes{files}.",
+            self.path(),
+            self.place()
+        ))
+    }
+
+    /// Looks through the rest of an archive, for one who takes no further records: all of a file, and 16 MiB of a
+    /// stream. Damage there is no fault of what was read.
+    /// Errors: the archive has several files that may be the trace.
+    pub fn look_behind(&mut self) -> Result<(), WorkloadError> {
+        let input = self.buffer.input();
+        if self.ended || input.member.as_ref().is_none_or(|member| member.is_looked_through()) {
+            return Ok(());
+        }
+        match self.buffer.skip(if input.is_stream { LOOK_BYTES } else { u64::MAX }) {
+            Err(error) if error.is_of_choice() => Err(error.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Why what was read so far says little about the traced system, if there is a reason.

@@ -124,10 +124,6 @@ mod reading {
             if bytes.is_empty() || self.state == State::Ended {
                 return Ok(0);
             }
-            if self.left == 0 {
-                self.end()?;
-                return Ok(0);
-            }
             let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
             let read = self.raw.read(&mut bytes[..most])?;
             if read == 0 {
@@ -135,6 +131,10 @@ mod reading {
                 return Err(self.cut());
             }
             self.left -= read as u64;
+            if self.left == 0 {
+                // At once: a reader of only the beginning may not come back.
+                self.end()?;
+            }
             Ok(read)
         }
     }

@@ -46,7 +46,7 @@ impl Survey {
     /// Errors: the trace cannot be read, has no requests, or has devices that the options refuse.
     pub fn take(path: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
         options.check()?;
-        read_in_order(path, &options.open_options(), |records| Ok(Survey::of(records, options)?))
+        read_in_order(path, &options.open_options(), |records| Survey::of(records, options))
     }
 
     /// As [`Survey::take`], from a reader; `name` stands for the file name.
@@ -56,10 +56,10 @@ impl Survey {
         options: &TraceOptions,
     ) -> Result<Survey, WorkloadError> {
         options.check()?;
-        Ok(Survey::of(&mut open_reader(reader, name, &options.open_options())?, options)?)
+        Survey::of(&mut open_reader(reader, name, &options.open_options())?, options)
     }
 
-    fn of(records: &mut Records, options: &TraceOptions) -> Result<Survey, TraceError> {
+    fn of(records: &mut Records, options: &TraceOptions) -> Result<Survey, WorkloadError> {
         let mut survey = Survey {
             path: records.path().to_owned(),
             format: records.format().name,
@@ -84,6 +84,7 @@ impl Survey {
             let certain = !options.places_regions() || record.op != HostOp::Trim;
             kept += u64::from(selected && certain);
         }
+        records.look_behind()?;
         survey.touched_bytes = touched.chunks() * CHUNK_BYTES;
         survey.pattern = written.and_then(|written| written.pattern());
         survey.check(records)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 use super::super::{
-    DevicePolicy, Fit, Order, ReadStatistics, Records, TraceError, TraceOptions, TraceRecord, open, open_reader,
+    DevicePolicy, Fit, ReadStatistics, Records, TraceError, TraceOptions, TraceRecord, open, open_reader,
 };
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
@@ -42,6 +42,8 @@ pub struct TraceWorkload {
     /// Records not read yet, after a first pass.
     records_left: Option<u64>,
     failed: bool,
+    /// It is read only once, so what nothing reads is unknown.
+    is_streamed: bool,
     changes: Changes,
     latencies: LatencyTally,
 }
@@ -64,7 +66,9 @@ impl TraceWorkload {
     pub fn open(path: &str, options: &TraceOptions) -> Result<TraceWorkload, WorkloadError> {
         if path == "-" || !Path::new(path).is_file() {
             options.check()?;
-            return Ok(TraceWorkload::start(open(path, &options.open_options())?, options.clone(), None)?);
+            let records = open(path, &options.open_options())?;
+            let workload = TraceWorkload::start(records, options.clone(), None)?;
+            return Ok(TraceWorkload { is_streamed: true, ..workload });
         }
         TraceWorkload::open_surveyed(path, options, &Survey::take(path, options)?)
     }
@@ -133,6 +137,7 @@ impl TraceWorkload {
             emitted: 0,
             taken: 0,
             failed: false,
+            is_streamed: false,
             changes: Changes::default(),
             latencies: LatencyTally::default(),
         })
@@ -267,6 +272,15 @@ impl Changes {
     }
 }
 
+/// The sentences on what was met.
+fn told(found: impl IntoIterator<Item = (u64, String)>) -> impl Iterator<Item = String> {
+    let met = found.into_iter().filter(|(count, _)| *count > 0);
+    met.map(|(count, text)| {
+        let what = if text.starts_with("rows") { "" } else { "requests " };
+        format!("{count} {what}{text}")
+    })
+}
+
 impl Workload for TraceWorkload {
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
         let mut appended = 0;
@@ -286,6 +300,9 @@ impl Workload for TraceWorkload {
                 }
             }
         }
+        if self.is_streamed && !self.below_limit() && !self.failed {
+            self.records.look_behind().inspect_err(|_| self.failed = true)?;
+        }
         Ok(())
     }
 
@@ -295,12 +312,10 @@ impl Workload for TraceWorkload {
 
     fn notes(&self) -> Vec<String> {
         let statistics = self.statistics();
-        let ReadStatistics { dropped_zero, dropped_other, reordered, clamped, .. } = statistics;
-        // All of a trace that was sorted has a note of its own.
-        let reordered = if self.records.order() == Order::Whole { 0 } else { reordered };
+        let ReadStatistics { dropped_zero, dropped_other, .. } = statistics;
         let Changes { other_devices, widened, split, pieces, shortened, vanished } = self.changes;
         let fit = self.options.fit.name();
-        let found = [
+        let of_rows = [
             (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
             (
                 dropped_other,
@@ -309,8 +324,8 @@ impl Workload for TraceWorkload {
                     .to_owned(),
             ),
             (other_devices, "for other devices were left out (workload.devices).".to_owned()),
-            (reordered, "stood too late in the trace and were moved to their place in time (order = sort).".to_owned()),
-            (clamped, "were earlier than the one before and arrive together with it (order = clamp).".to_owned()),
+        ];
+        let of_fit = [
             (widened, "were widened to whole sectors of 512 bytes.".to_owned()),
             (
                 split,
@@ -328,14 +343,11 @@ impl Workload for TraceWorkload {
             ),
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
-        let met = found.into_iter().filter(|(count, _)| *count > 0);
-        let notes = met.map(|(count, text)| {
-            let what = if text.starts_with("rows") { "" } else { "requests " };
-            format!("{count} {what}{text}")
-        });
+        let notes = told(of_rows).chain(self.records.order_notes()).chain(told(of_fit));
         let gaps = statistics.gaps_note(self.options.gap_limit_ns);
         let whole = self.records.whole_note();
-        notes.chain(whole).chain(gaps).chain(self.records.notes()).collect()
+        let unread = self.records.unread_note().filter(|_| self.is_streamed);
+        notes.chain(whole).chain(gaps).chain(self.records.notes()).chain(unread).collect()
     }
 
     fn doubt(&self) -> Option<String> {

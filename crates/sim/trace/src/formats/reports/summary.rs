@@ -272,7 +272,7 @@ impl Tally {
             end_bytes_max: self.devices.iter().map(|device| device.end_bytes).max().unwrap_or(0),
             statistics: records.statistics(),
             odd_line: records.odd_line(),
-            notes: records.doubt().into_iter().chain(records.notes()).chain(records.whole_note()).collect(),
+            notes: records.all_notes(),
         }
     }
 }
