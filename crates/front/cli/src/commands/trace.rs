@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use tempfile::NamedTempFile;
 use trace::WorkloadError;
 use trace::formats::{
     OddLines, OpenOptions, Order, Records, TraceSummary, long_duration, open, read_in_order, summarise, write_nandarium,
@@ -187,28 +188,58 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
 }
 
 /// Standard output cannot be written anew, so a trace that may have to be sorted as a whole is read once before. A file
-/// begins anew.
+/// begins anew, and takes its name once it is whole.
 fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {
     let (input, options) = (&arguments.input, options(&arguments.input)?);
     match arguments.out.as_deref() {
-        Some(out) if !out.exists() || out.is_file() => {
-            let (name, mut unopened) = (out.display().to_string(), None);
-            let result = read_in_order(&input.file, &options, |records| {
-                let mut file = File::create(out).map_err(|source| {
-                    unopened = Some(unwritable(out, &source));
-                    WorkloadError::Io { path: name.clone(), source }
-                })?;
-                write_nandarium(records.by_ref(), &mut file, &name)?;
-                Ok(records.all_notes())
-            });
-            unopened.map_or_else(|| written(result, &name), Err)
-        }
+        Some(out) if is_replaceable(out) => convert_file(input, &options, out),
         Some(out) => {
             let mut file = File::create(out).map_err(|error| unwritable(out, &error))?;
             convert_once(input, options, &mut file, &out.display().to_string())
         }
         None => convert_once(input, options, &mut io::stdout().lock(), STANDARD_OUTPUT),
     }
+}
+
+/// Whether `out` is a regular file, or nothing yet. An open one, such as standard output, has no name to take.
+fn is_replaceable(out: &Path) -> bool {
+    let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|name| out.starts_with(name));
+    !out.exists() || out.is_file() && !is_open
+}
+
+fn convert_file(input: &TraceInput, options: &OpenOptions, out: &Path) -> Result<(), Failure> {
+    // A link goes on pointing to the file.
+    let place = out.canonicalize().unwrap_or_else(|_| out.to_owned());
+    let (name, mut unopened) = (out.display().to_string(), None);
+    let failed = |source| WorkloadError::Io { path: name.clone(), source };
+    let result = read_in_order(&input.file, options, |records| {
+        let mut file = beside(&place).map_err(|source| {
+            unopened = Some(unwritable(out, &source));
+            failed(source)
+        })?;
+        write_nandarium(records.by_ref(), &mut file, &name)?;
+        Ok((file, records.all_notes()))
+    });
+    let result = result.and_then(|(file, notes)| {
+        file.persist(&place).map_err(|error| failed(error.error))?;
+        Ok(notes)
+    });
+    unopened.map_or_else(|| written(result, &name), Err)
+}
+
+/// A file beside `place` that is removed unless it takes that name, with the rights that a file of this name has.
+fn beside(place: &Path) -> io::Result<NamedTempFile> {
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.prefix(".nandarium-").tempfile_in(folder)?;
+    if place.exists() {
+        // What nobody may write is not replaced either.
+        let old = File::options().append(true).open(place)?;
+        file.as_file().set_permissions(old.metadata()?.permissions())?;
+    }
+    Ok(file)
 }
 
 fn unwritable(out: &Path, error: &io::Error) -> Failure {

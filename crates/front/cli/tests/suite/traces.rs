@@ -364,3 +364,45 @@ fn requests_that_moved_in_time_are_told_by_trace_info_and_convert_as_by_run() {
         assert!(run.contains(sentence), "{run}");
     }
 }
+
+/// It read back as a whole trace, and the file that was there before was lost.
+#[test]
+fn a_conversion_that_fails_leaves_nothing_behind_and_keeps_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..5000).map(|row| format!("{},0,W,0,4096\n", row * 1000)).collect();
+    let path = trace(folder.path(), &format!("{rows}1,1,no,request,1\n"));
+    let out = folder.path().join("out.csv");
+    let convert = |more: &[&str]| {
+        let arguments = [&["trace", "convert", &path, "--out", out.to_str().unwrap()], more].concat();
+        said(nandarium(&arguments))
+    };
+    let names = || std::fs::read_dir(folder.path()).unwrap().count();
+    let before = names();
+    assert_eq!(convert(&["--odd-lines", "0"]).code, 2);
+    assert!(!out.exists() && names() == before);
+    std::fs::write(&out, "kept").unwrap();
+    assert_eq!(convert(&["--odd-lines", "0"]).code, 2);
+    assert!(std::fs::read_to_string(&out).unwrap() == "kept" && names() == before + 1);
+    assert_eq!(convert(&[]).code, 0);
+    assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 5001);
+    assert_eq!(names(), before + 1);
+}
+
+/// The file has the rights that any new file has, and a link goes on pointing to it.
+#[cfg(unix)]
+#[test]
+fn a_converted_trace_has_the_rights_of_any_file_and_replaces_no_link() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), "0,0,W,0,4096\n");
+    let [plain, out, link] = ["plain", "out.csv", "link.csv"].map(|name| folder.path().join(name));
+    std::fs::write(&plain, "").unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+    let convert = |out: &std::path::Path| said(nandarium(&["trace", "convert", &path, "--out", out.to_str().unwrap()]));
+    assert_eq!(convert(&out).code, 0);
+    assert_eq!(mode(&out), mode(&plain));
+    std::fs::set_permissions(&out, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&out, &link).unwrap();
+    assert_eq!(convert(&link).code, 0);
+    assert!(link.is_symlink() && mode(&out) & 0o777 == 0o640);
+}
