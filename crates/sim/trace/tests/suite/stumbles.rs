@@ -296,3 +296,37 @@ fn a_row_that_is_refused_does_not_set_the_clock() {
     let refused = rows.lines().filter(|row| parser.parse(row.as_bytes(), &mut sink).is_err()).count();
     assert_eq!((refused, sink.records[1].time_ns - sink.records[0].time_ns), (1, 2_000_000_000));
 }
+
+/// It was a line of "0\0,\0" in the words of the format.
+#[test]
+fn text_in_utf_16_is_told_for_named_formats_and_columns_with_and_without_a_mark() {
+    let text = "1577808000000046,W,4096,4096\r\n".repeat(50);
+    let units = || text.encode_utf16().flat_map(u16::to_le_bytes);
+    let swapped = || text.encode_utf16().flat_map(u16::to_be_bytes);
+    let marked = |mark: [u8; 2], bytes: Vec<u8>| [mark.to_vec(), bytes].concat();
+    let columns = OpenOptions { columns: Some("time=1:us,op=2,offset=3,size=4".to_owned()), ..OpenOptions::default() };
+    for bytes in [
+        units().collect::<Vec<_>>(),
+        swapped().collect(),
+        marked([0xff, 0xfe], units().collect()),
+        marked([0xfe, 0xff], swapped().collect()),
+    ] {
+        for options in [OpenOptions::default(), named("alibaba"), columns.clone()] {
+            let error = open_bytes(&bytes, "t.csv", &options).err().expect("it is no text of bytes").to_string();
+            assert_eq!(error, "t.csv: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8");
+        }
+    }
+}
+
+/// The error showed all of the text.
+#[test]
+fn text_with_carriage_returns_alone_is_told_in_one_line() {
+    let text = "7,W,4096,4096,1577808000000046\r".repeat(3000);
+    for options in [OpenOptions::default(), named("alibaba")] {
+        let error = open_bytes(text.as_bytes(), "t.csv", &options).err().expect("it has no lines").to_string();
+        let remedy = r"tr '\r' '\n' < FILE > NEW";
+        assert_eq!(error, format!("t.csv: the lines end with carriage returns alone; convert them first: {remedy}"));
+    }
+    let last = open_bytes(b"7,W,4096,4096,1577808000000046\r", "t.csv", &named("alibaba")).unwrap();
+    assert_eq!(last.map(Result::unwrap).count(), 1, "a last line that lacks the other half of its end");
+}

@@ -8,13 +8,14 @@ use super::parser::Parser;
 use super::{OddLines, OpenOptions, TraceError, dialect};
 use crate::formats::{self, Format, columns};
 
-/// Bytes of a file in a streamed archive that are read before it is begun: behind a shorter one the next file is found.
-const ARCHIVE_BYTES: usize = 1 << 20;
-
 /// The format of what `buffer` starts with, and its parser.
 pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'static Format, Parser), TraceError> {
     let is_archived = buffer.input().is_stream && buffer.input().member.is_some();
     buffer.ensure(if is_archived { ARCHIVE_BYTES } else { SAMPLE_BYTES })?;
+    let named = options.format.as_deref().filter(|_| options.columns.is_none());
+    if named.map(formats::by_name).transpose()?.is_none_or(|format| matches!((format.parser)(), Parser::Lines(_))) {
+        check_text(first_bytes(buffer).0, buffer.path())?;
+    }
     if let Some(text) = &options.columns {
         return Ok((&columns::FORMAT, named_columns(buffer, text, options.format.as_deref())?));
     }
@@ -48,6 +49,41 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
             None => parser,
         },
     ))
+}
+
+/// Bytes of a file in a streamed archive that are read before it is begun: behind a shorter one the next file is found.
+const ARCHIVE_BYTES: usize = 1 << 20;
+/// Bytes that tell of text in UTF-16 without a mark.
+const UTF16_BYTES: usize = 200;
+/// Fewer of them tell nothing.
+const UTF16_BYTES_MIN: usize = 16;
+/// Bytes that tell of text.
+const TEXT_BYTES: usize = 4 << 10;
+
+/// Refuses text that has no lines to read: in UTF-16, or with line ends that old programs for the Mac write.
+fn check_text(sample: &[u8], path: &str) -> Result<(), TraceError> {
+    let path = || path.to_owned();
+    if is_utf16(sample) {
+        return Err(TraceError::Utf16 { path: path() });
+    }
+    let is_text = || sample.iter().take(TEXT_BYTES).all(|byte| is_text_byte(*byte));
+    if memchr::memchr(b'\n', sample).is_none() && is_text() && memchr::memchr(b'\r', sample.trim_ascii()).is_some() {
+        return Err(TraceError::CarriageReturns { path: path() });
+    }
+    Ok(())
+}
+
+fn is_utf16(sample: &[u8]) -> bool {
+    let head = &sample[..sample.len().min(UTF16_BYTES)];
+    let pairs = || head.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+    matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
+        || head.len() >= UTF16_BYTES_MIN
+            && (pairs().all(|(low, high)| high == 0 && is_text_byte(low))
+                || pairs().all(|(high, low)| high == 0 && is_text_byte(low)))
+}
+
+fn is_text_byte(byte: u8) -> bool {
+    byte >= b' ' || byte.is_ascii_whitespace()
 }
 
 /// What detection looks at, and whether that is the whole trace.

@@ -97,6 +97,9 @@ pub enum TraceError {
     /// Text in UTF-16, as Windows tools write it.
     #[error("{path}: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")]
     Utf16 { path: String },
+    /// Text whose lines end in a way that old programs for the Mac write.
+    #[error("{path}: the lines end with carriage returns alone; convert them first: tr '\\r' '\\n' < FILE > NEW")]
+    CarriageReturns { path: String },
     /// A line or frame that is not what the format says.
     #[error(transparent)]
     Malformed(Box<Malformed>),
