@@ -148,11 +148,11 @@ def trace_info(
     """Sums up a trace: operations, sizes, devices, footprint, times.
 
     Args:
-        path: the trace; compressed files, tar archives and Parquet are read as they are.
+        path: the trace; compressed files, tar and zip archives and Parquet are read as they are.
         format: a name from `formats()`, where it cannot be told from the file.
         columns: the columns of a table in no known format, such as ``"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"``;
             a column is a name in the header or a number from 1.
-        member: the file to read from a tar archive that has several.
+        member: the file to read from a tar or zip archive that has several.
         order: what is done with times that go backwards: ``"error"``, ``"clamp"``, ``"sort"`` or ``"whole"``; by default what is
             usual for the format.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.

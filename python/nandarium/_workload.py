@@ -46,7 +46,7 @@ class Workload:
         format, devices, fit, order: how a trace is read.
         columns: the columns of a table in no known format, such as ``"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"``;
             a column is a name in the header or a number from 1.
-        member: the file to read from a tar archive that has several.
+        member: the file to read from a tar or zip archive that has several.
         repeat: times a trace is run, with times that go on.
         repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.

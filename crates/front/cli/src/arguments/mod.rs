@@ -100,8 +100,8 @@ pub struct ManArguments {
 /// What `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
-    /// A built-in workload, a trace file (compressed, in a tar archive or as Parquet too), or - for standard input
-    /// [default: mixed].
+    /// A built-in workload, a trace file (compressed, in a tar or zip archive or as Parquet too), or - for standard
+    /// input [default: mixed].
     #[arg(short, long, value_name = "NAME|FILE|-")]
     pub workload: Option<String>,
     /// Change a key, for example --set drive.capacity=4GiB; may be given several times.
@@ -260,7 +260,7 @@ pub struct TraceInput {
     /// `workload.columns`).
     #[arg(long, value_name = "FIELD=COLUMN:UNIT,...")]
     pub columns: Option<String>,
-    /// The file to read from a tar archive of several (the key `workload.member`).
+    /// The file to read from a tar or zip archive of several (the key `workload.member`).
     #[arg(long, value_name = "FILE")]
     pub member: Option<String>,
     /// Times that go backwards.

@@ -270,7 +270,8 @@ fn refused_columns(path: &str) {
 
 /// Rows of the format `tencent` of one volume, from `first` on, a second apart.
 fn tencent(first: u64, rows: u64, volume: u64) -> String {
-    (first..first + rows).map(|row| format!("{row},{},8,1,{volume}\n", row % 4096 * 8)).collect()
+    let rows = (first..first + rows).map(|row| format!("{row},{},8,1,{volume}\n", row % 4096 * 8));
+    rows.collect::<Vec<_>>().concat()
 }
 
 /// A tar archive with the fields that every reader needs.
@@ -369,7 +370,7 @@ fn requests_that_moved_in_time_are_told_by_trace_info_and_convert_as_by_run() {
 #[test]
 fn a_conversion_that_fails_leaves_nothing_behind_and_keeps_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: String = (0..5000).map(|row| format!("{},0,W,0,4096\n", row * 1000)).collect();
+    let rows = (0..5000).map(|row| format!("{},0,W,0,4096\n", row * 1000)).collect::<Vec<_>>().concat();
     let path = trace(folder.path(), &format!("{rows}1,1,no,request,1\n"));
     let out = folder.path().join("out.csv");
     let convert = |more: &[&str]| {

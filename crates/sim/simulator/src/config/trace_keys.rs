@@ -81,7 +81,12 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         "Columns of a table in no known format, each with its unit: \
          \"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes\". A column is a name in the header or a number from 1.",
     ),
-    Parameter::optional("workload.member", Kind::Text, "The file to read from a tar archive that has several files."),
+    Parameter::optional(
+        "workload.member",
+        Kind::Text,
+        "The file to read from a tar or zip archive that has several files: its whole name, or the end of it after a \
+         slash.",
+    ),
     Parameter::new(
         "workload.devices",
         Kind::Text,

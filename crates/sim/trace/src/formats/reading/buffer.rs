@@ -33,7 +33,7 @@ impl Buffer {
         &self.input
     }
 
-    /// Reads on to the end of the input, at most `bytes`, and forgets what was read. Nothing can be parsed from here on.
+    /// Reads on to the end of the input, at most `bytes`, and forgets what was read: nothing can be parsed after it.
     /// Errors: as reading.
     pub fn skip(&mut self, bytes: u64) -> Result<(), TraceError> {
         let mut left = bytes;
