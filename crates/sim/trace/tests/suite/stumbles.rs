@@ -305,15 +305,16 @@ fn text_in_utf_16_is_told_for_named_formats_and_columns_with_and_without_a_mark(
     let swapped = || text.encode_utf16().flat_map(u16::to_be_bytes);
     let marked = |mark: [u8; 2], bytes: Vec<u8>| [mark.to_vec(), bytes].concat();
     let columns = OpenOptions { columns: Some("time=1:us,op=2,offset=3,size=4".to_owned()), ..OpenOptions::default() };
-    for bytes in [
-        units().collect::<Vec<_>>(),
-        swapped().collect(),
-        marked([0xff, 0xfe], units().collect()),
-        marked([0xfe, 0xff], swapped().collect()),
+    for (bytes, encoding) in [
+        (units().collect::<Vec<_>>(), "UTF-16LE"),
+        (swapped().collect(), "UTF-16BE"),
+        (marked([0xff, 0xfe], units().collect()), "UTF-16"),
+        (marked([0xfe, 0xff], swapped().collect()), "UTF-16"),
     ] {
         for options in [OpenOptions::default(), named("alibaba"), columns.clone()] {
             let error = open_bytes(&bytes, "t.csv", &options).err().expect("it is no text of bytes").to_string();
-            assert_eq!(error, "t.csv: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8");
+            let remedy = format!("iconv -f {encoding} -t UTF-8");
+            assert_eq!(error, format!("t.csv: the text is UTF-16; convert it first: {remedy}"));
         }
     }
 }

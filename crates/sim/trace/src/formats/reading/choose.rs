@@ -63,8 +63,8 @@ const TEXT_BYTES: usize = 4 << 10;
 /// Refuses text that has no lines to read: in UTF-16, or with line ends that old programs for the Mac write.
 fn check_text(sample: &[u8], path: &str) -> Result<(), TraceError> {
     let path = || path.to_owned();
-    if is_utf16(sample) {
-        return Err(TraceError::Utf16 { path: path() });
+    if let Some(encoding) = utf16(sample) {
+        return Err(TraceError::Utf16 { path: path(), encoding });
     }
     let is_text = || sample.iter().take(TEXT_BYTES).all(|byte| is_text_byte(*byte));
     if memchr::memchr(b'\n', sample).is_none() && is_text() && memchr::memchr(b'\r', sample.trim_ascii()).is_some() {
@@ -73,13 +73,14 @@ fn check_text(sample: &[u8], path: &str) -> Result<(), TraceError> {
     Ok(())
 }
 
-fn is_utf16(sample: &[u8]) -> bool {
-    let head = &sample[..sample.len().min(UTF16_BYTES)];
-    let pairs = || head.chunks_exact(2).map(|pair| (pair[0], pair[1]));
-    matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
-        || head.len() >= UTF16_BYTES_MIN
-            && (pairs().all(|(low, high)| high == 0 && is_text_byte(low))
-                || pairs().all(|(high, low)| high == 0 && is_text_byte(low)))
+/// What UTF-16 is called in the order of its bytes, where the text is that.
+fn utf16(sample: &[u8]) -> Option<&'static str> {
+    if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Some("UTF-16");
+    }
+    let head = Some(&sample[..sample.len().min(UTF16_BYTES)]).filter(|head| head.len() >= UTF16_BYTES_MIN)?;
+    let is_all = |high: usize| head.chunks_exact(2).all(|pair| pair[high] == 0 && is_text_byte(pair[1 - high]));
+    [(1, "UTF-16LE"), (0, "UTF-16BE")].into_iter().find(|(high, _)| is_all(*high)).map(|(_, encoding)| encoding)
 }
 
 fn is_text_byte(byte: u8) -> bool {

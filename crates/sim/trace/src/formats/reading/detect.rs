@@ -59,7 +59,7 @@ pub(crate) fn detect_among(
     odd_lines: OddLines,
 ) -> Result<&'static Format, TraceError> {
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        return Err(TraceError::Utf16 { path: path.to_owned() });
+        return Err(TraceError::Utf16 { path: path.to_owned(), encoding: "UTF-16" });
     }
     let tried = FORMATS.iter().filter(|format| !UNMARKED.contains(&format.name) || has_ending(format, path));
     let look = |patience: Patience| -> Vec<Attempt> {

@@ -95,8 +95,12 @@ pub enum TraceError {
         limit: usize,
     },
     /// Text in UTF-16, as Windows tools write it.
-    #[error("{path}: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")]
-    Utf16 { path: String },
+    #[error("{path}: the text is UTF-16; convert it first: iconv -f {encoding} -t UTF-8")]
+    Utf16 {
+        path: String,
+        /// What `iconv` calls it: without a mark it takes the order of the machine.
+        encoding: &'static str,
+    },
     /// Text whose lines end in a way that old programs for the Mac write.
     #[error("{path}: the lines end with carriage returns alone; convert them first: tr '\\r' '\\n' < FILE > NEW")]
     CarriageReturns { path: String },

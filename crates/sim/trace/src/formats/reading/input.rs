@@ -17,6 +17,7 @@ pub(crate) struct Input {
     /// It can be read only once.
     pub is_stream: bool,
     /// The plain file below, for jumps over what nobody reads.
+    #[cfg_attr(not(feature = "tar"), expect(dead_code, reason = "only tar archives are jumped through"))]
     pub(super) file: Option<File>,
     /// The trace is a file of an archive.
     pub member: Option<Arc<Member>>,
@@ -31,6 +32,7 @@ pub(crate) struct Member {
 
 impl Member {
     /// Tells that all of the archive was looked through, and what is to be said of it.
+    #[cfg(any(feature = "tar", feature = "zip"))]
     pub(super) fn looked_through(&self, note: Option<String>) {
         self.looked_through.get_or_init(|| note);
     }
