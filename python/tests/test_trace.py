@@ -67,15 +67,15 @@ def test_mistakes_have_the_words_of_the_command_line(trace: Path, tmp_path: Path
 
 def test_odd_lines_are_left_out_and_told(trace: Path) -> None:
     trace.write_text(ROWS + "an odd line\n")
-    info = nd.trace_info(trace)
+    info = nd.trace_info(trace, "nandarium")
     assert info.records == 3 and info.statistics.dropped_odd == 1
     assert info.odd_line is not None and info.odd_line.place == "line 5"
     assert info.notes[0].startswith("1 odd line was left out: line 5")
     for strict in (0, "0%"):
         with pytest.raises(nd.WorkloadError, match="line 5"):
-            nd.trace_info(trace, odd_lines=strict)
+            nd.trace_info(trace, "nandarium", odd_lines=strict)
     with pytest.raises(nd.WorkloadError, match="workload.odd_lines = many"):
-        nd.trace_info(trace, odd_lines="many")
+        nd.trace_info(trace, "nandarium", odd_lines="many")
 
 
 def test_tables_and_archives_are_read_by_what_the_caller_says(tmp_path: Path) -> None:
