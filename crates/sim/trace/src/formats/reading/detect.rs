@@ -111,6 +111,12 @@ pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool, odd_line
         || !odd_lines.is_none() && attempt(format, sample, Patience::Odd).nearly_fits(odd_lines)
 }
 
+/// Whether `format` finds more requests in `sample` than odd lines.
+pub(super) fn reads_most(format: &'static Format, sample: &[u8], whole: bool) -> bool {
+    let found = attempt(format, Sample { bytes: sample, whole, lines: SAMPLE_LINES }, Patience::Odd);
+    matches!(found.ended, Ended::Whole) && found.requests > found.odd
+}
+
 /// Leaves out the less usual ways to read one layout.
 fn usual_ways(mut formats: Vec<&'static Format>) -> Vec<&'static Format> {
     for (usual, other) in PREFERENCES {

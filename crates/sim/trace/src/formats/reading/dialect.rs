@@ -3,7 +3,7 @@
 //! the lines of a plain file are read as they are.
 
 use super::cells::{Separator, cells, is_comment, rounded_to};
-use super::detect::{SAMPLE_LINES, detect_among, fits, odd_of_sample, sample_lines};
+use super::detect::{SAMPLE_LINES, detect_among, fits, odd_of_sample, reads_most, sample_lines};
 use super::fields::FieldResult;
 use super::number;
 use super::parser::{LineParser, Parser, Sink};
@@ -55,8 +55,8 @@ pub(super) fn of_named(
     whole: bool,
     path: &str,
 ) -> Result<Option<Dialect>, TraceError> {
-    // A dialect is one of all lines: a few that do not fit are odd ones.
-    if !matches!((format.parser)(), Parser::Lines(_)) || fits(format, sample, whole, OddLines::Usual) {
+    // A dialect is one of all lines: those that do not fit beside more that do are odd ones.
+    if !matches!((format.parser)(), Parser::Lines(_)) || reads_most(format, sample, whole) {
         return Ok(None);
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);
