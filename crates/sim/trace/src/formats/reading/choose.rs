@@ -13,21 +13,21 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
     let is_archived = buffer.input().is_stream && buffer.input().member.is_some();
     buffer.ensure(if is_archived { ARCHIVE_BYTES } else { SAMPLE_BYTES })?;
     let named = options.format.as_deref().filter(|_| options.columns.is_none());
-    if named.map(formats::by_name).transpose()?.is_none_or(|format| matches!((format.parser)(), Parser::Lines(_))) {
+    let named = named.map(formats::by_name).transpose()?;
+    if named.is_none_or(|format| matches!((format.parser)(), Parser::Lines(_))) {
         check_text(first_bytes(buffer).0, buffer.path())?;
     }
     if let Some(text) = &options.columns {
         return Ok((&columns::FORMAT, named_columns(buffer, text, options.format.as_deref())?));
     }
     let (sample, whole) = first_bytes(buffer);
-    if let Some(name) = options.format.as_deref() {
-        let format = formats::by_name(name)?;
+    if let Some(format) = named {
         let dialect = dialect::of_named(format, sample, whole, buffer.path())?;
-        let parser = (format.parser)();
-        return Ok((format, dialect.map_or_else(|| (format.parser)(), |dialect| dialect.around(parser))));
+        return Ok((format, dialect::behind(dialect, (format.parser)())));
     }
     // A dialect is one of all lines: a few that do not fit are odd ones, also where there may be none.
-    let has_odd_lines = || detect_among(sample, whole, buffer.path(), OddLines::Usual).is_ok();
+    let has_odd_lines =
+        || options.odd_lines.is_none() && detect_among(sample, whole, buffer.path(), OddLines::Usual).is_ok();
     let (format, dialect) = match detect_among(sample, whole, buffer.path(), options.odd_lines) {
         Ok(format) => (format, None),
         Err(error @ (TraceError::Unrecognised { .. } | TraceError::Malformed(_))) if !has_odd_lines() => {
@@ -42,13 +42,7 @@ pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'st
     let format = if is_deeper { deeper(buffer, format, options.odd_lines)? } else { format };
     let mut parser = (format.parser)();
     parser.detected();
-    Ok((
-        format,
-        match dialect {
-            Some(dialect) => dialect.around(parser),
-            None => parser,
-        },
-    ))
+    Ok((format, dialect::behind(dialect, parser)))
 }
 
 /// Bytes of a file in a streamed archive that are read before it is begun: behind a shorter one the next file is found.

@@ -96,19 +96,19 @@ pub(crate) fn look_deeper(
     odd_lines: OddLines,
 ) -> &'static Format {
     let sample = Sample { bytes: sample, whole, lines: usize::MAX };
-    let fits = |attempt: Attempt| attempt.fits() || !odd_lines.is_none() && attempt.nearly_fits(odd_lines);
     let usual = PREFERENCES.iter().filter(|(_, other)| *other == format.name).map(|(usual, _)| *usual);
     let mut formats = usual.filter_map(|name| FORMATS.iter().find(|format| format.name == name));
     let is_named = has_ending(format, path);
     let may_be = |usual: &&'static Format| !is_named || has_ending(usual, path);
-    formats.find(|usual| may_be(usual) && fits(attempt(usual, sample, Patience::Odd))).unwrap_or(format)
+    formats
+        .find(|usual| may_be(usual) && attempt(usual, sample, Patience::Odd).fits_within(odd_lines))
+        .unwrap_or(format)
 }
 
-/// Whether `format` finds requests in all of `sample`, but for a few odd lines where there may be some.
-pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool, odd_lines: OddLines) -> bool {
+/// Whether `format` finds requests in all of `sample`, but for a few odd lines.
+pub(super) fn fits(format: &'static Format, sample: &[u8], whole: bool) -> bool {
     let sample = Sample { bytes: sample, whole, lines: SAMPLE_LINES };
-    attempt(format, sample, Patience::None).fits()
-        || !odd_lines.is_none() && attempt(format, sample, Patience::Odd).nearly_fits(odd_lines)
+    attempt(format, sample, Patience::Odd).fits_within(OddLines::Usual)
 }
 
 /// Whether `format` finds more requests in `sample` than odd lines.
@@ -153,6 +153,11 @@ enum Ended {
 impl Attempt {
     fn fits(&self) -> bool {
         matches!(self.ended, Ended::Whole) && (self.requests > 0 || self.is_marked) && self.odd == 0
+    }
+
+    /// Whether the sample is of this format, but for odd lines that there may be.
+    fn fits_within(&self, odd_lines: OddLines) -> bool {
+        self.fits() || !odd_lines.is_none() && self.nearly_fits(odd_lines)
     }
 
     /// Whether so few lines are odd that all others may be of this format.

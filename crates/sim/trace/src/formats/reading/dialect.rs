@@ -1,5 +1,5 @@
-//! Known formats in another dress: with other separators, in quotes, with an index in front, below a comment, with
-//! numbers in scientific notation. Each line is rewritten as the format has it, and only where such a dress was found:
+//! Known formats in another form: with other separators, in quotes, with an index in front, below a comment, with
+//! numbers in scientific notation. Each line is rewritten as the format has it, and only where such a form was found:
 //! the lines of a plain file are read as they are.
 
 use super::cells::{Separator, cells, is_comment, rounded_to};
@@ -61,7 +61,7 @@ pub(super) fn of_named(
     }
     let lines: Vec<&[u8]> = text_lines(sample, whole);
     let found = candidates(&lines, b", \t;", OddLines::Usual);
-    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole, OddLines::Usual));
+    let found = found.into_iter().find(|dialect| fits(format, &dialect.rewritten(&lines), whole));
     found.iter().try_for_each(|dialect| dialect.check_rounded(&lines, path))?;
     Ok(found)
 }
@@ -172,15 +172,15 @@ impl Dialect {
         let index = if self.has_index { ", without the index in the first column" } else { "" };
         format!("{} between columns{index}; quotes, comments on top and exponents are seen through", self.from.name())
     }
+}
 
-    /// The parser of the format, which is given the lines as it expects them.
-    pub fn around(self, parser: Parser) -> Parser {
-        match parser {
-            Parser::Lines(inner) => {
-                Parser::Lines(Box::new(Rewritten { dialect: self, inner, begun: false, line: Vec::new() }))
-            }
-            frames @ Parser::Frames(_) => frames,
+/// The parser of a format, which is given the lines as it expects them, where they are in another form.
+pub(super) fn behind(dialect: Option<Dialect>, parser: Parser) -> Parser {
+    match (dialect, parser) {
+        (Some(dialect), Parser::Lines(inner)) => {
+            Parser::Lines(Box::new(Rewritten { dialect, inner, begun: false, line: Vec::new() }))
         }
+        (_, parser) => parser,
     }
 }
 
