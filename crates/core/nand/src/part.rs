@@ -160,6 +160,8 @@ pub struct CommandOptions {
     /// Time between the moments at which a program or erase can be interrupted, ns, from its begin on; 0: at any
     /// moment.
     pub suspend_step_ns: Nanos,
+    /// Last part of a program or erase, ns, in which it is not interrupted any more.
+    pub suspend_end_ns: Nanos,
     /// Times that one program or erase is interrupted at most; after that it runs to its end.
     pub suspend_limit: u8,
     /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as
@@ -190,6 +192,7 @@ impl Default for CommandOptions {
             suspend: SuspendOption::Off,
             suspend_ns: 0,
             suspend_step_ns: 0,
+            suspend_end_ns: 0,
             suspend_limit: 8,
             uninterrupted: false,
             read_in_flight: false,

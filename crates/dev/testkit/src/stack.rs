@@ -193,6 +193,9 @@ impl Stack {
         if stream.chance(0.3) {
             self.set("host.latency", "3us")
                 .set("controller.page_time", "1us")
+                .set("controller.request_time", "500ns")
+                .set("controller.latency", "2us")
+                .set("controller.reads_when_full", "in-order")
                 .set("controller.cores", 1 + stream.below(2));
         }
         let name = self.get("ftl.kind").to_owned();
@@ -530,7 +533,7 @@ impl Stack {
         let mut own = stream.clone();
         own.next_u64(); // the first one draws what follows
         if own.chance(0.25) {
-            self.set("flash.suspend_step", "70us");
+            self.set("flash.suspend_step", "70us").set("flash.suspend_end", "150us");
         }
         self.choose(stream, "flash.suspend_time", &["0ns", "5us"]);
         self.choose(stream, "flash.bus_bandwidth", &["unlimited", "20MB/s", "400MB/s"]);

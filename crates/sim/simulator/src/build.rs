@@ -3,7 +3,7 @@
 use crate::array::{self, Array};
 use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
-use crate::drive::{Drive, HOST_TIMERS, HostOptions};
+use crate::drive::{Drive, Firmware, HOST_TIMERS, HostOptions};
 use crate::errors;
 use crate::scale::Scale;
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
@@ -103,7 +103,6 @@ impl DrivePlan {
         let shape = array.mapped.with_blocks(u32::try_from(blocks).map_err(too_many)?);
         let geometry = Geometry::new(shape).and_then(|geometry| geometry.programmed_by(array.units_per_program));
         let geometry = geometry.map_err(|error| array.impossible(&error, &config))?;
-        let command_ns = values.whole("controller.page_time");
         let plan = Self {
             part: Self::part(&config, &array, scale.erase_ns)?,
             scale,
@@ -114,16 +113,7 @@ impl DrivePlan {
             stripes,
             coded,
             options: Self::options(&config, &array),
-            host: HostOptions {
-                link_bytes_per_second: values.whole("host.link_bandwidth"),
-                latency_ns: values.whole("host.latency"),
-                write_ns: values
-                    .get("controller.write_time")
-                    .map_or(command_ns, |_| values.whole("controller.write_time")),
-                command_ns,
-                cores: values.whole("controller.cores") as u32,
-                idle_after_ns: values.whole("host.idle_after"),
-            },
+            host: Self::host(values),
             geometry,
             user_pages: user_pages as u32,
             touched: crate::in_use::touched(&config),
@@ -134,6 +124,26 @@ impl DrivePlan {
         plan.check_buffer()?;
         errors::check(&plan.config.values, array.flash_page_bytes().into()).map_err(together)?;
         Ok(plan)
+    }
+
+    fn host(values: &Values) -> HostOptions {
+        let of_writes = |key, all| values.get(key).map_or_else(|| values.whole(all), |_| values.whole(key));
+        HostOptions {
+            link_bytes_per_second: values.whole("host.link_bandwidth"),
+            latency_ns: values.whole("host.latency"),
+            drive_latency_ns: values.whole("controller.latency"),
+            of_writes: Firmware {
+                request_ns: of_writes("controller.write_request_time", "controller.request_time"),
+                page_ns: of_writes("controller.write_time", "controller.page_time"),
+            },
+            of_others: Firmware {
+                request_ns: values.whole("controller.request_time"),
+                page_ns: values.whole("controller.page_time"),
+            },
+            cores: values.whole("controller.cores") as u32,
+            reads_in_order: keys::FULL.read(values),
+            idle_after_ns: values.whole("host.idle_after"),
+        }
     }
 
     /// Whole pages of a capacity, rounded down where that takes next to nothing of it: drives are sold by sizes that
@@ -245,6 +255,7 @@ impl DrivePlan {
             suspend: keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
             suspend_step_ns: values.whole("flash.suspend_step"),
+            suspend_end_ns: values.whole("flash.suspend_end"),
             suspend_limit: values.whole("flash.suspend_limit") as u8,
             read_in_flight: values.on("flash.read_in_flight"),
             command_cycles: keys::COMMAND_CYCLES.read(values),

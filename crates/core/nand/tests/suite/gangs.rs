@@ -13,6 +13,7 @@ const MULTI: CommandOptions = CommandOptions {
     suspend: nand::SuspendOption::Off,
     suspend_ns: 0,
     suspend_step_ns: 0,
+    suspend_end_ns: 0,
     suspend_limit: 8,
     uninterrupted: false,
     read_in_flight: false,

@@ -38,14 +38,23 @@ fn a_read_suspends_a_program_only_where_the_part_can() {
     }
 }
 
-/// A program takes 100 us behind its transfer of 5 us, and can be interrupted at once, or after 30, 60 or 90 us of it.
+/// A program takes 100 us behind its transfer of 5 us, and can be interrupted at once, or after 30, 60 or 90 us of it;
+/// or not in its last 40 us.
 #[test]
 fn a_read_waits_for_a_moment_at_which_a_program_can_be_interrupted() {
     // When the read comes after the transfer; how long it waits then; whether it interrupts.
-    for (comes, waits, interrupts) in [(0, 0, true), (10, 20, true), (30, 0, true), (69, 21, true), (91, 9, false)] {
+    let anywhere = [(0, 0, true), (10, 20, true), (30, 0, true), (69, 21, true), (91, 9, false)].map(|case| (0, case));
+    let but_the_end = [(0, 0, true), (25, 5, true), (30, 0, true), (31, 69, false), (69, 31, false)];
+    for (end, (comes, waits, interrupts)) in anywhere.into_iter().chain(but_the_end.map(|case| (40, case))) {
         let suspend = SuspendOption::ProgramErase;
-        let step =
-            CommandOptions { suspend, suspend_ns: SUSPEND_NS, suspend_step_ns: 30 * US, ..CommandOptions::default() };
+        let (suspend_step_ns, suspend_end_ns) = (30 * US, end * US);
+        let step = CommandOptions {
+            suspend,
+            suspend_ns: SUSPEND_NS,
+            suspend_step_ns,
+            suspend_end_ns,
+            ..CommandOptions::default()
+        };
         let mut flash = TimedFlash::new(state(1, ContentsKind::None), PART, step, 1);
         let start = fill(&mut flash, 0, 0, 1);
         program(&mut flash, at(0, 0, 1));
@@ -56,7 +65,7 @@ fn a_read_waits_for_a_moment_at_which_a_program_can_be_interrupted() {
         read(&mut flash, at(0, 0, 0), 7);
         let issued = flash.now();
         let seen = run(&mut flash);
-        assert_eq!(time_of(&seen, joined(7)) - issued, (waits + 15) * US, "comes at {comes}");
+        assert_eq!(time_of(&seen, joined(7)) - issued, (waits + 15) * US, "comes at {comes}, end {end}");
         let more = if interrupts { 15 * US + SUSPEND_NS } else { 0 };
         assert_eq!(time_of(&seen, programmed(at(0, 0, 1))) - start, 105 * US + more, "comes at {comes}");
     }

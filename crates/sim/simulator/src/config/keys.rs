@@ -81,6 +81,14 @@ pub(crate) const URGENT: Choices<bool> = Choices {
         ("host", "those of the host; reads of collection, folding and refresh wait in turn", true),
     ],
 };
+/// Whether reads wait behind writes that wait for room.
+pub(crate) const FULL: Choices<bool> = Choices {
+    key: "controller.reads_when_full",
+    table: &[
+        ("pass", "they go on at once", false),
+        ("in-order", "they wait behind those writes, as on a drive that takes commands from one queue in order", true),
+    ],
+};
 /// Whether a queue depth is kept instead of arrival times; `None`: as the workload wants it.
 pub(crate) const CLOSED: Choices<Option<bool>> = Choices {
     key: "workload.loop",
@@ -168,11 +176,37 @@ const DRIVE: &[Parameter] = &[
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
+        "controller.latency",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Time that each request takes inside the drive beside firmware and flash. Requests do not wait for each other \
+         here.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
+        "controller.request_time",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Time of the drive's firmware for each request, however large it is. One core takes at most one request in \
+         this time: 2us is 500,000 requests a second.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::optional(
+        "controller.write_request_time",
+        Kind::Duration { max: HOUR },
+        "The same for each write; controller.request_time if not set.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
         "controller.page_time",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time of the drive's firmware for each page (ftl.unit) of a read or write. A trim or a flush takes this time \
-         once, however much it covers.",
+        "Time of the drive's firmware for each page (ftl.unit) of a read or write, beside controller.request_time. It \
+         limits large requests: with 4 KiB pages, 1us is 4.1 GB/s. A trim or a flush takes this time once, however \
+         much it covers.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -188,6 +222,14 @@ const DRIVE: &[Parameter] = &[
         Kind::Count { min: 1, max: 1024 },
         "1",
         "Cores of the controller that share it.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new(
+        FULL.key,
+        Kind::Choice(|| FULL.named()),
+        "pass",
+        "What reads do that arrive while writes wait for room in the drive.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -331,6 +373,14 @@ const FLASH: &[Parameter] = &[
         "0ns",
         "Time between the moments at which a program or erase can be interrupted, as between the pulses of a program; \
          0ns: at any moment.",
+    )
+    .only(SUSPENDS),
+    Parameter::new(
+        "flash.suspend_end",
+        Kind::Duration { max: HOUR },
+        "0ns",
+        "Last part of a program or erase in which it is not interrupted any more: a read waits for its end. Most \
+         reads wait for flash.suspend_step, the others up to this time.",
     )
     .only(SUSPENDS),
     Parameter::new(

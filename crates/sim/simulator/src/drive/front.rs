@@ -1,12 +1,12 @@
 //! What a request passes between the host and the layers: the host link in each direction, a core of the controller,
 //! and a latency each way.
 //!
-//! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each page of a read or write,
-//! and once for a trim or a flush, on as many cores as there are. Simplified: requests leave the cores in the order in
-//! which they came; background work takes no time of a core.
+//! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each request and for each page
+//! of a read or write, on as many cores as there are. Simplified: requests leave the cores in the order in which they
+//! came; background work takes no time of a core.
 //! Protects: what costs nothing is passed at once.
 
-use super::{Drive, HostOptions, LINK_IN, LINK_OUT};
+use super::{Drive, Firmware, HostOptions, LINK_IN, LINK_OUT};
 use crate::clocked::Clocked;
 use nand::WaitVector;
 use std::collections::VecDeque;
@@ -54,7 +54,20 @@ pub(super) struct Front {
 impl HostOptions {
     /// Whether the firmware takes time.
     fn has_firmware(&self) -> bool {
-        self.command_ns > 0 || self.write_ns > 0
+        [self.of_writes, self.of_others].iter().any(|firmware| *firmware != Firmware::default())
+    }
+
+    /// Whether a request goes from the host to the layers at once.
+    #[inline]
+    fn is_passed_at_once(&self) -> bool {
+        self.link_bytes_per_second == 0 && self.latency_ns == 0 && self.drive_latency_ns == 0 && !self.has_firmware()
+    }
+}
+
+impl Firmware {
+    /// Time for a request of so many pages.
+    fn time_of(self, pages: u64) -> Nanos {
+        self.request_ns + pages * self.page_ns
     }
 }
 
@@ -69,16 +82,12 @@ impl<F: Clocked> Drive<F> {
     /// Lets a request pass to the layers later. `false`: it may go on at once.
     #[inline]
     pub(super) fn send_on_its_way(&mut self, id: u32, request: &Request) -> bool {
-        let options = &self.options;
-        if options.link_bytes_per_second == 0 && options.latency_ns == 0 && !options.has_firmware() {
-            return false;
-        }
-        self.pass_in(id, request)
+        !self.options.is_passed_at_once() && self.pass_in(id, request)
     }
 
     #[inline(never)]
     fn pass_in(&mut self, id: u32, request: &Request) -> bool {
-        let HostOptions { link_bytes_per_second: rate, latency_ns, command_ns, write_ns, .. } = self.options;
+        let HostOptions { link_bytes_per_second: rate, of_writes, of_others, .. } = self.options;
         let now = self.flash.now();
         let mut at = now;
         if rate > 0 {
@@ -93,16 +102,16 @@ impl<F: Clocked> Drive<F> {
             let pages = u64::from(request.sectors).div_ceil(1 << self.page_shift).max(1);
             // A trim or a flush moves no data: the firmware handles it as one command, however many pages it names.
             let firmware_ns = match request.op {
-                HostOp::Read => pages * command_ns,
-                HostOp::Write => pages * write_ns,
-                HostOp::Trim | HostOp::Flush => command_ns,
+                HostOp::Read => of_others.time_of(pages),
+                HostOp::Write => of_writes.time_of(pages),
+                HostOp::Trim | HostOp::Flush => of_others.time_of(1),
             };
             *core = at.max(*core) + firmware_ns;
             self.front.last = self.front.last.max(*core);
             self.slots[id as usize].firmware_ns += self.front.last - at - firmware_ns;
             at = self.front.last;
         }
-        at += latency_ns;
+        at += self.options.latency_ns + self.options.drive_latency_ns;
         // What arrives at this very moment may still be queued: nothing overtakes it.
         if at == now && self.front.inbound.queue.is_empty() {
             return false;

@@ -28,14 +28,27 @@ pub struct HostOptions {
     pub link_bytes_per_second: u64,
     /// Time from the host to the drive, and again on the way back, ns.
     pub latency_ns: Nanos,
-    /// Time of the firmware for each page of a write, ns; 0: none.
-    pub write_ns: Nanos,
+    /// Time within the drive that nothing shares, ns.
+    pub drive_latency_ns: Nanos,
+    /// What the firmware takes for a write.
+    pub of_writes: Firmware,
     /// The same for any other request.
-    pub command_ns: Nanos,
+    pub of_others: Firmware,
     /// Cores that share that.
     pub cores: u32,
+    /// Reads wait behind what waits for room, as all other requests do.
+    pub reads_in_order: bool,
     /// Idle time after which layers may begin background work, ns; 0: never.
     pub idle_after_ns: Nanos,
+}
+
+/// Time of the firmware, ns; 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Firmware {
+    /// Of a request, however large it is.
+    pub request_ns: Nanos,
+    /// Of each of its pages.
+    pub page_ns: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -408,7 +421,8 @@ impl<F: Clocked> Drive<F> {
     /// A request's data (if any) has arrived: it goes to the layers, or behind those that wait.
     #[inline]
     fn enter(&mut self, id: u32) {
-        let waits_its_turn = !self.stalled.is_empty() && self.slots[id as usize].request.op != HostOp::Read;
+        let passes = !self.options.reads_in_order && self.slots[id as usize].request.op == HostOp::Read;
+        let waits_its_turn = !self.stalled.is_empty() && !passes;
         if waits_its_turn {
             self.slots[id as usize].since = self.flash.now();
             self.slots[id as usize].stalled = true;

@@ -40,10 +40,47 @@ fn deep_queues_reach_the_ceiling_of_the_dies() {
 #[test]
 fn a_request_pays_both_ways_and_the_firmware() {
     let front = ["host.latency=4us", "controller.page_time=3us", "controller.cores=2"];
-    let mut drive = timed(&[&SMALL[..], &front].concat());
-    fill(&mut drive);
-    let sheet = go(&mut drive, "uniform-read", 1000, Loop::Closed { depth: 1 }, |_| {});
-    assert_eq!(sheet.latency[READ].histogram().max(), 25_000 + 5_000 + 2 * 4_000 + 3_000);
+    let inside = ["controller.latency=9us", "controller.request_time=7us"];
+    for (front, more) in [(&front[..], 0), (&[&front[..], &inside].concat(), 9_000 + 7_000)] {
+        let mut drive = timed(&[&SMALL[..], front].concat());
+        fill(&mut drive);
+        let sheet = go(&mut drive, "uniform-read", 1000, Loop::Closed { depth: 1 }, |_| {});
+        assert_eq!(sheet.latency[READ].histogram().max(), 25_000 + 5_000 + 2 * 4_000 + 3_000 + more);
+    }
+}
+
+/// One time for each page capped large requests: a drive of 500,000 small reads a second read 2 GB/s in sequence.
+#[test]
+fn many_small_requests_and_large_ones_at_the_speed_of_the_link_go_together() {
+    let fast = ["flash.channels=8", "flash.dies_per_channel=8", "flash.read_time=5us", "flash.bus_bandwidth=8GB/s"];
+    let size = ["drive.capacity=1GiB", "flash.pages_per_block=64"];
+    let front = ["controller.request_time=2us", "controller.page_time=50ns", "host.link_bandwidth=4GB/s"];
+    for (workload, least) in [("uniform-read", 0.97 * 4096.0 / 2.05e-6), ("sequential-read", 0.97 * 4e9)] {
+        let mut drive = timed(&[&size[..], &fast, &front].concat());
+        fill(&mut drive);
+        let sheet = go(&mut drive, workload, 4_000, Loop::Closed { depth: 256 }, |_| {});
+        let bytes: u64 = sheet.totals.iter().map(|totals| totals.bytes).sum();
+        let rate = bytes as f64 / seconds(&sheet);
+        assert!(rate >= least && rate < least / 0.96, "{workload}: {rate:.3e} of {least:.3e} bytes a second");
+    }
+}
+
+/// One drive reads beside saturating writes in milliseconds, as it serves commands in order; others let reads pass.
+#[test]
+fn reads_pass_writes_that_wait_for_room_or_wait_behind_them() {
+    let [passing, in_order] = ["pass", "in-order"].map(|reads| {
+        let reads = format!("controller.reads_when_full={reads}");
+        let flash = ["flash.part=tlc-176l", "flash.pages_per_block=24", "flash.channels=2", "flash.dies_per_channel=1"];
+        let memory = ["drive.capacity=256MiB", "drive.over_provisioning=40%", "ftl.unit=4KiB"];
+        let mut drive = timed(&[&flash[..], &memory, &["flash.suspend=program-erase", &reads]].concat());
+        fill(&mut drive);
+        let shape = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.read_share = Some(0.02);
+        let sheet = go(&mut drive, "mixed", 20_000, Loop::Closed { depth: 64 }, shape);
+        let mean = |op: HostOp| sheet.latency[op as usize].histogram().mean();
+        (mean(HostOp::Read), mean(HostOp::Write))
+    });
+    assert!(passing.0 < 0.2 * passing.1, "{passing:?}");
+    assert!(in_order.0 > 0.7 * in_order.1, "{in_order:?}");
 }
 
 #[test]
