@@ -170,6 +170,8 @@ pub struct CommandOptions {
     /// A read of a page whose program is still under way is answered from the controller's
     /// buffer instead of waiting for the flash.
     pub read_in_flight: bool,
+    /// A read of the host waits behind pages that wait for the controller's memory.
+    pub reads_in_order: bool,
     /// Where command and address cycles go.
     pub command_cycles: CommandCycles,
     /// What the commands of operations wait for is told with the operations.
@@ -196,6 +198,7 @@ impl Default for CommandOptions {
             suspend_limit: 8,
             uninterrupted: false,
             read_in_flight: false,
+            reads_in_order: false,
             command_cycles: CommandCycles::Die,
             tells_waits: true,
             gather_pages: 0,

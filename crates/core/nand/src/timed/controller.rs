@@ -38,6 +38,8 @@ pub(super) struct Controller {
     pub gather: Gather,
     /// Reads of a page under way are answered from the controller.
     pub reads_in_flight: bool,
+    /// Reads of the host wait behind pages that wait for memory.
+    pub reads_in_order: bool,
 }
 
 impl Controller {
@@ -106,12 +108,18 @@ impl Controller {
     #[inline(always)]
     pub fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.chips.state.geometry.block_of(read.page);
-        if self.gather.is_on() && self.chips.state.is_programmed(read.page) && self.answered_from_memory(read) {
+        let waits_in_line = self.waits_in_line(read.cause as u8);
+        if self.gather.is_on()
+            && !waits_in_line
+            && self.chips.state.is_programmed(read.page)
+            && self.answered_from_memory(read)
+        {
             return Outcome::Done;
         }
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
         if self.reads_in_flight
             && read.cause == Cause::Host
+            && !waits_in_line
             && !self.chips.state.is_programmed(read.page)
             && self.served_in_flight(read)
         {
@@ -339,11 +347,22 @@ impl Controller {
     /// The page of a read is there.
     #[inline]
     fn begin_read(&mut self, id: u32) {
-        if self.gather.is_on() && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page)) {
+        let slot = self.chips.commands.get(id);
+        if self.waits_in_line(slot.cause) && slot.state != State::Gathered {
+            self.gather.wait_in_line(&mut self.chips, id);
+        } else if self.gather.is_on()
+            && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page))
+        {
             self.gather.read_soon(&mut self.chips, id);
         } else {
             self.chips.enqueue(id);
         }
+    }
+
+    /// Whether a read for a cause, as its number, waits behind pages that wait for memory.
+    #[inline]
+    fn waits_in_line(&self, cause: u8) -> bool {
+        self.reads_in_order && cause == Cause::Host as u8 && self.gather.has_line()
     }
 
     /// Whether a block that is to be erased was handed out already, where that law is broken on purpose. Ordinarily the

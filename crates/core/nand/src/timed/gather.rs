@@ -32,7 +32,7 @@ pub(super) struct Gather {
     /// Programs that are full and have not ended.
     under_way: u32,
     blocks: Vec<Gathered>,
-    /// Programs of pages that wait for room, in the order of their turn.
+    /// Programs of pages that wait for room, in the order of their turn, and reads that may not pass them.
     waiting: VecDeque<u32>,
     /// Programs of pages that have room, and reads of pages in memory: they end one after the other, at once, but not
     /// while a layer gives commands.
@@ -146,7 +146,12 @@ impl Gather {
         self.used -= pages;
     }
 
-    /// The next program that waits for room, if there is any.
+    /// Whether pages wait for room.
+    pub fn has_line(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next command that waits for room, if there is any.
     pub fn next_admitted(&mut self) -> Option<u32> {
         if self.is_full() { None } else { self.waiting.pop_front() }
     }
@@ -257,16 +262,23 @@ impl Gather {
     /// The turn of a program in its block has come. `false`: it waits for room.
     #[inline(never)]
     pub fn admit(&mut self, chips: &mut Chips, id: u32) -> bool {
-        chips.commands.at(id).state = State::Gathered;
         if !self.is_full() {
+            chips.commands.at(id).state = State::Gathered;
             self.take_room();
             self.end_soon(chips, id);
             return true;
         }
-        chips.commands.at(id).since = chips.schedule.now;
-        self.waiting.push_back(id);
+        self.wait_in_line(chips, id);
         self.see_to_room(chips);
         false
+    }
+
+    /// A command waits until all before it have found room.
+    pub fn wait_in_line(&mut self, chips: &mut Chips, id: u32) {
+        let slot = chips.commands.at(id);
+        slot.state = State::Gathered;
+        slot.since = chips.schedule.now;
+        self.waiting.push_back(id);
     }
 
     /// A read of a page in memory.

@@ -60,8 +60,9 @@ impl TimedFlash {
     /// Timed flash over a given state, with room for `timers` timers.
     pub fn new(mut state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
         let gather = Gather::new(&mut state, options.gather_pages, options.gather_forgets);
-        let (chips, reads_in_flight) = (Chips::new(state, part, options, timers), options.read_in_flight);
-        Self { controller: Controller { chips, gather, reads_in_flight } }
+        let (reads_in_flight, reads_in_order) = (options.read_in_flight, options.reads_in_order);
+        let chips = Chips::new(state, part, options, timers);
+        Self { controller: Controller { chips, gather, reads_in_flight, reads_in_order } }
     }
 
     /// The latest time of an event, ns (see [`engine::EventQueue::time_limit`]).

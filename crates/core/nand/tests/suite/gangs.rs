@@ -17,6 +17,7 @@ const MULTI: CommandOptions = CommandOptions {
     suspend_limit: 8,
     uninterrupted: false,
     read_in_flight: false,
+    reads_in_order: false,
     command_cycles: nand::CommandCycles::Die,
     tells_waits: true,
     gather_pages: 0,
