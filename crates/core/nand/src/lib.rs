@@ -32,7 +32,7 @@ pub use flash::{
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use nvram::{Nvram, NvramId, NvramPage};
-pub use part::{CommandCycles, CommandOptions, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
+pub use part::{CommandCycles, CommandOptions, MultiPlane, PAGE_TYPES, PageTimes, Part, SlcTimes, SuspendOption};
 pub use payloads::{PayloadId, Payloads, RecordId};
 pub use state::{
     Ageing, AgeingOptions, Ages, BlockRow, BlockUse, Blocks, Correction, Counters, ErrorRate, FlashState, LawBroken,

@@ -128,6 +128,18 @@ pub enum SuspendOption {
     ProgramErase,
 }
 
+/// Which queued commands of one kind for different planes of a die start together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum MultiPlane {
+    /// None: each takes the whole die.
+    #[default]
+    Off,
+    /// Reads of the host, whatever pages they are for.
+    HostReads,
+    /// All.
+    All,
+}
+
 /// Where command and address cycles of reads and erases go; those of a program go with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CommandCycles {
@@ -143,8 +155,8 @@ pub enum CommandCycles {
 /// Optional commands of a part and how its queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandOptions {
-    /// Queued commands of one kind for different planes of a die start together.
-    pub multi_plane: bool,
+    /// Which queued commands for different planes of a die start together.
+    pub multi_plane: MultiPlane,
     /// The next page is read into the array register while the last one is transferred.
     pub cache_read: bool,
     /// The next page is transferred while the last one is programmed.
@@ -186,7 +198,7 @@ pub struct CommandOptions {
 impl Default for CommandOptions {
     fn default() -> Self {
         Self {
-            multi_plane: false,
+            multi_plane: MultiPlane::Off,
             cache_read: false,
             cache_program: false,
             read_priority: false,

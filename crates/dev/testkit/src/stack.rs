@@ -535,6 +535,9 @@ impl Stack {
         if own.chance(0.25) {
             self.set("flash.suspend_step", "70us").set("flash.suspend_end", "150us");
         }
+        if self.get("flash.multi_plane") == "true" && own.chance(0.3) {
+            self.set("flash.multi_plane", "host-reads");
+        }
         self.choose(stream, "flash.suspend_time", &["0ns", "5us"]);
         self.choose(stream, "flash.bus_bandwidth", &["unlimited", "20MB/s", "400MB/s"]);
         self.choose(stream, "flash.command_overhead", &["0ns", "1us"]);

@@ -246,7 +246,7 @@ impl DrivePlan {
     fn options(config: &Config, array: &Array) -> CommandOptions {
         let values = &config.values;
         CommandOptions {
-            multi_plane: values.on("flash.multi_plane"),
+            multi_plane: keys::MULTI_PLANE.read(values),
             cache_read: values.on("flash.cache_read"),
             cache_program: values.on("flash.cache_program"),
             read_priority: values.on("flash.read_priority"),

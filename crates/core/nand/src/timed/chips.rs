@@ -18,7 +18,7 @@ use super::schedule::{Due, Schedule};
 use super::times::Times;
 use crate::NIL;
 use crate::flash::{Backlog, CommandId, Completion};
-use crate::part::{CommandCycles, CommandOptions, Part, SuspendOption};
+use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
 
@@ -58,7 +58,7 @@ impl Chips {
             observer: Observer::new(geometry.dies(), geometry.channels),
             options,
             cached,
-            gangs: options.multi_plane && geometry.planes_per_die * part.planes_as_one > 1
+            gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
             state,
         }
@@ -646,7 +646,7 @@ impl Chips {
                 && (kind == Kind::Read
                     || Times::is_programmed_as(self.commands.get(at), self.commands.get(first), &self.state));
             let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
-            let is_free = self.options.multi_plane && taken & bit == 0;
+            let is_free = taken & bit == 0 && self.starts_beside(first) && self.starts_beside(at);
             taken |= bit; // one command a plane, and none may overtake another of its plane
             if is_read_already || is_free && is_alike {
                 self.dies.unlink(index, queue, at, &mut self.commands);
@@ -658,6 +658,16 @@ impl Chips {
                 last = at;
             }
             at = next;
+        }
+    }
+
+    /// Whether a command may start together with those for other planes of its die.
+    fn starts_beside(&self, id: u32) -> bool {
+        let slot = self.commands.get(id);
+        match self.options.multi_plane {
+            MultiPlane::Off => false,
+            MultiPlane::HostReads => slot.kind == Kind::Read && !is_cleaning(slot.cause),
+            MultiPlane::All => true,
         }
     }
 

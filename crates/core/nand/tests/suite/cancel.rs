@@ -162,7 +162,7 @@ fn a_long_queue_is_taken_back_command_by_command_in_no_time() {
 /// The die went on with a read of the same operation, in a gang with another one's, and both were taken off.
 #[test]
 fn reads_of_others_are_answered_when_an_operation_that_begins_now_is_taken_back() {
-    let mut flash = flash(CommandOptions { multi_plane: true, ..CommandOptions::default() });
+    let mut flash = flash(CommandOptions { multi_plane: nand::MultiPlane::All, ..CommandOptions::default() });
     fill(&mut flash, 0, 0, 2);
     fill(&mut flash, 0, 2, 1);
     let join = flash.open(0, 7, Cancel::Possible);

@@ -5,7 +5,7 @@ use nand::{CommandOptions, Event, Flash};
 use units::{BlockId, Cause};
 
 const MULTI: CommandOptions = CommandOptions {
-    multi_plane: true,
+    multi_plane: nand::MultiPlane::All,
     cache_read: false,
     cache_program: false,
     read_priority: false,

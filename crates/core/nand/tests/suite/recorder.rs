@@ -53,7 +53,7 @@ fn two_reads_and_a_program_on_one_channel_are_where_they_belong() {
 /// Blocks 0 and 2 of a die are in different planes.
 #[test]
 fn what_planes_do_together_is_a_piece_for_each() {
-    let mut flash = flash(CommandOptions { multi_plane: true, ..CommandOptions::default() });
+    let mut flash = flash(CommandOptions { multi_plane: nand::MultiPlane::All, ..CommandOptions::default() });
     fill(&mut flash, 0, 0, 1);
     fill(&mut flash, 0, 2, 1);
     let begin = record(&mut flash);

@@ -5,7 +5,7 @@ use super::trace_keys::OF_TRACES;
 use crate::session::warm_up;
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
-use nand::{CommandCycles, ContentsKind, SuspendOption};
+use nand::{CommandCycles, ContentsKind, MultiPlane, SuspendOption};
 use units::{Geometry, HOUR};
 
 /// State of the drive before the measured run.
@@ -71,6 +71,19 @@ pub(crate) const SUSPEND: Choices<SuspendOption> = Choices {
         ("off", "nothing", SuspendOption::Off),
         ("erase", "an erase", SuspendOption::Erase),
         ("program-erase", "a program or an erase", SuspendOption::ProgramErase),
+    ],
+};
+/// Which commands for different planes of a die start together.
+pub(crate) const MULTI_PLANE: Choices<MultiPlane> = Choices {
+    key: "flash.multi_plane",
+    table: &[
+        ("false", "none: a die has one command at a time", MultiPlane::Off),
+        ("true", "all: reads, programs and erases", MultiPlane::All),
+        (
+            "host-reads",
+            "reads of the host, whatever pages of their planes they are for; collection reads one page after another",
+            MultiPlane::HostReads,
+        ),
     ],
 };
 /// Whether only reads of the host go first and interrupt.
@@ -309,10 +322,11 @@ const FLASH: &[Parameter] = &[
          planes have few spare blocks, this raises write amplification.",
     ),
     Parameter::new(
-        "flash.multi_plane",
-        Kind::Switch,
+        MULTI_PLANE.key,
+        Kind::Choice(|| MULTI_PLANE.named()),
         "false",
-        "Queued commands of one kind for different planes of a die run together.",
+        "Which queued commands of one kind for different planes of a die start together. The die is free for others \
+         when the last of them has ended.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
