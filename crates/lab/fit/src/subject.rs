@@ -377,7 +377,8 @@ impl Subject {
         host_ns: Nanos,
         work: impl FnOnce(&mut Drive<TimedFlash>, u64) -> Result<T, String>,
     ) -> Result<T, String> {
-        let latency = self.config.values.whole("host.latency") + host_ns / 2;
+        let own = self.config.values.whole("host.latency");
+        let latency = if host_ns > 0 { host_ns / 2 } else { own };
         let host = Setting::new("host.latency", &format!("{latency}ns"), "the host that measured");
         let own = self.config.resolved.iter().map(|(key, value)| Setting::new(key, value, "the stack"));
         let settings: Vec<Setting> = own.chain([host]).collect();
