@@ -1,4 +1,4 @@
-//! Many simulations: sweeps, studies, fits and repetitions run their jobs here.
+//! Many jobs: sweeps, studies, fits, repetitions and the checks of torture run theirs here.
 //!
 //! ```text
 //! jobs with names -> those that are kept -> the others, on all cores -> kept as they end
@@ -17,5 +17,6 @@ mod threads;
 pub use cache::Cache;
 pub use errand::{Errand, Watched};
 pub use monitor::{Monitor, Shard};
+pub use rayon::ThreadPool;
 pub use run::{Ledger, Work, all, all_from, from_bytes, to_bytes};
-pub use threads::{FEW, ThreadsError, each, for_many, side_by_side};
+pub use threads::{FEW, ThreadsError, each, for_many, for_monitor, in_turn, side_by_side};

@@ -4,6 +4,9 @@
 use crate::monitor::Monitor;
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fewer pieces of short work than these are done at once by whoever has them.
 pub const FEW: usize = 256;
@@ -27,6 +30,14 @@ pub(crate) fn for_jobs(jobs: usize, wanted: Option<usize>) -> Result<Option<Thre
     let threads = simulator::threads_that_fit(most.clamp(1, jobs.max(1)));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map(Some).map_err(|error| ThreadsError { threads, problem: error.to_string() })
+}
+
+/// Threads for `jobs`, as many as a monitor asks for. `None`: whoever asks is on such threads already.
+///
+/// # Errors
+/// The system does not give the threads.
+pub fn for_monitor(monitor: &dyn Monitor, jobs: usize) -> Result<Option<ThreadPool>, ThreadsError> {
+    for_jobs(jobs, monitor.threads())
 }
 
 /// As many as this machine gives, or as the variable says that threads of this kind go by.
@@ -67,5 +78,60 @@ pub fn each<T: Sync, R: Send>(pool: Option<&ThreadPool>, items: &[T], of: impl F
     match pool {
         Some(pool) => pool.install(|| items.par_iter().map(of).collect()),
         None => items.iter().map(of).collect(),
+    }
+}
+
+/// What becomes of each item, in their order. Each thread takes the next item when it has done one, so that an item
+/// begins after all before it have begun. None begins after one gave [`ControlFlow::Break`]: those left out are `None`.
+///
+/// # Panics
+/// `of` panics.
+pub fn in_turn<T: Sync, R: Send>(
+    pool: Option<&ThreadPool>,
+    items: &[T],
+    of: impl Fn(usize, &T) -> ControlFlow<R, R> + Sync,
+) -> Vec<Option<R>> {
+    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let given = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
+    let work = || {
+        while !is_over.load(Ordering::Acquire) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(number) else { break };
+            let what = match of(number, item) {
+                ControlFlow::Continue(what) => what,
+                ControlFlow::Break(what) => {
+                    is_over.store(true, Ordering::Release);
+                    what
+                }
+            };
+            given.lock().expect("nobody panics with it")[number] = Some(what);
+        }
+    };
+    match pool {
+        Some(pool) => drop(pool.broadcast(|_| work())),
+        None => work(),
+    }
+    given.into_inner().expect("nobody panics with it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_after_an_item_that_ends_all_and_everything_before_it_is_done() {
+        let items: Vec<usize> = (0..200).collect();
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let of = |number: usize, item: &usize| {
+                assert_eq!(number, *item);
+                if *item == 50 { ControlFlow::Break(*item) } else { ControlFlow::Continue(*item) }
+            };
+            let given = in_turn(Some(&pool), &items, of);
+            assert!(given[..51].iter().enumerate().all(|(at, item)| *item == Some(at)), "{threads} threads: {given:?}");
+            assert_eq!(given.len(), items.len());
+        }
+        let of = |_: usize, item: &usize| if *item == 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        assert_eq!(in_turn(None, &items, of).iter().flatten().count(), 51, "one thread has begun nothing after it");
     }
 }
