@@ -15,7 +15,7 @@ from typing import Any
 from . import _executor, _nandarium
 from ._nandarium import Disk
 from ._sweep import check_executor
-from ._values import Settings, pairs, shown
+from ._values import Settings, pairs, shown, threads_of
 
 
 PARTS = 8
@@ -67,6 +67,7 @@ def torture(
     replay: int | None = None,
     recording: str | os.PathLike[str] | None = None,
     time_limit: int = 60,
+    jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
 ) -> Tortured:
@@ -96,6 +97,8 @@ def torture(
         replay: check the state with this number alone.
         recording: take what the workload asked for from this file, which `out` has kept, and do not run it.
         time_limit: seconds after which a command is ended.
+        jobs: checks that run at once, where they are commands; by default one for each core. A check that is a function runs
+            on one thread, as Python code does; an executor runs functions side by side. Without meaning for an executor.
         out: folder for torture.json, torture.html and the recording, and of a failure the drive before and after.
         executor: any `concurrent.futures.Executor`, as for `sweep`: its workers make the checks, each a part of them, and
             what is found is what one process finds. The workload runs here, and a failure is made smaller here. Every part
@@ -142,6 +145,7 @@ def torture(
         "seed": seed,
         "replay": replay,
         "shard": None,
+        "jobs": threads_of("jobs", "checks run", jobs),
         "known": None,
     }
     check_executor(executor)
@@ -154,6 +158,8 @@ def torture(
             asked["known"] = _first_failure(executor, kept, partial(_commands_checked, texts), asked)
         return _told(*_nandarium.torture_commands(texts, asked, kept, folder))
     assert not isinstance(workload, str) and not isinstance(check, str)
+    if jobs is not None:
+        raise ValueError("jobs belongs to commands: a check that is a function runs on one thread; executor runs it on several processes")
     if prepare is not None or mount is not None or recording is not None:
         raise ValueError("prepare, mount and recording belong to commands: a function has a disk")
     if cuts == "promise" and (stack is not None or given):
@@ -204,7 +210,8 @@ class _Parts:
         return 0
 
     def job(self, index: int) -> tuple[str, str]:
-        asked = {**self.asked, "shard": (index, self.parts)}
+        # A worker is one of many: each part has one thread.
+        asked = {**self.asked, "shard": (index, self.parts), "jobs": 1}
         return f"part {index + 1} of {self.parts} of the checks", json.dumps({"asked": asked, "recording": self.recording})
 
     def keep(self, index: int, answer: str) -> None:

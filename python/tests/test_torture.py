@@ -144,6 +144,8 @@ def test_what_cannot_be_is_told() -> None:
         ("no kind of fault", {"faults": ["dye 1"], "cuts": "drive"}),
         ("belong to commands", {"mount": "ext4"}),
         ("belong to commands", {"recording": "kept"}),
+        ("belongs to commands", {"jobs": 2}),
+        ("jobs is 0; checks run on 1 to", {"jobs": 0}),
     ]:
         with pytest.raises(ValueError, match=problem):
             nd.torture(append, verify, **options)  # type: ignore[arg-type]

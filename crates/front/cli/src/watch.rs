@@ -7,7 +7,7 @@ use simulator::run::HostMeasurements;
 use simulator::session::{Phase, Watcher};
 use std::collections::HashSet;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -27,7 +27,12 @@ pub fn catch_interrupts() {
     }
 }
 
-/// Set when somebody wants the program to end.
+/// Whether somebody wants the program to end.
+pub fn is_stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// Set when somebody wants the program to end, for work that is no job of a monitor.
 pub fn stop() -> &'static AtomicBool {
     &STOP
 }
@@ -130,7 +135,7 @@ impl Keeping {
 
 impl Monitor for Keeping {
     fn is_stopped(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        is_stopped()
     }
 
     fn recall(&self, name: &str) -> Option<Vec<u8>> {
@@ -205,7 +210,7 @@ impl Monitor for Simulations {
     fn is_stopped(&self) -> bool {
         // Asked every few thousand requests: long simulations give a sign of life as well.
         self.line(SIGN_OF_LIFE, "");
-        STOP.load(Ordering::Relaxed)
+        is_stopped()
     }
 
     fn recall(&self, name: &str) -> Option<Vec<u8>> {
@@ -276,7 +281,7 @@ impl Monitor for Runs {
     }
 
     fn is_stopped(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        is_stopped()
     }
 
     fn seconds(&self) -> f64 {
@@ -295,6 +300,57 @@ impl Monitor for Runs {
 impl Drop for Runs {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The progress of `torture`: states that were drawn, and those of them that were checked.
+#[derive(Debug)]
+pub struct States {
+    /// Nothing where nobody wants to see it.
+    work: Option<Work>,
+    jobs: Option<usize>,
+    expected: AtomicUsize,
+    same: AtomicUsize,
+    checked: AtomicUsize,
+}
+
+impl States {
+    /// `jobs`: how many checks may run at once.
+    pub fn new(quiet: bool, jobs: Option<usize>) -> Self {
+        let [expected, same, checked] = [const { AtomicUsize::new(0) }; 3];
+        Self { work: (!quiet).then(Work::new), jobs, expected, same, checked }
+    }
+
+    fn tell(&self) {
+        if let Some(work) = &self.work {
+            let [all, same, checked] =
+                [&self.expected, &self.same, &self.checked].map(|count| count.load(Ordering::Relaxed));
+            work.tell(|| format!("{} of {all} states, {checked} checked", same + checked));
+        }
+    }
+}
+
+impl Monitor for States {
+    fn expect(&self, states: usize) {
+        self.expected.store(states, Ordering::Relaxed);
+    }
+
+    fn found(&self, states: usize) {
+        self.same.fetch_add(states, Ordering::Relaxed);
+        self.tell();
+    }
+
+    fn ended(&self, _: &str, _: &str) {
+        self.checked.fetch_add(1, Ordering::Relaxed);
+        self.tell();
+    }
+
+    fn is_stopped(&self) -> bool {
+        is_stopped()
+    }
+
+    fn threads(&self) -> Option<usize> {
+        self.jobs
     }
 }
 
@@ -350,7 +406,7 @@ impl Work {
             self.bar.set_message(how_far());
             self.bar.tick();
         }
-        !STOP.load(Ordering::Relaxed)
+        !is_stopped()
     }
 
     /// Seconds since it began.
@@ -426,7 +482,7 @@ impl Watcher for Session<'_> {
                 None => format!("{name}: {count} requests"),
             }
         });
-        !STOP.load(Ordering::Relaxed)
+        !is_stopped()
     }
 
     fn seconds(&self) -> f64 {

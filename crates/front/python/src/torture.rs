@@ -1,6 +1,6 @@
 //! Power loss under functions.
 
-use crate::beside::beside;
+use crate::beside::{Together, beside};
 use crate::errors::SimulationError;
 use ::torture::{Commands, CutDisk, FailedCheck, Guarantee, Lie, Recorder, Recording, Torture, TortureError, Tried};
 use pyo3::buffer::PyBuffer;
@@ -8,7 +8,6 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -150,6 +149,8 @@ pub struct Asked {
     replay: Option<u64>,
     /// Number of a shard, from 0, and how many there are: only its checks are made.
     shard: Option<(u64, u64)>,
+    /// How many commands may run at once; `None`: one for each core.
+    jobs: Option<usize>,
     /// Shards have made all checks, and this is what came of them.
     known: Option<Known>,
 }
@@ -296,8 +297,8 @@ fn commands(texts: Texts, recording: Option<&Recorded>) -> PyResult<Commands> {
 #[pyfunction]
 pub fn record_commands(py: Python<'_>, texts: Texts, asked: Asked) -> PyResult<Recorded> {
     let torture = asked.on_a_drive().map_err(PyValueError::new_err)?;
-    let (commands, stop) = (commands(texts, None)?, AtomicBool::new(false));
-    let recording = beside(py, &stop, |_| Ok(()), || torture.record_commands(commands, &stop))?;
+    let (commands, monitor) = (commands(texts, None)?, Together::new(asked.jobs));
+    let recording = beside(py, monitor.stop(), |_| Ok(()), || torture.record_commands(commands, &monitor))?;
     recording.map(Recorded).map_err(of_commands)
 }
 
@@ -321,8 +322,8 @@ pub fn torture_commands(
         None => torture,
     };
     made(out.as_deref())?;
-    let stop = AtomicBool::new(false);
-    let tried = beside(py, &stop, |_| Ok(()), || torture.run_commands(commands, &stop, &mut ()))?;
+    let monitor = Together::new(asked.jobs);
+    let tried = beside(py, monitor.stop(), |_| Ok(()), || torture.run_commands(commands, &monitor))?;
     told(&asked, tried, out.as_deref(), of_commands)
 }
 

@@ -115,6 +115,13 @@ impl<'a> DriveImage<'a> {
         older.map_or_else(|| self.states.bytes_before(sector), |request| self.states.bytes_of(request, sector))
     }
 
+    /// The sectors that [`DriveImage::given`] was given, in order.
+    pub(crate) fn into_sectors(self) -> Vec<(u64, Version)> {
+        let mut sectors: Vec<(u64, Version)> = self.over.into_iter().collect();
+        sectors.sort_unstable_by_key(|(sector, _)| *sector);
+        sectors
+    }
+
     /// All sectors that may hold something else than when the recording began.
     pub(crate) fn changed(&self) -> impl Iterator<Item = u64> {
         self.states.touched().iter().copied().chain(self.over.keys().copied())

@@ -1,12 +1,13 @@
 //! Drawing states, checking each that is new, and making what fails small.
 
 use crate::cut_disk::CutDisk;
-use crate::drive_image::{Digest, DriveImage};
+use crate::harness::TortureError;
+use crate::judge::{Checks, Judge};
 use crate::recording::Recording;
-use crate::states::{CrashState, Guarantee, Outcome, States};
+use crate::search::Search;
+use crate::states::{CrashState, Outcome, States};
+use experiment::Monitor;
 use serve::OrderKind;
-use std::collections::HashSet;
-use std::ops::ControlFlow;
 use units::SECTOR_BYTES;
 
 /// What a check says of a disk after a cut.
@@ -62,102 +63,35 @@ pub struct Exploration {
 /// Judges a disk. Nothing: it was interrupted.
 pub type Check<'a> = dyn FnMut(&mut CutDisk<'_>, &CrashState) -> Option<Verdict> + 'a;
 
-/// Is told how far a search is, and may end it.
-pub type Look<'a> = dyn FnMut(&Exploration) -> ControlFlow<()> + 'a;
-
-/// Draws states of a recording and checks each whose bytes are new, until one fails, or a check gives no verdict.
+/// Draws states of a recording and checks each whose bytes are new, until one fails, a check gives no verdict, or the
+/// monitor is stopped. All of it happens on this thread.
+///
+/// # Errors
+/// None, as long as the check itself has none.
 pub fn explore(
-    recording: &Recording,
     states: &States<'_>,
     limits: Limits,
-    look: &mut Look<'_>,
+    monitor: &dyn Monitor,
     check: &mut Check<'_>,
-) -> Exploration {
-    let mut search = Search::new(recording, look, check);
-    for number in limits.first..limits.first.saturating_add(limits.states) {
+) -> Result<Exploration, TortureError> {
+    explore_with(states, limits, Search::new(Judge::OneByOne(check), &Checks::All, monitor), monitor)
+}
+
+/// As [`explore`], with what judges the states and says which checks are made.
+pub(crate) fn explore_with<'s>(
+    states: &'s States<'s>,
+    limits: Limits,
+    mut search: Search<'_, 's>,
+    monitor: &dyn Monitor,
+) -> Result<Exploration, TortureError> {
+    monitor.expect(limits.states as usize);
+    search.draw(states, limits.first..limits.first.saturating_add(limits.states), &|number| {
         let state = states.draw(limits.seed, number);
-        if search.judge(number, state.clone(), &states.image(&state)).is_break() {
-            break;
-        }
-    }
-    search.shrink(limits.smaller, states.guarantee(), &|state| states.image(state));
-    search.exploration
-}
-
-/// States that were judged, and what came of it.
-pub(crate) struct Search<'a, 'b> {
-    pub exploration: Exploration,
-    recording: &'a Recording,
-    known: HashSet<(Digest, Option<u64>, usize)>,
-    look: &'a mut Look<'b>,
-    check: &'a mut Check<'b>,
-}
-
-impl<'a, 'b> Search<'a, 'b> {
-    pub fn new(recording: &'a Recording, look: &'a mut Look<'b>, check: &'a mut Check<'b>) -> Self {
-        Self { exploration: Exploration::default(), recording, known: HashSet::new(), look, check }
-    }
-
-    /// Checks a state if its bytes are new. To be ended: it fails, or there is no verdict.
-    pub fn judge(&mut self, number: u64, state: CrashState, drive: &DriveImage<'_>) -> ControlFlow<()> {
-        let (digest, stale) = drive.digest();
-        if self.known.insert((digest, stale, self.recording.said_by(state.step).count())) {
-            let Some(verdict) = (self.check)(&mut CutDisk::of(drive), &state) else { return ControlFlow::Break(()) };
-            self.exploration.checked += 1;
-            if let Verdict::Fails(why) = verdict {
-                self.exploration.states += 1;
-                let image = CutDisk::of(drive).to_bytes();
-                self.exploration.found = Some(Found { number, drawn: state.clone(), smallest: state, why, image });
-                return ControlFlow::Break(());
-            }
-        }
-        self.exploration.states += 1;
-        (self.look)(&self.exploration)
-    }
-
-    /// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order
-    /// holds, from the first on. `most`: checks it may take. `image`: what a smaller state holds.
-    pub fn shrink<'h>(&mut self, most: u64, guarantee: Guarantee, image: &dyn Fn(&CrashState) -> DriveImage<'h>) {
-        let Some(found) = &mut self.exploration.found else { return };
-        let missing = |state: &CrashState| -> Vec<usize> {
-            let places = 0..state.outcomes.len();
-            places.filter(|at| state.outcomes[*at].1 != Outcome::Kept).collect()
-        };
-        let mut parts = 2;
-        loop {
-            let places = missing(&found.smallest);
-            let size = places.len().div_ceil(parts).max(1);
-            let mut is_smaller = false;
-            let tried = if guarantee == Guarantee::InOrder { 1 } else { usize::MAX };
-            for part in places.chunks(size).take(tried) {
-                if self.exploration.smaller == most {
-                    return;
-                }
-                let mut smaller = found.smallest.clone();
-                for at in part {
-                    smaller.outcomes[*at].1 = Outcome::Kept;
-                }
-                self.exploration.smaller += 1;
-                let holds = image(&smaller);
-                match (self.check)(&mut CutDisk::of(&holds), &smaller) {
-                    None => return,
-                    Some(Verdict::Holds) => {}
-                    Some(Verdict::Fails(why)) => {
-                        found.image = CutDisk::of(&holds).to_bytes();
-                        (found.smallest, found.why, is_smaller) = (smaller, why, true);
-                        break;
-                    }
-                }
-            }
-            if is_smaller {
-                parts = 2.max(parts - 1);
-            } else if size == 1 {
-                return;
-            } else {
-                parts *= 2;
-            }
-        }
-    }
+        let image = states.image(&state);
+        (state, image)
+    })?;
+    search.shrink(limits.smaller, states.guarantee(), &|state| states.image(state))?;
+    Ok(search.exploration)
 }
 
 impl Found {

@@ -2,16 +2,18 @@
 
 use crate::commands::Images;
 use crate::cut_disk::CutDisk;
-use crate::explore::{Exploration, Limits, Look, Verdict, explore};
+use crate::explore::{Exploration, Limits, Verdict, explore_with};
+use crate::judge::{Checks, FailedCheck, Judge};
 use crate::lies::Lie;
 use crate::recording::{Recorder, Recording};
 use crate::report::{Asked, Report};
-use crate::simulated::explore_drive;
+use crate::search::Search;
+use crate::simulated::explore_drive_with;
 use crate::states::{CrashState, Guarantee, States};
 use drive::{Drive, DriveError, Fault};
+use experiment::{Monitor, ThreadsError};
 use simulator::{Config, DrivePlan, MemoryClaim, Setting};
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -105,33 +107,6 @@ pub struct Torture {
     again: String,
 }
 
-/// A check that failed: its number among all that are made, that of the disk as the workload left it being 0, and what
-/// it said.
-pub type FailedCheck = (u64, String);
-
-/// Which checks are made here, until one has failed. The others count as content.
-#[derive(Clone, Debug, Default)]
-enum Checks {
-    #[default]
-    All,
-    /// Each `count`-th, from `index`.
-    Shard { index: u64, count: u64 },
-    /// None: they were made elsewhere, and this is the first that failed.
-    Known(Option<FailedCheck>),
-}
-
-impl Checks {
-    /// What is known of the check with this number; `None`: it is to be made.
-    fn verdict(&self, number: u64) -> Option<Verdict> {
-        match self {
-            Checks::All => None,
-            Checks::Shard { index, count } => (number % count != *index).then_some(Verdict::Holds),
-            Checks::Known(Some((failed, why))) if *failed == number => Some(Verdict::Fails(why.clone())),
-            Checks::Known(_) => Some(Verdict::Holds),
-        }
-    }
-}
-
 /// Why a program could not be put through it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -162,6 +137,9 @@ pub enum TortureError {
         /// What the system says.
         error: io::Error,
     },
+    /// The system does not give the threads that were asked for.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// The caller, or a check, wanted it to end before any state was looked at.
     #[error("interrupted")]
     Interrupted,
@@ -305,8 +283,8 @@ impl Torture {
         Self { checks: Checks::Known(first), ..self }
     }
 
-    /// Runs `workload` once and `check` on each state. The check is given the disk and the lines that the workload had
-    /// said before the cut.
+    /// Runs `workload` once and `check` on each state, all on this thread. The check is given the disk and the lines
+    /// that the workload had said before the cut. [`Torture::run_side_by_side`] uses all cores.
     ///
     /// # Errors
     /// The workload was refused something; the simulated drive fails.
@@ -318,6 +296,41 @@ impl Torture {
         let mut recorder = self.recorder();
         workload(&mut recorder)?;
         self.explore(recorder.finish().0, |disk, said| Some(check(disk, said)))
+    }
+
+    /// As [`Torture::run`], with checks on the threads of a monitor: one for each core, unless it says how many. The
+    /// monitor is told of each state, and may stop it. What is found does not depend on the number of threads.
+    ///
+    /// ```
+    /// let tried = torture::Torture::new(1 << 20).states(200).run_side_by_side(
+    ///     &(),
+    ///     |disk| disk.write(0, &[1; 512], true),
+    ///     |disk, _said| disk.read(0, &mut [0; 512]).map_err(|error| format!("{error:?}")),
+    /// )?;
+    /// assert!(tried.exploration.found.is_none());
+    /// # Ok::<_, torture::TortureError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Torture::run`]; it was stopped before any state; the system does not give the threads.
+    pub fn run_side_by_side(
+        &self,
+        monitor: &dyn Monitor,
+        workload: impl FnOnce(&mut Recorder<CutDisk<'static>>) -> Result<(), nbd::ErrorNumber>,
+        check: impl Fn(&mut CutDisk<'_>, &[&str]) -> Result<(), String> + Sync,
+    ) -> Result<Tried, TortureError> {
+        let mut recorder = self.recorder();
+        workload(&mut recorder)?;
+        let recording = recorder.finish().0;
+        let check = |disk: &mut CutDisk<'_>, state: &CrashState, is_over: &(dyn Fn() -> bool + Sync)| {
+            if is_over() {
+                return Ok(None);
+            }
+            Ok(Some(verdict(check(disk, &recording.said_by(state.step).collect::<Vec<_>>()))))
+        };
+        let judge = Judge::side_by_side(&check, monitor, self.most_checks())?;
+        let (exploration, seconds) = self.judge_all(&recording, monitor, judge)?;
+        Ok(self.tried(recording, exploration, seconds, Vec::new()))
     }
 
     /// A disk for a workload.
@@ -335,11 +348,16 @@ impl Torture {
         recording: Recording,
         mut check: impl FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Result<(), String>>,
     ) -> Result<Tried, TortureError> {
-        let judge = &mut |disk: &mut CutDisk<'_>, said: &[&str]| {
-            Some(check(disk, said)?.map_or_else(Verdict::Fails, |()| Verdict::Holds))
+        let check = &mut |disk: &mut CutDisk<'_>, state: &CrashState| {
+            check(disk, &recording.said_by(state.step).collect::<Vec<_>>()).map(verdict)
         };
-        let (exploration, seconds) = self.judge_all(&recording, &mut |_| ControlFlow::Continue(()), judge)?;
+        let (exploration, seconds) = self.judge_all(&recording, &(), Judge::OneByOne(check))?;
         Ok(self.tried(recording, exploration, seconds, Vec::new()))
+    }
+
+    /// How many checks there may be at most.
+    pub(crate) fn most_checks(&self) -> usize {
+        self.limits.states.max(self.limits.smaller) as usize
     }
 
     pub(crate) fn tried(
@@ -354,37 +372,31 @@ impl Torture {
 
     /// Judges the disk that the workload left, where nothing may fail, and then each state. Returns what was found, and
     /// the seconds that the states took.
-    pub(crate) fn judge_all(
-        &self,
+    pub(crate) fn judge_all<'a>(
+        &'a self,
         recording: &Recording,
-        look: &mut Look<'_>,
-        judge: &mut dyn FnMut(&mut CutDisk<'_>, &[&str]) -> Option<Verdict>,
+        monitor: &'a dyn Monitor,
+        mut judge: Judge<'a>,
     ) -> Result<(Exploration, f64), TortureError> {
         if !recording.changes_something() {
             return Err(TortureError::Nothing);
         }
         let states = States::with_lies(recording, self.guarantee, &self.lies).atomic(self.atomic);
-        let (mut number, mut has_failed) = (0, false);
-        let judge = &mut |disk: &mut CutDisk<'_>, state: &CrashState| {
-            let known = if has_failed { None } else { self.checks.verdict(number) };
-            number += 1;
-            let verdict = known.or_else(|| judge(disk, &recording.said_by(state.step).collect::<Vec<_>>()));
-            has_failed |= matches!(verdict, Some(Verdict::Fails(_)));
-            verdict
-        };
         let uncut = states.uncut();
-        match judge(&mut CutDisk::of(&states.image(&uncut)), &uncut) {
+        let known = self.checks.verdict(0);
+        match known.map_or_else(|| judge.one(&uncut, &states.image(&uncut)), |verdict| Ok(Some(verdict)))? {
             Some(Verdict::Fails(why)) => return Err(TortureError::Uncut(why)),
             Some(Verdict::Holds) => {}
             None => return Err(TortureError::Interrupted),
         }
         let began = Instant::now();
+        let search = Search::new(judge, &self.checks, monitor);
         let exploration = match self.drive.as_ref().filter(|_| self.cuts_within) {
-            None => explore(recording, &states, self.limits, look, judge),
+            None => explore_with(&states, self.limits, search, monitor)?,
             Some(config) => {
                 let drive = Drive::from_config(config.clone())?;
                 let faults: Vec<Fault> = self.faults.iter().map(|(_, fault)| *fault).collect();
-                explore_drive(recording, &states, drive, &faults, self.limits, look, judge)?
+                explore_drive_with(&states, drive, &faults, self.limits, search, monitor)?
             }
         };
         Ok((exploration, began.elapsed().as_secs_f64()))
@@ -423,6 +435,10 @@ impl Torture {
             },
         }
     }
+}
+
+fn verdict(said: Result<(), String>) -> Verdict {
+    said.map_or_else(Verdict::Fails, |()| Verdict::Holds)
 }
 
 /// A recording, and what was found in it.

@@ -6,7 +6,8 @@
 //!            (once)                     (what was asked for, and answered, in order)   (thousands of times)
 //!                                       simulated drive, at any of its events -> CutDisk -> check
 //! ```
-//! The program is two functions of this process ([`Torture::run`]), or commands ([`Torture::run_commands`]).
+//! The program is two functions of this process ([`Torture::run`], or [`Torture::run_side_by_side`] on all cores), or
+//! commands ([`Torture::run_commands`]).
 //!
 //! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
 //! they were asked for. Simplified: of a request that was refused anything
@@ -22,18 +23,21 @@ mod cut_disk;
 mod drive_image;
 mod explore;
 mod harness;
+mod judge;
 mod lies;
 mod recording;
 mod recording_file;
 mod report;
+mod search;
 mod simulated;
 mod states;
 
-pub use commands::{Commands, Mount, Progress};
+pub use commands::{Commands, Mount};
 pub use cut_disk::CutDisk;
 pub use drive_image::DriveImage;
-pub use explore::{Check, Exploration, Found, Limits, Look, Verdict, explore, kind_in_words, outcome_in_words};
-pub use harness::{FailedCheck, MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
+pub use explore::{Check, Exploration, Found, Limits, Verdict, explore, kind_in_words, outcome_in_words};
+pub use harness::{MOST_BYTES, Torture, TortureError, Tried, check_memory, with_usual_settings};
+pub use judge::FailedCheck;
 pub use lies::Lie;
 pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use report::{Asked, Report};

@@ -5,14 +5,19 @@
 //! the other, so that a flush covers more than it had to; promises are those of the recording.
 
 use crate::drive_image::{DriveImage, Version};
-use crate::explore::{Check, Exploration, Limits, Look, Search};
+use crate::explore::{Check, Exploration, Limits};
+use crate::harness::TortureError;
+use crate::judge::{Checks, Judge};
 use crate::recording::{Recorded, Recording};
+use crate::search::{Candidate, Search};
 use crate::states::{CrashState, Guarantee, Outcome, States, sectors};
-use drive::{Completions, Drive, DriveError, Fault};
+use drive::{Completions, Drive, DriveError, Fault, LeftByCut};
 use engine::random::Stream;
+use experiment::Monitor;
 use serve::OrderKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use units::{HostOp, Request, SECTOR_BYTES};
 
 /// Events after a request began among which a cut is drawn: most requests have fewer, and then it comes after them.
@@ -21,7 +26,7 @@ const EVENTS: [u64; 2] = [8, 200];
 const PIECE: usize = 256 << 10;
 
 /// Whether to go on, or why that is not possible.
-type Goes = Result<ControlFlow<()>, DriveError>;
+type Goes = Result<ControlFlow<()>, TortureError>;
 
 /// A cut: in which request, after how many events of it, and the number of the state.
 type Cut = (usize, u64, u64);
@@ -32,17 +37,35 @@ type Cut = (usize, u64, u64);
 /// # Errors
 /// The drive fails, or its layers cannot rebuild themselves: a defect of the simulation. It has no such die or block.
 pub fn explore_drive(
-    recording: &Recording,
     states: &States<'_>,
+    drive: Drive,
+    faults: &[Fault],
+    limits: Limits,
+    monitor: &dyn Monitor,
+    check: &mut Check<'_>,
+) -> Result<Exploration, TortureError> {
+    let search = Search::new(Judge::OneByOne(check), &Checks::All, monitor);
+    explore_drive_with(states, drive, faults, limits, search, monitor)
+}
+
+/// As [`explore_drive`], with what judges the states and says which checks are made.
+///
+/// 1. The moments of all cuts are drawn and put in their order.
+/// 2. The recording is done again. At each cut what is left of the flash is copied.
+/// 3. Where there is a copy for each thread, drives come back from them side by side, and what they hold is judged.
+/// 4. The first state that fails is made smaller.
+pub(crate) fn explore_drive_with<'s>(
+    states: &'s States<'s>,
     mut drive: Drive,
     faults: &[Fault],
     limits: Limits,
-    look: &mut Look<'_>,
-    check: &mut Check<'_>,
-) -> Result<Exploration, DriveError> {
+    mut search: Search<'_, 's>,
+    monitor: &dyn Monitor,
+) -> Result<Exploration, TortureError> {
+    let recording = states.recording;
+    monitor.expect(limits.states as usize);
     fill(&mut drive, &recording.before)?;
-    let is_chance = |fault: &&Fault| matches!(fault, Fault::Reads(_) | Fault::Programs(_) | Fault::Erases(_));
-    faults.iter().filter(is_chance).try_for_each(|fault| drive.inject(*fault))?;
+    faults.iter().filter(|fault| is_chance(fault)).try_for_each(|fault| drive.inject(*fault))?;
     let draw = |number: u64| -> Cut {
         let mut stream = Stream::new(limits.seed, &format!("cut {number}"));
         let request = stream.below(recording.requests.len() as u64) as usize;
@@ -52,39 +75,90 @@ pub fn explore_drive(
     let mut cuts: Vec<Cut> = (limits.first..limits.first.saturating_add(limits.states)).map(draw).collect();
     cuts.sort_unstable();
     let mut cuts = cuts.into_iter().peekable();
-    let mut search = Search::new(recording, look, check);
     // A fault may take what nobody touched as well.
     let watched = if faults.is_empty() { states.touched().to_vec() } else { watched(states) };
-    let mut drawn = None;
-    let mut judge = |drive: &Drive, (request, _, number): Cut| -> Goes {
-        let mut left = drive.after_cut(limits.seed ^ number)?;
-        faults.iter().filter(|fault| !is_chance(fault)).try_for_each(|fault| left.inject(*fault))?;
-        let contents = contents(&mut left, &watched)?;
-        let state = what_became(states, request, &contents);
-        let goes = search.judge(number, state, &DriveImage::given(states, contents.clone()));
-        drawn = Some(contents).filter(|_| search.exploration.found.is_some());
-        Ok(goes)
-    };
-    'all: for (number, request) in recording.requests.iter().enumerate() {
-        let mut events = 0;
-        let mut here = |drive: &Drive, is_over: bool| {
-            while let Some(cut) = cuts.next_if(|cut| cut.0 == number && (is_over || cut.1 <= events)) {
-                if judge(drive, cut)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
+    let recovery = Recovery { states, faults, watched: &watched };
+    let (mut left, threads) = (Vec::new(), search.judge.threads());
+    let replayed = replay(&mut drive, recording, &mut |drive, number, events| {
+        while let Some(cut) = cuts.next_if(|cut| cut.0 == number && cut.1 <= events) {
+            left.push((cut, Mutex::new(Some(drive.left_by_cut(limits.seed ^ cut.2)?))));
+            if left.len() >= threads && recovery.judge(&mut search, &mut left, monitor)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
-            events += 1;
-            Ok::<_, DriveError>(ControlFlow::Continue(()))
-        };
-        if again(&mut drive, request, &mut here)?.is_break() || here(&drive, true)?.is_break() {
-            break 'all;
         }
+        Ok(ControlFlow::Continue(()))
+    });
+    // What was cut before the drive failed comes first.
+    if !matches!(replayed, Ok(ControlFlow::Break(()))) && recovery.judge(&mut search, &mut left, monitor)?.is_continue()
+    {
+        replayed.map(drop)?;
     }
-    if let (Some(found), Some(drawn)) = (&search.exploration.found, drawn) {
+    if let (Some(found), Some(failed)) = (&search.exploration.found, search.failed.take()) {
         let limit = states.asked_by(found.drawn.step);
-        search.shrink(limits.smaller, Guarantee::AnyOrder, &|state| smaller(states, limit, &drawn, state));
+        let drawn = failed.held.map(|(_, image)| image.into_sectors()).unwrap_or_default();
+        search.shrink(limits.smaller, Guarantee::AnyOrder, &|state| smaller(states, limit, &drawn, state))?;
     }
     Ok(search.exploration)
+}
+
+fn is_chance(fault: &Fault) -> bool {
+    matches!(fault, Fault::Reads(_) | Fault::Programs(_) | Fault::Erases(_))
+}
+
+/// Cuts, and what they left until a drive comes back from it.
+type Left = Vec<(Cut, Mutex<Option<LeftByCut>>)>;
+
+/// How drives come back after a cut.
+struct Recovery<'a, 's> {
+    states: &'s States<'s>,
+    faults: &'a [Fault],
+    /// Sectors that are looked at.
+    watched: &'a [u64],
+}
+
+impl<'s> Recovery<'_, 's> {
+    /// Lets drives come back, and judges what they hold.
+    fn judge(&self, search: &mut Search<'_, 's>, left: &mut Left, monitor: &dyn Monitor) -> Goes {
+        let recovered = experiment::each(search.judge.pool(), &std::mem::take(left), |(cut, left)| {
+            let left = left.lock().ok().and_then(|mut left| left.take()).expect("each is recovered once");
+            self.recover(*cut, left)
+        });
+        let mut problem = Ok(());
+        // None after the first that does not come back.
+        let held = recovered.into_iter().map_while(|one| one.map_err(|error| problem = Err(error)).ok());
+        let held: Vec<Candidate<'s>> = held.collect();
+        if search.judge_held(held)?.is_break() || monitor.is_stopped() {
+            return Ok(ControlFlow::Break(()));
+        }
+        problem?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn recover(&self, (request, _, number): Cut, left: LeftByCut) -> Result<Candidate<'s>, DriveError> {
+        let mut left = left.recover()?;
+        self.faults.iter().filter(|fault| !is_chance(fault)).try_for_each(|fault| left.inject(*fault))?;
+        let contents = contents(&mut left, self.watched)?;
+        let state = what_became(self.states, request, &contents);
+        let image = DriveImage::given(self.states, contents);
+        Ok(Candidate::new(self.states, number, &state, &image).holding(state, image))
+    }
+}
+
+/// Does a recording again. `look` is told of each event of a request: which request, and how many events of it came
+/// before; as many as there can be when it is over.
+fn replay(drive: &mut Drive, recording: &Recording, look: &mut dyn FnMut(&Drive, usize, u64) -> Goes) -> Goes {
+    for (number, request) in recording.requests.iter().enumerate() {
+        let mut events = 0;
+        let mut here = |drive: &Drive| {
+            let goes = look(drive, number, events);
+            events += 1;
+            goes
+        };
+        if again(drive, request, &mut here)?.is_break() || look(drive, number, u64::MAX)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Sectors that some request changes, and all that held something before.
@@ -147,17 +221,17 @@ fn fill(drive: &mut Drive, before: &[u8]) -> Result<(), DriveError> {
 }
 
 /// Does a request again; `look` is told after each event of a write or flush.
-fn again(drive: &mut Drive, request: &Recorded, look: &mut dyn FnMut(&Drive, bool) -> Goes) -> Goes {
+fn again(drive: &mut Drive, request: &Recorded, look: &mut dyn FnMut(&Drive) -> Goes) -> Goes {
     let order = request.order;
     let mut one = |drive: &mut Drive, request: &Request, cells: &[u8]| {
         let mut completions = Completions::default();
         drive.submit(0, request, cells)?;
         while drive.outstanding() > 0 {
-            if look(drive, false)?.is_break() {
+            if look(drive)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if !drive.step(&mut completions)? {
-                return Err(drive.no_room());
+                return Err(drive.no_room().into());
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -145,7 +145,7 @@ impl Drive {
         self.damage
     }
 
-    fn assemble(plan: DrivePlan, power: Power, image: Option<Arc<Image>>) -> Self {
+    pub(crate) fn assemble(plan: DrivePlan, power: Power, image: Option<Arc<Image>>) -> Self {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
         Self {
@@ -399,19 +399,6 @@ impl Drive {
         }
         completions.done.clear();
         Ok(host.step())
-    }
-
-    /// The drive that this one would be, in memory, if power went now and came back. This one goes on as if nothing had
-    /// been. `seed` says what became of what was under way.
-    ///
-    /// # Errors
-    /// Power is off; or the layers cannot rebuild themselves.
-    pub fn after_cut(&self, seed: u64) -> Result<Self, DriveError> {
-        let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
-        let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
-        let mut other = Self::assemble(self.plan.clone(), Power::Off(Box::new(left)), None);
-        other.reopen()?;
-        Ok(other)
     }
 
     /// Lets [`Drive::advance`] return at this moment, ns of [`Drive::now`].

@@ -74,6 +74,10 @@ pub struct TortureArguments {
     /// checks. A shard ends at its first failure; --replay then makes the one with the least number smaller.
     #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
     pub shard: Option<String>,
+    /// Checks that run at once; by default one for each core. What is found does not depend on it.
+    #[arg(short, long, value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
+    pub jobs: Option<u16>,
     /// Seconds after which a command is ended: a check then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub time_limit: u64,

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
@@ -37,7 +36,7 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
         let cache = keeping.as_deref().and_then(|folder| kept(folder, study, options));
         let simulations = watch::Simulations::new(study.name, arguments.quiet, cache, part.unwrap_or(Shard::ALL));
         let findings = (study.run)(options, &simulations)?;
-        if part.is_some() && !watch::stop().load(Ordering::Relaxed) {
+        if part.is_some() && !watch::is_stopped() {
             continue; // rows are for the command that collects
         }
         if !arguments.json {

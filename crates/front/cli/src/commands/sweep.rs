@@ -108,7 +108,7 @@ fn shard_done(outcomes: &[Option<Outcome>], quiet: bool) -> Result<(), Failure> 
 
 /// Ends a sweep that somebody has stopped.
 fn stopped() -> Result<(), Failure> {
-    if watch::stop().load(std::sync::atomic::Ordering::Relaxed) {
+    if watch::is_stopped() {
         let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
         return Err(Failure { code: INTERRUPTED, message });
     }

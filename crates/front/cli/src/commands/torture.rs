@@ -5,9 +5,8 @@ use crate::arguments::TortureArguments;
 use crate::failure::{Failure, INTEGRITY, INTERRUPTED};
 use crate::{output, settings, watch};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
-use torture::{Commands, Exploration, Guarantee, Lie, Progress, Recording, Torture};
+use torture::{Commands, Guarantee, Lie, Recording, Torture};
 
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     let torture = asked(arguments)?;
@@ -18,7 +17,7 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
             Failure::usage(format!("--recording {place}: {error}; give the file `recording` in the folder of an --out"))
         })
     };
-    let commands = Commands {
+    let mut commands = Commands {
         prepare: arguments.prepare.clone(),
         mount: arguments.mount.clone(),
         image: arguments.image,
@@ -30,17 +29,25 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
     torture.check_commands(&commands)?;
     results::prepare(arguments.out.as_deref(), arguments.quiet)?;
     watch::catch_interrupts();
-    let count = if arguments.replay.is_some() { 1 } else { arguments.states };
-    let mut shown = Shown { count, work: (!arguments.quiet).then(watch::Work::new) };
-    let tried = torture.run_commands(commands, watch::stop(), &mut shown)?;
-    drop(shown);
+    let states = watch::States::new(arguments.quiet, arguments.jobs.map(usize::from));
+    if commands.recording.is_none() {
+        let recording = torture.record_commands(commands.clone(), &states)?;
+        if recording.changes_something() && recording.said.is_empty() && !arguments.quiet {
+            output::complain(
+                "--workload has printed nothing, so that nothing is promised: the check alone knows what must be there",
+            );
+        }
+        commands.recording = Some(recording);
+    }
+    let tried = torture.run_commands(commands, &states)?;
+    drop(states);
     if let Some(out) = &arguments.out {
         tried.write_to(out)?;
         if !arguments.quiet {
             output::complain(&format!("written: {}", out.join("torture.html").display()));
         }
     }
-    let is_interrupted = watch::stop().load(Ordering::Relaxed);
+    let is_interrupted = watch::is_stopped();
     output::print(&tried.report(|report| {
         if arguments.json { format!("{:#}\n", report.to_json()) } else { report.to_text(is_interrupted) }
     }))?;
@@ -88,27 +95,4 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
         (None, Some(shard)) => torture.shard(shard.index as u64, shard.count as u64),
         (None, None) => torture,
     })
-}
-
-/// How far it is, on standard error.
-struct Shown {
-    count: u64,
-    /// Nothing where nobody wants to see it.
-    work: Option<watch::Work>,
-}
-
-impl Progress for Shown {
-    fn recorded(&mut self, recording: &Recording) {
-        if recording.changes_something() && recording.said.is_empty() && self.work.is_some() {
-            output::complain(
-                "--workload has printed nothing, so that nothing is promised: the check alone knows what must be there",
-            );
-        }
-    }
-
-    fn looked(&mut self, so_far: &Exploration) {
-        if let Some(work) = &self.work {
-            work.tell(|| format!("{} of {} states, {} checked", so_far.states, self.count, so_far.checked));
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::mount::Mount;
 use super::output_reader::OutputReader;
-use super::scratch::ScratchFolder;
+use super::scratch::JobFolder;
 use crate::TortureError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serve::{Address, Server, ServerOptions, Target};
@@ -47,7 +47,7 @@ pub enum Ending {
     Badly(String),
     /// The file system could not be mounted for want of something on this machine, in words.
     NotMounted(String),
-    /// The caller wants all of it to end.
+    /// Nobody wants to know any more how it ends.
     Interrupted,
 }
 
@@ -58,14 +58,16 @@ pub struct Job<'a> {
     /// What `sh` is given.
     pub text: &'a str,
     /// Folder of sockets and files, and who keeps it tidy.
-    pub scratch: &'a ScratchFolder,
+    pub folder: &'a JobFolder<'a>,
     /// Further variables.
     pub variables: Vec<(&'static str, PathBuf)>,
-    /// The file system that it finds; `true`: a new one.
-    pub mount: Option<(&'a Mount, bool)>,
+    /// The file system that it finds.
+    pub mount: Option<&'a Mount>,
+    /// The file system is made first.
+    pub is_new: bool,
     pub limit: Duration,
-    /// Set by a caller who wants all of it to end.
-    pub stop: &'a AtomicBool,
+    /// Whether nobody wants to know any more how it ends.
+    pub is_over: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Job<'_> {
@@ -79,7 +81,7 @@ impl Job<'_> {
         reader: &OutputReader,
         writer: PipeWriter,
     ) -> Result<Ending, TortureError> {
-        let socket = self.scratch.folder().join("drive.sock");
+        let socket = self.folder.path().join("drive.sock");
         let options = ServerOptions {
             address: Address::Unix(socket.clone()),
             control: None,
@@ -89,7 +91,7 @@ impl Job<'_> {
             watch: None,
         };
         let mut server = Server::new(target, &options, None).map_err(TortureError::failed)?;
-        let child = self.command(&server.uri(), &socket, writer).spawn();
+        let child = self.folder.spawn(&mut self.command(&server.uri(), &socket, writer));
         let unstarted = |error| TortureError::Failed(format!("{}: sh could not be started: {error}", self.option));
         let child = child.map_err(unstarted)?;
         let stop = AtomicBool::new(false);
@@ -120,14 +122,11 @@ impl Job<'_> {
         for name in VARIABLES {
             command.env_remove(name);
         }
-        command
-            .env("NANDARIUM_FOLDER", self.scratch.folder())
-            .env("NANDARIUM_URI", uri)
-            .env("NANDARIUM_SOCKET", socket);
+        command.env("NANDARIUM_FOLDER", self.folder.path()).env("NANDARIUM_URI", uri).env("NANDARIUM_SOCKET", socket);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        if let Some((mount, is_new)) = self.mount {
+        if let Some(mount) = self.mount {
             command.env("NANDARIUM_FILE_SYSTEM", &mount.kind).env("NANDARIUM_MOUNT_OPTIONS", &mount.options);
-            command.env("NANDARIUM_IS_NEW", if is_new { "yes" } else { "" });
+            command.env("NANDARIUM_IS_NEW", if self.is_new { "yes" } else { "" });
         }
         command
     }
@@ -148,7 +147,7 @@ impl Job<'_> {
                 if began.elapsed() > self.limit {
                     break Ending::Badly(format!("it has not ended within {} s, the time limit", self.limit.as_secs()));
                 }
-                if self.stop.load(Ordering::Relaxed) {
+                if (self.is_over)() {
                     break Ending::Interrupted;
                 }
                 thread::sleep(LOOK.min(began.elapsed() / 8));
@@ -156,7 +155,7 @@ impl Job<'_> {
             // What it left in the background.
             let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait();
-            self.scratch.tidy();
+            self.folder.tidy(group);
             has_ended.store(true, Ordering::Release);
             ended
         })
@@ -164,7 +163,7 @@ impl Job<'_> {
 
     /// Why the file system could not be mounted, where that says nothing of the drive.
     fn not_mounted(&self) -> Option<String> {
-        let note = self.scratch.folder().join("not-mounted");
+        let note = self.folder.path().join("not-mounted");
         let why = std::fs::read_to_string(&note).ok()?;
         let _ = std::fs::remove_file(&note);
         Some(why.trim().to_owned())

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! prepare, workload -> NBD -> Recorder -> simulated drive          (once)
-//! check -> NBD, or an image -> CutDisk                             (for each state)
+//! check -> NBD, or an image -> CutDisk                             (for each state, several at once)
 //! ```
 //! Protects: nothing is left behind, neither process nor mount nor file, however this process ends.
 
@@ -16,17 +16,18 @@ pub(crate) use image::Images;
 pub use mount::Mount;
 
 use crate::cut_disk::CutDisk;
-use crate::explore::{Exploration, Verdict};
+use crate::explore::Verdict;
 use crate::harness::{Torture, TortureError, Tried};
+use crate::judge::{Judge, Judged};
 use crate::recording::{Recorder, Recording, ask};
+use crate::states::CrashState;
+use experiment::Monitor;
 use job::{Ending, Job};
 use output_reader::OutputReader;
-use scratch::ScratchFolder;
+use scratch::{JobFolder, ScratchFolder};
 use serve::{Order, OrderKind, Pace, SimulatedDrive, Target};
 use std::fs;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::quantity;
 
@@ -54,16 +55,6 @@ pub struct Commands {
     /// processes are ended that have the folder of the commands in their environment.
     pub owns_process: bool,
 }
-
-/// Is told how far it is.
-pub trait Progress {
-    /// The workload has run, and asked for this.
-    fn recorded(&mut self, _: &Recording) {}
-    /// Some states were looked at.
-    fn looked(&mut self, _: &Exploration) {}
-}
-
-impl Progress for () {}
 
 impl Commands {
     /// Two commands that have a minute each.
@@ -117,51 +108,35 @@ impl Torture {
         Ok(())
     }
 
-    /// Runs the workload alone, until `stop` is set: what it asked for.
+    /// Runs the workload alone, until the monitor is stopped: what it asked for.
     ///
     /// # Errors
     /// As those of [`Torture::run_commands`].
-    pub fn record_commands(&self, commands: Commands, stop: &AtomicBool) -> Result<Recording, TortureError> {
+    pub fn record_commands(&self, commands: Commands, monitor: &dyn Monitor) -> Result<Recording, TortureError> {
         self.check_commands(&commands)?;
         let scratch = ScratchFolder::new(commands.owns_process)?;
-        Stage { torture: self, commands, scratch: &scratch, stop }.record()
+        Stage { torture: self, commands, scratch: &scratch, monitor }.record()
     }
 
-    /// Runs the workload once and the check on each state, until `stop` is set.
+    /// Runs the workload once, if there is no recording, and the check on each state, until the monitor is stopped.
+    /// Checks run side by side: one on each core, unless the monitor says how many.
     ///
     /// # Errors
-    /// A command cannot be run or does not end well; the simulated drive fails; `stop` was set before any state.
-    pub fn run_commands(
-        &self,
-        commands: Commands,
-        stop: &AtomicBool,
-        progress: &mut dyn Progress,
-    ) -> Result<Tried, TortureError> {
+    /// A command cannot be run or does not end well; the simulated drive fails; it was stopped before any state; the
+    /// system does not give the threads.
+    pub fn run_commands(&self, commands: Commands, monitor: &dyn Monitor) -> Result<Tried, TortureError> {
         self.check_commands(&commands)?;
         let told = commands.told();
         let scratch = ScratchFolder::new(commands.owns_process)?;
-        let mut stage = Stage { torture: self, commands, scratch: &scratch, stop };
-        let recording = if let Some(kept) = stage.commands.recording.take() {
-            kept
-        } else {
-            let recording = stage.record()?;
-            progress.recorded(&recording);
-            recording
-        };
+        let mut stage = Stage { torture: self, commands, scratch: &scratch, monitor };
+        let recording = stage.commands.recording.take().map_or_else(|| stage.record(), Ok)?;
         let images = Images::new(&recording.before);
-        let mut problem = None;
-        let look = &mut |so_far: &Exploration| {
-            progress.looked(so_far);
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let check = |disk: &mut CutDisk<'_>, state: &CrashState, is_over: &(dyn Fn() -> bool + Sync)| {
+            stage.check(&images, disk, recording.said_by(state.step), is_over)
         };
-        let judge = &mut |disk: &mut CutDisk<'_>, said: &[&str]| {
-            stage.check(&images, disk, said).unwrap_or_else(|error| {
-                problem = Some(error);
-                None
-            })
-        };
-        let judged = self.judge_all(&recording, look, judge);
-        let (exploration, seconds) = problem.map_or(judged, Err)?;
+        let is_shared = stage.commands.mount.as_ref().is_none_or(Mount::is_shared);
+        let judge = Judge::side_by_side(&check, monitor, if is_shared { self.most_checks() } else { 1 })?;
+        let (exploration, seconds) = self.judge_all(&recording, monitor, judge)?;
         Ok(self.tried(recording, exploration, seconds, told))
     }
 }
@@ -171,18 +146,20 @@ struct Stage<'a> {
     torture: &'a Torture,
     commands: Commands,
     scratch: &'a ScratchFolder,
-    stop: &'a AtomicBool,
+    monitor: &'a dyn Monitor,
 }
 
 impl Stage<'_> {
     /// Serves a drive to the first command, and to the workload while it is recorded.
     fn record(&self) -> Result<Recording, TortureError> {
+        let folder = self.scratch.job_folder()?;
+        let is_over = || self.monitor.is_stopped();
         let mut drive = SimulatedDrive::new(self.torture.served()?, Pace::Off);
         let prepare = self.commands.prepare.as_deref().or(self.commands.mount.as_ref().map(|_| ":"));
         if let Some(prepare) = prepare {
             let (reader, writer) = OutputReader::new(Arc::default(), true).map_err(TortureError::failed)?;
-            let ending = self.job("prepare", prepare, true).run(&mut drive, &reader, writer)?;
-            self.ended_well("prepare", ending)?;
+            let job = Job { is_new: true, ..self.job("prepare", prepare, &folder, &is_over) };
+            self.ended_well("prepare", job.run(&mut drive, &reader, writer)?)?;
         }
         let before = contents(&mut drive)?;
         let recorder = Recorder::new(drive, before);
@@ -191,8 +168,8 @@ impl Stage<'_> {
         let mut recorder = recorder.with_ear(move || {
             follower.read_now();
         });
-        let ending = self.job("workload", &self.commands.workload, false).run(&mut recorder, &reader, writer)?;
-        self.ended_well("workload", ending)?;
+        let job = self.job("workload", &self.commands.workload, &folder, &is_over);
+        self.ended_well("workload", job.run(&mut recorder, &reader, writer)?)?;
         let (mut recording, _) = recorder.finish();
         recording.said = reader.into_lines().map_err(|problem| {
             TortureError::Failed(format!(
@@ -202,10 +179,15 @@ impl Stage<'_> {
         Ok(recording)
     }
 
-    fn job<'a>(&'a self, option: &'static str, text: &'a str, is_new: bool) -> Job<'a> {
-        let mount = self.commands.mount.as_ref().map(|mount| (mount, is_new));
-        let (scratch, limit, stop) = (self.scratch, self.commands.limit, self.stop);
-        Job { option, text, scratch, variables: Vec::new(), mount, limit, stop }
+    fn job<'a>(
+        &'a self,
+        option: &'static str,
+        text: &'a str,
+        folder: &'a JobFolder<'a>,
+        is_over: &'a (dyn Fn() -> bool + Sync),
+    ) -> Job<'a> {
+        let (mount, limit) = (self.commands.mount.as_ref(), self.commands.limit);
+        Job { option, text, folder, variables: Vec::new(), mount, is_new: false, limit, is_over }
     }
 
     fn ended_well(&self, option: &str, ending: Ending) -> Result<(), TortureError> {
@@ -221,14 +203,16 @@ impl Stage<'_> {
     }
 
     /// Runs the check on a disk as a cut left it, after these lines were said. Nothing: it was interrupted.
-    fn check(
+    fn check<'l>(
         &self,
         images: &Images<'_>,
         disk: &mut CutDisk<'_>,
-        lines: &[&str],
-    ) -> Result<Option<Verdict>, TortureError> {
-        let [said, image] = ["said", "image"].map(|name| self.scratch.folder().join(name));
-        let lines: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        lines: impl Iterator<Item = &'l str>,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> Judged {
+        let folder = self.scratch.job_folder()?;
+        let [said, image] = ["said", "image"].map(|name| folder.path().join(name));
+        let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
         fs::write(&said, lines).map_err(|error| TortureError::unwritten(&said, error))?;
         let mut variables = vec![("NANDARIUM_SAID", said)];
         if self.commands.has_image() {
@@ -236,7 +220,8 @@ impl Stage<'_> {
             variables.push(("NANDARIUM_IMAGE", image));
         }
         let (reader, writer) = OutputReader::new(Arc::default(), true).map_err(TortureError::failed)?;
-        let ending = Job { variables, ..self.job("check", &self.commands.check, false) }.run(disk, &reader, writer)?;
+        let job = Job { variables, ..self.job("check", &self.commands.check, &folder, is_over) };
+        let ending = job.run(disk, &reader, writer)?;
         let last = reader.last_line();
         let last = last.as_deref().map(str::trim);
         Ok(match (ending, last) {

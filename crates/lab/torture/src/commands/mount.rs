@@ -59,6 +59,12 @@ impl Mount {
         Ok(())
     }
 
+    /// Whether several states of one file system may be mounted at once: the kernel mounts no two XFS or Btrfs file
+    /// systems with the same UUID.
+    pub(super) fn is_shared(&self) -> bool {
+        !["xfs", "btrfs"].contains(&self.kind.as_str())
+    }
+
     fn is_of_the_kernel(&self) -> bool {
         !["none", "fuse2fs"].contains(&self.kind.as_str())
     }

@@ -3,7 +3,6 @@
 use drive::Drive;
 use engine::random::Stream;
 use serve::Target;
-use std::ops::ControlFlow;
 use torture::{
     CrashState, CutDisk, Exploration, Guarantee, Limits, Outcome, Recorder, Recording, States, Verdict, explore,
     explore_drive,
@@ -86,9 +85,7 @@ fn torture(bug: Bug, guarantee: Guarantee, first: u64, count: u64) -> Exploratio
     let recording = run(40, bug);
     let states = States::new(&recording, guarantee);
     let limits = Limits { seed: 1, first, states: count, smaller: 200 };
-    explore(&recording, &states, limits, &mut |_| ControlFlow::Continue(()), &mut |disk, state| {
-        Some(verdict(&recording, bug, disk, state))
-    })
+    explore(&states, limits, &(), &mut |disk, state| Some(verdict(&recording, bug, disk, state))).unwrap()
 }
 
 /// The same with cuts within a drive of a stack.
@@ -110,7 +107,7 @@ fn torture_drive_with(bug: Bug, stack: &str, settings: &[&str], first: u64, coun
     let states = States::new(&recording, Guarantee::AnyOrder);
     let limits = Limits { seed: 1, first, states: count, smaller: 0 };
     let check = &mut |disk: &mut CutDisk<'_>, state: &CrashState| Some(verdict(&recording, bug, disk, state));
-    explore_drive(&recording, &states, drive, &[], limits, &mut |_| ControlFlow::Continue(()), check).unwrap()
+    explore_drive(&states, drive, &[], limits, &(), check).unwrap()
 }
 
 #[test]

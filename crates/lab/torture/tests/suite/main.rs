@@ -5,3 +5,4 @@ mod lies;
 mod log;
 mod shards;
 mod states;
+mod threads;

@@ -102,11 +102,11 @@ fn states_are_taken_for_the_same_where_they_hold_the_same() {
     let states = States::new(&recording, Guarantee::AnyOrder);
     let limits = torture::Limits { seed: 1, first: 0, states: 3000, smaller: 0 };
     let mut seen = std::collections::HashSet::new();
-    let found =
-        torture::explore(&recording, &states, limits, &mut |_| std::ops::ControlFlow::Continue(()), &mut |disk, _| {
-            assert!(seen.insert(disk.to_bytes()), "the same bytes are checked again");
-            Some(torture::Verdict::Holds)
-        });
+    let found = torture::explore(&states, limits, &(), &mut |disk, _| {
+        assert!(seen.insert(disk.to_bytes()), "the same bytes are checked again");
+        Some(torture::Verdict::Holds)
+    });
+    let found = found.unwrap();
     let all: std::collections::HashSet<Vec<u8>> =
         (0..3000).map(|number| done_again(&recording, &states, &states.draw(1, number))).collect();
     assert_eq!((found.checked as usize, seen.len()), (all.len(), all.len()));

@@ -82,7 +82,7 @@ fn the_drive_after_a_cut_that_did_not_happen_leaves_the_file_alone() {
     let path = folder.path().join("drive");
     let mut drive = open(&path, &FORGETFUL).unwrap();
     (0..32_u64).for_each(|page| drive.write(page * 4096, &[1; 4096]).unwrap());
-    let mut other = drive.after_cut(1).unwrap();
+    let mut other = drive.left_by_cut(1).unwrap().recover().unwrap();
     (0..32_u64).for_each(|page| other.write(page * 4096, &[2; 4096]).unwrap());
     drop((drive, other));
     let mut found = vec![0; 32 * 4096];

@@ -289,6 +289,51 @@ fn a_killed_torture_leaves_no_mount() {
     soon(&|| !mounts().contains(of_it) && !mount.exists() && is_over());
 }
 
+/// Checks of which three run at once and do not end, with what is told of them, and the folder that holds their files.
+fn held_up(more: &[&str], folder: &Path) -> (std::process::Child, std::path::PathBuf) {
+    let (files, told) = (folder.join("files"), folder.join("told"));
+    std::fs::create_dir(&files).unwrap();
+    let count = format!("flock {0} sh -c 'echo >> {0}; wc -l < {0}'", told.display());
+    let check = format!("test $({count}) -lt 8 || sleep 1000");
+    let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    program.args(["torture", "--quiet", "--jobs", "3", "--set", "drive.capacity=64MiB", "--set", "flash.channels=1"]);
+    program.args(["--set", "flash.pages_per_block=64", "--check", &check]).args(more);
+    program.stdout(std::process::Stdio::piped()).env("TMPDIR", &files);
+    let program = program.spawn().unwrap();
+    soon(&|| std::fs::read_to_string(&told).is_ok_and(|told| told.lines().count() == 10));
+    (program, files)
+}
+
+#[test]
+fn ctrl_c_ends_checks_that_run_side_by_side_and_what_was_checked_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, files) = held_up(&["--workload", WORKLOAD], folder.path());
+    let begun = Instant::now();
+    std::process::Command::new("kill").args(["-INT", &program.id().to_string()]).status().unwrap();
+    let ended = program.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10), "it waits for checks: {:?}", begun.elapsed());
+    let said = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("and then it was interrupted") && said.contains(" 6 checked"), "{said}");
+    soon(&|| std::fs::read_dir(&files).unwrap().next().is_none());
+}
+
+#[test]
+fn a_killed_torture_leaves_no_mount_of_checks_that_ran_side_by_side() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let workload = "echo hello > $NANDARIUM_MOUNT/x; sync; echo more > $NANDARIUM_MOUNT/y; sync";
+    let (mut program, files) = held_up(&["--mount", "ext4", "--workload", workload], folder.path());
+    let mounts = || std::fs::read_to_string("/proc/mounts").unwrap();
+    let of_it = files.to_str().unwrap();
+    assert_eq!(mounts().lines().filter(|mount| mount.contains(of_it)).count(), 3, "{}", mounts());
+    program.kill().unwrap();
+    program.wait().unwrap();
+    soon(&|| !mounts().contains(of_it) && std::fs::read_dir(&files).unwrap().next().is_none());
+}
+
 #[test]
 fn a_lie_is_noticed_and_a_die_that_goes_is_not_missed_under_parity() {
     let page = include_str!("../../../../../../docs/torture.md");

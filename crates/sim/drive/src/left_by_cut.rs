@@ -1,0 +1,38 @@
+//! A power cut of a drive that goes on as if nothing had been.
+
+use crate::error::DriveError;
+use crate::host::Host;
+use crate::requests::{Drive, Power};
+use engine::random::Stream;
+use nand::FlashState;
+use simulator::DrivePlan;
+
+/// What a power cut left of a drive. It may recover on another thread, which a drive itself cannot go to.
+pub struct LeftByCut {
+    plan: DrivePlan,
+    left: FlashState,
+}
+
+impl LeftByCut {
+    /// The drive that comes back from it, in memory.
+    ///
+    /// # Errors
+    /// The layers cannot rebuild themselves.
+    pub fn recover(self) -> Result<Drive, DriveError> {
+        let power = Power::On(Host::recover(&self.plan, self.left)?);
+        Ok(Drive::assemble(self.plan, power, None))
+    }
+}
+
+impl Drive {
+    /// What would be left of this drive if power went now. This one goes on as if nothing had been. `seed` says what
+    /// became of what was under way.
+    ///
+    /// # Errors
+    /// Power is off.
+    pub fn left_by_cut(&self, seed: u64) -> Result<LeftByCut, DriveError> {
+        let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
+        let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
+        Ok(LeftByCut { plan: self.plan.clone(), left })
+    }
+}
