@@ -105,8 +105,8 @@ impl<'a, 's> Search<'a, 's> {
         self.window.push(candidate);
     }
 
-    /// Draws states by their numbers and judges them, until one fails or the monitor is stopped. `draw` gives a state and
-    /// the drive in it.
+    /// Draws states by their numbers and judges them, until one fails or the monitor is stopped. `draw` gives a state
+    /// and the drive in it.
     ///
     /// Errors: a check could not be made.
     pub fn draw(
