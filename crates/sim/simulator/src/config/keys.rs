@@ -144,6 +144,13 @@ const DRIVE: &[Parameter] = &[
          plane.",
     )
     .only(SHARES_SPACE),
+    Parameter::optional(
+        "drive.data_sheet_writes",
+        Kind::Size { min: 1, max: 1 << 62 },
+        "Bytes that the data sheet of the drive lets the host write (TBW), for example 1752TB. It changes no run: \
+         `life` and `compare --life` show it beside the life that they find.",
+    )
+    .circumstance(),
     Parameter::new(
         PRECONDITION.key,
         Kind::Choice(|| PRECONDITION.named()),
