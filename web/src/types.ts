@@ -194,7 +194,8 @@ export interface Life {
   tbw: Estimate;
   dwpd: Estimate;
   years: Estimate | null;
-  cost: { price: Num; per_gb: Num; per_tb_written: Estimate } | null;
+  data_sheet: { tbw: Num } | null;
+  cost: { price: Num; per_gb: Num; per_tb_written: Estimate; per_year: Estimate | null } | null;
 }
 
 /** A result with its place in the document, which names it in `data-run` and picks its colour. */

@@ -21,12 +21,14 @@ const ANSWERS: readonly Row[] = [
   { label: "Years until worn out", format: plain, better: "higher", path: ["life", "years", "estimate"], cell: interval("years") },
   { label: "Price", format: plain, better: "lower", path: ["life", "cost", "price"] },
   { label: "Price of a GB", format: plain, better: "lower", path: ["life", "cost", "per_gb"] },
+  { label: "Cost a year, if it lives so long", format: plain, better: "lower", path: ["life", "cost", "per_year", "estimate"] },
   { label: "Price of a TB written", format: plain, better: "lower", path: ["life", "cost", "per_tb_written", "estimate"] },
 ];
 
 /** What the answers stand on: no run is better for it. */
 const ASSUMED: readonly { label: string; format: Format; path: string[] }[] = [
   { label: "Erases that a block survives", format: count, path: ["life", "endurance"] },
+  { label: "TB written by the data sheet", format: plain, path: ["life", "data_sheet", "tbw"] },
   { label: "Capacity", format: size, path: ["life", "capacity_bytes"] },
   { label: "Simulated at 1 of", format: count, path: ["life", "scale"] },
   { label: "Bytes written a day", format: plain, path: ["life", "bytes_per_day"] },
