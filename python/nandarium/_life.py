@@ -44,11 +44,34 @@ class LifeCause:
 
 @dataclass(frozen=True)
 class Cost:
-    """Prices, in the currency they were given in: of the drive, of a gigabyte the host sees, of a terabyte written."""
+    """Prices, in the currency they were given in.
+
+    Attributes:
+        price: of the drive.
+        per_gb: of a gigabyte (10^9 bytes) that the host sees.
+        per_tb_written: of a terabyte written.
+        per_year: of a year, if the drive is used until it is worn out; ``None`` where there are no years.
+    """
 
     price: float
     per_gb: float
     per_tb_written: Interval
+    per_year: Interval | None
+
+
+@dataclass(frozen=True)
+class DataSheet:
+    """The writes that a data sheet promises.
+
+    Attributes:
+        tbw: terabytes (10^12 bytes).
+        years: years that they take; ``None`` where there are no years.
+        origin: ``"given"`` (`tbw`), or ``"stack"`` (``drive.data_sheet_writes``).
+    """
+
+    tbw: float
+    years: float | None
+    origin: str
 
 
 class Life:
@@ -95,8 +118,19 @@ class Life:
 
     @property
     def tbw(self) -> Interval:
-        """Terabytes (10^12 bytes) the host writes until the drive is worn out."""
+        """Terabytes (10^12 bytes) the host writes until the drive is worn out, with what is not known of the endurance."""
         return Interval(**self.data["tbw"])
+
+    @property
+    def tbw_at_endurance(self) -> Interval:
+        """The same if each block survives exactly as many erases as assumed: an interval of what was measured alone."""
+        return Interval(**self.data["tbw_at_endurance"])
+
+    @property
+    def data_sheet(self) -> DataSheet | None:
+        """What the data sheet promises; ``None`` where that is not known."""
+        sheet = self.data["data_sheet"]
+        return None if sheet is None else DataSheet(**sheet)
 
     @property
     def dwpd(self) -> Interval:
@@ -128,7 +162,10 @@ class Life:
     def cost(self) -> Cost | None:
         """What the drive and what is written to it cost; ``None`` where no price was given."""
         cost = self.data["cost"]
-        return None if cost is None else Cost(cost["price"], cost["per_gb"], Interval(**cost["per_tb_written"]))
+        if cost is None:
+            return None
+        per_year = None if cost["per_year"] is None else Interval(**cost["per_year"])
+        return Cost(cost["price"], cost["per_gb"], Interval(**cost["per_tb_written"]), per_year)
 
     @property
     def repeated(self) -> dict[str, Any] | None:
@@ -173,6 +210,8 @@ class Life:
             amounts["years"] = self.years
         if self.cost is not None:
             amounts["price of a TB written"] = self.cost.per_tb_written
+            if self.cost.per_year is not None:
+                amounts["cost a year"] = self.cost.per_year
         rows = [(name, *map(_html.digits, (each.earliest, each.estimate, each.latest))) for name, each in amounts.items()]
         tbw = self.tbw
         pictures = _html.side_by_side(
@@ -191,6 +230,7 @@ def life(
     warranty: str = "5y",
     price_per_gb: float | None = None,
     price: float | None = None,
+    tbw: str | int | None = None,
     settings: Settings | None = None,
     seed: int | None = None,
     requests: int | None = None,
@@ -210,11 +250,13 @@ def life(
         warranty: years or days over which drive writes a day are reckoned, such as ``"5y"`` or ``"1825d"``; at most 100 years.
         price_per_gb: price of 10^9 bytes of flash, spare flash included, in any currency; above 0.
         price: price of the drive, instead.
+        tbw: bytes that the data sheet lets the host write, such as ``"1752TB"``; by default as the stack says
+            (``drive.data_sheet_writes``), if it does.
         repetitions: runs with other seeds, the first included; `Life.repeated` has their means. `progress` is not called then.
 
     Raises:
-        ConfigError: the stack cannot be used, its flash never wears out (``flash.endurance``), or `per_day`, `warranty` or a price
-            cannot be used.
+        ConfigError: the stack cannot be used, its flash never wears out (``flash.endurance``), or `per_day`, `warranty`, `tbw` or
+            a price cannot be used.
         WorkloadError: the workload cannot be run, or the run was too short, or too far from a steady state, to tell; or a trace that
             writes many pages once is repeated in the same order (``workload.repeat_order``). The text says what to do.
         DriveFull: the drive took no further writes; its ``result`` has what was measured.
@@ -228,7 +270,7 @@ def life(
         >>> list(life.causes), life.cost.price
         (['gc', 'host', 'uneven'], 10.0)
     """
-    question = (_per_day(per_day), _warranty(warranty), _price("price_per_gb", price_per_gb), _price("price", price))
+    question = (_per_day(per_day), _warranty(warranty), _price("price_per_gb", price_per_gb), _price("price", price), _tbw(tbw))
     if price is not None and price_per_gb is not None:
         raise ConfigError("price and price_per_gb are both given; give the price of the drive, or that of a gigabyte of its flash")
     chosen = Stack.of(stack)
@@ -241,6 +283,13 @@ def _per_day(per_day: object) -> str | None:
     if per_day is None or isinstance(per_day, str):
         return per_day
     number = whole("per_day", per_day, "bytes the host writes a day, or a text such as \"100GB\"", least=1)
+    return f"{number}B"
+
+
+def _tbw(tbw: object) -> str | None:
+    if tbw is None or isinstance(tbw, str):
+        return tbw
+    number = whole("tbw", tbw, "bytes that the data sheet lets the host write, or a text such as \"1752TB\"", least=1)
     return f"{number}B"
 
 

@@ -274,7 +274,7 @@ def life(
     name: str,
     text: str,
     settings: list[tuple[str, str]],
-    question: tuple[str | None, str, float | None, float | None],
+    question: tuple[str | None, str, float | None, float | None, str | None],
     workload: str,
     requests: RequestColumns | None = None,
     snapshots: str | None = None,

@@ -7,6 +7,7 @@ mod arguments;
 mod browser;
 mod commands;
 mod failure;
+mod given;
 mod library;
 mod names;
 mod output;

@@ -6,11 +6,36 @@ const TEMPLATE: &str = include_str!("../pages/template.html");
 const CSS: &str = include_str!("../pages/report.css");
 const JS: &str = include_str!("../pages/report.js");
 
-/// The page for these results, self-contained. `notes`: what is to be said of all of them together.
-pub fn render(title: &str, results: &[Value], notes: &[String]) -> String {
+/// Where the page draws its results.
+const MAIN: &str = "<main id=\"report\">";
+
+/// The page for these results, self-contained. `answer`: what a comparison answers, or null; `notes`: what is to be
+/// said of all of them together.
+pub fn render(title: &str, answer: &Value, results: &[Value], notes: &[String]) -> String {
     // `<` would end the script element that holds the data.
     let data = json!({ "results": results, "notes": notes }).to_string().replace('<', "\\u003c");
-    fill(TEMPLATE, &[("<!--TITLE-->", &escape(title)), ("/*CSS*/", CSS), ("/*JS*/", JS), ("/*RESULTS*/", &data)])
+    let main = format!("{}{MAIN}", answered(answer));
+    let values = [("<!--TITLE-->", &*escape(title)), ("/*CSS*/", CSS), (MAIN, &main), ("/*RESULTS*/", &data)];
+    fill(TEMPLATE, &[&values[..], &[("/*JS*/", JS)]].concat())
+}
+
+/// The answer of a comparison, which needs no script: the answer, the differences that matter, and what it assumes.
+fn answered(answer: &Value) -> String {
+    let text = |value: &Value| escape(value.as_str().unwrap_or_default());
+    if answer.is_null() {
+        return String::new();
+    }
+    let lines = answer["differences"].as_array().into_iter().flatten();
+    let lines: String = lines.map(|line| format!("<li>{}</li>", text(&line["sentence"]))).collect();
+    format!(
+        "<div style=\"max-width:1240px;margin:0 auto;padding:0 24px\"><section id=\"answer\" aria-label=\"Answer\">\
+         <p style=\"max-width:84ch;font-size:18px;line-height:1.4\">{}</p>\
+         <div><p class=\"lead\">{}</p><ul style=\"margin-top:4px;font-size:14px\">{lines}</ul></div>\
+         <p class=\"lead\" style=\"max-width:none;margin-top:12px\">Assumed: {}.</p></section></div>\n",
+        text(&answer["sentence"]),
+        text(&answer["about_differences"]),
+        text(&answer["assumptions"])
+    )
 }
 
 /// Replaces each placeholder of the template once; what was filled in is never looked at again.
@@ -64,10 +89,29 @@ mod tests {
 
     #[test]
     fn data_cannot_break_out_of_its_element_or_be_taken_for_a_placeholder() {
-        let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})], &["</script>".to_owned()]);
+        let page = render(
+            "<b> & co",
+            &Value::Null,
+            &[json!({"stack": "</script><!--TITLE-->/*JS*/"})],
+            &["</script>".to_owned()],
+        );
         assert!(page.contains("<title>&lt;b&gt; &amp; co</title>"));
         assert!(page.contains(r#""results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]"#));
         assert!(page.contains(r#""notes":["\u003c/script>"]"#));
         assert_eq!(page.matches(JS).count(), 1);
+    }
+
+    #[test]
+    fn a_page_begins_with_the_answer() {
+        let differences = [json!({"sentence": "read p99: a 1 us; b 2 us (x2)"})];
+        let answer = json!({"sentence": "a < b", "about_differences": "differences:", "differences": differences,
+            "assumptions": "whole drives"});
+        let page = render("title", &answer, &[], &[]);
+        let body = page.split("<body>").nth(1).unwrap();
+        for part in ["a &lt; b</p>", "<li>read p99: a 1 us; b 2 us (x2)</li>", "Assumed: whole drives."] {
+            let at = body.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+            assert!(at < body.find(MAIN).unwrap(), "{part}");
+        }
+        assert!(!render("title", &Value::Null, &[], &[]).contains("id=\"answer\""));
     }
 }

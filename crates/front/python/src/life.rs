@@ -15,8 +15,8 @@ use simulator::session::Prepared;
 use std::path::PathBuf;
 
 /// What is asked of a life besides its run: bytes a day and warranty as texts, price for a gigabyte of flash, price of
-/// the drive.
-type Question = (Option<String>, String, Option<f64>, Option<f64>);
+/// the drive, the data sheet's bytes as a text.
+type Question = (Option<String>, String, Option<f64>, Option<f64>, Option<String>);
 
 /// Runs one configuration, in steady state unless something else is set, and tells the life of its drive: the result,
 /// `life.json`, the table `nandarium life` prints, and `life.html`. Arguments are those of `run`.
@@ -38,13 +38,14 @@ pub fn life(
     repetitions: usize,
 ) -> PyResult<(Outcome, String, String, String)> {
     let _inside = Inside::begin(0)?;
-    let (per_day, warranty, price_per_gb, price) = question;
+    let (per_day, warranty, price_per_gb, price, tbw) = question;
     let settings = settings_of(settings);
     let load = |mut under: Vec<_>| {
         under.extend(settings.iter().cloned());
         Ok::<_, LifeError>(Config::from_text_with(name, text, &under)?)
     };
-    let plan = LifePlan::new(load, &LifeQuestion { per_day, warranty, price_per_gb, price }).map_err(of_life)?;
+    let question = LifeQuestion { per_day, warranty, price_per_gb, price, currency: None, tbw };
+    let plan = LifePlan::new(load, &question).map_err(of_life)?;
     let asked = Asked { workload, requests, snapshots, progress };
     let (result, life, over_seeds) = if repetitions > 1 {
         over_seeds(py, plan, asked, repetitions)?

@@ -13,16 +13,20 @@
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
 
+mod answer;
 mod closeups;
 mod error;
 pub mod life;
+mod longer;
 pub mod notes;
 mod repeated;
 mod runs;
 pub mod timeline;
 
+pub use answer::Answer;
 pub use error::{CompareError, Early, check_ended};
 pub use life::{LifeError, LifeOverSeeds, LifePlan, LifeQuestion};
+pub use longer::{REQUESTS_MAX, RUNS_CHOSEN};
 pub use repeated::Repeated;
 pub use runs::{Compared, Comparison, Lived, Ran, Source, Stack, Stage};
 pub use timeline::{Drawing, Drawn, TimelineError};
@@ -33,9 +37,9 @@ use serde_json::{Value, json};
 /// Version of the JSON form of several results.
 pub const COMPARISON: &str = "nandarium.comparison/1";
 
-/// Several results as one document, with what is to be said of them together.
-pub fn together(documents: &[Value], notes: &[String]) -> Value {
-    json!({"schema": COMPARISON, "notes": notes, "results": documents})
+/// Several results as one document, with what is to be said of them together. `answer`: where lives were asked for.
+pub fn together(answer: Option<&Answer>, documents: &[Value], notes: &[String]) -> Value {
+    json!({"schema": COMPARISON, "answer": answer.map(Answer::to_json), "notes": notes, "results": documents})
 }
 
 /// The document of a result, and of what single requests waited for.

@@ -39,6 +39,8 @@ pub struct Repeated {
     /// The stack that it is compared with; `None`: it is that stack.
     against: Option<String>,
     contrasts: Vec<Contrast>,
+    /// The figures of each run.
+    pub(crate) runs: Vec<Figures>,
 }
 
 /// A stack to be run again.
@@ -54,7 +56,7 @@ pub(crate) struct Again<'a> {
 }
 
 /// Figures of a run, and after them the amounts of its life, where that is asked for.
-type Figures = Vec<Option<f64>>;
+pub(crate) type Figures = Vec<Option<f64>>;
 
 /// Runs each stack again until there are as many runs of each as asked for, and compares them with the first: what that
 /// tells of each, and of its life.
@@ -100,9 +102,11 @@ pub(crate) fn run(
             count,
             against: (stack > 0).then(|| stacks[0].config.name.clone()),
             contrasts: named().enumerate().filter_map(contrast).collect(),
+            runs: Vec::new(),
         };
         let amounts = || own.iter().map(|run| run.get(named().count()..).unwrap_or_default()).collect::<Vec<_>>();
-        (repeated, stacks[stack].plan.map(|_| LifeOverSeeds::of(&amounts())))
+        let over_seeds = stacks[stack].plan.map(|_| LifeOverSeeds::of(&amounts()));
+        (Repeated { runs: own, ..repeated }, over_seeds)
     });
     Ok(repeated.collect())
 }
@@ -145,11 +149,11 @@ fn one(
     Ok(Some(figures(&document, life.map_err(|error| whose(error.into()))?.as_ref())))
 }
 
-fn named() -> impl Iterator<Item = &'static Metric> {
+pub(crate) fn named() -> impl Iterator<Item = &'static Metric> {
     FIGURES.into_iter().filter_map(Metric::named)
 }
 
-fn figures(result: &Value, life: Option<&LifeReport>) -> Figures {
+pub(crate) fn figures(result: &Value, life: Option<&LifeReport>) -> Figures {
     named().map(|metric| metric.of(result)).chain(life.into_iter().flat_map(life::amounts)).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::error::CompareError;
 use crate::life::{self, LifeError, LifeOverSeeds, LifePlan};
 use crate::repeated::{self, Again, Repeated};
 use crate::timeline::{self, Drawing, Drawn, TimelineError};
-use crate::{notes, with_closeups};
+use crate::{Answer, longer, notes, with_closeups};
 use experiment::{Ledger, Monitor, Shard, Work};
 use metrics::{Cost, LifeReport, Provenance, RunResult, Status, WearWindow};
 use serde_json::Value;
@@ -43,12 +43,12 @@ pub trait Stage: Sync {
 
 /// A stack of a comparison, ready to run.
 pub struct Stack {
-    name: String,
-    config: Config,
-    prepared: Prepared,
-    plan: Option<LifePlan>,
-    provenance: Option<Provenance>,
-    timeline: Option<PathBuf>,
+    pub(crate) name: String,
+    pub(crate) config: Config,
+    pub(crate) prepared: Prepared,
+    pub(crate) plan: Option<LifePlan>,
+    pub(crate) provenance: Option<Provenance>,
+    pub(crate) timeline: Option<PathBuf>,
 }
 
 impl Stack {
@@ -97,6 +97,10 @@ pub struct Comparison<'a> {
     pub snapshots: Option<&'a Snapshots>,
     /// Runs of each stack, the first one included; they have the seeds that follow.
     pub repetitions: usize,
+    /// Where lives are asked for, the load is lengthened until they can be told, unless the user has chosen its length.
+    pub chooses_length: bool,
+    /// `repetitions` are the most: fewer where [`REQUESTS_MAX`](crate::REQUESTS_MAX) does not allow as many.
+    pub chooses_runs: bool,
     /// A timeline of each first run. Each stack gets a file of its own.
     pub drawing: Option<&'a Drawing>,
     /// Requests are looked at closely, for a page.
@@ -106,7 +110,15 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Each stack once, and nothing beside it.
     pub fn new(source: Source<'a>) -> Self {
-        Self { source, snapshots: None, repetitions: 1, drawing: None, has_page: false }
+        Self {
+            source,
+            snapshots: None,
+            repetitions: 1,
+            chooses_length: false,
+            chooses_runs: false,
+            drawing: None,
+            has_page: false,
+        }
     }
 }
 
@@ -142,6 +154,8 @@ pub struct Compared {
     pub ran: Vec<Ran>,
     /// What repetitions tell of each stack; nothing without them.
     pub repeated: Vec<Repeated>,
+    /// The answer, where lives were asked for.
+    pub answer: Option<Answer>,
     /// What is to be said of all together.
     pub notes: Vec<String>,
     /// Why stacks are missing, if some are.
@@ -187,7 +201,8 @@ impl Comparison<'_> {
     }
 
     /// Runs all stacks.
-    /// 1. Each is run once, or recalled.
+    /// 1. Each is run once, or recalled; all again under a longer load, until their lives can be told, where that is
+    ///    wanted.
     /// 2. Each is run again with other seeds, if all first runs have a place in means.
     /// 3. What is to be said of all together is collected.
     ///
@@ -200,13 +215,11 @@ impl Comparison<'_> {
         monitor: &dyn Monitor,
     ) -> Result<Compared, CompareError> {
         self.give_files(&mut stacks)?;
-        let runs = FirstRuns { asked: self, stage, monitor };
-        let identity = |(place, stack): (usize, &Stack)| stack.identity(place, self.has_page);
-        let identities: Vec<String> = stacks.iter().enumerate().map(identity).collect();
-        let names = identities.iter().map(String::as_str).collect();
-        let given = Ledger::of(&runs, &stacks, names, Shard::ALL).run(&runs, monitor)?;
+        let (stacks, given) = self.first_runs(stacks, stage, monitor)?;
+        let identities = self.identities(&stacks);
         let (mut ran, interrupted) = told(&stacks, given)?;
-        let is_repeated = self.repetitions > 1 && interrupted.is_none() && ran.iter().all(Ran::has_means);
+        let asked = Comparison { repetitions: self.runs_of_each(&ran), ..*self };
+        let is_repeated = asked.repetitions > 1 && interrupted.is_none() && ran.iter().all(Ran::has_means);
         let again = stacks.iter().zip(&identities).zip(&ran).map(|((stack, identity), first)| Again {
             config: &stack.config,
             identity,
@@ -214,7 +227,7 @@ impl Comparison<'_> {
             first,
         });
         let again: Vec<Again<'_>> = again.filter(|_| is_repeated).collect();
-        let (told, unrepeated) = match repeated::run(self, &again, stage, monitor) {
+        let (told, unrepeated) = match repeated::run(&asked, &again, stage, monitor) {
             Ok(told) => (told, None),
             Err(error) => (Vec::new(), Some(error)),
         };
@@ -222,8 +235,46 @@ impl Comparison<'_> {
         for (ran, over_seeds) in ran.iter_mut().zip(lives) {
             ran.lived.iter_mut().for_each(|lived| lived.over_seeds.clone_from(&over_seeds));
         }
-        let notes = self.notes(&ran);
-        Ok(Compared { ran, repeated, notes, interrupted, unrepeated })
+        let has_lives = interrupted.is_none() && stacks.iter().any(|stack| stack.plan.is_some());
+        let answer = has_lives.then(|| Answer::of(&stacks, &ran, &repeated, self.chooses_runs));
+        let mut notes = self.notes(&ran);
+        notes.extend(answer.as_ref().and_then(|answer| answer.unpriced.clone()));
+        Ok(Compared { ran, repeated, answer, notes, interrupted, unrepeated })
+    }
+
+    /// Runs each stack once, under a load long enough for all their lives where that is wanted.
+    fn first_runs(
+        &self,
+        mut stacks: Vec<Stack>,
+        stage: &dyn Stage,
+        monitor: &dyn Monitor,
+    ) -> Result<(Vec<Stack>, Vec<Option<Given>>), CompareError> {
+        let runs = FirstRuns { asked: self, stage, monitor };
+        let mut rounds = 0;
+        loop {
+            let identities = self.identities(&stacks);
+            let names = identities.iter().map(String::as_str).collect();
+            let given = Ledger::of(&runs, &stacks, names, Shard::ALL).run(&runs, monitor)?;
+            let measured: Option<Vec<&Measured>> = given.iter().map(|given| given.as_ref()?.measured()).collect();
+            let is_open = self.chooses_length && rounds < longer::ROUNDS;
+            let measured = measured.filter(|_| is_open);
+            let Some(length) = measured.and_then(|all| longer::needed(&stacks, &all, self.source)) else {
+                return Ok((stacks, given));
+            };
+            rounds += 1;
+            let lengthened = stacks.into_iter().map(|stack| stack.lengthened(length, self.source));
+            stacks = lengthened.collect::<Result<_, _>>()?;
+        }
+    }
+
+    fn identities(&self, stacks: &[Stack]) -> Vec<String> {
+        stacks.iter().enumerate().map(|(place, stack)| stack.identity(place, self.has_page)).collect()
+    }
+
+    /// Runs of each stack, the first one included.
+    fn runs_of_each(&self, ran: &[Ran]) -> usize {
+        let requests = ran.iter().map(|ran| ran.result.requests()).max().unwrap_or(0);
+        if self.chooses_runs { longer::runs(self.repetitions, requests) } else { self.repetitions }
     }
 
     /// What is to be said of all together.
@@ -280,13 +331,19 @@ enum Given {
     Interrupted(String),
 }
 
+impl Given {
+    fn measured(&self) -> Option<&Measured> {
+        if let Self::Measured(measured) = self { Some(measured) } else { None }
+    }
+}
+
 /// What the first run of a stack gave.
-struct Measured {
-    result: RunResult,
+pub(crate) struct Measured {
+    pub(crate) result: RunResult,
     /// Requests that were looked at closely, for its page: a text of JSON.
     closeups: Option<String>,
     /// Where its life is asked for.
-    window: Option<WearWindow>,
+    pub(crate) window: Option<WearWindow>,
     drawn: Option<Drawn>,
 }
 

@@ -22,6 +22,11 @@ fn config(stack: &str, more: &[&str]) -> Config {
     Config::load(stack, &settings).unwrap()
 }
 
+fn question() -> LifeQuestion {
+    let warranty = "5y".to_owned();
+    LifeQuestion { per_day: None, warranty, price_per_gb: None, price: None, currency: None, tbw: None }
+}
+
 /// Counts the runs that are begun, and keeps what they give.
 #[derive(Default)]
 struct Desk {
@@ -69,8 +74,7 @@ fn lives_over_seeds_go_on_with_what_was_kept() {
     let desk = Desk::default();
     let source = Source::Named("uniform-write");
     let over_seeds = |repetitions, price| {
-        let question =
-            LifeQuestion { per_day: None, warranty: "5y".to_owned(), price_per_gb: None, price: Some(price) };
+        let question = LifeQuestion { price: Some(price), ..question() };
         let worn = ["flash.endurance=3000", "drive.precondition=overwrite", "workload.requests=100000"];
         let plan = LifePlan::new(|_| Ok::<_, LifeError>(config("page", &worn)), &question).unwrap();
         let stack = Stack::with_life(plan, source).unwrap();
@@ -98,7 +102,7 @@ fn what_cannot_be_done_is_told_before_anything_runs() {
         "stack `page`: no/such/folder/t.json: there is no folder no/such/folder",
         "a stack among several is named"
     );
-    let question = LifeQuestion { per_day: None, warranty: "5y".to_owned(), price_per_gb: None, price: Some(-1.0) };
+    let question = LifeQuestion { price: Some(-1.0), ..question() };
     let plan = LifePlan::new(|_| Ok::<_, LifeError>(config("page", &[])), &question);
     assert!(
         matches!(plan, Err(LifeError::Question(problem)) if problem.contains("--price -1: write a number above 0"))

@@ -1,7 +1,8 @@
 //! Arguments of `life`.
 
-use super::{SessionArguments, price};
+use super::SessionArguments;
 use clap::Args;
+use metrics::Money;
 
 /// Length of a warranty where none is given.
 const WARRANTY: &str = "5y";
@@ -17,7 +18,8 @@ first block is \
 --out DIR also gets life.json and life.html.
 
     nandarium life --workload zipf --set flash.part=mlc-4k --per-day 100GB
-    nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08"
+    nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08
+    nandarium life --drive sk-hynix-pe8110-like --workload trace.csv --per-day 500GB --price 140EUR --tbw 1752TB"
 )]
 pub struct LifeArguments {
     /// A stack or drive, a workload or trace file, or both, in any order.
@@ -29,9 +31,13 @@ pub struct LifeArguments {
     /// What is asked besides the run.
     #[command(flatten)]
     pub question: LifeQuestion,
-    /// Price of the drive.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = price)]
-    pub price: Option<f64>,
+    /// Price of the drive, with or without a currency: 190, 190EUR, $190.
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true, value_parser = Money::parse)]
+    pub price: Option<Money>,
+    /// Bytes that the data sheet lets the host write, such as 1752TB, shown beside the life; otherwise as the stack
+    /// says (drive.data_sheet_writes).
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub tbw: Option<String>,
     /// Run it so many times with other seeds: means of the life with their 95 % intervals as well.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
@@ -49,9 +55,15 @@ pub struct LifeQuestion {
     /// Years or days over which drive writes a day (DWPD) are reckoned.
     #[arg(long, value_name = "TIME", default_value = WARRANTY, allow_hyphen_values = true)]
     pub warranty: String,
-    /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price", value_parser = price)]
-    pub price_per_gb: Option<f64>,
+    /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, with or without a currency.
+    #[arg(
+        long,
+        value_name = "PRICE",
+        allow_negative_numbers = true,
+        conflicts_with = "price",
+        value_parser = Money::parse
+    )]
+    pub price_per_gb: Option<Money>,
 }
 
 impl LifeQuestion {
@@ -60,10 +72,12 @@ impl LifeQuestion {
         self.per_day.is_some() || self.price_per_gb.is_some() || self.warranty != WARRANTY
     }
 
-    /// The question about a drive of this price.
-    pub fn asked(&self, price: Option<f64>) -> compare::LifeQuestion {
+    /// The question about a drive of this price, with this data sheet.
+    pub fn asked(&self, price: Option<&Money>, tbw: Option<String>) -> compare::LifeQuestion {
         let Self { per_day, warranty, price_per_gb } = self.clone();
-        compare::LifeQuestion { per_day, warranty, price_per_gb, price }
+        let currency = price.or(price_per_gb.as_ref()).and_then(|money| money.currency.clone());
+        let [price_per_gb, price] = [price_per_gb.as_ref(), price].map(|money| money.map(|money| money.amount));
+        compare::LifeQuestion { per_day, warranty, price_per_gb, price, currency, tbw }
     }
 }
 
@@ -77,7 +91,12 @@ pub struct LivesArguments {
     /// As those of `life`.
     #[command(flatten)]
     pub question: LifeQuestion,
-    /// Price of one of the drives, for example page=190; once for each that has one.
-    #[arg(long, value_name = "NAME=NUMBER")]
+    /// Price of one of the drives, for example page=190, page=190EUR or page=$190; once for each that has one, all in
+    /// one currency. The name may be short: 7450 for micron-7450-max-like.
+    #[arg(long, value_name = "NAME=PRICE")]
     pub price: Vec<String>,
+    /// Bytes that the data sheet of one of the drives lets the host write, for example pe8110=1752TB; otherwise as the
+    /// stack says (drive.data_sheet_writes).
+    #[arg(long, value_name = "NAME=SIZE")]
+    pub tbw: Vec<String>,
 }

@@ -162,16 +162,20 @@ pub struct RunArguments {
 #[command(after_help = "Which of two drives for a trace, with lives and prices:
 
     nandarium compare micron-7450-max-like sk-hynix-pe8110-like --workload trace.csv --life --per-day 500GB \
---price micron-7450-max-like=190 --price sk-hynix-pe8110-like=140")]
+--price 7450=190EUR --price pe8110=140EUR
+
+The output begins with the answer: the drive that is cheapest a year, the one that is fastest at the tail, and the \
+differences that matter. Unless --requests or workload.repeat is given, the load is lengthened until all lives can be \
+told, by the same for all drives.")]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first. A workload among them stands for --workload.
     #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
-    /// Run each so many times with other seeds: means, 95 % intervals of ratios, and what can be told.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
-        conflicts_with = "life")]
-    pub repetitions: u32,
+    /// Run each so many times with other seeds: means, 95 % intervals of ratios, and what can be told [default: 1; with
+    /// --life 3, or fewer where that would be more than 250 million requests for each].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: Option<u32>,
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Vec<String>,
@@ -277,19 +281,6 @@ pub struct TraceInput {
     /// `workload.odd_lines`).
     #[arg(long, value_name = "NUMBER|SHARE", value_parser = odd_lines)]
     pub odd_lines: Option<String>,
-}
-
-/// A price: a number above 0.
-pub fn price(text: &str) -> Result<f64, String> {
-    let is_of_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+');
-    let number = text.trim_matches(|letter: char| !is_of_number(letter));
-    match number.parse::<f64>() {
-        Ok(price) if price.is_finite() && price > 0.0 && number == text => Ok(price),
-        Ok(price) if price.is_finite() && price > 0.0 => {
-            Err(format!("write {number} alone: prices have no currency, and all are in the same one"))
-        }
-        _ => Err("write a number above 0, without a currency, such as 190 or 0.08".to_owned()),
-    }
 }
 
 /// A whole number, with the errors that keys have.

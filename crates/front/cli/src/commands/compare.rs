@@ -1,13 +1,15 @@
 //! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
 
 use super::results;
-use crate::arguments::{CompareArguments, LivesArguments, SessionArguments, price};
+use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::names::Names;
 use crate::watch::Keeping;
-use crate::{output, provenance, settings, table, watch};
-use compare::{Compared, Comparison, Lived, Source, Stack};
+use crate::{given, output, provenance, settings, table, watch};
+use compare::{Compared, Comparison, Lived, RUNS_CHOSEN, Source, Stack};
 use experiment::Cache;
+use metrics::Money;
+use simulator::Config;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
@@ -24,9 +26,13 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let names = Names::sort(&arguments.stacks, &arguments.drive, shared.workload.as_deref())?;
     let mut stacks = stacks(arguments, &names)?;
     let snapshots = settings::snapshots_of(shared);
+    // Standard input can be read only once.
+    let is_chosen = arguments.lives.life && arguments.repetitions.is_none() && names.workload != "-";
     let comparison = Comparison {
         snapshots: snapshots.as_ref(),
-        repetitions: arguments.repetitions as usize,
+        repetitions: arguments.repetitions.map_or(if is_chosen { RUNS_CHOSEN } else { 1 }, |count| count as usize),
+        chooses_length: arguments.lives.life,
+        chooses_runs: is_chosen,
         drawing: drawing.as_ref(),
         has_page: shared.out.is_some(),
         ..Comparison::new(Source::Named(names.workload))
@@ -54,11 +60,13 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
 /// Prints a comparison, and writes its files.
 fn show(compared: &Compared, shared: &SessionArguments) -> Result<(), Failure> {
     let (results, documents, notes) = (compared.results(), compared.documents(), &compared.notes);
-    let together = || results::pretty(&compare::together(&documents, notes));
+    let answer = compared.answer.as_ref();
+    let together = compare::together(answer, &documents, notes);
     if shared.json {
-        output::print(&together())?;
+        output::print(&results::pretty(&together))?;
     } else {
         let lives: Vec<&Lived> = compared.ran.iter().filter_map(|ran| ran.lived.as_ref()).collect();
+        output::print(&answer.map_or_else(String::new, table::answer))?;
         output::print(&table::comparison(&results, &lives, &documents, notes))?;
         if std::io::stdout().is_terminal() {
             output::print(&table::pictures_together(&results))?;
@@ -68,8 +76,8 @@ fn show(compared: &Compared, shared: &SessionArguments) -> Result<(), Failure> {
     for (index, (result, document)) in results.iter().zip(&documents).enumerate() {
         results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
     }
-    output::write_file(&folder.join("result.json"), &together())?;
-    results::write_page(&folder.join("report.html"), &documents, notes)?;
+    output::write_file(&folder.join("result.json"), &results::pretty(&together))?;
+    results::write_answered(&folder.join("report.html"), &together["answer"], &documents, notes)?;
     results::show(&folder.join("report.html"), shared);
     Ok(())
 }
@@ -107,47 +115,61 @@ fn stacks(arguments: &CompareArguments, names: &Names<'_>) -> Result<Vec<Stack>,
             "`{workload}` is a workload: name the stacks to compare under it as well, for example page dftl"
         )));
     }
-    if *workload == "-" && (stacks.len() > 1 || arguments.repetitions > 1) {
+    if *workload == "-" && (stacks.len() > 1 || arguments.repetitions.is_some_and(|count| count > 1)) {
         return Err(Failure::usage(ONCE));
     }
-    let prices = prices(&arguments.lives, stacks)?;
-    let load = |stack: &&str| {
-        let config = settings::load(stack, shared)?;
+    let configs = stacks.iter().map(|stack| settings::load(stack, shared)).collect::<Result<Vec<Config>, _>>()?;
+    let known = stacks.iter().zip(&configs).map(|(given, config)| given::Compared { given, name: &config.name });
+    let of_drives = OfDrives::new(&arguments.lives, &known.collect::<Vec<_>>())?;
+    let load = |(stack, config): (&&str, &Config)| {
         let source = Source::Named(workload);
         let ready = if arguments.lives.life {
-            let question = arguments.lives.question.asked(prices.get(stack).copied());
+            let sheet = of_drives.sheets.get(stack).cloned();
+            let question = arguments.lives.question.asked(of_drives.prices.get(stack), sheet);
             let plan = settings::life_plan(stack, shared, &question, workload);
             Stack::with_life(plan.map_err(|failure| failure.of_stack(&config.name))?, source)?
         } else {
-            Stack::new(config, source)?
+            Stack::new(config.clone(), source)?
         };
         Ok(ready.with_provenance(provenance::of(stack, workload)?))
     };
-    stacks.iter().map(load).collect()
+    stacks.iter().zip(&configs).map(load).collect()
 }
 
-fn prices<'a>(lives: &'a LivesArguments, stacks: &[&str]) -> Result<BTreeMap<&'a str, f64>, Failure> {
-    if !lives.life && (!lives.price.is_empty() || lives.question.is_asked()) {
-        return Err(Failure::usage(
-            "--per-day, --warranty, --price and --price-per-gb are about lives: give --life as well",
-        ));
-    }
-    let mut prices = BTreeMap::new();
-    for text in &lives.price {
-        // Names have `=` in them where a key is changed.
-        let Some((name, number)) = text.rsplit_once('=') else {
-            return Err(Failure::usage(format!("--price {text}: write NAME=NUMBER, such as {}=190", stacks[0])));
-        };
-        let price = price(number).map_err(|problem| Failure::usage(format!("--price {text}: {problem}")))?;
-        if !stacks.contains(&name) {
-            return Err(Failure::usage(format!(
-                "--price {text}: `{name}` is not compared; compared are {}",
-                stacks.join(", ")
-            )));
+/// What is given for single drives: prices and data sheets, by the stacks as they were given.
+struct OfDrives<'a> {
+    prices: BTreeMap<&'a str, Money>,
+    sheets: BTreeMap<&'a str, String>,
+}
+
+impl<'a> OfDrives<'a> {
+    fn new(lives: &LivesArguments, stacks: &[given::Compared<'a>]) -> Result<Self, Failure> {
+        let is_asked = !(lives.price.is_empty() && lives.tbw.is_empty()) || lives.question.is_asked();
+        if !lives.life && is_asked {
+            return Err(Failure::usage(
+                "--per-day, --warranty, --price, --price-per-gb and --tbw are about lives: give --life as well",
+            ));
         }
-        if prices.insert(name, price).is_some() {
-            return Err(Failure::usage(format!("--price {text}: `{name}` has a price already; give one")));
-        }
+        let prices = given::by_stack("--price", &lives.price, stacks, "190", Money::parse)?;
+        let sheets = given::by_stack("--tbw", &lives.tbw, stacks, "1752TB", |text| Ok(text.to_owned()))?;
+        one_currency(lives, &prices)?;
+        Ok(Self { prices, sheets })
     }
-    Ok(prices)
+}
+
+/// Refuses prices in several currencies: they cannot stand in one table.
+fn one_currency(lives: &LivesArguments, prices: &BTreeMap<&str, Money>) -> Result<(), Failure> {
+    let per_gb = lives.question.price_per_gb.iter().map(|money| ("--price-per-gb".to_owned(), money));
+    let each = prices.iter().map(|(stack, money)| (format!("--price {stack}"), money));
+    let all: Vec<(String, &Money)> = per_gb.chain(each).collect();
+    let Some(((first, known), others)) = all.split_first() else { return Ok(()) };
+    let name = |money: &Money| money.currency.as_ref().map_or("no currency".to_owned(), |one| one.name.clone());
+    let other = others.iter().find(|(_, money)| name(money) != name(known));
+    other.map_or(Ok(()), |(option, money)| {
+        Err(Failure::usage(format!(
+            "{first} is in {}, and {option} in {}: one table has one currency; write all prices in the same one",
+            name(known),
+            name(money)
+        )))
+    })
 }

@@ -15,7 +15,8 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
     let (stack, workload) = (names.stack()?, names.workload);
-    let plan = settings::life_plan(stack, shared, &arguments.question.asked(arguments.price), workload)?;
+    let question = arguments.question.asked(arguments.price.as_ref(), arguments.tbw.clone());
+    let plan = settings::life_plan(stack, shared, &question, workload)?;
     let is_repeated = arguments.repetitions > 1;
     if is_repeated && workload == "-" {
         return Err(Failure::usage(comparing::ONCE));

@@ -20,7 +20,9 @@ pub fn execute(arguments: &ReportArguments) -> Result<(), Failure> {
         (None, [folder]) => folder.join("report.html"),
         (None, _) => PathBuf::from("report.html"),
     };
-    results::write_page(&path, &found.documents, &found.notes)?;
+    // An answer is of all results of its comparison, and of no others.
+    let answer = if arguments.folders.len() == 1 { &found.answer } else { &Value::Null };
+    results::write_answered(&path, answer, &found.documents, &found.notes)?;
     output::print(&format!("{}\n", path.display()))?;
     if arguments.open {
         browser::open(&path);
@@ -34,6 +36,8 @@ struct Found {
     documents: Vec<Value>,
     /// What comparisons say of their results together.
     notes: Vec<String>,
+    /// What the last of them answers.
+    answer: Value,
 }
 
 /// The result of a folder, or those of the folders in it (as `compare --out` writes them).
@@ -80,6 +84,7 @@ fn parse(path: &Path, text: &str, found: &mut Found) -> Result<(), Failure> {
     let results: Vec<Value> = match document {
         Value::Object(mut members) if schema.as_deref() == Some(compare::COMPARISON) => {
             let mut list = |name: &str| members.get_mut(name).map_or(Value::Null, Value::take);
+            found.answer = list("answer");
             found.notes.extend(serde_json::from_value::<Vec<String>>(list("notes")).unwrap_or_default());
             serde_json::from_value(list("results")).unwrap_or_default()
         }

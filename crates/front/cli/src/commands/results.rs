@@ -169,6 +169,11 @@ pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
 /// Writes the report page of some results. `notes`: what is to be said of all of them together, beside what they say
 /// themselves.
 pub fn write_page(path: &Path, documents: &[Value], notes: &[String]) -> Result<(), Failure> {
+    write_answered(path, &Value::Null, documents, notes)
+}
+
+/// As [`write_page`]; the page begins with the answer of a comparison, if there is one.
+pub fn write_answered(path: &Path, answer: &Value, documents: &[Value], notes: &[String]) -> Result<(), Failure> {
     let mut notes = notes.to_vec();
     // The page of one run has its notes at its head.
     if documents.len() > 1 {
@@ -190,7 +195,8 @@ pub fn write_page(path: &Path, documents: &[Value], notes: &[String]) -> Result<
     }
     let names = documents.iter().filter_map(|document| document["stack"].as_str()).collect::<Vec<_>>().join(", ");
     let workload = documents.first().and_then(|document| document["workload"]["name"].as_str()).unwrap_or_default();
-    output::write_file(path, &page::render(&format!("nandarium: {names} under {workload}"), documents, &notes))
+    let title = format!("nandarium: {names} under {workload}");
+    output::write_file(path, &page::render(&title, answer, documents, &notes))
 }
 
 /// A folder name for one of several results.

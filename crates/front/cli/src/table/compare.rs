@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::run::{wrapped, wrapped_at};
 use compare::life::words::digits;
-use compare::{Lived, told_waf};
+use compare::{Answer, Lived, told_waf};
 use figures::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
 use metrics::{Cost, LifeReport, NoWaf, RunResult};
 use serde_json::Value as Document;
@@ -76,6 +76,18 @@ fn repeated_figure<'a>(document: &'a Document, metric: &str) -> Option<&'a Docum
 fn verdicts(documents: &[Document]) -> String {
     let sentences = documents.iter().filter_map(|document| document["repeated"]["sentence"].as_str());
     sentences.fold(String::new(), |text, verdict| text + "verdict   " + &wrapped_at(verdict, 10) + "\n")
+}
+
+/// The answer of a comparison as text: what stands above the table.
+pub fn answer(answer: &Answer) -> String {
+    let mut text = format!("answer    {}\n", wrapped(&answer.sentence()));
+    let _ = writeln!(text, "matters   {}", wrapped(&answer.about_differences()));
+    for line in answer.differences() {
+        let _ = writeln!(text, "          - {}", wrapped_at(&line, 12));
+    }
+    // One line, however long.
+    let _ = writeln!(text, "assumes   {}\n", answer.assumptions());
+    text
 }
 
 /// A comparison as text. `lives`: how long each drive lives, or none at all; `documents`: those of the results, where
@@ -220,13 +232,16 @@ fn lines() -> Vec<Line> {
     lines
 }
 
-fn life_lines() -> [Line; 7] {
+fn life_lines() -> [Line; 10] {
     [
         lived("life: TB written (TBW)", |life| Some(life.tbw().estimate)),
+        lived("  data sheet", |life| life.terms.data_sheet.map(metrics::DataSheet::tb)),
         lived("life: drive writes a day", |life| Some(life.dwpd().estimate)),
         lived("life: years", |life| life.years().map(|years| years.estimate)),
         lived("life: years at least", |life| life.years().map(|years| years.earliest)),
+        lived("life: years at most", |life| life.years().map(|years| years.latest)),
         priced("price", |cost| cost.price),
+        lived("cost a year", |life| life.price_per_year().map(|price| price.estimate)),
         priced("price of a GB", |cost| cost.per_gb),
         lived("price of a TB written", |life| life.price_per_tb_written().map(|price| price.estimate)),
     ]

@@ -9,7 +9,7 @@ mod run;
 mod spark;
 mod study;
 
-pub use compare::comparison;
+pub use compare::{answer, comparison};
 pub use figures::numbers::{count, share, size, time};
 pub use grid::Grid;
 pub use life::life;

@@ -313,7 +313,7 @@ fn what_has_no_answer_is_refused_with_the_remedy() {
         (&[ENDURANCE], &["--warranty", "-5y"], 2, &["--warranty -5y", "above 0"]),
         (&[ENDURANCE], &["--warranty", "5"], 2, &["--warranty 5", "5y or 1825d"]),
         (&[ENDURANCE], &["--price", "0"], 2, &["'0' for '--price", "above 0"]),
-        (&[ENDURANCE], &["--price", "$5"], 2, &["--price"]),
+        (&[ENDURANCE], &["--price", "$5x"], 2, &["--price"]),
         (&[ENDURANCE], &["--price", "5", "--price-per-gb", "1"], 2, &["cannot be used with"]),
         (&[ENDURANCE], &["--workload", "-"], 2, &["drive.precondition = steady", "save the trace"]),
     ] {

@@ -421,9 +421,9 @@ fn the_nearest_right_thing_is_named() {
     refused(nandarium(&["run", "--drive", "samsung-990-pro"]), 2, &["did you mean `samsung-980-pro-like`"]);
     refused(nandarium(&["run", "--set", "capacity=4GiB"]), 2, &["did you mean `drive.capacity`"]);
     refused(nandarium(&["run", "--set", "drive.capacity=1PB"]), 2, &["1PB is above the largest value"]);
-    refused(nandarium(&["life", "zipf", "--price", "100EUR"]), 2, &["--price", "write 100 alone", "no currency"]);
-    let priced = ["compare", "page", "--life", "--price", "page=100EUR"];
-    refused(nandarium(&priced), 2, &["page=100EUR", "write 100 alone"]);
+    refused(nandarium(&["life", "zipf", "--price", "1,100EUR"]), 2, &["--price", "190, 190EUR or $190"]);
+    let priced = ["compare", "page", "--life", "--price", "page=1e3"];
+    refused(nandarium(&priced), 2, &["--price page=1e3", "190, 190EUR or $190"]);
 }
 
 /// The last one won, and a run was not the one that was meant.

@@ -145,11 +145,9 @@ fn an_interval_is_shown_on_the_side_of_one_where_it_ends() {
 
 #[test]
 fn what_cannot_be_repeated_is_told() {
-    for (more, wanted) in [
-        (&["--repetitions", "0"][..], "1..=1000"),
-        (&["--repetitions", "2", "--life"], "cannot be used with"),
-        (&["--repetitions", "2", "--workload", "-"], "only once"),
-    ] {
+    for (more, wanted) in
+        [(&["--repetitions", "0"][..], "1..=1000"), (&["--repetitions", "2", "--workload", "-"], "only once")]
+    {
         let output = nandarium(&[&["compare", "page"], more].concat()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && stderr.contains(wanted), "{more:?}: {stderr}");

@@ -7,13 +7,21 @@ pub mod words;
 pub use over_seeds::LifeOverSeeds;
 pub(crate) use over_seeds::amounts;
 
-use metrics::{Cost, LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
+use metrics::{
+    Cost, Currency, DataSheet, LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS,
+};
 use serde_json::Value;
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::session::SessionError;
 use simulator::{Config, ConfigError, Setting};
 use units::{HostOp, quantity};
 
+/// The writes that the data sheet of a stack promises.
+const DATA_SHEET: &str = "drive.data_sheet_writes";
+/// So many times longer a run has to be in which the drive was on its way to a steady state.
+const UNSTEADY_LONGER: f64 = 4.0;
+/// No longer run is worth less than this.
+const LEAST_LONGER: f64 = 1.1;
 /// Longest warranty, years.
 const WARRANTY_MAX: f64 = 100.0;
 
@@ -24,10 +32,15 @@ pub struct LifeQuestion {
     pub per_day: Option<String>,
     /// Years or days over which drive writes a day are reckoned, such as `5y`.
     pub warranty: String,
-    /// Price of 10^9 bytes of flash, in any currency.
+    /// Price of 10^9 bytes of flash.
     pub price_per_gb: Option<f64>,
-    /// Price of the drive, in any currency.
+    /// Price of the drive.
     pub price: Option<f64>,
+    /// What the price is in; `None`: it was not said.
+    pub currency: Option<Currency>,
+    /// Bytes that the data sheet lets the host write, such as `1752TB`; `None`: as the stack says
+    /// (`drive.data_sheet_writes`), if it does.
+    pub tbw: Option<String>,
 }
 
 /// Why a life cannot be told.
@@ -77,8 +90,8 @@ impl LifePlan {
         load: impl Fn(Vec<Setting>) -> Result<Config, E>,
         question: &LifeQuestion,
     ) -> Result<Self, E> {
-        let terms = terms(question)?;
         let mut config = load(Vec::new())?;
+        let terms = terms(question, &config)?;
         // The state of the drive before the run, unless something else is set.
         let key = PRECONDITION.key;
         if !config.given.contains(key) && PRECONDITION.read(&config.values) == Precondition::Auto {
@@ -125,7 +138,28 @@ impl LifePlan {
     pub fn report(&self, result: RunResult, window: WearWindow) -> Result<LifeReport, LifeError> {
         check_full(&result)?;
         let facts = Facts::of(&result, &window);
-        LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.told(&error))
+        LifeReport::new(result, window, self.endurance, self.terms.clone()).map_err(|error| facts.told(&error))
+    }
+
+    /// How many times as long a run has to be for a life, where it is only too short for one.
+    pub(crate) fn missing(&self, result: &RunResult, window: &WearWindow) -> Option<f64> {
+        let life = LifeReport::new(result.clone(), window.clone(), self.endurance, self.terms.clone());
+        match life.err()? {
+            LifetimeError::TooShort { factor, .. } => Some(factor),
+            // Twice the capacity makes a drive collect, and the next run tells the rest.
+            LifetimeError::NoErases => {
+                let written = result.host[HostOp::Write.index()].bytes;
+                Some(2.0 * window.capacity_bytes as f64 / written as f64).filter(|factor| factor.is_finite())
+            }
+            LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } => Some(UNSTEADY_LONGER),
+            LifetimeError::NoWrites | LifetimeError::TooFew { .. } | LifetimeError::Worn { .. } => None,
+        }
+        .map(|factor| factor.max(LEAST_LONGER))
+    }
+
+    /// What is asked of the life.
+    pub(crate) fn terms(&self) -> &LifeTerms {
+        &self.terms
     }
 }
 
@@ -138,7 +172,7 @@ pub fn document(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Valu
     document
 }
 
-fn terms(question: &LifeQuestion) -> Result<LifeTerms, LifeError> {
+fn terms(question: &LifeQuestion, config: &Config) -> Result<LifeTerms, LifeError> {
     let per_day = question.per_day.as_deref().map(quantity::parse_size).transpose();
     let per_day = per_day.map_err(|error| LifeError::Question(format!("--per-day: {error}")))?;
     if per_day == Some(0) {
@@ -152,10 +186,31 @@ fn terms(question: &LifeQuestion) -> Result<LifeTerms, LifeError> {
         (None, None) => None,
     };
     if let Some((option, price, _)) = price.filter(|(_, price, _)| !(price.is_finite() && *price > 0.0)) {
-        let problem = format!("{option} {price}: write a number above 0, without a currency, such as 0.08");
+        let problem = format!("{option} {price}: write a number above 0, such as 0.08");
         return Err(LifeError::Question(problem));
     }
-    Ok(LifeTerms { warranty_days: days(&question.warranty)?, per_day, price: price.map(|(_, _, price)| price) })
+    Ok(LifeTerms {
+        warranty_days: days(&question.warranty)?,
+        per_day,
+        price: price.map(|(_, _, price)| price),
+        currency: question.currency.clone(),
+        data_sheet: data_sheet(question, config)?,
+    })
+}
+
+/// What the data sheet promises: as the user says, or as the stack does.
+fn data_sheet(question: &LifeQuestion, config: &Config) -> Result<Option<DataSheet>, LifeError> {
+    let Some(text) = &question.tbw else {
+        // The sheet of a stack is of the drive with its own capacity.
+        let is_whole = config.given.contains(DATA_SHEET) || !config.given.contains("drive.capacity");
+        let bytes = config.values.get(DATA_SHEET).filter(|_| is_whole).map(|_| config.values.whole(DATA_SHEET));
+        return Ok(bytes.map(|bytes| DataSheet { bytes, is_given: false }));
+    };
+    let bytes = quantity::parse_size(text).map_err(|error| LifeError::Question(format!("--tbw: {error}")))?;
+    if bytes == 0 {
+        return Err(LifeError::Question(format!("--tbw {text}: write a size above 0, such as 1752TB")));
+    }
+    Ok(Some(DataSheet { bytes, is_given: true }))
 }
 
 /// `5y` or `1000d` as days.

@@ -1,7 +1,7 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
 use super::LifeOverSeeds;
-use super::words::{causes, facts, rows, shown_causes};
+use super::words::{causes, facts, rows, short, shown_causes};
 use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
 use metrics::{LifeReport, Range, YEAR_DAYS};
 
@@ -44,7 +44,12 @@ pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String
 
 /// What the host writes until the drive is worn out.
 fn interval(report: &LifeReport) -> Interval {
-    let Range { earliest, estimate, latest } = report.tbw();
+    interval_of(report.tbw())
+}
+
+/// The same in the largest unit in which it is not all decimals.
+fn interval_of(tbw: Range) -> Interval {
+    let Range { earliest, estimate, latest } = tbw;
     let largest = [(1.0, " TB"), (1e3, " GB"), (1e6, " MB")];
     let (scale, unit) = largest.into_iter().find(|(scale, _)| latest * scale >= 1.0).unwrap_or(largest[2]);
     Interval {
@@ -57,10 +62,18 @@ fn interval(report: &LifeReport) -> Interval {
 /// The answer in words.
 fn answer(report: &LifeReport) -> String {
     let Interval { values: [earliest, estimate, latest], unit, .. } = interval(report);
+    let sheet = report.terms.data_sheet.map(|sheet| format!(" (data sheet: {} TB)", short(sheet.tb())));
+    let factor = report.endurance_factor();
+    let known = if factor > 1.0 {
+        format!(" These ends include that endurance is known within a factor of {factor}.")
+    } else {
+        String::new()
+    };
     let written = format!(
-        "The host can write about {}{unit}: no block is worn out before {}{unit}, and perfectly even wear would last \
-         until {}{unit}.",
+        "The host can write about {}{unit}{}: no block is worn out before {}{unit}, and perfectly even wear would \
+         last until {}{unit}.{known}",
         number(estimate),
+        sheet.unwrap_or_default(),
         number(earliest),
         number(latest)
     );
@@ -153,7 +166,8 @@ fn wear(report: &LifeReport) -> Figure {
 }
 
 fn deaths(report: &LifeReport) -> Curve {
-    let interval = interval(report);
+    // At one endurance: blocks do not survive another number of erases each.
+    let interval = interval_of(report.tbw_at_endurance());
     let scale = interval.values[1] / report.life.bytes.estimate;
     let (from, to) = (interval.values[0] * 0.95, interval.values[2] * 1.05);
     let at = |index: usize| from + (to - from) * index as f64 / (POINTS - 1) as f64;
@@ -167,10 +181,10 @@ fn deaths(report: &LifeReport) -> Curve {
         interval,
         level: ("spare blocks", spare, " %"),
         most: 100.0,
-        caption: "When the spare blocks are used up the drive is worn out, a little earlier in fact: the blocks that \
-            are left are erased more often, and \
-                  cleaning copies more. The interval covers the error of the rate as well, so it is wider than the \
-                  steep part of the curve."
+        caption: "Where each block survives as many erases as assumed. When the spare blocks are used up the drive is \
+                  worn out, a little earlier in fact: the blocks that are left are erased more often, and cleaning \
+                  copies more. The interval covers the error of the rate as well, so it is wider than the steep part \
+                  of the curve."
             .to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use super::LifeOverSeeds;
 use crate::told_waf;
 use figures::numbers::{NONE, count, ratio, share, size};
-use metrics::{Basis, Cost, LifeReport, Range, Share};
+use metrics::{Basis, Cost, Currency, LifeReport, Range, Share};
 
 /// Four significant digits of a number of any size.
 pub fn digits(value: f64) -> String {
@@ -15,8 +15,24 @@ fn cells(name: String, range: Range) -> Vec<String> {
     vec![name, digits(range.earliest), digits(range.estimate), digits(range.latest)]
 }
 
+/// A number, if it is below 10,000, with three digits, else with commas: `47.4`, `1,752`.
+pub fn short(value: f64) -> String {
+    if value >= 1000.0 { count(value.round() as u64) } else { figures::number(value) }
+}
+
+/// An amount in the currency that prices are in.
+pub fn money(report: &LifeReport, amount: f64) -> String {
+    Currency::shown(report.terms.currency.as_ref(), &short(amount))
+}
+
+/// What prices are in, behind the name of an amount.
+fn currency(report: &LifeReport) -> String {
+    let name = report.terms.currency.as_ref().map(|currency| format!(", {}", currency.name));
+    name.unwrap_or_else(|| " (currency as given)".to_owned())
+}
+
 /// Decimal bytes: `500 GB`.
-fn decimal(bytes: f64) -> String {
+pub(crate) fn decimal(bytes: f64) -> String {
     let units = [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "B"));
     format!("{} {unit}", figures::number(bytes / scale))
@@ -30,8 +46,9 @@ pub fn rows(report: &LifeReport) -> Vec<Vec<String>> {
     } else {
         format!("{warranty} days")
     };
+    let sheet = report.terms.data_sheet.map(|sheet| format!("; data sheet: {} TB", short(sheet.tb())));
     let mut rows = vec![
-        cells("TB written (TBW)".to_owned(), report.tbw()),
+        cells(format!("TB written (TBW){}", sheet.unwrap_or_default()), report.tbw()),
         cells(format!("drive writes a day over {over} (DWPD)"), report.dwpd()),
     ];
     if let (Some(years), Some((bytes, basis))) = (report.years(), report.per_day()) {
@@ -44,7 +61,10 @@ pub fn rows(report: &LifeReport) -> Vec<Vec<String>> {
         rows.push(cells(name, years));
     }
     if let Some(price) = report.price_per_tb_written() {
-        rows.push(cells("price of a TB written (currency as given)".to_owned(), price));
+        rows.push(cells(format!("price of a TB written{}", currency(report)), price));
+    }
+    if let Some(price) = report.price_per_year() {
+        rows.push(cells(format!("cost a year, if it lives so long{}", currency(report)), price));
     }
     rows
 }
@@ -95,9 +115,29 @@ pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'
             ),
         ),
     ];
+    let Range { earliest, latest, .. } = report.tbw_at_endurance();
+    let so_many = count(u64::from(report.endurance));
+    facts.push((
+        "of that",
+        format!("{} to {} TB, if blocks survive exactly {so_many} erases", digits(earliest), digits(latest)),
+    ));
     facts.extend(over_seeds.map(|over_seeds| ("repeated", over_seeds.sentence())));
+    if let (Some(sheet), Some(years)) = (report.terms.data_sheet, report.data_sheet_years()) {
+        let origin = if sheet.is_given { "--tbw" } else { "drive.data_sheet_writes" };
+        facts.push((
+            "sheet",
+            format!(
+                "the data sheet promises {} TB ({origin}), which are {} years here; a promise is no estimate, and \
+                 drives may live longer",
+                short(sheet.tb()),
+                short(years)
+            ),
+        ));
+    }
     if let Some(Cost { price, per_gb }) = report.cost() {
-        facts.push(("price", format!("{} for the drive, {} for each GB the host sees", digits(price), digits(per_gb))));
+        let [price, per_gb] =
+            [price, per_gb].map(|amount| Currency::shown(report.terms.currency.as_ref(), &digits(amount)));
+        facts.push(("price", format!("{price} for the drive, {per_gb} for each GB the host sees")));
     }
     facts
 }

@@ -212,6 +212,18 @@ impl Range {
     pub fn times(self, factor: f64) -> Self {
         Self { earliest: self.earliest * factor, estimate: self.estimate * factor, latest: self.latest * factor }
     }
+
+    /// With ends that are so many times farther out: something that it is proportional to is known within this factor.
+    #[must_use]
+    pub fn within(self, factor: f64) -> Self {
+        Self { earliest: self.earliest / factor, latest: self.latest * factor, ..self }
+    }
+
+    /// What one of these has of `amount`, end by end: a price spread over years.
+    #[must_use]
+    pub fn dividing(self, amount: f64) -> Self {
+        Self { earliest: amount / self.earliest, estimate: amount / self.estimate, latest: amount / self.latest }
+    }
 }
 
 /// What a cause takes of a life.

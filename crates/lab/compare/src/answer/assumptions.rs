@@ -1,0 +1,94 @@
+//! What an answer assumes, in one line.
+
+use crate::life::words::{decimal, short};
+use crate::longer::REQUESTS_MAX;
+use crate::runs::{Ran, Stack};
+use figures::numbers::count;
+use metrics::{Basis, ENDURANCE_FACTOR, LifeReport, YEAR_DAYS};
+
+/// The line. `runs`: of each stack; `is_chosen`: their number was.
+pub(super) fn line(stacks: &[Stack], ran: &[Ran], runs: usize, is_chosen: bool) -> String {
+    let parts = [
+        scale(stacks),
+        endurance(stacks),
+        rate(stacks, ran),
+        warranty(stacks),
+        currency(stacks),
+        Some(load(ran, runs, is_chosen)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// A value of each stack: once if all have the same, else with the names.
+fn each(stacks: &[Stack], value: impl Fn(&Stack) -> String) -> String {
+    let values: Vec<String> = stacks.iter().map(&value).collect();
+    match values.split_first() {
+        Some((first, others)) if others.iter().all(|other| other == first) => first.clone(),
+        _ => {
+            let all = stacks.iter().zip(&values).map(|(stack, value)| format!("{} {value}", stack.name));
+            all.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn scale(stacks: &[Stack]) -> Option<String> {
+    let scale = |stack: &Stack| stack.config.values.whole("drive.scale");
+    if stacks.iter().all(|stack| scale(stack) == 1) {
+        return Some("whole drives simulated".to_owned());
+    }
+    Some(format!("scale {}", each(stacks, |stack| format!("1/{}", count(scale(stack))))))
+}
+
+fn endurance(stacks: &[Stack]) -> Option<String> {
+    let endurance = |stack: &Stack| {
+        let erases = count(stack.config.values.whole("flash.endurance"));
+        let is_given = stack.config.given.contains("flash.endurance");
+        let known =
+            if is_given { "given".to_owned() } else { format!("of the part, within a factor of {ENDURANCE_FACTOR}") };
+        format!("{erases} erases ({known})")
+    };
+    Some(format!("blocks survive {}", each(stacks, endurance)))
+}
+
+/// Bytes a day, which may be those of each drive.
+fn rate(stacks: &[Stack], ran: &[Ran]) -> Option<String> {
+    let given = stacks.iter().find_map(|stack| stack.plan.as_ref()?.terms().per_day);
+    if let Some(bytes) = given {
+        return Some(format!("{} written a day", decimal(bytes as f64)));
+    }
+    let life = |ran: &Ran| -> Option<(f64, Basis)> {
+        let report: &LifeReport = ran.lived.as_ref()?.life.as_ref().ok()?;
+        report.per_day()
+    };
+    ran.iter().find_map(life).map(|(bytes, basis)| match basis {
+        Basis::FullSpeed => "each written at its full speed, day and night".to_owned(),
+        Basis::Given | Basis::OwnTime => format!("the load's own {} written a day", decimal(bytes)),
+    })
+}
+
+fn warranty(stacks: &[Stack]) -> Option<String> {
+    let days = stacks.iter().find_map(|stack| Some(stack.plan.as_ref()?.terms().warranty_days))?;
+    Some(format!("drive writes a day over {} years; years have no cap", short(days / YEAR_DAYS)))
+}
+
+fn currency(stacks: &[Stack]) -> Option<String> {
+    let terms = || stacks.iter().filter_map(|stack| stack.plan.as_ref()).map(crate::LifePlan::terms);
+    if terms().all(|terms| terms.price.is_none()) {
+        return Some("no prices given".to_owned());
+    }
+    let currency = terms().find_map(|terms| terms.currency.as_ref());
+    Some(
+        currency
+            .map_or_else(|| "prices without a currency".to_owned(), |currency| format!("prices in {}", currency.name)),
+    )
+}
+
+/// The requests, and the runs of each.
+fn load(ran: &[Ran], runs: usize, is_chosen: bool) -> String {
+    let requests = ran.iter().map(|ran| ran.result.requests()).max().unwrap_or(0);
+    let passes = ran.iter().find_map(|ran| ran.result.config.get("workload.repeat")?.parse::<u64>().ok()).unwrap_or(1);
+    let passes = if passes > 1 { format!(" in {} passes", count(passes)) } else { String::new() };
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    let chosen = format!(" (chosen; together at most {} million requests)", REQUESTS_MAX / 1_000_000);
+    format!("{} requests{passes}, {runs} of each{}", count(requests), if is_chosen { &chosen } else { "" })
+}

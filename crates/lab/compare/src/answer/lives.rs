@@ -1,0 +1,203 @@
+//! Lives of all drives: the cheapest a year, or the longest.
+
+use super::SHARE;
+use super::ranking::{Placed, Ranked, and, share};
+use crate::life::words::{money, short};
+use crate::runs::Ran;
+use metrics::{LifeReport, Range};
+use serde_json::{Value, json};
+
+/// A drive with a life.
+#[derive(Clone, Debug)]
+struct Drive {
+    stack: String,
+    /// What it costs a year; nothing without a price.
+    per_year: Option<(f64, String)>,
+    years: Range,
+    /// What decides, at the endurance assumed and with what is not known of it.
+    judged: [Range; 2],
+}
+
+/// The drive that is cheapest a year, or lives longest.
+#[derive(Clone, Debug)]
+pub(super) struct Best {
+    drive: Drive,
+    /// Drives whose interval overlaps with its own.
+    close: Vec<Drive>,
+    /// Drives that are worse beyond the intervals.
+    behind: usize,
+    is_by_price: bool,
+    /// What is not known of endurance may turn the order round: the factor.
+    open: Option<f64>,
+    /// The drive that would be cheapest a year if each lived as long as its data sheet promises.
+    by_sheets: Option<Promised>,
+    /// Drives without a life, or without a price where others have one.
+    missing: Vec<String>,
+}
+
+/// A drive that lives as long as its data sheet promises.
+#[derive(Clone, Debug)]
+struct Promised {
+    stack: String,
+    years: f64,
+    /// What it costs a year then.
+    per_year: f64,
+    shown: String,
+}
+
+/// The drive that would be cheapest a year; nothing where a drive has no price or no data sheet, or is alone.
+fn by_sheets(ran: &[Ran]) -> Option<Promised> {
+    let promised = |ran: &Ran| {
+        let life = life(ran)?;
+        let years = life.data_sheet_years()?;
+        let per_year = life.cost()?.price / years;
+        Some(Promised { stack: ran.result.stack.clone(), years, per_year, shown: money(life, per_year) })
+    };
+    let all = ran.iter().map(promised).collect::<Option<Vec<_>>>().filter(|all| all.len() > 1)?;
+    all.into_iter().min_by(|a, b| a.per_year.total_cmp(&b.per_year))
+}
+
+fn life(ran: &Ran) -> Option<&LifeReport> {
+    ran.lived.as_ref()?.life.as_ref().ok()
+}
+
+/// A range with its lower end first.
+fn ends(range: Range) -> [f64; 2] {
+    [range.earliest.min(range.latest), range.earliest.max(range.latest)]
+}
+
+fn overlap(a: Range, b: Range) -> bool {
+    let ([low, high], [from, to]) = (ends(a), ends(b));
+    low <= to && from <= high
+}
+
+fn drive(ran: &Ran, is_by_price: bool) -> Option<Drive> {
+    let life = life(ran)?;
+    let (years, measured) = (life.years()?, life.years_at_endurance()?);
+    let price = life.cost().map(|cost| cost.price);
+    let judged = match price.filter(|_| is_by_price) {
+        Some(price) => [measured.dividing(price), years.dividing(price)],
+        None if is_by_price => return None,
+        None => [measured, years],
+    };
+    let per_year = price.map(|price| price / years.estimate).map(|amount| (amount, money(life, amount)));
+    Some(Drive { stack: ran.result.stack.clone(), per_year, years, judged })
+}
+
+/// The cheapest a year of those with a price, or the one that lives longest where none has one.
+///
+/// # Errors
+/// No drive has a life in years: the reason in a sentence.
+pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
+    let told: Vec<&LifeReport> = ran.iter().filter_map(life).collect();
+    if told.is_empty() {
+        return Err("No life can be told; the notes give the reasons.".to_owned());
+    }
+    let is_by_price = told.iter().any(|life| life.cost().is_some());
+    let drives: Vec<Option<Drive>> = ran.iter().map(|ran| drive(ran, is_by_price)).collect();
+    let missing = ran.iter().zip(&drives).filter(|(_, drive)| drive.is_none());
+    let missing: Vec<String> = missing.map(|(ran, _)| ran.result.stack.clone()).collect();
+    let mut drives: Vec<Drive> = drives.into_iter().flatten().collect();
+    let key = |drive: &Drive| drive.judged[0].estimate * if is_by_price { 1.0 } else { -1.0 };
+    drives.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    let mut drives = drives.into_iter();
+    let best =
+        drives.next().ok_or("No years can be told: give the bytes that the host writes a day with --per-day.")?;
+    let (close, behind): (Vec<Drive>, Vec<Drive>) = drives.partition(|other| overlap(other.judged[0], best.judged[0]));
+    let factor = told.iter().map(|life| life.endurance_factor()).fold(1.0, f64::max);
+    let may_turn = behind.iter().any(|other| overlap(other.judged[1], best.judged[1]));
+    let open = (factor > 1.0 && may_turn).then_some(factor);
+    Ok(Best { drive: best, close, behind: behind.len(), is_by_price, open, by_sheets: by_sheets(ran), missing })
+}
+
+impl Drive {
+    /// `36.2 EUR a year if it lives 3.3 years`.
+    fn words(&self, is_by_price: bool) -> String {
+        let years = short(self.years.estimate);
+        match &self.per_year {
+            Some((_, amount)) if is_by_price => format!("{amount} a year if it lives {years} years"),
+            _ => format!("{years} years"),
+        }
+    }
+}
+
+impl Best {
+    pub fn sentence(&self) -> String {
+        let words = |drive: &Drive| drive.words(self.is_by_price);
+        let [what, one] = if self.is_by_price { ["Cheapest a year", "costs"] } else { ["Lives longest", "lives"] };
+        let Range { earliest, latest, .. } = self.drive.years;
+        let between = format!("{} to {}", short(earliest), short(latest));
+        let mut text = if self.close.is_empty() && self.behind == 0 {
+            format!("{} {one} {} ({between} years).", self.drive.stack, words(&self.drive))
+        } else if self.close.is_empty() {
+            format!("{what}: {}, {} ({between} years).", self.drive.stack, words(&self.drive))
+        } else {
+            let all = std::iter::once(&self.drive).chain(&self.close);
+            let all = all.map(|drive| format!("{} ({})", drive.stack, words(drive)));
+            format!("{what}: no measurable difference between {}.", and(all.collect()))
+        };
+        if let Some(factor) = self.open {
+            text += &format!(" Endurance is only known within a factor of {factor}, so the real order may be another.");
+        }
+        if let Some(Promised { stack, years, shown, .. }) = &self.by_sheets {
+            text += &format!(" By the data sheets: {stack}, {shown} a year for {} years.", short(*years));
+        }
+        if !self.missing.is_empty() {
+            let why = if self.is_by_price { "a life or a price" } else { "a life" };
+            text += &format!(" Without {why}: {}.", and(self.missing.clone()));
+        }
+        text
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({
+            "by": if self.is_by_price { "cost_per_year" } else { "years" },
+            "stack": self.drive.stack,
+            "cost_per_year": self.drive.per_year.as_ref().map(|(amount, _)| *amount),
+            "years": self.drive.years.estimate,
+            "not_told_from": self.close.iter().map(|drive| drive.stack.as_str()).collect::<Vec<_>>(),
+            "endurance_may_turn": self.open.is_some(),
+            "by_data_sheets": self.by_sheets.as_ref().map(|promised| {
+                json!({"stack": promised.stack, "cost_per_year": promised.per_year, "years": promised.years})
+            }),
+            "missing": self.missing,
+        })
+    }
+}
+
+/// How to give the prices that are missing; nothing where none is.
+pub(super) fn unpriced(ran: &[Ran]) -> Option<String> {
+    let has_price = |ran: &&Ran| ran.lived.as_ref().is_some_and(|lived| lived.cost.is_some());
+    let missing: Vec<&Ran> = ran.iter().filter(|ran| !has_price(ran)).collect();
+    let options: Vec<String> = missing.iter().map(|ran| format!("--price {}=NUMBER", ran.result.stack)).collect();
+    let what = if missing.len() == ran.len() { "No cost a year" } else { "Not all drives have a cost a year" };
+    (!missing.is_empty()).then(|| format!("{what}: give prices with {}.", options.join(" ")))
+}
+
+/// Years and costs in which drives differ so far that it matters.
+pub(super) fn matter(ran: &[Ran]) -> Vec<Ranked> {
+    let ranked = [false, true].map(|is_by_price| {
+        let drives: Vec<Drive> = ran.iter().filter_map(|ran| drive(ran, is_by_price)).collect();
+        let key = |drive: &Drive| drive.judged[0].estimate;
+        let order = |a: &&Drive, b: &&Drive| {
+            let order = key(a).total_cmp(&key(b));
+            if is_by_price { order } else { order.reverse() }
+        };
+        let best = drives.iter().min_by(order)?.clone();
+        let placed = |drive: &Drive| {
+            let amount = drive.per_year.as_ref().filter(|_| is_by_price).map(|(_, amount)| amount.clone());
+            let ratio = key(drive) / key(&best);
+            Placed {
+                stack: drive.stack.clone(),
+                value: key(drive),
+                shown: amount.unwrap_or_else(|| short(drive.years.estimate)),
+                ratio,
+                is_behind: !overlap(drive.judged[0], best.judged[0]) && share(ratio) >= SHARE,
+            }
+        };
+        let others = drives.iter().filter(|drive| drive.stack != best.stack).map(placed).collect();
+        let [metric, name] = if is_by_price { ["cost_per_year", "cost a year"] } else { ["years", "years"] };
+        Some(Ranked { metric, name: name.to_owned(), best: placed(&best), others })
+    });
+    ranked.into_iter().flatten().filter(|ranked| ranked.others.iter().any(Placed::matters)).collect()
+}

@@ -1,0 +1,104 @@
+//! The answer of a comparison of lives: which drive is cheapest a year, which is fastest at the tail, which differences
+//! matter, and what all of that assumes.
+//!
+//! *Laws*: a drive is named before another one only where their intervals do not overlap. Lives are compared at the
+//! endurance that is assumed of each drive; where what is not known of it could turn the order round, the answer says
+//! so.
+
+mod assumptions;
+mod lives;
+mod ranking;
+
+use crate::repeated::{self, Repeated};
+use crate::runs::{Ran, Stack};
+use lives::{Best, lives};
+use ranking::{Ranked, Runs, matter, tails};
+use serde_json::{Value, json};
+
+/// Differences below this share do not matter for a choice. The text says it.
+pub const SHARE: f64 = 0.10;
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The drive that is cheapest a year, or lives longest where no prices were given.
+    life: Result<Best, String>,
+    /// The fastest drive at the tail, for each operation.
+    tails: Vec<Ranked>,
+    /// Differences that matter.
+    differences: Vec<Ranked>,
+    /// Runs of each drive.
+    runs: usize,
+    assumptions: String,
+    /// How to give the prices that are missing.
+    pub(crate) unpriced: Option<String>,
+}
+
+impl Answer {
+    /// Of stacks that were all run. `is_chosen`: the number of runs was.
+    pub(crate) fn of(stacks: &[Stack], ran: &[Ran], repeated: &[Repeated], is_chosen: bool) -> Self {
+        let single: Vec<Runs> = ran.iter().map(|ran| vec![repeated::figures(&ran.result.to_json(), None)]).collect();
+        let all = repeated.iter().map(|repeated| repeated.runs.clone()).collect::<Vec<Runs>>();
+        let runs = if repeated.is_empty() { single } else { all };
+        let names: Vec<&str> = ran.iter().map(|ran| ran.result.stack.as_str()).collect();
+        let count = runs.first().map_or(1, Vec::len);
+        let mut differences = lives::matter(ran);
+        differences.extend(matter(&names, &runs));
+        Self {
+            life: lives(ran),
+            tails: tails(&names, &runs),
+            differences,
+            runs: count,
+            assumptions: assumptions::line(stacks, ran, count, is_chosen),
+            unpriced: lives::unpriced(ran),
+        }
+    }
+
+    /// The answer in words.
+    pub fn sentence(&self) -> String {
+        let life = match &self.life {
+            Ok(best) => best.sentence(),
+            Err(why) => why.clone(),
+        };
+        let tails = self.tails.iter().map(|tail| tail.sentence(self.runs > 1));
+        std::iter::once(life).chain(tails).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What the lines of [`Answer::differences`] are.
+    pub fn about_differences(&self) -> String {
+        let percent = SHARE * 100.0;
+        match (self.differences.is_empty(), self.runs > 1) {
+            (true, true) => format!("No figure differs by {percent:.0} % or more beyond its interval."),
+            (true, false) => format!("No figure differs by {percent:.0} % or more."),
+            (false, true) => format!("Differences of {percent:.0} % and more, beyond their intervals:"),
+            (false, false) => format!(
+                "Differences of {percent:.0} % and more. Latencies and rates are of one run of each and may differ by \
+                 chance; --repetitions 3 would tell."
+            ),
+        }
+    }
+
+    /// The differences that matter, a line for each figure.
+    pub fn differences(&self) -> Vec<String> {
+        self.differences.iter().map(Ranked::line).collect()
+    }
+
+    /// What the answer assumes, in one line.
+    pub fn assumptions(&self) -> &str {
+        &self.assumptions
+    }
+
+    /// The form in a comparison.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "sentence": self.sentence(),
+            "life": self.life.as_ref().ok().map(Best::to_json),
+            "tails": self.tails.iter().map(Ranked::to_json).collect::<Vec<_>>(),
+            "differences": self.differences.iter().map(Ranked::to_json).collect::<Vec<_>>(),
+            "about_differences": self.about_differences(),
+            "share": SHARE,
+            "repetitions": self.runs,
+            "assumptions": self.assumptions,
+        })
+    }
+}
