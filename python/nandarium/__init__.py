@@ -16,7 +16,7 @@ from . import _nandarium, errors, policies
 from ._nandarium import Disk
 from ._catalogue import Key, drives, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
-from ._life import Cost, Interval, Life, LifeCause, life
+from ._life import Cost, DataSheet, Interval, Life, LifeCause, life
 from ._repro import Reproduction, repro, studies
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
 from ._optimize import SearchResult, optimize
@@ -52,6 +52,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "Cost",
+    "DataSheet",
     "Disk",
     "DriveFull",
     "IntegrityError",
