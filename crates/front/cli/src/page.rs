@@ -26,7 +26,7 @@ fn answered(answer: &Value) -> String {
         return String::new();
     }
     let lines = answer["differences"].as_array().into_iter().flatten();
-    let lines: String = lines.map(|line| format!("<li>{}</li>", text(&line["sentence"]))).collect();
+    let lines = figures::each(lines, |line| format!("<li>{}</li>", text(&line["sentence"])));
     format!(
         "<div style=\"max-width:1240px;margin:0 auto;padding:0 24px\"><section id=\"answer\" aria-label=\"Answer\">\
          <p style=\"max-width:84ch;font-size:18px;line-height:1.4\">{}</p>\

@@ -5,6 +5,7 @@
 //! same requests. The choice depends on results alone, never on the time that they took, so it is the same everywhere.
 
 use crate::error::CompareError;
+use crate::life::LEAST_LONGER;
 use crate::runs::{Measured, Source, Stack};
 use metrics::Status;
 use simulator::session::{SAMPLE, is_trace};
@@ -31,7 +32,7 @@ pub(crate) struct Length {
     is_shuffled: bool,
 }
 
-/// The length that all lives need; `None`: they can be told, a longer load would not help, the user has chosen a
+/// The length that all lives need, with intervals that are not wide; `None`: they can be told, a longer load would not help, the user has chosen a
 /// length, or it would be above [`REQUESTS_MAX`].
 pub(crate) fn needed(stacks: &[Stack], measured: &[&Measured], source: Source<'_>) -> Option<Length> {
     let is_chosen = |stack: &Stack| [REQUESTS, REPEAT, ORDER].iter().any(|key| stack.config.given.contains(key));
@@ -47,11 +48,11 @@ pub(crate) fn needed(stacks: &[Stack], measured: &[&Measured], source: Source<'_
         let (plan, window) = stack.plan.as_ref().zip(measured.window.as_ref())?;
         plan.missing(&measured.result, window)
     });
-    let factor = missing.reduce(f64::max)?;
+    let [least, narrow] = missing.reduce(|[a, b], [c, d]| [a.max(c), b.max(d)])?;
+    // A wide interval is better than no life.
+    let is_allowed = |factor: &f64| *factor >= LEAST_LONGER && (requests as f64 * factor).ceil() <= REQUESTS_MAX as f64;
+    let factor = [narrow, least].into_iter().find(is_allowed)?;
     let wanted = (requests as f64 * factor).ceil();
-    if wanted > REQUESTS_MAX as f64 {
-        return None;
-    }
     let setting = |key: &str| first.result.config.get(key).and_then(|value| value.parse::<u64>().ok());
     let limit = setting(REQUESTS)?;
     let is_generated = matches!(source, Source::Named(name) if name != SAMPLE && !is_trace(name));

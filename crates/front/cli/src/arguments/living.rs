@@ -35,7 +35,7 @@ pub struct LifeArguments {
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true, value_parser = Money::parse)]
     pub price: Option<Money>,
     /// Bytes that the data sheet lets the host write, such as 1752TB, shown beside the life; otherwise as the stack
-    /// says (drive.data_sheet_writes).
+    /// says (the key `drive.data_sheet_writes`).
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub tbw: Option<String>,
     /// Run it so many times with other seeds: means of the life with their 95 % intervals as well.
@@ -96,7 +96,7 @@ pub struct LivesArguments {
     #[arg(long, value_name = "NAME=PRICE")]
     pub price: Vec<String>,
     /// Bytes that the data sheet of one of the drives lets the host write, for example pe8110=1752TB; otherwise as the
-    /// stack says (drive.data_sheet_writes).
+    /// stack says (the key `drive.data_sheet_writes`).
     #[arg(long, value_name = "NAME=SIZE")]
     pub tbw: Vec<String>,
 }

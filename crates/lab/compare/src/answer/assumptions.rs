@@ -9,11 +9,11 @@ use metrics::{Basis, ENDURANCE_FACTOR, LifeReport, YEAR_DAYS};
 /// The line. `runs`: of each stack; `is_chosen`: their number was.
 pub(super) fn line(stacks: &[Stack], ran: &[Ran], runs: usize, is_chosen: bool) -> String {
     let parts = [
-        scale(stacks),
-        endurance(stacks),
+        Some(scale(stacks)),
+        Some(endurance(stacks)),
         rate(stacks, ran),
         warranty(stacks),
-        currency(stacks),
+        Some(currency(stacks)),
         Some(load(ran, runs, is_chosen)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -31,15 +31,15 @@ fn each(stacks: &[Stack], value: impl Fn(&Stack) -> String) -> String {
     }
 }
 
-fn scale(stacks: &[Stack]) -> Option<String> {
+fn scale(stacks: &[Stack]) -> String {
     let scale = |stack: &Stack| stack.config.values.whole("drive.scale");
     if stacks.iter().all(|stack| scale(stack) == 1) {
-        return Some("whole drives simulated".to_owned());
+        return "whole drives simulated".to_owned();
     }
-    Some(format!("scale {}", each(stacks, |stack| format!("1/{}", count(scale(stack))))))
+    format!("scale {}", each(stacks, |stack| format!("1/{}", count(scale(stack)))))
 }
 
-fn endurance(stacks: &[Stack]) -> Option<String> {
+fn endurance(stacks: &[Stack]) -> String {
     let endurance = |stack: &Stack| {
         let erases = count(stack.config.values.whole("flash.endurance"));
         let is_given = stack.config.given.contains("flash.endurance");
@@ -47,7 +47,7 @@ fn endurance(stacks: &[Stack]) -> Option<String> {
             if is_given { "given".to_owned() } else { format!("of the part, within a factor of {ENDURANCE_FACTOR}") };
         format!("{erases} erases ({known})")
     };
-    Some(format!("blocks survive {}", each(stacks, endurance)))
+    format!("blocks survive {}", each(stacks, endurance))
 }
 
 /// Bytes a day, which may be those of each drive.
@@ -71,16 +71,13 @@ fn warranty(stacks: &[Stack]) -> Option<String> {
     Some(format!("drive writes a day over {} years; years have no cap", short(days / YEAR_DAYS)))
 }
 
-fn currency(stacks: &[Stack]) -> Option<String> {
+fn currency(stacks: &[Stack]) -> String {
     let terms = || stacks.iter().filter_map(|stack| stack.plan.as_ref()).map(crate::LifePlan::terms);
     if terms().all(|terms| terms.price.is_none()) {
-        return Some("no prices given".to_owned());
+        return "no prices given".to_owned();
     }
     let currency = terms().find_map(|terms| terms.currency.as_ref());
-    Some(
-        currency
-            .map_or_else(|| "prices without a currency".to_owned(), |currency| format!("prices in {}", currency.name)),
-    )
+    currency.map_or_else(|| "prices without a currency".to_owned(), |one| format!("prices in {}", one.name))
 }
 
 /// The requests, and the runs of each.

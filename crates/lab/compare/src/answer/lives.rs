@@ -6,6 +6,7 @@ use crate::life::words::{money, short};
 use crate::runs::Ran;
 use metrics::{LifeReport, Range};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// A drive with a life.
 #[derive(Clone, Debug)]
@@ -137,14 +138,15 @@ impl Best {
             format!("{what}: no measurable difference between {}.", and(all.collect()))
         };
         if let Some(factor) = self.open {
-            text += &format!(" Endurance is only known within a factor of {factor}, so the real order may be another.");
+            let _ =
+                write!(text, " Endurance is only known within a factor of {factor}, so the real order may be another.");
         }
         if let Some(Promised { stack, years, shown, .. }) = &self.by_sheets {
-            text += &format!(" By the data sheets: {stack}, {shown} a year for {} years.", short(*years));
+            let _ = write!(text, " By the data sheets: {stack}, {shown} a year for {} years.", short(*years));
         }
         if !self.missing.is_empty() {
             let why = if self.is_by_price { "a life or a price" } else { "a life" };
-            text += &format!(" Without {why}: {}.", and(self.missing.clone()));
+            let _ = write!(text, " Without {why}: {}.", and(self.missing.clone()));
         }
         text
     }

@@ -20,8 +20,10 @@ use units::{HostOp, quantity};
 const DATA_SHEET: &str = "drive.data_sheet_writes";
 /// So many times longer a run has to be in which the drive was on its way to a steady state.
 const UNSTEADY_LONGER: f64 = 4.0;
-/// No longer run is worth less than this.
-const LEAST_LONGER: f64 = 1.1;
+/// Erases of the average block from which on the interval of a life is not wide, and its notes do not ask for more.
+const ERASES_WANTED: f64 = 4.0;
+/// No run is lengthened by less than this.
+pub(crate) const LEAST_LONGER: f64 = 1.1;
 /// Longest warranty, years.
 const WARRANTY_MAX: f64 = 100.0;
 
@@ -141,10 +143,13 @@ impl LifePlan {
         LifeReport::new(result, window, self.endurance, self.terms.clone()).map_err(|error| facts.told(&error))
     }
 
-    /// How many times as long a run has to be for a life, where it is only too short for one.
-    pub(crate) fn missing(&self, result: &RunResult, window: &WearWindow) -> Option<f64> {
+    /// How many times as long a run has to be for a life: for one at all, and for one with an interval that is not wide.
+    /// `None`: a longer run would not help.
+    pub(crate) fn missing(&self, result: &RunResult, window: &WearWindow) -> Option<[f64; 2]> {
+        let narrow = ERASES_WANTED / window.mean();
         let life = LifeReport::new(result.clone(), window.clone(), self.endurance, self.terms.clone());
-        match life.err()? {
+        let Err(error) = life else { return Some([1.0, narrow.max(1.0)]) };
+        let least = match error {
             LifetimeError::TooShort { factor, .. } => Some(factor),
             // Twice the capacity makes a drive collect, and the next run tells the rest.
             LifetimeError::NoErases => {
@@ -153,8 +158,10 @@ impl LifePlan {
             }
             LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } => Some(UNSTEADY_LONGER),
             LifetimeError::NoWrites | LifetimeError::TooFew { .. } | LifetimeError::Worn { .. } => None,
-        }
-        .map(|factor| factor.max(LEAST_LONGER))
+        }?
+        .max(LEAST_LONGER);
+        // Nothing was erased: what a narrow interval needs is told by the next run.
+        Some([least, if narrow.is_finite() { narrow.max(least) } else { least }])
     }
 
     /// What is asked of the life.
