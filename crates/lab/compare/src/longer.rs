@@ -32,8 +32,8 @@ pub(crate) struct Length {
     is_shuffled: bool,
 }
 
-/// The length that all lives need, with intervals that are not wide; `None`: they can be told, a longer load would not help, the user has chosen a
-/// length, or it would be above [`REQUESTS_MAX`].
+/// The length that all lives need, with intervals that are not wide; `None`: they can be told, a longer load would not
+/// help, the user has chosen a length, or it would be above [`REQUESTS_MAX`].
 pub(crate) fn needed(stacks: &[Stack], measured: &[&Measured], source: Source<'_>) -> Option<Length> {
     let is_chosen = |stack: &Stack| [REQUESTS, REPEAT, ORDER].iter().any(|key| stack.config.given.contains(key));
     if stacks.iter().any(is_chosen) || matches!(source, Source::Named("-")) {

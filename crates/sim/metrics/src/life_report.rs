@@ -22,8 +22,8 @@ const BEHIND: f64 = 1.05;
 const ERASES_FEW: f64 = 4.0;
 
 /// Factor within which the erases that a block survives are known where a part or a stack says them: a life may be so
-/// many times shorter or longer. An assumption. Makers do not publish endurance. The writes that the data sheets of five
-/// drives promise (`drive.data_sheet_writes` of the built-in ones), at write amplifications of 2 to 4 under random
+/// many times shorter or longer. An assumption. Makers do not publish endurance. The writes that the data sheets of
+/// five drives promise (`drive.data_sheet_writes` of the built-in ones), at write amplifications of 2 to 4 under random
 /// writes, need 1,000 to 7,000 erases of each block, where the parts say 3,000.
 pub const ENDURANCE_FACTOR: f64 = 3.0;
 

@@ -143,8 +143,8 @@ impl LifePlan {
         LifeReport::new(result, window, self.endurance, self.terms.clone()).map_err(|error| facts.told(&error))
     }
 
-    /// How many times as long a run has to be for a life: for one at all, and for one with an interval that is not wide.
-    /// `None`: a longer run would not help.
+    /// How many times as long a run has to be for a life: for one at all, and for one with an interval that is not
+    /// wide. `None`: a longer run would not help.
     pub(crate) fn missing(&self, result: &RunResult, window: &WearWindow) -> Option<[f64; 2]> {
         let narrow = ERASES_WANTED / window.mean();
         let life = LifeReport::new(result.clone(), window.clone(), self.endurance, self.terms.clone());
