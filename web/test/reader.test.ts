@@ -165,7 +165,12 @@ describe("a reader", { skip: MISSING }, () => {
       tbw: { earliest: years * 300, estimate: years * 365, latest: years * 400 },
       dwpd: { earliest: 0.9, estimate: 1, latest: 1.1 },
       years: { earliest: years * 0.8, estimate: years, latest: years * 1.1 },
-      cost: { price, per_gb: price / 800, per_tb_written: { earliest: 2, estimate: price / (years * 365), latest: 1 } },
+      cost: {
+        price,
+        per_gb: price / 800,
+        per_tb_written: { earliest: 2, estimate: price / (years * 365), latest: 1 },
+        per_year: { earliest: price / (years * 0.8), estimate: price / years, latest: price / (years * 1.1) },
+      },
     });
     const untold = { ...sample({ stack: "tpftl", seed: 9, pressure: 1 }), life: null };
     const notes = ["No life of tpftl: the average block was erased less than once.", "drive.scale = 64: a drive of 12.5 GB ran in place of one of about 800 GB."];
