@@ -163,6 +163,7 @@ describe("a reader", { skip: MISSING }, () => {
       scale: 64,
       capacity_bytes: 800e9,
       tbw: { earliest: years * 300, estimate: years * 365, latest: years * 400 },
+      data_sheet: null,
       dwpd: { earliest: 0.9, estimate: 1, latest: 1.1 },
       years: { earliest: years * 0.8, estimate: years, latest: years * 1.1 },
       cost: {
