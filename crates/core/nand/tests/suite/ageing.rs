@@ -48,12 +48,23 @@ fn the_error_rate_of_worn_old_and_disturbed_cells_is_the_published_one() {
     // Worked out apart from this program from the same coefficients.
     for (erases, hours, reads, rate) in [
         (0.0, 0.0, 0.0, 1.48e-3),
+        (1.0, 2160.0, 0.0, 5.447_94e-3),
         (1000.0, 0.0, 0.0, 2.030_89e-3),
         (1000.0, 1000.0, 0.0, 8.916_773e-3),
         (1000.0, 0.0, 100.0, 2.126_765e-3),
         (3000.0, 2000.0, 500.0, 2.055_42e-2),
     ] {
         assert!((TLC.at(erases, hours, reads) / rate - 1.0).abs() < 1e-5, "{erases} erases, {hours} h, {reads} reads");
+    }
+}
+
+/// A new drive that was read after a year needed no repetition, as nothing was erased and zero has no power but zero.
+#[test]
+fn cells_that_were_never_erased_lose_charge_and_are_disturbed() {
+    for (hours, reads) in [(2160.0, 0.0), (0.0, 1e5)] {
+        let [new, once] = [0.0, 1.0].map(|erases| TLC.at(erases, hours, reads));
+        assert!(new > 1.5 * TLC.floor, "{hours} h, {reads} reads: {new}");
+        assert!((once / new - 1.0).abs() < 1e-6, "{hours} h, {reads} reads: {new}, and {once} after one erase");
     }
 }
 

@@ -98,6 +98,14 @@ fn reads_of_worn_and_old_flash_take_longer_by_what_their_repetitions_take() {
     assert_eq!(off.2, new.2, "errors that are corrected at once change nothing");
 }
 
+/// Blocks with no erase never lost charge.
+#[test]
+fn a_new_drive_that_was_left_for_a_year_reads_again() {
+    let result = measured(&["flash.errors.data_age=365d", "workload.requests=20000"]);
+    assert_eq!(result.erases.iter().flatten().sum::<u32>(), 0, "the drive is new");
+    assert!(result.flash[0][Cause::Retry.index()] > 1000, "{} repetitions", result.flash[0][Cause::Retry.index()]);
+}
+
 #[test]
 fn what_cannot_be_corrected_is_told_to_the_host_and_never_wrong() {
     let result = measured(&[
