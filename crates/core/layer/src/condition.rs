@@ -22,6 +22,8 @@ pub enum Test {
     OneOf(fn(&str) -> Vec<&'static str>),
     /// A number above zero.
     AboveZero,
+    /// A number above zero; or the other key holds one.
+    AboveZeroOr(&'static str),
     /// A switch that is off.
     Off,
     /// Any; or the other key has one.
@@ -41,6 +43,11 @@ impl Condition {
     /// The number `key` is above zero.
     pub const fn above_zero(key: &'static str) -> Self {
         Self::new(key, Test::AboveZero)
+    }
+
+    /// One of two numbers is above zero.
+    pub const fn either_above_zero(key: &'static str, other: &'static str) -> Self {
+        Self::new(key, Test::AboveZeroOr(other))
     }
 
     /// The switch `key` is off.
@@ -67,13 +74,18 @@ impl Condition {
 
     /// Whether it holds for the key `own`.
     pub fn holds(&self, own: &str, values: &Values) -> bool {
+        let is_above_zero = |value: Option<&Value>| match value {
+            Some(Value::Whole(number)) => *number > 0,
+            Some(Value::Real(number)) => *number > 0.0,
+            _ => false,
+        };
         match (self.test, values.get(self.key)) {
             (Test::OneOf(names), Some(Value::Name(name))) => names(own).contains(&name.as_str()),
-            (Test::AboveZero, Some(Value::Whole(number))) => *number > 0,
-            (Test::AboveZero, Some(Value::Real(number))) => *number > 0.0,
+            (Test::AboveZero, value) => is_above_zero(value),
+            (Test::AboveZeroOr(other), value) => is_above_zero(value) || is_above_zero(values.get(other)),
             (Test::SetOr(other), value) => value.is_some() || values.get(other).is_some(),
             (Test::Off, value) => !matches!(value, Some(Value::On(true))),
-            (Test::OneOf(_) | Test::AboveZero, _) => false,
+            (Test::OneOf(_), _) => false,
         }
     }
 
@@ -83,6 +95,7 @@ impl Condition {
         let names = match self.test {
             Test::OneOf(names) => names(own),
             Test::AboveZero => return Some(format!("{key} is above 0")),
+            Test::AboveZeroOr(other) => return Some(format!("{key} or {other} is above 0")),
             Test::Off => return Some(format!("{key} is false")),
             Test::SetOr(other) => return Some(format!("{key} or {other} is set")),
         };

@@ -232,6 +232,8 @@ impl Stack {
         if has_cache && self.get("ftl.gc.frontier") == "separate" && (cached || stream.chance(0.8)) {
             self.set("ftl.slc.share", ["20%", "60%", "100%"][stream.below(3) as usize])
                 .set("ftl.slc.fold_idle", stream.chance(0.5))
+                .set("ftl.slc.after", ["direct", "fold"][stream.below(2) as usize])
+                .set("ftl.slc.fold_below", ["0%", "50%"][stream.below(2) as usize])
                 .set("flash.slc_program_time", "50us");
         }
         let memory = per_program * [1, 2, 5][stream.below(3) as usize];

@@ -123,7 +123,13 @@ impl Drawn {
                 let (share, blocks) = (stream.unit(), stream.below(3));
                 values.set("ftl.slc.share", Value::Real(share));
                 values.set("ftl.slc.blocks", Value::Whole(blocks));
-                settings.extend([("ftl.slc.share", share.to_string()), ("ftl.slc.blocks", blocks.to_string())]);
+                let after = if stream.chance(0.5) { "fold" } else { "direct" };
+                values.set("ftl.slc.after", Value::Name(after.to_owned()));
+                let below = if stream.chance(0.3) { stream.unit() } else { 0.0 };
+                values.set("ftl.slc.fold_below", Value::Real(below));
+                let (share, blocks, below) = (share.to_string(), blocks.to_string(), below.to_string());
+                settings.extend([("ftl.slc.share", share), ("ftl.slc.blocks", blocks)]);
+                settings.extend([("ftl.slc.after", after.to_owned()), ("ftl.slc.fold_below", below)]);
             }
         }
         let (planes, data_blocks) = (channels * planes_per_die, 2 + stream.below(4) as u32);

@@ -543,6 +543,12 @@ mod tests {
                     }
                     Test::Off => assert!(kind.parse("false").is_ok(), "{key}: {asked}"),
                     Test::AboveZero => assert!(kind.parse("0").is_ok() || kind.parse("0B").is_ok(), "{key}: {asked}"),
+                    Test::AboveZeroOr(other) => {
+                        for asked in [asked, other] {
+                            let kind = find_key(&keys, asked).map(|known| known.kind);
+                            assert!(kind.is_some_and(|kind| kind.limits()[1].is_some()), "{key} asks for a number");
+                        }
+                    }
                     Test::SetOr(other) => {
                         for asked in [asked, other] {
                             let default = find_key(&keys, asked).map(|known| known.default);

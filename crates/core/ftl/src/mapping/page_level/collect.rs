@@ -112,13 +112,14 @@ impl<A: MapAccess> PageMap<A> {
 
     /// A lane's collection may wait until the host has written more there.
     #[inline(never)]
-    fn is_in_time(&self, lane: usize) -> bool {
-        let lane = &self.space.lanes[lane];
+    fn is_in_time(&self, number: usize) -> bool {
+        let lane = &self.space.lanes[number];
         lane.cursor.is_ahead(self.geometry.pages_per_block, self.settings.group(self.geometry.pages_per_block))
             && lane.free() + lane.erasing() as usize > self.space.lanes.withheld()
             && !self.starved
             && self.homeless.is_empty()
             && !self.collector.idle
+            && !self.slc.as_deref().is_some_and(|slc| slc.is_waited_for(&self.space, number))
     }
 
     /// The host wrote a page in this lane: its collection goes on.

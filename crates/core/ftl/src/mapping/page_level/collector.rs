@@ -97,11 +97,12 @@ impl Collector {
 
     /// The block of a lane to be emptied next, if there is need and room for what it holds. The first of these:
     /// 1. A block with failed programs, once each of them has another place; not while others still look for one.
-    /// 2. In idle times, the oldest block with one bit a cell.
+    /// 2. The oldest block with one bit a cell, in idle times or where its folding is due.
     /// 3. A block whose refresh is due, if this lane may collect now.
-    /// 4. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room.
-    /// 5. If it does not, and no erase under way will make room: the cheapest victim that does.
-    /// 6. Failing that: one that is emptied into other lanes; or closed blocks are opened again, and all begins anew.
+    /// 4. In idle times, a block of which at most half is valid, if the cache of blocks with one bit a cell has no room.
+    /// 5. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room.
+    /// 6. If it does not, and no erase under way will make room: the cheapest victim that does.
+    /// 7. Failing that: one that is emptied into other lanes; or closed blocks are opened again, and all begins anew.
     pub fn next_victim<F: Flash>(
         &mut self,
         flash: &F,
@@ -122,7 +123,7 @@ impl Collector {
         {
             return Some((failing.block, Cause::Wear));
         }
-        let cached = gc.slc.filter(|_| self.idle && !erasing).and_then(|slc| slc.oldest(flash, gc, lane));
+        let cached = gc.slc.filter(|_| !erasing).and_then(|slc| slc.oldest(flash, gc, lane, self.idle));
         if let Some(block) = cached
             && gc.emptying(flash, lane, block).is_admitted(true)
             && !gc.homeless.pins(block)
@@ -132,6 +133,12 @@ impl Collector {
         let waits_for_turn = self.in_turn && gc.homeless.is_empty() && gc.space.lanes.another_collects(lane);
         if !waits_for_turn && let Some(block) = self.due.next(flash, gc, lane) {
             return Some((block, Cause::Refresh));
+        }
+        if self.idle
+            && !wanted
+            && let Some(block) = gc.sparse_for_cache(flash, lane)
+        {
+            return Some((block, Cause::Gc));
         }
         // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
         if !wanted || waits_for_turn {
@@ -260,6 +267,16 @@ impl GcContext<'_> {
             let row = flash.state().block(*block);
             self.pages.blocks().is_candidate(*block) && row.done == row.issued
         })
+    }
+
+    /// The block with the fewest valid pages, if at most half of them are and the cache of blocks with one bit a cell
+    /// wants for free blocks.
+    fn sparse_for_cache<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        self.slc.filter(|slc| slc.is_short(self.space, lane))?;
+        let valid = |block: &BlockId| self.pages.blocks().valid_count(*block);
+        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pins(*block));
+        let least = blocks.min_by_key(valid).filter(|block| 2 * valid(block) <= self.pages_per_block)?;
+        self.emptying(flash, lane, least).is_admitted(true).then_some(least)
     }
 
     /// The block with the fewest valid pages among those whose copies find room.

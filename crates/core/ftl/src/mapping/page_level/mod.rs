@@ -489,6 +489,11 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         if self.collector.overruled > 0 {
             report.counters.insert("overruled_victims", self.collector.overruled);
         }
+        if let Some(slc) = &self.slc {
+            let pages = slc.pages(&self.space);
+            report.counters.insert("slc_pages", pages.most);
+            report.counters.insert("slc_free_pages", pages.free);
+        }
         report.counters.insert("tombstone_pages", self.trims.live_pages());
         report.counters.insert("tombstones_to_copy", self.trims.tombstones().short().len() as u64);
         report.valid_pages =

@@ -99,6 +99,9 @@ impl<A: MapAccess> PageMap<A> {
                 }
                 return None;
             }
+            if self.slc.is_some() && self.fold_for_host(flash, lane) {
+                return None;
+            }
             self.open_for_host(flash, lane);
             self.collect(flash, lane);
         }
@@ -115,6 +118,28 @@ impl<A: MapAccess> PageMap<A> {
         if !self.space.lanes.can_give(lane) && self.space.close_full(&mut self.pages, lane) {
             self.collect(flash, lane);
         }
+    }
+
+    /// Folds a block of the cache with one bit a cell, where the host writes through it although it is full. `false`:
+    /// the host waits for nothing, and the next block may be opened.
+    #[cold]
+    fn fold_for_host<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+        let begins = self.slc.as_deref_mut().is_some_and(|slc| slc.begin_waiting(&self.space, lane));
+        if !begins {
+            return false;
+        }
+        self.space.close_full(&mut self.pages, lane); // the oldest block may be the last one that was filled
+        if !self.space.lanes[lane].is_reclaiming() {
+            self.collect(flash, lane);
+        }
+        let (_, gc) = self.collector_and_context();
+        let Some(slc) = gc.slc else { return false };
+        let ends = gc.space.lanes[lane].is_reclaiming() || slc.is_settling(flash, &gc, lane);
+        let waits = slc.is_waited_for(gc.space, lane) && ends;
+        if !waits && let Some(slc) = &mut self.slc {
+            slc.end_waiting(lane);
+        }
+        waits
     }
 
     /// Opens the next block for the host: one of the cache with one bit a cell, or one with all bits.

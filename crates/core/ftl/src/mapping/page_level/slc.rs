@@ -1,23 +1,46 @@
 //! Blocks with one bit a cell as a cache for what the host writes.
 //!
-//! The next block for the host is used so while the cache may grow and enough blocks are free; after that the host
-//! writes blocks with all bits. A block of the cache is emptied as any victim is (*folded*), into blocks with all bits:
-//! when the victim policy chooses it under pressure, or in idle time, the oldest first.
+//! The next block for the host is used so while the cache may grow and enough blocks are free. After that the host
+//! writes blocks with all bits, or waits until the oldest block of the cache is emptied (`ftl.slc.after`). A block of
+//! the cache is emptied as any victim is (*folded*), into blocks with all bits: when the victim policy chooses it under
+//! pressure; in idle time, where few blocks are free, or where the host waits for it, the oldest first.
 //!
 //! *Protects*: the cache never takes a block that collection needs.
 
 use super::collector::GcContext;
 use super::space::Space;
-use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashState};
 use units::{BlockId, Geometry};
 
 const SHARE: &str = "ftl.slc.share";
 const BLOCKS: &str = "ftl.slc.blocks";
 const FOLD_IDLE: &str = "ftl.slc.fold_idle";
+const FOLD_BELOW: &str = "ftl.slc.fold_below";
+
+/// Whether the writes of the host wait for folding while the cache is full.
+const AFTER: Choices<bool> = Choices {
+    key: "ftl.slc.after",
+    table: &[
+        (
+            "direct",
+            "they go straight to blocks with all bits while enough blocks are free; the drive folds in idle time, and \
+             where free blocks are short",
+            false,
+        ),
+        (
+            "fold",
+            "they go through the cache all the same: a write waits until the oldest block of the cache is folded, and \
+             the cache is ftl.slc.share of the blocks without folded data",
+            true,
+        ),
+    ],
+};
+/// There is such a cache.
+const CACHED: Condition = Condition::either_above_zero(SHARE, BLOCKS).otherwise("the drive has no SLC cache");
 
 /// The keys of it.
-pub(in crate::mapping) fn parameters() -> [Parameter; 3] {
+pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
     [
         Parameter::new(
             SHARE,
@@ -36,8 +59,26 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 3] {
             FOLD_IDLE,
             ParameterKind::Switch,
             "true",
-            "Empty the blocks of that cache while the host is idle (host.idle_after).",
+            "Empty the blocks of that cache while the host is idle (host.idle_after). Where free blocks for the cache are \
+             short, collect blocks as well of which at most half is valid.",
         ),
+        Parameter::new(
+            AFTER.key,
+            ParameterKind::Choice(|| AFTER.named()),
+            "direct",
+            "Where the writes of the host go once the SLC cache is full. A sequential fill of an erased drive has two \
+             phases with fold, and a third one with direct where free blocks run out before the drive is full.",
+        )
+        .only(CACHED),
+        Parameter::new(
+            FOLD_BELOW,
+            ParameterKind::Share { max: 1.0 },
+            "0%",
+            "Fold the SLC cache beside the writes of the host while a plane has a smaller share of its blocks free, and \
+             put no more blocks into the cache; 0%: only where free blocks are short (ftl.gc.free_blocks). It decides \
+             where the second phase of a fill ends.",
+        )
+        .only(CACHED),
     ]
 }
 
@@ -53,10 +94,30 @@ pub(crate) struct SlcCache {
     share: f64,
     kept: u32,
     fold_idle: bool,
+    /// The host waits for folding while the cache is full.
+    folds_first: bool,
+    fold_below: f64,
     /// Free blocks that a lane has left when the cache takes another one.
     floor: usize,
-    /// Blocks of each lane with one bit a cell.
-    in_use: Vec<u32>,
+    lanes: Vec<CachedLane>,
+}
+
+/// The cache in one lane.
+#[derive(Clone, Copy, Debug, Default)]
+struct CachedLane {
+    /// Blocks with one bit a cell.
+    in_use: u32,
+    /// A write of the host waits until one of them is folded.
+    waits: bool,
+}
+
+/// Pages that the cache has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CachePages {
+    /// At most.
+    pub most: u64,
+    /// That it could take now.
+    pub free: u64,
 }
 
 impl SlcCache {
@@ -70,36 +131,106 @@ impl SlcCache {
             share,
             kept,
             fold_idle: values.on(FOLD_IDLE),
+            folds_first: AFTER.read(values),
+            fold_below: values.real(FOLD_BELOW),
             floor: free_blocks as usize + 1,
-            in_use: vec![0; lanes],
+            lanes: vec![CachedLane::default(); lanes],
         })
+    }
+
+    /// Blocks that it may take in a lane now.
+    fn may_take(&self, space: &Space, lane: usize) -> u32 {
+        let (entry, used) = (&space.lanes[lane], self.lanes[lane].in_use);
+        let room = entry.free().saturating_sub(self.least_free(entry.count()));
+        let grows = self.limit(space, lane).saturating_sub(used).min(room as u32);
+        grows.max(self.kept.saturating_sub(used))
+    }
+
+    /// Blocks of a lane of so many that stay free beside the dynamic part.
+    fn least_free(&self, blocks: u32) -> usize {
+        self.floor.max((self.fold_below * f64::from(blocks)).ceil() as usize)
+    }
+
+    /// Blocks of a lane that the dynamic part takes: where writes wait for folding it gives way to what is folded, so
+    /// that they wait alike until the drive is full.
+    fn limit(&self, space: &Space, lane: usize) -> u32 {
+        let entry = &space.lanes[lane];
+        let without_data = entry.free() as u32 + entry.erasing() + self.lanes[lane].in_use;
+        self.most_shared(if self.folds_first { without_data } else { entry.count() })
+    }
+
+    /// The dynamic part of so many blocks.
+    fn most_shared(&self, blocks: u32) -> u32 {
+        (self.share * f64::from(blocks)).ceil() as u32
+    }
+
+    /// Whether a lane has too few free blocks for the cache to grow as far as it may, which idle time mends.
+    pub fn is_short(&self, space: &Space, lane: usize) -> bool {
+        let entry = &space.lanes[lane];
+        let wanted = self.limit(space, lane).saturating_sub(self.lanes[lane].in_use) as usize;
+        self.fold_idle && entry.free() + (entry.erasing() as usize) < self.least_free(entry.count()) + wanted
+    }
+
+    /// What it holds at most, and could take now.
+    pub fn pages(&self, space: &Space) -> CachePages {
+        let mut pages = CachePages::default();
+        for lane in 0..self.lanes.len() {
+            let (entry, page) = (&space.lanes[lane], u64::from(self.pages));
+            pages.most += page * u64::from(self.most_shared(entry.count()).max(self.kept));
+            pages.free += page * u64::from(self.may_take(space, lane).min(entry.free() as u32));
+        }
+        pages
     }
 
     /// Pages of the next block for the host in a lane, if that is one of the cache; it counts from now on.
     pub fn take(&mut self, space: &Space, lane: usize) -> Option<u32> {
-        let entry = &space.lanes[lane];
-        let used = self.in_use[lane];
-        let may_grow = f64::from(used) < self.share * f64::from(entry.count()) && entry.free() > self.floor;
-        if used >= self.kept && !may_grow {
+        if self.may_take(space, lane) == 0 {
             return None;
         }
-        self.in_use[lane] += 1;
+        self.lanes[lane] = CachedLane { in_use: self.lanes[lane].in_use + 1, waits: false };
         Some(self.pages)
+    }
+
+    /// Whether a write of the host waits for a lane to be folded, rather than go to a block with all bits.
+    pub fn is_waited_for(&self, space: &Space, lane: usize) -> bool {
+        self.lanes[lane].waits && self.may_take(space, lane) == 0
+    }
+
+    /// A write of the host finds no block of the cache in a lane. `false`: it does not wait for one.
+    pub fn begin_waiting(&mut self, space: &Space, lane: usize) -> bool {
+        self.lanes[lane].waits = self.folds_first && self.lanes[lane].in_use > 0 && self.may_take(space, lane) == 0;
+        self.lanes[lane].waits
+    }
+
+    /// No write waits in a lane.
+    pub fn end_waiting(&mut self, lane: usize) {
+        self.lanes[lane].waits = false;
+    }
+
+    /// Whether a block of a lane was filled and its programs are under way.
+    pub fn is_settling<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> bool {
+        gc.space.lanes[lane].blocks().any(|block| {
+            let row = flash.state().block(block);
+            row.is_slc() && gc.pages.blocks().is_candidate(block) && row.done != row.issued
+        })
     }
 
     /// A block of a lane is to be erased.
     pub fn note_erase(&mut self, state: &FlashState, lane: usize, block: BlockId) {
-        self.in_use[lane] -= u32::from(state.block(block).is_slc());
+        self.lanes[lane].in_use -= u32::from(state.block(block).is_slc());
     }
 
     /// It is not, after all.
     pub fn note_erase_taken_back(&mut self, state: &FlashState, lane: usize, block: BlockId) {
-        self.in_use[lane] += u32::from(state.block(block).is_slc());
+        self.lanes[lane].in_use += u32::from(state.block(block).is_slc());
     }
 
-    /// The block of a lane to be folded in idle time.
-    pub fn oldest<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
-        if !self.fold_idle || self.in_use[lane] == 0 {
+    /// The block of a lane to be folded now: while the host is idle, few blocks are free, or a write waits for that.
+    pub fn oldest<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize, idle: bool) -> Option<BlockId> {
+        let entry = &gc.space.lanes[lane];
+        let is_short = (entry.free() as f64) < self.fold_below * f64::from(entry.count());
+        let is_due = idle && self.fold_idle || is_short || self.is_waited_for(gc.space, lane);
+        if !is_due || self.lanes[lane].in_use == 0 {
             return None;
         }
         let cached = gc.settled(flash, lane).filter(|block| flash.state().block(*block).is_slc());
@@ -108,8 +239,8 @@ impl SlcCache {
 
     /// Counts the blocks of the cache that a power cut left.
     pub fn recount(&mut self, state: &FlashState, space: &Space) {
-        for (lane, count) in self.in_use.iter_mut().enumerate() {
-            *count = space.lanes[lane].blocks().filter(|block| state.block(*block).is_slc()).count() as u32;
+        for (lane, cached) in self.lanes.iter_mut().enumerate() {
+            cached.in_use = space.lanes[lane].blocks().filter(|block| state.block(*block).is_slc()).count() as u32;
         }
     }
 
@@ -118,7 +249,7 @@ impl SlcCache {
     /// # Errors
     /// The first lane that has not.
     pub fn check(&self, state: &FlashState, space: &Space) -> Result<(), String> {
-        for (lane, counted) in self.in_use.iter().enumerate() {
+        for (lane, CachedLane { in_use: counted, .. }) in self.lanes.iter().enumerate() {
             let is_used = |block: &BlockId| state.block(*block).is_slc() && !state.block(*block).erase_pending();
             let found = space.lanes[lane].blocks().filter(is_used).count();
             if found != *counted as usize {
@@ -129,16 +260,16 @@ impl SlcCache {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put("slc.in_use", self.in_use.iter().copied());
+        writer.put("slc.in_use", self.lanes.iter().map(|lane| lane.in_use));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let in_use = reader.get::<u32>("slc.in_use")?;
-        if in_use.len() != self.in_use.len() {
+        if in_use.len() != self.lanes.len() {
             let problem = "the number of lanes differs".to_owned();
             return Err(SnapshotError::Unfit { section: "slc.in_use", problem });
         }
-        self.in_use = in_use;
+        self.lanes = in_use.into_iter().map(|in_use| CachedLane { in_use, waits: false }).collect();
         Ok(())
     }
 }
