@@ -18,6 +18,12 @@ pub enum ParameterKind {
     Size { min: u64, max: u64 },
     /// Nanoseconds, written with a unit: `"25us"`.
     Duration { max: u64 },
+    /// As [`ParameterKind::Duration`], or `auto`: as long as it takes.
+    DurationOrAuto {
+        max: u64,
+        /// What it takes so long for, in a line.
+        auto: &'static str,
+    },
     /// Bytes per second, written with a unit: `"400MB/s"`; `"unlimited"` is 0.
     Rate,
     /// A fraction, written with a per cent sign: `"7%"`.
@@ -186,7 +192,9 @@ impl ParameterKind {
         let whole = |min, max, read, show| Some(Whole { min, max, read, show, example: None });
         match *self {
             ParameterKind::Size { min, max } => whole(min, max, quantity::parse_size, format_size),
-            ParameterKind::Duration { max } => whole(0, max, quantity::parse_duration, format_duration),
+            ParameterKind::Duration { max } | ParameterKind::DurationOrAuto { max, .. } => {
+                whole(0, max, quantity::parse_duration, format_duration)
+            }
             ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
             ParameterKind::CountOrAuto { max, .. } => whole(0, max, quantity::parse_count, |count| count.to_string()),
             ParameterKind::Rate => Some(Whole {
@@ -204,13 +212,14 @@ impl ParameterKind {
         if matches!(self, ParameterKind::Rate) && text == Self::UNLIMITED {
             return Ok(Value::Whole(0));
         }
-        if matches!(self, ParameterKind::CountOrAuto { .. }) && text == Self::AUTO {
+        let may_be_auto = matches!(self, ParameterKind::CountOrAuto { .. } | ParameterKind::DurationOrAuto { .. });
+        if may_be_auto && text == Self::AUTO {
             return Ok(Value::Name(text.to_owned()));
         }
         if let Some(whole) = self.whole() {
             let or = match self {
                 ParameterKind::Rate => ", or \"unlimited\"",
-                ParameterKind::CountOrAuto { .. } => ", or \"auto\"",
+                _ if may_be_auto => ", or \"auto\"",
                 _ => "",
             };
             return whole.parse(text, default).map_err(|problem| problem + or);
@@ -261,7 +270,9 @@ impl ParameterKind {
         match self {
             ParameterKind::Choice(names) => names(),
             ParameterKind::Rate => vec![(Self::UNLIMITED, "no limit")],
-            ParameterKind::CountOrAuto { auto, .. } => vec![(Self::AUTO, auto)],
+            ParameterKind::CountOrAuto { auto, .. } | ParameterKind::DurationOrAuto { auto, .. } => {
+                vec![(Self::AUTO, auto)]
+            }
             _ => Vec::new(),
         }
     }
@@ -283,7 +294,7 @@ impl ParameterKind {
     pub fn name(&self) -> &'static str {
         match self {
             ParameterKind::Size { .. } => "size",
-            ParameterKind::Duration { .. } => "duration",
+            ParameterKind::Duration { .. } | ParameterKind::DurationOrAuto { .. } => "duration",
             ParameterKind::Rate => "rate",
             ParameterKind::Share { .. } => "share",
             ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } => "count",
@@ -298,7 +309,7 @@ impl ParameterKind {
     pub fn unit(&self) -> Option<&'static str> {
         match self {
             ParameterKind::Size { .. } => Some("B"),
-            ParameterKind::Duration { .. } => Some("ns"),
+            ParameterKind::Duration { .. } | ParameterKind::DurationOrAuto { .. } => Some("ns"),
             ParameterKind::Rate => Some("B/s"),
             ParameterKind::Share { .. } => Some("%"),
             _ => None,
@@ -323,12 +334,9 @@ impl ParameterKind {
     pub fn describe(&self) -> String {
         match *self {
             ParameterKind::Rate => "rate, or \"unlimited\"".to_owned(),
-            ParameterKind::CountOrAuto { .. } => {
-                format!(
-                    "count, {}, or \"{}\"",
-                    self.whole().map_or_else(String::new, |whole| whole.range()),
-                    Self::AUTO
-                )
+            ParameterKind::CountOrAuto { .. } | ParameterKind::DurationOrAuto { .. } => {
+                let range = self.whole().map_or_else(String::new, |whole| whole.range());
+                format!("{}, {range}, or \"{}\"", self.name(), Self::AUTO)
             }
             ParameterKind::Share { max } => format!("share, 0% to {}", format_share(max)),
             ParameterKind::Number { min, max } => format!("number, {min} to {max}"),

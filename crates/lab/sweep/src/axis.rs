@@ -247,7 +247,7 @@ fn written(parameter: &Parameter, number: f64, digits: usize) -> Result<String, 
     let whole = number.round() as u64;
     match parameter.kind {
         ParameterKind::Size { .. } => Ok(size(whole, digits)),
-        ParameterKind::Duration { .. } => Ok(format!("{whole}ns")),
+        ParameterKind::Duration { .. } | ParameterKind::DurationOrAuto { .. } => Ok(format!("{whole}ns")),
         ParameterKind::Rate => {
             // Text with its largest unit has three digits at least: too few to tell neighbours apart.
             let short = units::quantity::format_rate(whole);

@@ -122,6 +122,7 @@ impl DrivePlan {
         plan.check_faults()?;
         plan.check_cleaning()?;
         plan.check_buffer()?;
+        crate::session::rest::check(&plan.config, plan.service()).map_err(together)?;
         errors::check(&plan.config.values, array.flash_page_bytes().into()).map_err(together)?;
         Ok(plan)
     }

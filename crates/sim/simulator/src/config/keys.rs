@@ -2,7 +2,7 @@
 
 use super::presets::part_choices;
 use super::trace_keys::OF_TRACES;
-use crate::session::warm_up;
+use crate::session::{rest, warm_up};
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{CommandCycles, ContentsKind, MultiPlane, SuspendOption};
@@ -158,6 +158,7 @@ const DRIVE: &[Parameter] = &[
         "State of the drive before the measured run.",
     )
     .circumstance(),
+    rest::PARAMETER,
     Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time.").circumstance(),
     Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time.")
         .circumstance()

@@ -199,6 +199,25 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
+    /// Lets the layers do all that they do while the host is idle, to its end; nothing may be outstanding.
+    pub(crate) fn rest(&mut self) {
+        while self.top.on_idle(&mut self.flash) {
+            while self.flash.advance() {
+                self.handle_events();
+            }
+        }
+    }
+
+    /// The host is idle from now on, unless requests are outstanding: what layers do then begins after
+    /// [`HostOptions::idle_after_ns`].
+    #[inline]
+    pub(crate) fn begin_idle_time(&mut self) {
+        if self.outstanding == 0 && self.options.idle_after_ns > 0 {
+            let begins = self.flash.now() + self.options.idle_after_ns;
+            self.flash.set_timer(IDLE, Some(begins));
+        }
+    }
+
     /// Requests taken and not completed.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
@@ -315,9 +334,7 @@ impl<F: Clocked> Drive<F> {
         self.done.push(Completion { tag, request, failed, wait, queue_ns });
         self.free.push(id);
         self.outstanding -= 1;
-        if self.outstanding == 0 && self.options.idle_after_ns > 0 {
-            self.flash.set_timer(IDLE, Some(now + self.options.idle_after_ns));
-        }
+        self.begin_idle_time();
     }
 
     /// Tells the recorder that a request has ended that it wants.

@@ -120,6 +120,7 @@ impl Phase {
             Phase::Overwrite => "overwriting",
             Phase::Steady => "reaching steady state",
             Phase::WarmUp => "warming up",
+            Phase::Rest => "resting",
             Phase::Measure => "measuring",
         }
     }

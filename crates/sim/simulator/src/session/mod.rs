@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open the workload -> bring the drive into its initial state -> measure -> gather the result
-//!    (all checks)       (counted time, or from a snapshot)   (warm-up, run) (metrics::RunResult)
+//!    (all checks)       (counted time, or from a snapshot) (warm-up, rest, run) (metrics::RunResult)
 //! ```
 //! Faithful to: the host sees only requests and completions; preconditioning runs the same layers
 //! over the same flash, only without time.
@@ -17,6 +17,7 @@ mod given;
 mod precondition;
 mod probe;
 pub(crate) mod repeated;
+pub(crate) mod rest;
 mod shuffled;
 mod snapshot;
 mod source;
@@ -68,6 +69,8 @@ pub enum Phase {
     Steady,
     /// Running requests that do not count, in time.
     WarmUp,
+    /// Letting the drive do what it does while the host is idle.
+    Rest,
     Measure,
 }
 
@@ -458,6 +461,10 @@ impl Session<'_> {
         let run_plan = self.run_plan();
         let bad_before = bad_blocks(device.drive().flash().state());
         let warmed_up = self.warm_up(&mut device, run_plan, watcher, &mut written)?;
+        if warmed_up == Ended::Complete {
+            rest::in_time(self.plan, &mut device, watcher, warm_up::requests(self.plan) > 0);
+        }
+        notes.extend(rest::note(self.plan, &device));
         self.plan.arm_deaths(device.drive_mut());
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);

@@ -1,13 +1,13 @@
 //! Bringing a drive into its initial state in counted time, and handing that state over.
 //!
 //! Faithful to: fill once in order (the part of the drive in use), then page-sized random writes there of twice the
-//! capacity, then the workload itself until write amplification is steady; a flush at the end. Simplified: time stands
-//! still, so no background work happens in between. Protects: the state that is measured is the same whether it was
+//! capacity, then the workload itself until write amplification is steady; a flush at the end, and the rest of a drive
+//! with an SLC cache. Simplified: time stands still, so no background work happens in between. Protects: the state that is measured is the same whether it was
 //! computed or read from a file, because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
 use super::written::Written;
-use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
+use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, rest, steady};
 use crate::DrivePlan;
 use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::clocked::Clocked;
@@ -264,9 +264,14 @@ impl<D: Primed> Preconditioner<'_, D> {
         if kind == Precondition::Steady {
             notes.push(steady::reach(self)?);
         }
-        notes[0].push('.');
+        let rests = rest::ends_preconditioning(self.plan);
+        notes[0].push_str(if rests { "; then it rested until its SLC cache was folded." } else { "." });
         self.pour(Phase::Fill, &mut Flush { sent: false })?;
         self.drive.prepare();
+        if rests {
+            self.watcher.phase(Phase::Rest, None);
+            self.drive.drive_mut().rest();
+        }
         Ok(notes)
     }
 

@@ -8,7 +8,7 @@
 //! compared, so that two states can never be mistaken for each other. A damaged file is refused,
 //! remarked upon and replaced.
 
-use super::{Watcher, WorkloadSource, beside};
+use super::{Watcher, WorkloadSource, beside, rest};
 use crate::DrivePlan;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,10 @@ pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> S
     }
     if let Some(workload) = workload {
         text.push_str(&workload.fingerprint());
+    }
+    // Of the keys of the host it depends on one.
+    if rest::ends_preconditioning(plan) {
+        text.push_str("rested\n");
     }
     text
 }

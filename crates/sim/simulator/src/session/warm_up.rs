@@ -15,7 +15,7 @@ use layer::{Condition, IN_TIME, Parameter, ParameterKind as Kind, SIDE_BY_SIDE, 
 
 /// The name of the key.
 pub(super) const KEY: &str = "measure.warm_up";
-const IN_USE: Condition =
+pub(super) const IN_USE: Condition =
     Condition::one_of(PRECONDITION.key, |_| PRECONDITION.names(|state| state != Precondition::None))
         .otherwise("the drive begins erased");
 pub(crate) const PARAMETER: Parameter = Parameter::new(
@@ -83,7 +83,7 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
     if matches!(plan.config.values.get(KEY), Some(Value::Whole(_))) {
         return Ok(None);
     }
-    // A load uses the cache up, and only idle time brings it back.
+    // A load uses the cache up, and only a rest in time, which takes long to simulate, brings it back.
     let has_cache = slc_bits(&plan.config.values).is_some();
     let wanted = until_apart(plan, load);
     let arriving = if source.is_closed() { f64::INFINITY } else { LEAST_NS / load.gap_ns };

@@ -1,0 +1,126 @@
+//! The time in which a drive rests before it is measured.
+//!
+//! Preconditioning and a warm-up leave an SLC cache full, and only idle time empties it: a drive in use has had some.
+//! The order is: fill and overwrite, warm-up, rest, measure. Faithful to: the background work of the drive's own
+//! policy. Simplified: `auto` takes no time after preconditioning, and as long as the work lasts after a warm-up.
+//! Protects: drives without such a cache begin as they always did.
+
+use super::warm_up::IN_USE;
+use super::{Measurable, Phase, Watcher};
+use crate::DrivePlan;
+use crate::array::{SLC_CACHE, slc_bits};
+use crate::block_device::{Completions, Progress};
+use crate::build::Service;
+use crate::config::{Config, PRECONDITION, Precondition};
+use layer::{Condition, LayerReport, Parameter, ParameterKind as Kind, SERVICE, TIME, Value};
+use units::{HOUR, Nanos, quantity};
+
+/// The name of the key.
+const KEY: &str = "drive.rest";
+const CACHED: Condition =
+    Condition::either_above_zero(SLC_CACHE[0], SLC_CACHE[1]).otherwise("the drive has no SLC cache");
+pub(crate) const PARAMETER: Parameter = Parameter::new(
+    KEY,
+    Kind::DurationOrAuto { max: HOUR, auto: "until the drive has done all that it does while the host is idle" },
+    "auto",
+    "How long a drive with an SLC cache rests between preconditioning (or the warm-up) and the measured run. The drive \
+     folds its cache meanwhile, as ftl.slc.fold_idle and host.idle_after say. 0ns measures a drive whose cache is as \
+     full as preconditioning left it.",
+)
+.circumstance()
+.only(IN_USE)
+.only(CACHED);
+
+/// How long a drive rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Not,
+    /// Until nothing is left to do.
+    UntilDone,
+    For(Nanos),
+}
+
+impl Rest {
+    fn of(plan: &DrivePlan) -> Self {
+        let values = &plan.config.values;
+        if !has_cache(plan) || PRECONDITION.read(values) == Precondition::None {
+            return Self::Not;
+        }
+        match values.get(KEY) {
+            Some(Value::Whole(0)) => Self::Not,
+            Some(Value::Whole(time)) => Self::For(*time),
+            _ if values.whole("host.idle_after") == 0 => Self::Not,
+            _ => Self::UntilDone,
+        }
+    }
+}
+
+fn has_cache(plan: &DrivePlan) -> bool {
+    slc_bits(&plan.config.values).is_some()
+}
+
+/// Checks that a rest of some time has time to take.
+/// Errors: no time passes in idle moments, in words.
+pub(crate) fn check(config: &Config, service: Service) -> Result<(), String> {
+    let time = match config.values.get(KEY) {
+        Some(Value::Whole(time)) if *time > 0 && slc_bits(&config.values).is_some() => quantity::format_duration(*time),
+        _ => return Ok(()),
+    };
+    let (key, value) = match service {
+        Service::Parallel => return Ok(()),
+        Service::Counted => (TIME.key, &config.resolved[TIME.key]),
+        Service::Serial => (SERVICE.key, &config.resolved[SERVICE.key]),
+    };
+    Err(format!(
+        "{KEY} is {time}, and a drive with {key} = {value} does nothing in idle time; set {KEY} to \"auto\" (the SLC \
+         cache is folded before the run) or to \"0ns\" (it is not)"
+    ))
+}
+
+/// Whether preconditioning ends with a rest: its time stands still.
+pub(super) fn ends_preconditioning(plan: &DrivePlan) -> bool {
+    Rest::of(plan) == Rest::UntilDone
+}
+
+/// Lets a drive rest in time, which begins with its warm-up if there is one.
+pub(super) fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Watcher, warmed_up: bool) {
+    let end = match Rest::of(plan) {
+        Rest::For(time) => Some(device.now() + time),
+        Rest::UntilDone if warmed_up => None,
+        _ => return,
+    };
+    watcher.phase(Phase::Rest, None);
+    device.drive_mut().begin_idle_time();
+    if let Some(end) = end {
+        device.wake_at(end);
+    }
+    let mut completions = Completions::default();
+    while end.is_none_or(|end| device.now() < end) && device.advance(&mut completions) == Progress::Worked {}
+    device.count_anew();
+}
+
+/// How much of the SLC cache is free when measuring begins, where there is one.
+pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String> {
+    if !has_cache(plan) {
+        return None;
+    }
+    let mut reports: Vec<LayerReport> = Vec::new();
+    device.drive().top().report(&mut reports);
+    let of = |name: &str| reports.iter().find_map(|report| report.counters.get(name)).copied();
+    let [most, free] = [of("slc_pages")?, of("slc_free_pages")?];
+    let told = |pages: u64| quantity::format_size(pages * u64::from(plan.geometry.page_bytes));
+    let share = free as f64 / most.max(1) as f64 * 100.0;
+    let why = match Rest::of(plan) {
+        Rest::UntilDone if share < 50.0 => {
+            "; flash that holds data is no room for a cache: lower drive.fill, or raise \
+             ftl.gc.background_free_blocks, for more"
+        }
+        Rest::Not if share < 50.0 => "; drive.rest = auto lets the drive fold it first",
+        _ => "",
+    };
+    Some(format!(
+        "The SLC cache has room for {} when measuring begins: {share:.0} % of {}, the most it takes{why}.",
+        told(free),
+        told(most)
+    ))
+}
