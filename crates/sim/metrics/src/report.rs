@@ -95,7 +95,8 @@ impl NoWaf {
 
 /// Whether a note says what was chosen for a run, or why its numbers may mislead: several runs together tell it once.
 pub fn is_caution(note: &str) -> bool {
-    ["drive.", "The ", "Only ", "Hardly ", "No "].iter().any(|begin| note.starts_with(begin))
+    let begins = ["drive.", "The ", "Only ", "Hardly ", "No "];
+    begins.iter().any(|begin| note.starts_with(begin)) && !note.contains(" has no effect here because ")
 }
 
 /// Everything a run measured. Serialized whole, to be held elsewhere and read by the same build; [`RunResult::to_json`]
