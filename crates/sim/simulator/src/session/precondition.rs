@@ -2,8 +2,8 @@
 //!
 //! Faithful to: fill once in order (the part of the drive in use), then page-sized random writes there of twice the
 //! capacity, then the workload itself until write amplification is steady; a flush at the end, and the rest of a drive
-//! with an SLC cache. Simplified: time stands still, so no background work happens in between. Protects: the state that is measured is the same whether it was
-//! computed or read from a file, because both ways go through the same tables.
+//! with an SLC cache. Simplified: time stands still, so no background work happens in between. Protects: the state that
+//! is measured is the same whether it was computed or read from a file, because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
 use super::written::Written;

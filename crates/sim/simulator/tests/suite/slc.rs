@@ -72,8 +72,8 @@ impl Cliff {
     fn settings(&self, after: &str, fold_read: Option<u32>) -> Vec<String> {
         let flash = self.capacity * FLASH;
         let share = self.first.1 * self.bits / flash;
-        // A byte that goes through the cache is programmed there, read, and programmed again; and more bytes, as the cache
-        // gives way to what is folded.
+        // A byte that goes through the cache is programmed there, read, and programmed again; and more bytes, as the
+        // cache gives way to what is folded.
         let folded = (1.0 - share / self.bits).recip();
         let all_bits = match after {
             "fold" => ((self.second.0.recip() - self.first.0.recip()) / folded - READS.recip()).recip(),

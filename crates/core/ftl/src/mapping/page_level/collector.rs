@@ -99,7 +99,7 @@ impl Collector {
     /// 1. A block with failed programs, once each of them has another place; not while others still look for one.
     /// 2. The oldest block with one bit a cell, in idle times or where its folding is due.
     /// 3. A block whose refresh is due, if this lane may collect now.
-    /// 4. In idle times, a block of which at most half is valid, if the cache of blocks with one bit a cell has no room.
+    /// 4. In idle times, a block of which at most half is valid, if the cache with one bit a cell has no room.
     /// 5. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room.
     /// 6. If it does not, and no erase under way will make room: the cheapest victim that does.
     /// 7. Failing that: one that is emptied into other lanes; or closed blocks are opened again, and all begins anew.
@@ -277,6 +277,14 @@ impl GcContext<'_> {
         let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pins(*block));
         let least = blocks.min_by_key(valid).filter(|block| 2 * valid(block) <= self.pages_per_block)?;
         self.emptying(flash, lane, least).is_admitted(true).then_some(least)
+    }
+
+    /// Whether a block of a lane with one bit a cell was filled and its programs are under way.
+    pub fn is_cache_settling<F: Flash>(&self, flash: &F, lane: usize) -> bool {
+        self.space.lanes[lane].blocks().any(|block| {
+            let row = flash.state().block(block);
+            row.is_slc() && self.pages.blocks().is_candidate(block) && row.done != row.issued
+        })
     }
 
     /// The block with the fewest valid pages among those whose copies find room.

@@ -134,7 +134,7 @@ impl<A: MapAccess> PageMap<A> {
         }
         let (_, gc) = self.collector_and_context();
         let Some(slc) = gc.slc else { return false };
-        let ends = gc.space.lanes[lane].is_reclaiming() || slc.is_settling(flash, &gc, lane);
+        let ends = gc.space.lanes[lane].is_reclaiming() || gc.is_cache_settling(flash, lane);
         let waits = slc.is_waited_for(gc.space, lane) && ends;
         if !waits && let Some(slc) = &mut self.slc {
             slc.end_waiting(lane);

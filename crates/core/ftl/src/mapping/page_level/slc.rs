@@ -59,8 +59,8 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
             FOLD_IDLE,
             ParameterKind::Switch,
             "true",
-            "Empty the blocks of that cache while the host is idle (host.idle_after). Where free blocks for the cache are \
-             short, collect blocks as well of which at most half is valid.",
+            "Empty the blocks of that cache while the host is idle (host.idle_after). Where free blocks for the cache \
+             are short, collect blocks as well of which at most half is valid.",
         ),
         Parameter::new(
             AFTER.key,
@@ -74,9 +74,9 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
             FOLD_BELOW,
             ParameterKind::Share { max: 1.0 },
             "0%",
-            "Fold the SLC cache beside the writes of the host while a plane has a smaller share of its blocks free, and \
-             put no more blocks into the cache; 0%: only where free blocks are short (ftl.gc.free_blocks). It decides \
-             where the second phase of a fill ends.",
+            "Fold the SLC cache beside the writes of the host while a plane has a smaller share of its blocks free, \
+             and put no more blocks into the cache; 0%: only where free blocks are short (ftl.gc.free_blocks). It \
+             decides where the second phase of a fill ends.",
         )
         .only(CACHED),
     ]
@@ -205,14 +205,6 @@ impl SlcCache {
     /// No write waits in a lane.
     pub fn end_waiting(&mut self, lane: usize) {
         self.lanes[lane].waits = false;
-    }
-
-    /// Whether a block of a lane was filled and its programs are under way.
-    pub fn is_settling<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> bool {
-        gc.space.lanes[lane].blocks().any(|block| {
-            let row = flash.state().block(block);
-            row.is_slc() && gc.pages.blocks().is_candidate(block) && row.done != row.issued
-        })
     }
 
     /// A block of a lane is to be erased.
