@@ -5,17 +5,25 @@ use crate::subject::Modelled;
 /// Windows of a drive write, of which each has a rate, and windows of a transient: four drive writes.
 pub const WINDOWS: f64 = 50.0;
 pub(crate) const TRANSIENT: usize = 200;
+/// Windows of a transient that tell its plateau.
+pub(crate) const PLATEAU: usize = 4;
 /// Windows of a fill. Behind a cliff the rate is below this share of what it was, for so many windows.
 pub(crate) const FILL: usize = 200;
 const CLIFF: f64 = 0.8;
 const SETTLED: usize = 4;
+
+/// The rate before collection begins, of the first [`PLATEAU`] windows of a transient or more.
+pub(crate) fn plateau(rates: &[f64]) -> Modelled {
+    Modelled::from([("plateau", mean_rate(&rates[1..PLATEAU]))])
+}
 
 /// Where the rate of a transient turns: a rate for each window, two drive writes of them or more. It is steady in the
 /// last drive write.
 pub(crate) fn turning_points(rates: &[f64]) -> Modelled {
     let per_drive_write = WINDOWS as usize;
     let steady = mean_rate(&rates[rates.len() - per_drive_write..]);
-    let mut figures = Modelled::from([("steady", steady), ("plateau", mean_rate(&rates[1..4]))]);
+    let mut figures = plateau(rates);
+    figures.insert("steady", steady);
     let plateau = figures["plateau"];
     let at = |window: usize| window as f64 / WINDOWS;
     if let Some(onset) = rates.iter().skip(1).position(|rate| *rate < 0.95 * plateau) {

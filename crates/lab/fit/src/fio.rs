@@ -1,14 +1,15 @@
 //! What fio measured: its JSON output (`--output-format=json`) as experiments.
 //!
-//! *Simplified*: a job of one kind (`read`, `write`, `randread`, `randwrite`) is a closed loop at its depth, all its
-//! clones taken together; what was done to the drive before is not in the file, so `overwrites` is 0.
+//! *Simplified*: a job is a closed loop at its depth, all its clones taken together: reads, writes or a mix of them, in
+//! order or at random, uniform or by a Zipf law, or writes with `fsync=1`. What was done to the drive before is not in
+//! the file, so `overwrites` is 0.
 
 use crate::curve::turning_points;
 use crate::figure;
-use crate::measured::{Experiment, MeasuredDrive, Order, Source, Work, agrees_with_itself};
+use crate::laws::{agree_with_each_other, agrees_with_itself};
+use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use units::HostOp;
 use units::quantity::parse_size;
 
 /// Name of the source of what fio measured.
@@ -25,10 +26,11 @@ pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Resu
         experiments.extend(closed(file, &output, capacity)?);
     }
     if experiments.is_empty() {
-        return Err("no job of these is of the kinds read, write, randread or randwrite with requests that ended; \
-                    mixed ones and trims are not used"
+        return Err("no job of these is a closed loop of reads, writes or both with requests that ended; trims, jobs \
+                    with a rate of their own, fsync of more than 1 and places other than uniform or Zipf are not used"
             .to_owned());
     }
+    agree_with_each_other(&experiments).map_err(|(_, problem)| problem)?;
     let drive = from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments);
     if drive.experiments.iter().all(|experiment| experiment.fit.is_empty()) {
         return Err(
@@ -68,9 +70,9 @@ pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) 
 }
 
 /// The experiment of an output of fio whose second job is a client with one request at a time, reads and writes, beside
-/// a first job of random writes that arrive by themselves.
+/// a first job of random writes that arrive by themselves, on a drive of `capacity` bytes.
 /// Errors: the text is no such output, or no request ended.
-pub fn offered_from_fio(what: &str, writes_per_second: f64, text: &str) -> Result<Experiment, String> {
+pub fn offered_from_fio(what: &str, capacity: u64, writes_per_second: f64, text: &str) -> Result<Experiment, String> {
     let output = document(what, text)?;
     let (writers, client) = (&output["jobs"][0], &output["jobs"][1]);
     let mut measured = BTreeMap::new();
@@ -85,12 +87,12 @@ pub fn offered_from_fio(what: &str, writes_per_second: f64, text: &str) -> Resul
     if !has_client || measured.values().any(|value| *value <= 0.0) {
         return Err(format!("{what}: no request ended; give it more --seconds"));
     }
-    Ok(of_fio(Work::Offered { writes_per_second }, measured))
+    Ok(of_fio(Work::Offered { writes_per_second, area: Area::of(capacity) }, measured))
 }
 
 /// The experiment of random writes at full speed, from a rate for each window of [`crate::WINDOWS`] in a drive write.
 pub fn transient(rates: &[f64], used: u64, depth: u32) -> Experiment {
-    of_fio(Work::Transient { used, depth }, turning_points(rates))
+    of_fio(Work::Transient { area: Area::of(used), depth }, turning_points(rates))
 }
 
 fn of_fio(work: Work, measured: BTreeMap<&'static str, f64>) -> Experiment {
@@ -143,54 +145,120 @@ fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
 /// A job as an experiment, if it is of a kind that is used.
 fn experiment(job: &Value, global: &Value, capacity: u64) -> Option<Experiment> {
     let option = |name: &str| job["job options"][name].as_str().or_else(|| global[name].as_str());
-    let (op, order) = match option("rw").or_else(|| option("readwrite"))? {
-        "read" => (HostOp::Read, Order::Sequential),
-        "write" => (HostOp::Write, Order::Sequential),
-        "randread" => (HostOp::Read, Order::Random),
-        "randwrite" => (HostOp::Write, Order::Random),
-        _ => return None,
-    };
-    let bytes = |text: &str| {
-        // fio writes 4k, and means KiB by it.
-        let text = text.trim().to_ascii_lowercase();
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-        let unit = match unit.trim_end_matches("ib").trim_end_matches('b') {
-            "" => "B",
-            "k" => "KiB",
-            "m" => "MiB",
-            "g" => "GiB",
-            _ => return None,
-        };
-        parse_size(&format!("{number}{unit}")).ok()
-    };
+    let has = |name: &str| option(name).is_some_and(|text| !matches!(text.trim(), "0" | "none"));
+    if ["rate", "rate_iops", "thinktime", "sync"].into_iter().any(has) {
+        return None;
+    }
+    let (op, order) = kind(&option)?;
     let size = option("bs").or_else(|| option("blocksize")).map_or(Some(4096), bytes)?;
     let whole = |name: &str| option(name).map_or(Some(1), |text| text.trim().parse::<u32>().ok());
     let depth = whole("iodepth")?.checked_mul(whole("numjobs")?)?.max(1);
-    let found = &job[if op == HostOp::Read { "read" } else { "write" }];
-    if found["total_ios"].as_u64()? == 0 || size == 0 || size > capacity || !size.is_multiple_of(4096) {
+    let zipf = zipf(option("random_distribution").unwrap_or("random"))?;
+    if size == 0 || size > capacity || !size.is_multiple_of(4096) {
         return None;
     }
-    let rates = [("iops", found["iops"].as_f64()), ("rate", found["bw_bytes"].as_f64())];
-    let rates = rates.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let measured = rates
-        .chain(latencies(found))
-        .filter_map(|(name, value)| Some((figure::find(name).ok()?.name, Some(value).filter(|value| *value > 0.0)?)));
-    let work = Work::Closed { op, order, size, depth, beside: 0.0, used: capacity, overwrites: 0.0 };
-    Some(of_fio(work, measured.collect()))
+    let measured = figures_of(job, op)?;
+    let area = Area { zipf, ..Area::of(capacity) };
+    let work = Work::Closed { op, order, size, depth, beside: 0.0, area, overwrites: 0.0 };
+    Some(of_fio(work, measured.into_iter().filter(|(_, value)| *value > 0.0).collect()))
+}
+
+/// What the requests of a job are, and their order.
+fn kind<'a>(option: &dyn Fn(&str) -> Option<&'a str>) -> Option<(Op, Order)> {
+    let percent = |name: &str| option(name).and_then(|text| text.trim().parse::<f64>().ok());
+    let reads = percent("rwmixread").or_else(|| percent("rwmixwrite").map(|writes| 100.0 - writes)).unwrap_or(50.0);
+    let mixed = match reads {
+        0.0 => Op::Write,
+        100.0 => Op::Read,
+        _ if reads > 0.0 && reads < 100.0 => Op::Mixed(reads / 100.0),
+        _ => return None,
+    };
+    let (op, order) = match option("rw").or_else(|| option("readwrite"))? {
+        "read" => (Op::Read, Order::Sequential),
+        "write" => (Op::Write, Order::Sequential),
+        "randread" => (Op::Read, Order::Random),
+        "randwrite" => (Op::Write, Order::Random),
+        "rw" | "readwrite" => (mixed, Order::Sequential),
+        "randrw" => (mixed, Order::Random),
+        _ => return None,
+    };
+    match ["fsync", "fdatasync"].into_iter().find_map(option).unwrap_or("0").trim() {
+        "0" => Some((op, order)),
+        "1" if op == Op::Write => Some((Op::Commit, order)),
+        _ => None,
+    }
+}
+
+/// Bytes as fio writes them: 4k, which means KiB.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = match unit.trim_end_matches("ib").trim_end_matches('b') {
+        "" => "B",
+        "k" => "KiB",
+        "m" => "MiB",
+        "g" => "GiB",
+        _ => return None,
+    };
+    parse_size(&format!("{number}{unit}")).ok()
+}
+
+/// The exponent of places drawn as fio calls it, 0 for uniform ones.
+fn zipf(distribution: &str) -> Option<f64> {
+    match distribution.trim().split_once(':') {
+        None if distribution.trim() == "random" => Some(0.0),
+        Some(("zipf", theta)) => {
+            let theta = theta.split(':').next()?.parse().ok();
+            theta.filter(|theta| (0.001..=10.0).contains(theta))
+        }
+        _ => None,
+    }
+}
+
+/// The figures of a job, by name; `None`: no request ended.
+fn figures_of(job: &Value, op: Op) -> Option<BTreeMap<&'static str, f64>> {
+    let sides = match op {
+        Op::Read => &["read"][..],
+        Op::Write | Op::Commit => &["write"],
+        Op::Mixed(_) => &["read", "write"],
+    };
+    if sides.iter().any(|side| job[side]["total_ios"].as_u64().unwrap_or(0) == 0) {
+        return None;
+    }
+    let sum = |name: &str| sides.iter().map(|side| job[side][name].as_f64()).sum::<Option<f64>>();
+    let mut measured = BTreeMap::new();
+    measured.extend(sum("iops").map(|iops| ("iops", iops)));
+    measured.extend(sum("bw_bytes").map(|rate| ("rate", rate)));
+    match op {
+        Op::Read | Op::Write => measured.extend(latencies(&job[sides[0]])),
+        // Means add up; percentiles do not.
+        Op::Commit => {
+            let mean = job["write"]["lat_ns"]["mean"].as_f64().zip(job["sync"]["lat_ns"]["mean"].as_f64());
+            measured.extend(mean.map(|(write, flush)| ("mean", write + flush)));
+        }
+        Op::Mixed(_) => {
+            for side in sides {
+                let named = latencies(&job[side])
+                    .filter_map(|(name, value)| Some((figure::find(&format!("{side}.{name}")).ok()?.name, value)));
+                measured.extend(named);
+            }
+        }
+    }
+    Some(measured)
 }
 
 /// Marks what a drive is fitted to: the latency of one request at a time, the rate of the deepest queue of random
-/// requests, that of writes in order and that in steady state, the tail of reads beside half of its writes. All else is
-/// predicted.
+/// requests, those of reads and writes in order and that in steady state, mean and tail of reads beside half of its
+/// writes. All else is predicted.
 fn mark(experiments: &mut [Experiment]) {
-    let deepest = |op: HostOp| {
+    let deepest = |op: Op| {
         let depths = experiments.iter().filter_map(|experiment| match experiment.work {
             Work::Closed { op: its, order: Order::Random, depth, .. } if its == op => Some(depth),
             _ => None,
         });
         depths.max()
     };
-    let most = [HostOp::Read, HostOp::Write].map(deepest);
+    let (most_reads, most_writes) = (deepest(Op::Read), deepest(Op::Write));
     let steady = experiments.iter().find_map(|experiment| experiment.measured.get("steady")).copied();
     for experiment in experiments {
         let (op, order, depth) = match experiment.work {
@@ -199,20 +267,22 @@ fn mark(experiments: &mut [Experiment]) {
                 experiment.fit.insert("steady");
                 continue;
             }
-            Work::Offered { writes_per_second } => {
+            Work::Offered { writes_per_second, .. } => {
                 let share = writes_per_second / steady.unwrap_or(f64::INFINITY);
-                if (0.45..0.55).contains(&share) && experiment.measured.contains_key("read.p99") {
-                    experiment.fit.insert("read.p99");
+                if (0.45..0.55).contains(&share) {
+                    let measured = experiment.measured.keys();
+                    experiment.fit.extend(measured.filter(|name| matches!(**name, "read.mean" | "read.p99")));
                 }
                 continue;
             }
             Work::Amplification { .. } | Work::Fill { .. } => continue,
         };
+        let is_deepest = depth >= 32 && Some(depth) == if op == Op::Read { most_reads } else { most_writes };
         let name = match (op, order) {
-            (HostOp::Write, Order::Sequential) => "rate",
-            (HostOp::Read, Order::Random) if depth == 1 => "mean",
-            (HostOp::Write, Order::Random) if depth == 1 => "p50",
-            (_, Order::Random) if depth >= 32 && Some(depth) == most[op.index()] => "iops",
+            (Op::Read | Op::Write, Order::Sequential) => "rate",
+            (Op::Read, Order::Random) if depth == 1 => "mean",
+            (Op::Write, Order::Random) if depth == 1 => "p50",
+            (Op::Read | Op::Write, Order::Random) if is_deepest => "iops",
             _ => continue,
         };
         experiment.fit.extend(experiment.measured.keys().find(|measured| **measured == name));
@@ -229,19 +299,52 @@ mod tests {
   "read": {"total_ios": 1000, "iops": 100000.0, "bw_bytes": 409600000,
            "lat_ns": {"min": 50000, "mean": 320000.0, "percentile": {"50.000000": 300000, "99.000000": 900000}}},
   "write": {"total_ios": 0}},
- {"job options": {"rw": "randrw"}, "read": {"total_ios": 5}, "write": {"total_ios": 5}}]}"#;
+ {"job options": {"rw": "randrw", "rate_iops": "500"}, "read": {"total_ios": 5}, "write": {"total_ios": 5}}]}"#;
 
     #[test]
     fn a_job_of_one_kind_is_an_experiment_at_the_depth_of_all_its_clones() {
         let drive = from_fio("d", 1 << 30, &[("a.json".into(), OUTPUT.into())]).unwrap();
-        assert_eq!(drive.experiments.len(), 1, "mixed jobs are left out");
+        assert_eq!(drive.experiments.len(), 1, "jobs with a rate of their own are left out");
         let experiment = &drive.experiments[0];
-        assert!(matches!(experiment.work, Work::Closed { op: HostOp::Read, depth: 32, size: 4096, .. }));
+        assert!(matches!(experiment.work, Work::Closed { op: Op::Read, depth: 32, size: 4096, .. }));
         assert!((experiment.measured["p99"] - 900_000.0).abs() < 0.5);
         assert_eq!(experiment.fit.iter().copied().collect::<Vec<_>>(), ["iops"]);
         let again = MeasuredDrive::from_text(&drive.to_text(), "again").unwrap();
         assert_eq!(again.experiments[0].measured, experiment.measured);
         assert_eq!(again.experiments[0].work, experiment.work);
+    }
+
+    /// Only jobs of one kind could be stated.
+    #[test]
+    fn mixes_zipf_laws_and_commits_of_fio_are_experiments() {
+        let side =
+            |iops: u32, mean: u32| format!("{{\"total_ios\": 9, \"iops\": {iops}, \"lat_ns\": {{\"mean\": {mean}}}}}");
+        let job = |options: &str, iops: [u32; 2], more: &str| {
+            let [read, write] = iops.map(|iops| side(iops, 50_000));
+            format!(
+                "{{\"job options\": {{\"iodepth\": \"1\", {options}}}, \"read\": {read}, \"write\": {write}{more}}}"
+            )
+        };
+        let mixed = job("\"rw\": \"randrw\", \"rwmixread\": \"70\", \"bs\": \"8k\"", [14_000, 6_000], "");
+        let skewed = job("\"rw\": \"randwrite\", \"random_distribution\": \"zipf:0.9\"", [1, 20_000], "");
+        let sync = format!(", \"sync\": {}", side(1000, 950_000));
+        let commit = job("\"rw\": \"randwrite\", \"fsync\": \"1\"", [1, 1000], &sync);
+        let read = job("\"rw\": \"randread\"", [20_000, 1], "");
+        let text = format!("{{\"jobs\": [{mixed}, {skewed}, {commit}, {read}]}}");
+        let drive = from_fio("d", 1 << 30, &[("a.json".into(), text)]).unwrap();
+        let works: Vec<Work> = drive.experiments.iter().map(|experiment| experiment.work).collect();
+        assert!(
+            matches!(works[0], Work::Closed { op: Op::Mixed(reads), size: 8192, .. } if (reads - 0.7).abs() < 1e-9),
+            "{works:?}"
+        );
+        assert!(
+            matches!(works[1], Work::Closed { op: Op::Write, area: Area { zipf, .. }, .. } if (zipf - 0.9).abs() < 1e-9)
+        );
+        assert!(matches!(works[2], Work::Closed { op: Op::Commit, .. }));
+        let measured = |number: usize, name: &str| drive.experiments[number].measured[name].round() as u64;
+        assert_eq!((measured(0, "iops"), measured(0, "write.mean"), measured(2, "mean")), (20_000, 50_000, 1_000_000));
+        let again = MeasuredDrive::from_text(&drive.to_text(), "again").unwrap();
+        assert_eq!(again.experiments.iter().map(|one| one.work).collect::<Vec<_>>(), works);
     }
 
     /// Without `lat_percentiles` fio has the least latency of one clock and percentiles of another, and a file as fio

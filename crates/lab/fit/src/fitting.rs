@@ -1,34 +1,41 @@
-//! Fitting: one parameter after the other, in a fixed order, each to the figures that tell it, twice.
+//! Fitting: one parameter after the other, in a fixed order, each to the figures that tell it, until nothing changes.
+//!
+//! 1. The marks of the file say which figures are fitted ([`Evidence`]), and those which parameters they tell.
+//! 2. Each parameter is varied within its range until its figures are right in the mean. A value that makes a drive
+//!    which was simulated already is not simulated again.
+//! 3. The same again, as the first round fitted each beside start values of those behind it, until a round changes
+//!    nothing.
+//! 4. Parameters that change all fitted figures alike are named.
+//! 5. All experiments are done on what was found.
 //!
 //! Faithful to: a figure that nothing was fitted to is a prediction, whatever it turns out to be.
-//! Simplified: parameters are taken one by one, so that the first round fits each beside start values of those behind
-//! it; the second one corrects that.
+//! Simplified: parameters are taken one by one.
 
+use crate::marks::{Evidence, Mark};
 use crate::measured::{Experiment, MeasuredDrive};
-use crate::parameter::{PARAMETERS, Parameter, Told};
+use crate::parameter::{PARAMETERS, Parameter, Told, Unit, is_by_page};
+use crate::search::{TRIES, Tried, is_without_effect, near, next_value};
 use crate::subject::{Outcome, Subject};
 use experiment::{Monitor, ThreadsError};
 use simulator::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
-/// Times that every parameter is fitted.
+/// Times that every parameter is fitted, as a rule and at most.
 const ROUNDS: usize = 2;
-/// A fitted figure is as near as this, as a share of it.
-const NEAR: f64 = 0.003;
-/// Most values of a parameter that are tried in a round.
-const TRIES: usize = 8;
+const MOST_ROUNDS: usize = 4;
 /// A parameter by so much larger changes its figures by at least so much, or it has no effect on them.
 const NUDGE: f64 = 0.05;
 const NO_EFFECT: f64 = 0.003;
-/// Logarithm by which a parameter is changed without effect before it is taken to have none: what limits a rate may
-/// be something else until then.
-const SPAN: f64 = 1.2;
 /// How much alike two parameters change all fitted figures when they cannot be told apart: the cosine.
 const ALIKE: f64 = 0.98;
+/// By how much another name has to be nearer, in the mean over its figures, before it is taken.
+const NEARER: f64 = 0.012;
 
 /// Watches a fit: its experiments are jobs.
 pub trait Watch: Monitor {
+    /// A step begins, from 1, of so many.
+    fn begins(&self, _step: usize, _of: usize) {}
     /// A value of a parameter is tried.
     fn tries(&self, _parameter: &Parameter, _value: &str) {}
 }
@@ -42,17 +49,10 @@ pub struct Fitted {
     pub settings: Vec<(String, String)>,
     /// What every experiment gives then, in the order of the file.
     pub outcomes: Vec<Outcome>,
-    /// Figures that a parameter was fitted to: the number of the experiment, and the name.
-    figures: BTreeSet<(usize, &'static str)>,
+    /// Figures that a parameter was fitted to.
+    pub figures: BTreeSet<Mark>,
     /// What a reader should know: parameters that could not be fitted or told apart.
     pub warnings: Vec<String>,
-}
-
-impl Fitted {
-    /// Whether a parameter was fitted to this figure of an experiment, by its number from 0.
-    pub fn has(&self, number: usize, name: &'static str) -> bool {
-        self.figures.contains(&(number, name))
-    }
 }
 
 /// Why there is no fitted drive.
@@ -71,135 +71,227 @@ pub enum FitError {
 /// Fits a stack to what was measured of a drive.
 /// Errors: no figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
 pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Result<Fitted, FitError> {
-    let all = &measured.experiments;
-    if all.iter().all(|experiment| experiment.fit.is_empty()) {
+    if measured.experiments.iter().all(|experiment| experiment.fit.is_empty()) {
         return Err(FitError::Unfit(
             "no experiment names a figure in fit = [\"…\"]: say which figures to fit to; the others are predicted"
                 .to_owned(),
         ));
     }
-    let mut fitting = Fitting { measured, subject: start, found: BTreeMap::new(), warnings: Vec::new() };
-    for round in 0..ROUNDS {
-        for parameter in &PARAMETERS {
-            let told = parameter.told(all);
-            if !told.is_empty() {
-                fitting.solve(parameter, &told, round, watch)?;
-            }
+    let mut fitting = Fitting::new(start, measured)?;
+    let due: Vec<(&Parameter, Vec<Told>)> = PARAMETERS
+        .iter()
+        .map(|parameter| (parameter, parameter.told(&fitting.evidence)))
+        .filter(|(_, told)| !told.is_empty())
+        .collect();
+    let mut steps = 0;
+    for round in 0..MOST_ROUNDS {
+        let before = fitting.settings();
+        steps = ROUNDS.max(round + 1) * due.len() + 2;
+        for (number, (parameter, told)) in due.iter().enumerate() {
+            watch.begins(round * due.len() + number + 1, steps);
+            fitting.solve(parameter, told, watch)?;
+        }
+        if fitting.settings() == before {
+            break;
         }
     }
     if fitting.found.is_empty() {
         return Err(FitError::Unfit(format!(
             "nothing could be fitted: the figures that are to be fitted to tell no parameter of this stack. {}",
-            fitting.warnings.join("; ")
+            fitting.notes.into_values().flatten().collect::<Vec<_>>().join("; ")
         )));
     }
+    watch.begins(steps - 1, steps);
     fitting.tell_apart(watch)?;
-    let numbers: Vec<usize> = (0..all.len()).collect();
-    let outcomes = run(&fitting.subject, measured, &numbers, watch)?;
-    let figures: BTreeSet<_> = fitting.told().iter().map(|(number, name, _)| (*number, *name)).collect();
+    watch.begins(steps, steps);
+    let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
+    let outcomes = fitting.subject.all(measured, &numbers, watch)?;
+    let figures: BTreeSet<Mark> = fitting.told().iter().map(|(number, name, _)| (*number, *name)).collect();
     fitting.note_what_is_left(&figures, &outcomes);
-    Ok(Fitted { settings: fitting.settings(), outcomes, figures, warnings: fitting.warnings })
+    let settings = fitting.settings();
+    let warnings = fitting.notes.into_values().flatten().chain(fitting.warnings).collect();
+    Ok(Fitted { settings, outcomes, figures, warnings })
+}
+
+/// A parameter that was fitted.
+struct Found {
+    /// `None`: it is one of some names.
+    value: Option<f64>,
+    key: String,
+    text: String,
 }
 
 /// A fit under way.
 struct Fitting<'a> {
     measured: &'a MeasuredDrive,
+    evidence: Evidence<'a>,
     subject: Subject,
+    /// What was changed before anything was fitted, and what it means stayed the same.
+    converted: Vec<(String, String)>,
     /// Parameters that were fitted, by their keys.
-    found: BTreeMap<&'static str, f64>,
+    found: BTreeMap<&'static str, Found>,
+    /// What a reader should know of each parameter, of the round before.
+    notes: BTreeMap<&'static str, Vec<String>>,
     warnings: Vec<String>,
 }
 
-impl Fitting<'_> {
+impl<'a> Fitting<'a> {
+    fn new(start: Subject, measured: &'a MeasuredDrive) -> Result<Self, FitError> {
+        let evidence = Evidence::of_stack(measured, start.config());
+        let mut converted = Vec::new();
+        if is_by_page(start.config()) && !evidence.is_by_page {
+            // The same for small requests, so that large ones can be told from them.
+            let was = &start.config().resolved;
+            let moved = [
+                ("controller.page_time", "controller.request_time"),
+                ("controller.write_time", "controller.write_request_time"),
+            ];
+            for (key, other) in moved {
+                if let Some(time) = was.get(key) {
+                    converted.push((other.to_owned(), time.clone()));
+                    converted.push((key.to_owned(), "0ns".to_owned()));
+                }
+            }
+        }
+        let settings: Vec<Setting> = converted.iter().map(|(key, text)| Setting::new(key, text, "the fit")).collect();
+        let subject = if settings.is_empty() { start } else { start.with(&settings).map_err(FitError::Unfit)? };
+        let (found, notes, warnings) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { measured, evidence, subject, converted, found, notes, warnings })
+    }
+
     /// The figures of all parameters that were fitted, each once.
     fn told(&self) -> Vec<Told> {
         let fitted = PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key));
-        let mut told: Vec<Told> = fitted.flat_map(|parameter| parameter.told(&self.measured.experiments)).collect();
+        let mut told: Vec<Told> = fitted.flat_map(|parameter| parameter.told(&self.evidence)).collect();
         told.sort_by_key(|(number, name, _)| (*number, *name));
         told.dedup_by_key(|(number, name, _)| (*number, *name));
         told
     }
 
     fn settings(&self) -> Vec<(String, String)> {
-        let fitted = PARAMETERS.iter().filter_map(|parameter| {
-            let value = self.found.get(parameter.key)?;
-            Some(parameter.written(self.subject.config(), *value))
-        });
-        fitted.collect()
+        let found = PARAMETERS.iter().filter_map(|parameter| self.found.get(parameter.key));
+        let found: Vec<(String, String)> = found.map(|found| (found.key.clone(), found.text.clone())).collect();
+        let converted = self.converted.iter().filter(|(key, _)| found.iter().all(|(other, _)| key != other));
+        converted.cloned().chain(found.iter().cloned()).collect()
     }
 
     /// Finds the value of a parameter at which its figures are right in the mean.
-    fn solve(&mut self, parameter: &Parameter, told: &[Told], round: usize, watch: &dyn Watch) -> Result<(), FitError> {
-        let Some(mut value) = parameter.value(self.subject.config()) else {
-            if round == 0 {
-                self.warnings.push(format!(
-                    "{} has no value above 0 in the stack to begin with, and was not fitted",
-                    parameter.key
-                ));
-            }
+    fn solve(&mut self, parameter: &Parameter, told: &[Told], watch: &dyn Watch) -> Result<(), FitError> {
+        self.notes.remove(parameter.key);
+        if parameter.unit == Unit::Name {
+            return self.choose(parameter, told, watch);
+        }
+        let Some(mut value) = parameter.first(&self.evidence, self.subject.config()) else {
+            self.note(parameter, "has no value above 0 in the stack to begin with, and was not fitted");
             return Ok(());
         };
         let mut told = told.to_vec();
-        let (low, high) = parameter.range;
-        let mut tried: Vec<(f64, f64)> = Vec::new();
-        for _ in 0..TRIES {
-            let errors = match self.errors(parameter, value, &told, watch) {
+        let (low, high) = parameter.range(self.subject.config());
+        let enough = near(told.iter().map(|(_, name, _)| *name));
+        let mut tried: Vec<Tried> = Vec::new();
+        let mut drives: Vec<String> = Vec::new();
+        let mut best: Option<(f64, f64, Subject)> = None;
+        while tried.len() < TRIES {
+            let subject = match self.with(parameter, value) {
                 // A value that makes no drive ends the search, where another one did.
+                Err(_) if !tried.is_empty() => break,
+                subject => subject?,
+            };
+            // So does one that makes a drive which was tried.
+            if drives.contains(&subject.identity()) {
+                break;
+            }
+            drives.push(subject.identity());
+            watch.tries(parameter, &parameter.written(subject.config(), value).1);
+            let errors = match subject.errors(self.measured, &told, watch) {
                 Err(FitError::Unfit(_)) if !tried.is_empty() => break,
                 errors => errors?,
             };
             if tried.is_empty() {
-                self.leave_out(parameter, &mut told, &errors, round);
+                self.leave_out(parameter, &mut told, &errors);
             }
-            // So does one that makes a drive without a figure that it had.
+            // And one that makes a drive without a figure that it had.
             let known: Vec<f64> = errors.into_iter().flatten().collect();
             if told.is_empty() || known.len() < told.len() {
                 break;
             }
             let error = known.iter().sum::<f64>() / known.len() as f64;
             tried.push((value.ln(), error));
-            if error.abs() < NEAR {
-                break;
+            if best.as_ref().is_none_or(|(least, ..)| error.abs() < least.abs()) {
+                best = Some((error, value, subject));
             }
-            let next = next_value(&tried).exp().clamp(low, high);
-            if tried.iter().any(|(tried, _)| (tried - next.ln()).abs() < NEAR / 10.0) {
+            if error.abs() < enough {
                 break;
             }
             if is_without_effect(&tried) {
-                if round == 0 {
-                    self.warnings.push(format!(
-                        "{} has no effect on what tells it ({}) and keeps its value",
-                        parameter.key,
-                        self.names(&told)
-                    ));
-                }
-                return self.take(parameter, tried[0].0.exp());
+                let names = self.names(&told);
+                self.note(parameter, &format!("has no effect on what tells it ({names}) and keeps its value"));
+                return Ok(());
             }
-            value = next;
+            value = next_value(&tried).exp().clamp(low, high);
         }
-        let best = tried.iter().min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        let Some((best, _)) = best.copied() else { return Ok(()) };
-        self.found.insert(parameter.key, best.exp());
-        self.take(parameter, best.exp())
+        let Some((error, value, subject)) = best else { return Ok(()) };
+        let is_at_bound = (value <= low && error > enough) || (value >= high && error < -enough);
+        if is_at_bound {
+            let less = if error > 0.0 { "less" } else { "more" };
+            let (at, names) = (parameter.spoken(value), self.names(&told));
+            self.note(
+                parameter,
+                &format!("stopped at its bound, {at}: {names} would take {less}. The bound: {}", parameter.source),
+            );
+        }
+        let (key, text) = parameter.written(subject.config(), value);
+        self.found.insert(parameter.key, Found { value: Some(value), key, text });
+        self.subject = subject; // with the states that were made for it
+        Ok(())
+    }
+
+    /// Tries each name that a parameter may have; another one is taken where its figures are clearly nearer.
+    fn choose(&mut self, parameter: &Parameter, told: &[Told], watch: &dyn Watch) -> Result<(), FitError> {
+        let Some(now) = self.subject.config().resolved.get(parameter.key).cloned() else { return Ok(()) };
+        let mut best: Option<(f64, String, Subject)> = None;
+        // The present one first: others have to be better.
+        let others = parameter.names().into_iter().filter(|name| *name != now).map(str::to_owned);
+        for name in std::iter::once(now.clone()).chain(others) {
+            watch.tries(parameter, &name);
+            let setting = Setting::new(parameter.key, &name, "the fit");
+            // Not every name makes a drive with the rest of the stack.
+            let Ok(subject) = self.subject.with(&[setting]) else { continue };
+            let errors = match subject.errors(self.measured, told, watch) {
+                Err(FitError::Unfit(_)) => continue,
+                errors => errors?,
+            };
+            let known: Vec<f64> = errors.into_iter().flatten().map(f64::abs).collect();
+            if known.len() < told.len() {
+                continue;
+            }
+            let error = known.iter().sum::<f64>() / known.len() as f64;
+            if best.as_ref().is_none_or(|(least, ..)| error + NEARER < *least) {
+                best = Some((error, name, subject));
+            }
+        }
+        let Some((_, name, subject)) = best else { return Ok(()) };
+        self.found.insert(parameter.key, Found { value: None, key: parameter.key.to_owned(), text: name });
+        self.subject = subject;
+        Ok(())
+    }
+
+    fn note(&mut self, parameter: &Parameter, text: &str) {
+        self.notes.entry(parameter.key).or_default().push(format!("{} {text}", parameter.key));
     }
 
     /// Leaves out the figures that the simulated drive does not have. A drive without a cache has no cliff.
-    fn leave_out(&mut self, parameter: &Parameter, told: &mut Vec<Told>, errors: &[Option<f64>], round: usize) {
+    fn leave_out(&mut self, parameter: &Parameter, told: &mut Vec<Told>, errors: &[Option<f64>]) {
         let (known, missing): (Vec<_>, Vec<_>) = told.drain(..).zip(errors).partition(|(_, error)| error.is_some());
-        for ((number, name, _), _) in missing.iter().filter(|_| round == 0) {
-            self.warnings.push(format!(
-                "the simulated drive has no {name} in \"{}\", and {} was not fitted to it: begin with a stack (--from) \
-                 that has, or take it out of `fit`",
-                self.measured.experiments[*number].title(),
-                parameter.key
-            ));
+        for ((number, name, _), _) in &missing {
+            let title = self.measured.experiments[*number].title();
+            let text = format!(
+                "was not fitted to {name} of \"{title}\", as the simulated drive has no {name}: begin with a stack \
+                 (--from) that has, or take it out of `fit`"
+            );
+            self.note(parameter, &text);
         }
         told.extend(known.into_iter().map(|(told, _)| told));
-    }
-
-    fn take(&mut self, parameter: &Parameter, value: f64) -> Result<(), FitError> {
-        self.subject = self.with(parameter, value)?;
-        Ok(())
     }
 
     fn with(&self, parameter: &Parameter, value: f64) -> Result<Subject, FitError> {
@@ -207,37 +299,22 @@ impl Fitting<'_> {
         self.subject.with(&[Setting::new(&key, &text, "the fit")]).map_err(FitError::Unfit)
     }
 
-    /// How far each figure is off, as logarithms; positive: the parameter is too large. `None`: the drive has none.
-    fn errors(
-        &mut self,
-        parameter: &Parameter,
-        value: f64,
-        told: &[Told],
-        watch: &dyn Watch,
-    ) -> Result<Vec<Option<f64>>, FitError> {
-        let subject = self.with(parameter, value)?;
-        watch.tries(parameter, &parameter.written(subject.config(), value).1);
-        let found = figures(&subject, self.measured, told, watch)?;
-        if parameter.value(self.subject.config()) == Some(value) {
-            self.subject = subject; // with the states that were made for it
-        }
-        let error = |((number, name, sign), found): (&Told, &Option<f64>)| {
-            found.map(|found| sign * (found / self.measured.experiments[*number].measured[name]).ln())
-        };
-        Ok(told.iter().zip(&found).map(error).collect())
-    }
-
     /// Warns of parameters that change the fitted figures alike, or not at all.
     fn tell_apart(&mut self, watch: &dyn Watch) -> Result<(), FitError> {
         let told = self.told();
-        let before = figures(&self.subject, self.measured, &told, watch)?;
+        let before = self.subject.figures(self.measured, &told, watch)?;
         let mut changes: Vec<(&Parameter, Vec<f64>)> = Vec::new();
-        for parameter in PARAMETERS.iter().filter(|parameter| self.found.contains_key(parameter.key)) {
-            let (value, most) = (self.found[parameter.key], parameter.range.1);
+        for parameter in &PARAMETERS {
+            let Some(value) = self.found.get(parameter.key).and_then(|found| found.value) else { continue };
+            // Nothing else changes write amplification, and another state takes long to make.
+            if parameter.told(&self.evidence).iter().all(|(_, name, _)| *name == "waf") {
+                continue;
+            }
+            let most = parameter.range(self.subject.config()).1;
             let value = if value * (1.0 + NUDGE) > most { value * (1.0 - NUDGE) } else { value * (1.0 + NUDGE) };
             watch.tries(parameter, &parameter.written(self.subject.config(), value).1);
             let subject = self.with(parameter, value)?;
-            let after = figures(&subject, self.measured, &told, watch)?;
+            let after = subject.figures(self.measured, &told, watch)?;
             let change = |(before, after): (&Option<f64>, &Option<f64>)| {
                 before.zip(*after).map_or(0.0, |(before, after)| (after / before).ln())
             };
@@ -250,13 +327,19 @@ impl Fitting<'_> {
             } else {
                 changes.push((parameter, change));
             }
-            if let Some(other) = parameter.known_with.filter(|other| !self.found.contains_key(other)) {
-                self.warnings.push(format!(
-                    "{} and {other} cannot be told apart: what was fitted knows their sum alone. {other} kept its \
-                     value",
-                    parameter.key
-                ));
-            }
+        }
+        self.note_alike(&changes);
+        Ok(())
+    }
+
+    fn note_alike(&mut self, changes: &[(&Parameter, Vec<f64>)]) {
+        let is_found = |key: &str| self.found.contains_key(key);
+        if is_found("flash.read_time") && !is_found("host.latency") && !is_found("controller.latency") {
+            self.warnings.push(
+                "flash.read_time and host.latency cannot be told apart: what was fitted knows their sum alone. \
+                 host.latency kept its value"
+                    .to_owned(),
+            );
         }
         for (index, (one, change)) in changes.iter().enumerate() {
             for (other, its) in &changes[index + 1..] {
@@ -269,29 +352,27 @@ impl Fitting<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Figures that no parameter was fitted to although they were meant for it, and fitted ones that are not right all
     /// the same: something the stack does not have, or that contradicts others.
-    fn note_what_is_left(&mut self, fitted: &BTreeSet<(usize, &'static str)>, outcomes: &[Outcome]) {
-        for (number, (experiment, outcome)) in self.measured.experiments.iter().zip(outcomes).enumerate() {
+    fn note_what_is_left(&mut self, fitted: &BTreeSet<Mark>, outcomes: &[Outcome]) {
+        for mark in &self.evidence.marks {
+            let (experiment, name) = (&self.measured.experiments[mark.0], mark.1);
             let title = experiment.title();
-            for name in &experiment.fit {
-                if !fitted.contains(&(number, *name)) {
-                    let warning = format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted");
-                    self.warnings.push(warning);
-                    continue;
-                }
-                let Some(found) = outcome.as_ref().ok().and_then(|found| found.get(name)) else { continue };
-                let error = found / experiment.measured[name] - 1.0;
-                if error.abs() > experiment.band(name).unwrap_or(0.1) {
-                    self.warnings.push(format!(
-                        "{name} of \"{title}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
-                         stack has nothing that explains it",
-                        error * 100.0
-                    ));
-                }
+            if !fitted.contains(mark) {
+                let warning = format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted");
+                self.warnings.push(warning);
+                continue;
+            }
+            let Some(found) = outcomes[mark.0].as_ref().ok().and_then(|found| found.get(name)) else { continue };
+            let error = found / experiment.measured[name] - 1.0;
+            if error.abs() > experiment.band(name).unwrap_or(0.1) {
+                self.warnings.push(format!(
+                    "{name} of \"{title}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
+                     stack has nothing that explains it",
+                    error * 100.0
+                ));
             }
         }
     }
@@ -302,106 +383,70 @@ impl Fitting<'_> {
     }
 }
 
-/// What the subject makes of these figures; `None`: it has none of that name.
-fn figures(
-    subject: &Subject,
-    measured: &MeasuredDrive,
-    told: &[Told],
-    watch: &dyn Watch,
-) -> Result<Vec<Option<f64>>, FitError> {
-    let mut numbers: Vec<usize> = told.iter().map(|(number, ..)| *number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let outcomes = run(subject, measured, &numbers, watch)?;
-    let figure = |(number, name, _): &Told| {
-        let place = numbers.iter().position(|one| one == number).expect("it was run");
-        let experiment = &measured.experiments[*number];
-        let found = outcomes[place].as_ref();
-        let found = found.map_err(|text| FitError::Unfit(format!("\"{}\": {text}", experiment.title())))?;
-        Ok(found.get(name).copied())
-    };
-    told.iter().map(figure).collect()
-}
-
-/// Does experiments by their numbers.
-fn run(
-    subject: &Subject,
-    measured: &MeasuredDrive,
-    numbers: &[usize],
-    watch: &dyn Watch,
-) -> Result<Vec<Outcome>, FitError> {
-    let experiments = numbers.iter().map(|number| &measured.experiments[*number]);
-    let experiments: Vec<(&Experiment, Nanos)> =
-        experiments.map(|experiment| (experiment, measured.sources[&experiment.source].host_ns)).collect();
-    let outcomes = subject.run_all(&experiments, watch)?;
-    // What has ended is kept; the others were stopped.
-    outcomes.into_iter().collect::<Option<_>>().ok_or(FitError::Stopped)
-}
-
-/// Whether values far from each other gave the same.
-fn is_without_effect(tried: &[(f64, f64)]) -> bool {
-    let span = |of: fn(&(f64, f64)) -> f64| {
-        let values = tried.iter().map(of);
-        values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
-    };
-    let width = span(|(value, _)| *value);
-    width > SPAN && span(|(_, error)| *error) < 0.02 * width
-}
-
-/// The next logarithm to try: between two values of different signs, or along the line through the last two.
-fn next_value(tried: &[(f64, f64)]) -> f64 {
-    let (x, error) = tried[tried.len() - 1];
-    // As if the figure were proportional, and by half as much or double at most.
-    let guess = x - error.clamp(-0.7, 0.7);
-    let below = tried.iter().filter(|(_, error)| *error < 0.0).max_by(|a, b| a.0.total_cmp(&b.0));
-    let above = tried.iter().filter(|(_, error)| *error > 0.0).min_by(|a, b| a.0.total_cmp(&b.0));
-    if let (Some((low, under)), Some((high, over))) = (below, above)
-        && low < high
-    {
-        let share = (under / (under - over)).clamp(0.1, 0.9);
-        return low + share * (high - low);
+impl Subject {
+    /// How far each figure is off, as logarithms; positive: what tells it is too large. `None`: the drive has none.
+    fn errors(&self, measured: &MeasuredDrive, told: &[Told], watch: &dyn Watch) -> Result<Vec<Option<f64>>, FitError> {
+        let found = self.figures(measured, told, watch)?;
+        let error = |((number, name, sign), found): (&Told, &Option<f64>)| {
+            found.map(|found| sign * (found / measured.experiments[*number].measured[name]).ln())
+        };
+        Ok(told.iter().zip(&found).map(error).collect())
     }
-    let [.., (before, error_before), _] = tried else { return guess };
-    let slope = (error - error_before) / (x - before);
-    // Where it has no effect yet, a good deal further.
-    if slope > 0.05 { x - (error / slope).clamp(-1.5, 1.5) } else { x - 0.7 * error.signum() }
+
+    /// What it makes of these figures; `None`: it has none of that name.
+    fn figures(
+        &self,
+        measured: &MeasuredDrive,
+        told: &[Told],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Option<f64>>, FitError> {
+        let wanted: BTreeSet<Mark> = told.iter().map(|(number, name, _)| (*number, *name)).collect();
+        let numbers: BTreeSet<usize> = wanted.iter().map(|(number, _)| *number).collect();
+        // Some experiments end early where not all of their figures are wanted.
+        let short = |number: &usize| {
+            let mut experiment = measured.experiments[*number].clone();
+            experiment.measured.retain(|name, _| wanted.contains(&(*number, *name)));
+            experiment
+        };
+        let short: Vec<Experiment> = numbers.iter().map(short).collect();
+        let experiments: Vec<(&Experiment, Nanos)> =
+            short.iter().map(|experiment| (experiment, measured.host_ns(experiment))).collect();
+        let outcomes = self.run_to_the_end(&experiments, watch)?;
+        let of: BTreeMap<usize, &Outcome> = numbers.into_iter().zip(&outcomes).collect();
+        let figure = |(number, name, _): &Told| {
+            let title = measured.experiments[*number].title();
+            let found = of[number].as_ref().map_err(|text| FitError::Unfit(format!("\"{title}\": {text}")))?;
+            Ok(found.get(name).copied())
+        };
+        told.iter().map(figure).collect()
+    }
+
+    /// Does experiments of a drive by their numbers.
+    /// Errors: the watch stopped them, or there are no threads.
+    pub fn all(
+        &self,
+        measured: &MeasuredDrive,
+        numbers: &[usize],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, FitError> {
+        let experiments = numbers.iter().map(|number| &measured.experiments[*number]);
+        let experiments: Vec<(&Experiment, Nanos)> =
+            experiments.map(|experiment| (experiment, measured.host_ns(experiment))).collect();
+        self.run_to_the_end(&experiments, watch)
+    }
+
+    fn run_to_the_end(
+        &self,
+        experiments: &[(&Experiment, Nanos)],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, FitError> {
+        let outcomes = self.run_all(experiments, watch)?;
+        // What has ended is kept; the others were stopped.
+        outcomes.into_iter().collect::<Option<_>>().ok_or(FitError::Stopped)
+    }
 }
 
 fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     product(a, b) / (product(a, a) * product(b, b)).sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Values that are tried until a rising error is about 0.
-    fn tries(error: impl Fn(f64) -> f64, start: f64) -> Vec<f64> {
-        let mut tried = vec![(start, error(start))];
-        while tried.len() < TRIES && tried[tried.len() - 1].1.abs() >= NEAR {
-            let next = next_value(&tried);
-            tried.push((next, error(next)));
-        }
-        tried.into_iter().map(|(value, _)| value).collect()
-    }
-
-    #[test]
-    fn a_search_ends_at_the_value_whatever_the_slope() {
-        for (slope, start) in [(1.0, 0.0), (1.0, 4.5), (0.3, 1.0), (2.5, 0.5), (2.5, 3.0)] {
-            let tried = tries(|value| slope * (value - 2.0), start);
-            let last = tried[tried.len() - 1];
-            assert!((last - 2.0).abs() < 0.02, "slope {slope} from {start}: {tried:?}");
-        }
-        // Flat until 1: something else is the limit there.
-        let tried = tries(|value| if value < 1.0 { -0.5 } else { 0.5 * (value - 2.0) }, 0.0);
-        assert!((tried[tried.len() - 1] - 2.0).abs() < 0.1, "{tried:?}");
-    }
-
-    #[test]
-    fn only_values_far_apart_tell_that_a_parameter_has_no_effect() {
-        assert!(!is_without_effect(&[(0.0, -0.5), (0.7, -0.5)]));
-        assert!(is_without_effect(&[(0.0, -0.5), (0.7, -0.5), (1.4, -0.5)]));
-        assert!(!is_without_effect(&[(0.0, -0.5), (0.7, -0.45), (1.4, -0.3)]));
-    }
 }

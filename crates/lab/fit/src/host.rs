@@ -8,13 +8,15 @@ use engine::random::Stream;
 use metrics::Histogram;
 use simulator::{BlockDevice, Completions, Progress};
 use std::collections::VecDeque;
+use trace::synthetic::{Scatter, Zipf};
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
-/// Whether somebody wants experiments to end. It is asked every few thousand requests, on every thread.
+/// Whether somebody wants experiments to end. It is asked many times a second, on every thread.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Requests between two looks at whether to stop.
+/// Requests between two looks at whether to stop, of a drive without time and of one with it.
 pub(crate) const LOOK_EVERY: u64 = 4096;
+const LOOK_EVERY_STEPS: u64 = 256;
 
 /// An error once somebody wants it to end; whoever stopped it does not need to read it.
 pub(crate) fn unless(stop: Stop<'_>) -> Result<(), String> {
@@ -43,6 +45,31 @@ pub struct Client {
     pub size: u64,
     /// It stays within so many bytes from the start of the drive.
     pub within: u64,
+    /// Exponent of the Zipf law of its random places; 0: each alike.
+    pub zipf: f64,
+    /// A flush follows each write, and the request ends with it.
+    pub commits: bool,
+}
+
+/// Random places, each alike or by a scattered Zipf law: the same ones are popular wherever the seed is the same.
+pub(crate) struct Places {
+    count: u64,
+    popular: Option<(Zipf, Scatter)>,
+}
+
+impl Places {
+    /// So many places, 1 or more; `zipf`: the exponent, 0 for none.
+    pub fn new(count: u64, zipf: f64, seed: u64) -> Self {
+        let scatter = || Scatter::new(count, &mut Stream::new(seed, "popular"));
+        Self { count, popular: (zipf > 0.0).then(|| (Zipf::new(count, zipf), scatter())) }
+    }
+
+    pub fn draw(&self, stream: &mut Stream) -> u64 {
+        match &self.popular {
+            None => stream.below(self.count),
+            Some((law, scatter)) => scatter.place(law.draw(stream)),
+        }
+    }
 }
 
 /// What a client found: latencies from the moment a request was to be sent, ns.
@@ -67,6 +94,7 @@ impl Found {
 /// A client at work.
 struct Busy {
     client: Client,
+    places: Places,
     stream: Stream,
     /// Its next place, in requests, where they follow each other.
     next: u64,
@@ -79,8 +107,10 @@ struct Busy {
 
 impl Busy {
     fn new(client: Client, number: usize, seed: u64, now: Nanos) -> Self {
+        let places = Places::new((client.within / client.size).max(1), client.zipf, seed);
         let mut busy = Self {
             client,
+            places,
             stream: Stream::new(seed, &format!("client.{number}")),
             next: 0,
             outstanding: 0,
@@ -107,12 +137,11 @@ impl Busy {
     }
 
     fn request(&mut self, arrival: Nanos) -> Request {
-        let places = (self.client.within / self.client.size).max(1);
         let place = match self.client.order {
-            Order::Random => self.stream.below(places),
+            Order::Random => self.places.draw(&mut self.stream),
             Order::Sequential => {
                 let place = self.next;
-                self.next = (place + 1) % places;
+                self.next = (place + 1) % self.places.count;
                 place
             }
         };
@@ -212,7 +241,7 @@ fn work<D: BlockDevice>(
     let mut completions = Completions::default();
     let mut armed = None;
     for steps in 0_u64.. {
-        if steps.is_multiple_of(LOOK_EVERY) {
+        if steps.is_multiple_of(LOOK_EVERY_STEPS) {
             unless(stop)?;
         }
         let now = device.now();
@@ -240,12 +269,17 @@ fn work<D: BlockDevice>(
         let now = device.now();
         for done in &completions.done {
             let (number, due) = sent[done.tag as usize];
-            free.push(done.tag);
-            busy[number].outstanding -= 1;
             if done.failed {
                 return Err(format!("a {} failed", done.request.op.name()));
             }
-            let is_write = done.request.op == HostOp::Write;
+            let is_write = done.request.op != HostOp::Read;
+            if busy[number].client.commits && done.request.op == HostOp::Write {
+                let flush = Request { op: HostOp::Flush, sectors: 0, first_sector: 0, ..done.request };
+                device.submit(done.tag, &flush);
+                continue;
+            }
+            free.push(done.tag);
+            busy[number].outstanding -= 1;
             if !hears(Answer { client: number, is_write, due, now }) {
                 return Ok(now);
             }

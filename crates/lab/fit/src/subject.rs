@@ -1,45 +1,40 @@
 //! The simulated drive that stands for a real one: as many dies, fewer and smaller blocks, in the states that
 //! experiments begin with.
 
-use crate::curve::{FILL, TRANSIENT, WINDOWS, phases, turning_points};
-use crate::figure::{self, Figure};
-use crate::host::{self, Client, LOOK_EVERY, Pace, Stop, unless};
-use crate::measured::{Experiment, MeasuredDrive, Order, Work};
+use crate::figure;
+use crate::host::{LOOK_EVERY, Places, Stop, unless};
+use crate::measured::{Area, Experiment, MeasuredDrive, Work};
 use engine::random::Stream;
 use experiment::{Monitor, ThreadsError};
-use metrics::Histogram;
 use nand::{CountedFlash, Counters, Flash as _, TimedFlash};
 use rayon::prelude::*;
 use simulator::config::{Config, Setting};
 use simulator::{BlockDevice, Completions, Drive, DrivePlan, DriveState, Fill, Progress};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Workload as _;
-use trace::synthetic::{Scatter, Zipf};
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
+/// Of the keys that tell the blocks of a die: what else they tell is in the shape of the flash.
+const OVER_PROVISIONING: &str = "drive.over_provisioning";
 /// Bytes of the random writes that bring a drive into a state.
-const SMALL: u64 = 4096;
+pub(crate) const SMALL: u64 = 4096;
 /// Overwrites after which a drive is taken to be in steady state.
 const STEADY: f64 = 6.0;
 /// Overwrites before writes are offered, as the published method has it.
 const BEFORE_OFFERED: f64 = 3.0;
-/// Requests that clients of such an experiment have at the drive at most: seven with 64 each.
-const OFFERED_LIMIT: u32 = 448;
-/// Share of reads among what is offered.
-const OFFERED_READS: f64 = 0.01;
-/// Time before latencies count, ns.
-const WARM_UP: Nanos = 200_000_000;
-/// Requests of one client that latencies are taken of.
-const REQUESTS: u64 = 30_000;
-/// Share of the used bytes that is written while a rate of writes is taken, at least.
-const WRITTEN: f64 = 0.05;
-/// Shares of a latency distribution by the names of figures.
-const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p99999", 0.99999)];
-
-/// A state that experiments begin with: bytes filled in order, times they were overwritten at random, in thousandths,
-/// and the exponent of the Zipf law of that, in thousandths.
-type Begins = (u64, u64, u64);
+/// A state that experiments begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Begins {
+    /// Bytes that were filled in order.
+    pub used: u64,
+    /// Bytes of them that were overwritten at random.
+    pub moving: u64,
+    /// Times that was done, in thousandths.
+    overwrites: u64,
+    /// Exponent of the Zipf law of that, in thousandths.
+    zipf: u64,
+}
 
 /// A drive of a stack, smaller than it would be.
 #[derive(Debug)]
@@ -55,6 +50,8 @@ pub struct Subject {
     config: Config,
     plan: DrivePlan,
     states: Mutex<BTreeMap<Begins, Arc<DriveState>>>,
+    /// What experiments gave, on this drive and on those that it came from, by the names of their jobs.
+    known: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
 }
 
 /// Figures of an experiment on the simulated drive, by name: times in ns.
@@ -105,18 +102,25 @@ impl Subject {
         // mappings can be.
         let plain = || build(capacity, scale);
         let (config, plan) = if scale == 1 { build(2 * capacity, 2).or_else(|_| plain())? } else { plain()? };
-        Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states: Mutex::default() })
+        let (states, known) = (Mutex::default(), Arc::default());
+        Ok(Self { name, settings, capacity, own_writes, scale, config, plan, states, known })
     }
 
-    /// The same drive with other values of some keys. States stay where none of these keys can change them.
+    /// The same drive with other values of some keys. States stay where none of these keys changes them.
     pub fn with(&self, over: &[Setting]) -> Result<Self, String> {
         let settings: Vec<Setting> = self.settings.iter().cloned().chain(over.iter().cloned()).collect();
         let other = Self::of(self.name.clone(), settings, (self.capacity, self.own_writes), self.scale)?;
-        if !over.iter().all(|setting| is_about_time(&setting.key)) {
-            return Ok(other);
+        let known = Arc::clone(&self.known);
+        if other.identity_without_time() != self.identity_without_time() {
+            return Ok(Self { known, ..other });
         }
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Self { states: Mutex::new(states), ..other })
+        Ok(Self { states: Mutex::new(states), known, ..other })
+    }
+
+    /// How many times smaller than the real drive it is.
+    pub(crate) fn scale(&self) -> u64 {
+        self.scale
     }
 
     /// The configuration of the smaller drive.
@@ -124,11 +128,29 @@ impl Subject {
         &self.config
     }
 
-    /// Names everything that its figures depend on.
+    /// Names everything that its figures depend on: two drives of one name are the same. Spare flash counts as blocks.
     pub fn identity(&self) -> String {
-        let pairs = self.config.resolved.iter().map(|(key, value)| format!("{key}={value}"));
-        let (version, scale, own) = (env!("CARGO_PKG_VERSION"), self.scale, self.own_writes);
-        format!("{version} 1/{scale} {own} {}", pairs.collect::<Vec<_>>().join(" "))
+        self.identity_of(|_| true)
+    }
+
+    /// The same of figures that are counted without time.
+    fn identity_without_time(&self) -> String {
+        self.identity_of(|key| !is_about_time(key))
+    }
+
+    fn identity_of(&self, counts: impl Fn(&str) -> bool) -> String {
+        let pairs = self.config.resolved.iter().filter(|(key, _)| *key != OVER_PROVISIONING && counts(key));
+        let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        let (version, scale, own, shape) = (env!("CARGO_PKG_VERSION"), self.scale, self.own_writes, self.plan.geometry);
+        format!("{version} 1/{scale} {own} {shape:?} {}", pairs.join(" "))
+    }
+
+    /// The name of an experiment on this drive.
+    fn job(&self, experiment: &Experiment, host_ns: Nanos) -> String {
+        let is_counted = matches!(experiment.work, Work::Amplification { .. });
+        let identity = if is_counted { self.identity_without_time() } else { self.identity() };
+        let part = if experiment.ends_early() { "its plateau" } else { "all" };
+        format!("{identity}\n{:?} {part} {host_ns}", experiment.work)
     }
 
     /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
@@ -141,11 +163,9 @@ impl Subject {
         experiments: &[(&Experiment, Nanos)],
         monitor: &dyn Monitor,
     ) -> Result<Vec<Option<Outcome>>, ThreadsError> {
+        let monitor = &Remembering { monitor, known: &self.known };
         let stop = || monitor.is_stopped();
-        let name = |(experiment, host_ns): &(&Experiment, Nanos)| {
-            let Experiment { work, measured, .. } = experiment;
-            format!("{}\n{work:?} {measured:?} {host_ns}", self.identity())
-        };
+        let name = |(experiment, host_ns): &(&Experiment, Nanos)| self.job(experiment, *host_ns);
         // Why experiments could not be done: that is found anew each time.
         let problems: Mutex<BTreeMap<String, String>> = Mutex::default();
         let one = |failed: &BTreeMap<Begins, String>, job: &(&Experiment, Nanos)| {
@@ -191,106 +211,24 @@ impl Subject {
     }
 
     /// The state an experiment begins with; `None`: an erased drive.
-    fn begins(&self, experiment: &Experiment) -> Option<Begins> {
-        match experiment.work {
-            Work::Closed { used, overwrites, .. } => Some((self.scaled(used), thousandths(overwrites), 0)),
-            Work::Offered { .. } => Some((self.bytes(), thousandths(BEFORE_OFFERED), 0)),
-            Work::Amplification { used, window_end, window, zipf } => {
-                let before = window_end.map_or(STEADY, |end| end - window);
-                Some((self.scaled(used), thousandths(before), thousandths(zipf)))
-            }
-            Work::Transient { used, .. } => Some((self.scaled(used), 0, 0)),
-            Work::Fill { .. } => None,
-        }
-    }
-
-    /// Whether a drive as small as this can do an experiment.
-    fn is_large_enough(&self, experiment: &Experiment) -> Result<(), String> {
-        let (used, request) = match experiment.work {
-            Work::Closed { used, size, .. } => (self.scaled(used), size),
-            Work::Offered { .. } => (self.bytes(), SMALL),
-            Work::Amplification { used, .. } | Work::Transient { used, .. } => (self.scaled(used), SMALL),
-            Work::Fill { size, .. } => (self.bytes(), size),
+    pub(crate) fn begins(&self, experiment: &Experiment) -> Option<Begins> {
+        let (area, overwrites) = match experiment.work {
+            Work::Closed { area, overwrites, .. } => (area, overwrites),
+            Work::Offered { area, .. } => (area, BEFORE_OFFERED),
+            Work::Amplification { area, window_end, window } => (area, window_end.map_or(STEADY, |end| end - window)),
+            Work::Transient { area, .. } => (area, 0.0),
+            Work::Fill { .. } => return None,
         };
-        // A window of a fill or transient has a request or more.
-        let least = request * if matches!(experiment.work, Work::Closed { .. }) { 1 } else { FILL as u64 };
-        if used >= least {
-            return Ok(());
-        }
-        Err(format!(
-            "it uses {used} bytes of a drive that is {} times smaller, and needs {least}: give a smaller --scale",
-            self.scale
-        ))
-    }
-
-    fn run(&self, experiment: &Experiment, host_ns: Nanos, stop: Stop<'_>) -> Outcome {
-        self.is_large_enough(experiment)?;
-        unless(stop)?;
-        match experiment.work {
-            Work::Closed { op, order, size, depth, beside, used, .. } => {
-                let used = self.scaled(used);
-                let reads = if op == HostOp::Read { 1.0 } else { 0.0 };
-                let client = Client { pace: Pace::Depth(depth), reads, order, size, within: used };
-                let writers = writers(beside, 0.0, used);
-                let clients: Vec<Client> = std::iter::once(client).chain(writers).collect();
-                let written = if op == HostOp::Write { (used as f64 * WRITTEN) as u64 / size } else { 0 };
-                let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::measure(drive, &clients, WARM_UP, REQUESTS.max(written), seed, stop)
-                })?;
-                let first = &found[0];
-                let is_write = usize::from(op == HostOp::Write);
-                let mut figures = Modelled::new();
-                figures.insert("iops", first.per_second());
-                figures.insert("rate", first.per_second() * size as f64);
-                latencies(&mut figures, "", [&first.reads, &first.writes][is_write], first.least[is_write]);
-                Ok(figures)
-            }
-            Work::Offered { writes_per_second } => {
-                let all = self.bytes();
-                let probe = Client { pace: Pace::Depth(1), reads: 0.5, order: Order::Random, size: SMALL, within: all };
-                let rate = writes_per_second / (1.0 - OFFERED_READS);
-                let clients: Vec<Client> = std::iter::once(probe).chain(writers(rate, OFFERED_READS, all)).collect();
-                let found = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::measure(drive, &clients, WARM_UP, REQUESTS, seed, stop)
-                })?;
-                let (probe, writers) = (&found[0], &found[1]);
-                let mut figures = Modelled::new();
-                figures.insert("iops", writers.writes.count() as f64 * 1e9 / writers.elapsed as f64);
-                latencies(&mut figures, "read.", &probe.reads, probe.least[0]);
-                latencies(&mut figures, "write.", &probe.writes, probe.least[1]);
-                Ok(figures)
-            }
-            Work::Amplification { window_end, window, .. } => {
-                let begins = self.begins(experiment).expect("it begins with a state");
-                let window = if window_end.is_some() { window } else { 1.0 };
-                let waf = self.amplification(begins, window, stop)?;
-                Ok(Modelled::from([("waf", waf * self.own_writes)]))
-            }
-            Work::Transient { used, depth } => {
-                let within = self.scaled(used);
-                let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Random, size: SMALL, within };
-                let requests = (within as f64 / SMALL as f64 / WINDOWS) as u64;
-                let times = self.timed(self.begins(experiment), host_ns, |drive, seed| {
-                    host::windows(drive, client, requests, TRANSIENT, seed, stop)
-                })?;
-                let rates: Vec<f64> = times.iter().map(|time| requests as f64 * 1e9 / *time as f64).collect();
-                Ok(turning_points(&rates))
-            }
-            Work::Fill { size, depth } => {
-                let within = self.bytes();
-                let client = Client { pace: Pace::Depth(depth), reads: 0.0, order: Order::Sequential, size, within };
-                let requests = within / size / FILL as u64;
-                let times =
-                    self.timed(None, host_ns, |drive, seed| host::windows(drive, client, requests, FILL, seed, stop))?;
-                let step = requests * size;
-                let rates: Vec<f64> = times.iter().map(|time| step as f64 * 1e9 / *time as f64).collect();
-                Ok(phases(&rates, (step * self.scale) as f64))
-            }
-        }
+        let Area { used, fixed, zipf } = area;
+        let used = self.scaled(used);
+        let moving = (used as f64 * (1.0 - fixed)) as u64 / SMALL * SMALL;
+        // An order of places that was never written in does not make another state.
+        let zipf = if overwrites > 0.0 { thousandths(zipf) } else { 0 };
+        Some(Begins { used, moving, overwrites: thousandths(overwrites), zipf })
     }
 
     /// Bytes the host sees.
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.plan.host_sectors() * SECTOR_BYTES
     }
 
@@ -299,17 +237,16 @@ impl Subject {
         (bytes / self.scale / SMALL * SMALL).min(self.bytes())
     }
 
-    fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.config.values.whole("engine.seed")
     }
 
     /// Brings a drive without time into a state.
     fn make(&self, begins: Begins, stop: Stop<'_>) -> Result<DriveState, String> {
-        let (used, overwrites, _) = begins;
         let _memory = self.plan.claim_memory(false).map_err(|error| error.to_string())?;
         let mut drive = self.plan.assemble(CountedFlash::new(self.plan.fresh_state()));
         let sectors_per_page = self.plan.geometry.sectors_per_page();
-        let mut fill = Fill::of(used / SECTOR_BYTES, sectors_per_page, 1.0);
+        let mut fill = Fill::of(begins.used / SECTOR_BYTES, sectors_per_page, 1.0);
         let (mut batch, mut completions) = (Vec::new(), Completions::default());
         loop {
             batch.clear();
@@ -320,44 +257,36 @@ impl Subject {
             batch.iter().try_for_each(|request| serve(&mut drive, &mut completions, request))?;
             unless(stop)?;
         }
-        self.overwrite(&mut drive, begins, (overwrites as f64 / 1000.0, "before"), stop)?;
+        self.overwrite(&mut drive, begins, (begins.overwrites as f64 / 1000.0, "before"), stop)?;
         Ok(DriveState::of(&drive))
     }
 
-    /// Writes `times` as much as a state uses to random places of that, drawn by the stream called `when`.
+    /// Writes `times` as much as a state overwrites, drawn by the stream called `when`.
     fn overwrite(
         &self,
         drive: &mut Drive<CountedFlash>,
-        (used, _, zipf): Begins,
+        begins: Begins,
         (times, when): (f64, &str),
         stop: Stop<'_>,
     ) -> Result<u64, String> {
         let mut stream = Stream::new(self.seed(), when);
-        let (places, sectors) = (used / SMALL, (SMALL / SECTOR_BYTES) as u32);
-        let writes = (places as f64 * times) as u64;
+        let (count, sectors) = (begins.moving / SMALL, (SMALL / SECTOR_BYTES) as u32);
+        let writes = (count as f64 * times) as u64;
         let mut completions = Completions::default();
-        // The same places are popular whenever it is drawn.
-        let popular = (zipf > 0).then(|| {
-            let scatter = Scatter::new(places, &mut Stream::new(self.seed(), "popular"));
-            (Zipf::new(places, zipf as f64 / 1000.0), scatter)
-        });
+        let places = Places::new(count, begins.zipf as f64 / 1000.0, self.seed());
         for number in 0..writes {
             if number.is_multiple_of(LOOK_EVERY) {
                 unless(stop)?;
             }
-            let place = match &popular {
-                None => stream.below(places),
-                Some((law, scatter)) => scatter.place(law.draw(&mut stream)),
-            };
-            let first_sector = place * u64::from(sectors);
+            let first_sector = places.draw(&mut stream) * u64::from(sectors);
             let request = Request { arrival: 0, first_sector, sectors, op: HostOp::Write, fua: false };
             serve(drive, &mut completions, &request)?;
         }
         Ok(writes)
     }
 
-    /// Bytes programmed for each byte of random writes, over `window` times what the state uses.
-    fn amplification(&self, begins: Begins, window: f64, stop: Stop<'_>) -> Result<f64, String> {
+    /// Bytes programmed for each byte of random writes, over `window` times what the state overwrites.
+    pub(crate) fn amplification(&self, begins: Begins, window: f64, stop: Stop<'_>) -> Result<f64, String> {
         let _memory = self.plan.claim_memory(false).map_err(|error| error.to_string())?;
         let fresh = self.plan.fresh_state();
         let state = self.state(begins).expect("it was made before");
@@ -367,21 +296,20 @@ impl Subject {
         let before = programs(&drive);
         let writes = self.overwrite(&mut drive, begins, (window, "measured"), stop)?;
         let bytes = (programs(&drive) - before) * u64::from(self.plan.geometry.page_bytes);
-        Ok(bytes as f64 / (writes * SMALL) as f64)
+        Ok(bytes as f64 / (writes * SMALL) as f64 * self.own_writes)
     }
 
-    /// Lets clients work on a drive in a state, with time; `None`: on an erased one.
-    fn timed<T>(
+    /// Lets clients work on a drive in a state, with time; `None`: on an erased one. What the measuring host adds takes
+    /// the place of the stack's own host, where it is known.
+    pub(crate) fn timed<T>(
         &self,
         begins: Option<Begins>,
         host_ns: Nanos,
         work: impl FnOnce(&mut Drive<TimedFlash>, u64) -> Result<T, String>,
     ) -> Result<T, String> {
-        let own = self.config.values.whole("host.latency");
-        let latency = if host_ns > 0 { host_ns / 2 } else { own };
-        let host = Setting::new("host.latency", &format!("{latency}ns"), "the host that measured");
+        let host = Setting::new("host.latency", &format!("{}ns", host_ns / 2), "the host that measured");
         let own = self.config.resolved.iter().map(|(key, value)| Setting::new(key, value, "the stack"));
-        let settings: Vec<Setting> = own.chain([host]).collect();
+        let settings: Vec<Setting> = own.chain((host_ns > 0).then_some(host)).collect();
         let config = Config::resolve(self.name.clone(), &settings).map_err(|error| error.to_string())?;
         let plan = DrivePlan::new(config).map_err(|error| error.to_string())?;
         let _memory = plan.claim_memory(false).map_err(|error| error.to_string())?;
@@ -398,9 +326,47 @@ impl Subject {
     }
 }
 
+/// Keeps what experiments give for drives that come from this one, beside what its monitor keeps.
+struct Remembering<'a> {
+    monitor: &'a dyn Monitor,
+    known: &'a Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl Remembering<'_> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Monitor for Remembering<'_> {
+    fn expect(&self, jobs: usize) {
+        self.monitor.expect(jobs);
+    }
+    fn found(&self, jobs: usize) {
+        self.monitor.found(jobs);
+    }
+    fn ended(&self, name: &str, how: &str) {
+        self.monitor.ended(name, how);
+    }
+    fn is_stopped(&self) -> bool {
+        self.monitor.is_stopped()
+    }
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        let known = self.known().get(name).cloned();
+        known.or_else(|| self.monitor.recall(name))
+    }
+    fn keep(&self, name: &str, given: &[u8]) {
+        self.known().insert(name.to_owned(), given.to_vec());
+        self.monitor.keep(name, given);
+    }
+    fn threads(&self) -> Option<usize> {
+        self.monitor.threads()
+    }
+}
+
 /// Whether a key says only how long something takes: states do not depend on it.
 fn is_about_time(key: &str) -> bool {
-    const TIMES: [&str; 8] = [
+    const TIMES: [&str; 9] = [
         "flash.read_time",
         "flash.page_read_times",
         "flash.program_time",
@@ -408,33 +374,10 @@ fn is_about_time(key: &str) -> bool {
         "flash.erase_time",
         "flash.bus_bandwidth",
         "flash.suspend_step",
+        "flash.suspend_end",
         "flash.program_memory",
     ];
     TIMES.contains(&key) || key.starts_with("host.") || key.starts_with("controller.")
-}
-
-fn writers(per_second: f64, reads: f64, within: u64) -> Option<Client> {
-    let pace = Pace::PerSecond(per_second, OFFERED_LIMIT);
-    (per_second > 0.0).then_some(Client { pace, reads, order: Order::Random, size: SMALL, within })
-}
-
-/// The figures of a distribution that has enough durations for them, with `prefix` before their names.
-fn latencies(figures: &mut Modelled, prefix: &str, histogram: &Histogram, least: Nanos) {
-    if histogram.count() == 0 {
-        return;
-    }
-    let mut insert = |name: &str, value: f64| {
-        if let Ok(Figure { name, .. }) = figure::find(&format!("{prefix}{name}")) {
-            figures.insert(name, value);
-        }
-    };
-    insert("min", least as f64);
-    insert("mean", histogram.mean());
-    for (name, share) in PERCENTILES {
-        if let Some(value) = histogram.supported(share) {
-            insert(name, value as f64);
-        }
-    }
 }
 
 fn thousandths(times: f64) -> u64 {

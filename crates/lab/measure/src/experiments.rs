@@ -200,7 +200,7 @@ impl Experiments {
                     return Ok(None);
                 }
                 let text = fio.offered(writes as u64, stop)?;
-                fit::offered_from_fio(&step.title(), writes, &text).map(Some).map_err(MeasureError::Failed)
+                fit::offered_from_fio(&step.title(), size, writes, &text).map(Some).map_err(MeasureError::Failed)
             }
         }
     }

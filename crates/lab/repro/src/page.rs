@@ -52,7 +52,7 @@ fn verdicts(findings: &Findings) -> String {
     format!(
         "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",
         escape(&findings.summary()),
-        each([Verdict::Fail, Verdict::Pass, Verdict::NotRun, Verdict::Recorded], line)
+        each([Verdict::Fail, Verdict::Pass, Verdict::NotRun, Verdict::Forced, Verdict::Recorded], line)
     )
 }
 

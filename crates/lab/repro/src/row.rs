@@ -42,6 +42,8 @@ pub enum Verdict {
     Fail,
     /// What it needs is missing; the note says what.
     NotRun,
+    /// Within what is accepted, as no model can miss it: it is counted apart.
+    Forced,
     /// Shown and not judged.
     Recorded,
 }
@@ -53,6 +55,7 @@ impl Verdict {
             Verdict::Pass => "pass",
             Verdict::Fail => "fail",
             Verdict::NotRun => "not-run",
+            Verdict::Forced => "forced",
             Verdict::Recorded => "recorded",
         }
     }

@@ -208,7 +208,9 @@ impl Findings {
         if fail > 0 {
             let _ = write!(text, ", {fail} miss: {}", missed.join(", "));
         }
-        for (verdict, what) in [(Verdict::Recorded, "recorded"), (Verdict::NotRun, "not run")] {
+        for (verdict, what) in
+            [(Verdict::Forced, "forced"), (Verdict::Recorded, "recorded"), (Verdict::NotRun, "not run")]
+        {
             let count = self.count(verdict);
             if count > 0 {
                 let _ = write!(text, "; {count} {what}");

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A few parameters are fitted one after the other, each to the figures that tell it: raw flash from \
-write amplification, program time from writes before any collection, read time from lone reads, the firmware's from \
-the most requests a second, and so on. The figures that an experiment names in `fit` are used, the others are \
-predicted. The drive is simulated smaller, with all its dies.
+    after_help = "A few parameters are fitted one after the other, each to the figures that tell it and within the \
+range that drives have: raw flash from write amplification, program time from writes before any collection, read time \
+from lone reads, the firmware's from the most requests a second, and so on. The figures that an experiment names in \
+`fit` are used, the others are predicted. The drive is simulated smaller, with all its dies. With --judge nothing is \
+fitted: the table shows what a drive makes of the file.
 
     nandarium measure --target disk.img --out disk.toml
     nandarium fit disk.toml --from micron-7450-max-like --out disk-like.toml
+    nandarium fit --judge disk.toml --drive disk-like.toml
     nandarium run --drive disk-like.toml --workload zipf"
 )]
 pub struct FitArguments {
@@ -20,8 +22,14 @@ pub struct FitArguments {
     #[arg(value_name = "MEASURED")]
     pub measured: String,
     /// The stack to begin with; what is not fitted stays as it is there.
-    #[arg(long, value_name = "NAME|FILE")]
-    pub from: String,
+    #[arg(long, value_name = "NAME|FILE", required_unless_present = "judge", conflicts_with = "judge")]
+    pub from: Option<String>,
+    /// Fit nothing: compare --drive with what was measured.
+    #[arg(long, requires = "drive", conflicts_with = "out")]
+    pub judge: bool,
+    /// The drive that --judge compares: a stack or its file.
+    #[arg(long, value_name = "NAME|FILE", requires = "judge")]
+    pub drive: Option<String>,
     /// Write the fitted stack into this file. A fit that is stopped keeps what it has found beside it, and the same
     /// command goes on.
     #[arg(short, long, value_name = "FILE")]

@@ -80,19 +80,24 @@ fn stack(name: &str) -> Option<String> {
 fn measured(known: &KnownDrive) -> String {
     let Ok(drive) = MeasuredDrive::from_text(known.text, known.name) else { return String::new() };
     let mut text = format!("\n  fitted to {}:\n", drive.name);
-    let (mut others, mut used) = (0, BTreeSet::new());
-    for experiment in &drive.experiments {
-        others += experiment.measured.len() - experiment.fit.len();
-        for (name, value) in experiment.measured.iter().filter(|(name, _)| experiment.fit.contains(*name)) {
-            used.insert(experiment.source.as_str());
-            let value = find_figure(name).map(|figure| figure.spoken(*value)).unwrap_or_default();
-            let _ = writeln!(text, "    {name} = {value}, {}", experiment.title());
-        }
+    let (marks, mut used) = (drive.marks(), BTreeSet::new());
+    for (number, name) in &marks {
+        let experiment = &drive.experiments[*number];
+        used.insert(experiment.source.as_str());
+        let value = find_figure(name).map(|figure| figure.spoken(experiment.measured[name])).unwrap_or_default();
+        let _ = writeln!(text, "    {name} = {value}, {}", experiment.title());
     }
+    let forced = drive.forced(&marks).len();
+    let all: usize = drive.experiments.iter().map(|experiment| experiment.measured.len()).sum();
+    let others = all - marks.len() - forced;
     for source in used {
         let _ = writeln!(text, "  {}", wrapped_at(&format!("source: {}", drive.sources[source].text), 4));
     }
-    let _ = writeln!(text, "  predicted besides: {others} figures (`nandarium repro drives`, docs/validation.md)");
+    let _ = writeln!(
+        text,
+        "  predicted besides: {others} figures, and {forced} that cannot be missed (`nandarium repro drives`, \n    \
+         docs/validation.md)"
+    );
     for sentence in &drive.beyond {
         let _ = writeln!(text, "  {}", wrapped_at(&format!("not modelled: {sentence}"), 4));
     }

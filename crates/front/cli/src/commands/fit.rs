@@ -1,4 +1,4 @@
-//! `nandarium fit`: a stack fitted to what was measured of a drive.
+//! `nandarium fit`: a stack fitted to what was measured of a drive, or judged by it.
 
 use super::results::pretty;
 use crate::arguments::FitArguments;
@@ -6,13 +6,13 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::table::Grid;
 use crate::{output, settings, watch};
 use experiment::{Cache, Monitor};
-use fit::{Experiment, FitError, Fitted, KNOWN, MeasuredDrive, Parameter, Subject, Watch, find_figure};
+use fit::{FitError, Fitted, Judged, KNOWN, MeasuredDrive, Parameter, Subject, Verdict, Watch, judge};
 use serde_json::{Value, json};
 use simulator::Setting;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use units::quantity::parse_size;
 
 /// Version of the JSON form.
@@ -35,26 +35,41 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         output::check_writable(out)?;
     }
-    let subject = Subject::new(&arguments.from, &settings, &measured, scale).map_err(Failure::usage)?;
+    let stack = arguments.drive.as_deref().or(arguments.from.as_deref()).unwrap_or_default();
+    let subject = Subject::new(stack, &settings, &measured, scale).map_err(Failure::usage)?;
     watch::catch_interrupts();
     let progress = Progress::new(arguments);
-    let fitted = match fit::fit(subject, &measured, &progress) {
-        Ok(fitted) => fitted,
-        Err(FitError::Stopped) => return Err(progress.interrupted()),
-        Err(FitError::Unfit(problem)) => return Err(Failure::usage(problem)),
-        Err(error @ FitError::Threads(_)) => return Err(Failure::failed(error.to_string())),
+    let ended = |error: FitError| match error {
+        FitError::Stopped => progress.interrupted(),
+        FitError::Unfit(problem) => Failure::usage(problem),
+        error @ FitError::Threads(_) => Failure::failed(error.to_string()),
     };
-    let stack = stack_text(arguments, &measured, &fitted, scale);
+    let report = |fitted: &Fitted, left: &str| {
+        let judged = judge(&measured, &fitted.outcomes, &fitted.figures);
+        if arguments.json {
+            let mode = if arguments.judge { "judge" } else { "fit" };
+            return pretty(&document((mode, stack, scale), &measured, fitted, &judged));
+        }
+        table(&measured, fitted, &judged, arguments.judge) + left
+    };
+    if arguments.judge {
+        let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
+        let outcomes = subject.all(&measured, &numbers, &progress).map_err(ended)?;
+        let mut warnings = Vec::new();
+        for (experiment, outcome) in measured.experiments.iter().zip(&outcomes) {
+            warnings.extend(outcome.as_ref().err().map(|problem| format!("\"{}\": {problem}", experiment.title())));
+        }
+        let judged = Fitted { settings: Vec::new(), outcomes, figures: measured.marks(), warnings };
+        return output::print(&report(&judged, ""));
+    }
+    let fitted = fit::fit(subject, &measured, &progress).map_err(ended)?;
+    let text = stack_text((stack, &arguments.set, scale), &measured, &fitted);
     if let Some(path) = &arguments.out {
-        output::write_file(path, &stack)?;
+        output::write_file(path, &text)?;
         progress.keeping.forget();
     }
-    let text = if arguments.json {
-        pretty(&document(arguments, &measured, &fitted, scale))
-    } else {
-        table(&measured, &fitted) + &if arguments.out.is_none() { format!("\n{stack}") } else { String::new() }
-    };
-    output::print(&text)
+    let left = if arguments.out.is_none() { format!("\n{text}") } else { String::new() };
+    output::print(&report(&fitted, &left))
 }
 
 /// What was measured: a built-in drive, a file, or a folder of fio's outputs.
@@ -95,54 +110,36 @@ fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
     fit::from_fio(&stem, capacity, &outputs).map_err(Failure::usage)
 }
 
-/// Figures in the order of the file: what was measured, what the stack makes of it, and how that is judged.
-fn figures<'a>(
-    measured: &'a MeasuredDrive,
-    fitted: &'a Fitted,
-) -> impl Iterator<Item = (&'a Experiment, &'static str, f64, Option<f64>, &'static str)> {
-    measured.experiments.iter().zip(&fitted.outcomes).enumerate().flat_map(move |(number, (experiment, outcome))| {
-        experiment.measured.iter().map(move |(name, value)| {
-            let found = outcome.as_ref().ok().and_then(|found| found.get(name)).copied();
-            (experiment, *name, *value, found, verdict(fitted.has(number, name), experiment, name, *value, found))
-        })
-    })
-}
-
-fn verdict(is_fitted: bool, experiment: &Experiment, name: &str, value: f64, found: Option<f64>) -> &'static str {
-    match (is_fitted, experiment.band(name), found) {
-        (true, ..) => "fitted",
-        (_, _, None) => "not found",
-        (_, None, _) => "",
-        (_, Some(band), Some(found)) if (found / value - 1.0).abs() <= band => "predicted",
-        _ => "missed",
-    }
-}
-
-fn table(measured: &MeasuredDrive, fitted: &Fitted) -> String {
+fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_judged: bool) -> String {
     let mut text = format!("{}\n\n", measured.name);
     let mut grid = Grid::new(2);
-    grid.row(["figure", "verdict", "measured", "modelled", "error"]);
-    let mut before = "";
-    let titles: Vec<String> = measured.experiments.iter().map(Experiment::title).collect();
-    for (experiment, name, value, found, verdict) in figures(measured, fitted) {
-        let place = measured.experiments.iter().position(|one| std::ptr::eq(one, experiment)).unwrap_or_default();
-        if before != titles[place] {
-            before = &titles[place];
-            grid.row([before, "", "", "", ""]);
+    grid.row(["figure", "verdict", "measured", "modelled", "error", "within"]);
+    let mut before = None;
+    for one in judged {
+        if before != Some(one.number) {
+            before = Some(one.number);
+            grid.row([one.experiment.title().as_str(), "", "", "", "", ""]);
         }
-        let figure = find_figure(name).expect("files have figures that there are");
-        let modelled = found.map_or_else(|| "-".to_owned(), |found| figure.spoken(found));
-        let error = found.map_or_else(String::new, |found| format!("{:+.1} %", (found / value - 1.0) * 100.0));
-        grid.row([&format!("  {name}"), verdict, &figure.spoken(value), &modelled, &error]);
+        let modelled = one.modelled.map_or_else(|| "-".to_owned(), |found| one.figure.spoken(found));
+        let error = one.error().map_or_else(String::new, |error| format!("{:+.1} %", error * 100.0));
+        let band = one.band.map_or_else(String::new, |band| format!("{:.0} %", band * 100.0));
+        let verdict = if one.verdict == Verdict::Recorded { "" } else { one.verdict.name() };
+        let name = format!("  {}", one.figure.name);
+        grid.row([&name, verdict, &one.figure.spoken(one.measured), &modelled, &error, &band]);
     }
     text.push_str(&grid.render(""));
-    let count = |wanted: &str| figures(measured, fitted).filter(|(.., verdict)| *verdict == wanted).count();
-    let [fit, predicted, missed] = ["fitted", "predicted", "missed"].map(count);
-    let were = if fit == 1 { "figure was" } else { "figures were" };
+    let [fit, forced, predicted, missed] =
+        [Verdict::Fitted, Verdict::Forced, Verdict::Predicted, Verdict::Missed].map(|one| fit::count(judged, one));
+    let fit = match (only_judged, fit) {
+        (true, 1) => "1 figure is marked for a fit".to_owned(),
+        (true, _) => format!("{fit} figures are marked for a fit"),
+        (false, 1) => "1 figure was fitted".to_owned(),
+        (false, _) => format!("{fit} figures were fitted"),
+    };
     let _ = writeln!(
         text,
-        "\n{fit} {were} fitted. Of {} others that are judged {predicted} are predicted within their bands, and \
-         {missed} are missed.",
+        "\n{fit}, and {forced} of the others cannot be missed (forced). Of {} figures that can, {predicted} are \
+         predicted within their bands, and {missed} are missed.",
         predicted + missed
     );
     for warning in &fitted.warnings {
@@ -151,41 +148,48 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted) -> String {
     text
 }
 
-fn document(arguments: &FitArguments, measured: &MeasuredDrive, fitted: &Fitted, scale: u64) -> Value {
-    let figure = |(experiment, name, value, found, verdict): (&Experiment, &str, f64, Option<f64>, &str)| {
+fn document(
+    (mode, stack, scale): (&str, &str, u64),
+    measured: &MeasuredDrive,
+    fitted: &Fitted,
+    judged: &[Judged<'_>],
+) -> Value {
+    let figure = |one: &Judged<'_>| {
         json!({
-            "experiment": experiment.title(),
-            "figure": name,
-            "measured": value,
-            "modelled": found,
-            "error": found.map(|found| found / value - 1.0),
-            "band": experiment.band(name),
-            "verdict": if verdict.is_empty() { "recorded" } else { verdict },
+            "experiment": one.experiment.title(),
+            "figure": one.figure.name,
+            "measured": one.measured,
+            "modelled": one.modelled,
+            "error": one.error(),
+            "band": one.band,
+            "verdict": one.verdict.name(),
+            "forced": one.forced,
         })
     };
     let settings: serde_json::Map<String, Value> =
         fitted.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
     json!({
         "schema": SCHEMA,
+        "mode": mode,
         "drive": measured.name,
-        "from": arguments.from,
+        "from": stack,
         "scale": scale,
         "settings": settings,
-        "figures": figures(measured, fitted).map(figure).collect::<Vec<_>>(),
+        "figures": judged.iter().map(figure).collect::<Vec<_>>(),
         "warnings": fitted.warnings,
     })
 }
 
 /// The fitted stack as a file.
-fn stack_text(arguments: &FitArguments, measured: &MeasuredDrive, fitted: &Fitted, scale: u64) -> String {
+fn stack_text((stack, set, scale): (&str, &[String], u64), measured: &MeasuredDrive, fitted: &Fitted) -> String {
     let mut text = format!("description = {}\n", toml_text(&format!("fitted to {}", measured.name)));
     // A file is found from anywhere, as the fitted one may be elsewhere.
-    let from = std::fs::canonicalize(&arguments.from).ok();
-    let from = from.map_or_else(|| arguments.from.clone(), |path| path.display().to_string());
+    let from = std::fs::canonicalize(stack).ok();
+    let from = from.map_or_else(|| stack.to_owned(), |path| path.display().to_string());
     let _ = writeln!(text, "extends = {}\n", toml_text(&from));
     let smaller = if scale == 1 { String::new() } else { format!(" on a drive {scale} times smaller") };
     let _ = writeln!(text, "# Fitted by `nandarium fit`{smaller}.");
-    let given = arguments.set.iter().filter_map(|text| text.split_once('='));
+    let given = set.iter().filter_map(|text| text.split_once('='));
     // A whole number of pages, whatever their size.
     let fixed = [("drive.capacity", format!("{}MiB", measured.capacity >> 20))];
     let fixed = fixed.iter().map(|(key, value)| (*key, value.as_str())).chain(given);
@@ -214,6 +218,8 @@ struct Progress {
     work: Option<watch::Work>,
     keeping: watch::Keeping,
     tries: AtomicU32,
+    /// The step that has begun, and how many there are.
+    step: [AtomicUsize; 2],
 }
 
 impl Progress {
@@ -234,7 +240,8 @@ impl Progress {
         }
         let cache = folder.map(|folder| Cache::new(&folder, "fit", settings::program_hash()));
         let work = (!arguments.quiet).then(watch::Work::new);
-        Self { work, keeping: watch::Keeping::new(cache), tries: AtomicU32::new(0) }
+        let step = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        Self { work, keeping: watch::Keeping::new(cache), tries: AtomicU32::new(0), step }
     }
 
     fn interrupted(&self) -> Failure {
@@ -251,11 +258,22 @@ impl Progress {
 }
 
 impl Watch for Progress {
+    fn begins(&self, step: usize, of: usize) {
+        self.step[0].store(step, Ordering::Relaxed);
+        self.step[1].store(of, Ordering::Relaxed);
+        if let Some(work) = self.work.as_ref().filter(|_| step == of) {
+            work.tell(|| format!("step {step} of {of}: all experiments on the fitted drive"));
+        }
+    }
+
     fn tries(&self, parameter: &Parameter, value: &str) {
         self.tries.fetch_add(1, Ordering::Relaxed);
-        if let Some(work) = &self.work {
-            work.tell(|| format!("{} = {value}: {}", parameter.key, parameter.doc));
-        }
+        let Some(work) = &self.work else { return };
+        let [step, of] = self.step.each_ref().map(|number| number.load(Ordering::Relaxed));
+        // Steps differ, so that it is about so long; at first nothing is known.
+        let left = work.seconds() * (of - step.min(of) + 1) as f64 / (step.max(2) - 1) as f64;
+        let left = if step > 2 { format!(", about {:.0} s to go", left.max(1.0)) } else { String::new() };
+        work.tell(|| format!("step {step} of {of}{left}: {} = {value}, {}", parameter.key, parameter.doc));
     }
 }
 

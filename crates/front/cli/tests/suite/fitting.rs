@@ -49,6 +49,32 @@ fn of_several_jobs_of_fio_only_those_are_told_as_fitted_that_were() {
     assert_eq!(means.iter().map(|line| line.contains("fitted")).collect::<Vec<_>>(), [true, false], "{}", fitted.out);
 }
 
+/// How near a drive is could only be seen by fitting another one.
+#[test]
+fn a_drive_is_judged_by_a_file_without_a_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let measured = folder.path().join("small.toml");
+    std::fs::write(&measured, MEASURED).unwrap();
+    let judge = ["fit", "--judge", text(&measured), "--drive", "page", "--scale", "1", "-q"];
+    let table = said(nandarium(&judge));
+    assert_eq!(table.code, 0, "{}", table.err);
+    assert!(table.out.contains("1 figure is marked for a fit") && table.out.contains("within"), "{}", table.out);
+    let document = said(nandarium(&[&judge[..], &["--json"]].concat()));
+    let document: serde_json::Value = serde_json::from_str(&document.out).unwrap();
+    assert_eq!((&document["mode"], &document["from"]), (&"judge".into(), &"page".into()));
+    let figures = document["figures"].as_array().unwrap();
+    let verdicts: Vec<&str> = figures.iter().filter_map(|figure| figure["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["fitted", "missed"], "reads of this stack take 25 us");
+    for (arguments, wanted) in [
+        (&["fit", text(&measured), "--judge"][..], "--drive"),
+        (&["fit", text(&measured), "--drive", "page"], "--judge"),
+        (&["fit", text(&measured)], "--from"),
+    ] {
+        let said = said(nandarium(arguments));
+        assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
+    }
+}
+
 #[test]
 fn fit_says_what_is_wrong_and_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +104,7 @@ fn drives_are_listed_and_stand_wherever_a_stack_does() {
         "fitted to Micron 7450 MAX",
         "waf = 1.888, 800 GB written at random",
         "source: ",
-        "predicted besides: 71 figures",
+        "predicted besides: 67 figures, and 3 that cannot be missed",
         "not modelled: ",
     ] {
         assert!(explained.contains(told), "{told}: {explained}");

@@ -285,7 +285,7 @@ fn studies_and_fits_stop_within_what_they_are_doing() {
     let (out, fitted) = (folder.path().join("out"), folder.path().join("fitted.toml"));
     let study = ["repro", "drives", "--scale", "1/64", "--out", out.to_str().unwrap()];
     let fit = ["fit", "micron-7450-max", "--from", "page", "--out", fitted.to_str().unwrap()];
-    for arguments in [&study[..], &fit] {
+    for (arguments, signal) in [(&study[..], "-INT"), (&fit, "-INT"), (&fit, "-TERM")] {
         let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
             .args(arguments)
             .stdout(std::process::Stdio::null())
@@ -294,7 +294,7 @@ fn studies_and_fits_stop_within_what_they_are_doing() {
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(700));
         let begun = std::time::Instant::now();
-        assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{arguments:?}: {said}");

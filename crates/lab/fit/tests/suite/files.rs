@@ -37,6 +37,11 @@ fn mistakes_are_named_with_their_line_and_what_would_do() {
         ("source = \"s\"", "fit = [\"p99\"]\nsource = \"s\"", "was not measured here"),
         ("capacity = \"100GB\"", "capacity = \"100\"", "unit"),
         ("op = \"read\"", "op = \"read\"\nused = \"200GB\"", "at most the capacity"),
+        ("op = \"read\"", "op = \"mixed\"", "add reads = 0.7"),
+        ("op = \"read\"", "op = \"mixed\"\nreads = 1.5", "reads is 1.5"),
+        ("op = \"read\"", "op = \"commit\"\nreads = 0.5", "is for op = \"mixed\""),
+        ("op = \"read\"", "op = \"read\"\nstatic_share = 1.0", "static_share is 1"),
+        ("op = \"read\"", "op = \"read\"\nzipf = -1.0", "zipf is -1"),
     ] {
         let message = MeasuredDrive::from_text(&SOUND.replace(from, to), "d.toml").unwrap_err().to_string();
         assert!(message.contains(wanted) && message.contains("d.toml"), "{to}: {message}");
@@ -50,9 +55,35 @@ fn figures_that_contradict_each_other_are_refused() {
         ("p50 = \"90us\", p99 = \"80us\"", "p50 is above p99"),
         ("iops = 40_000, rate = \"1GB/s\"", "is not rate"),
         ("waf = 0.9", "below 1"),
+        ("mean = \"30us\", p50 = \"90us\"", "p50 alone makes it 45.0 us or more"),
     ] {
         let text = SOUND.replace("iops = 40_000, mean = \"100us\"", measured);
         let message = MeasuredDrive::from_text(&text, "d.toml").unwrap_err().to_string();
         assert!(message.contains(wanted) && message.contains("line 5"), "{measured}: {message}");
+    }
+}
+
+/// Files of impossible drives were fitted for minutes.
+#[test]
+fn experiments_that_no_drive_can_have_together_are_refused() {
+    let fill = "kind = \"fill\"\nsize = \"1MiB\"\ndepth = 8\nsource = \"s\"\nmeasured = ";
+    let depth_1 = "\n[[experiment]]\nkind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\n";
+    let offered = "kind = \"offered\"\nwrites_per_second = 1000\nsource = \"s\"\nmeasured = { iops = 2000 }";
+    for (experiment, wanted) in [
+        (format!("{fill}{{ phase1.until = \"120GB\" }}"), "phase1.until is 120 GB, and the capacity is 100 GB"),
+        (format!("{fill}{{ phase1.until = \"50GB\", phase2.until = \"40GB\" }}"), "phase1.until is above"),
+        (
+            format!(
+                "{fill}{{ phase1.rate = \"2GB/s\", phase1.until = \"50GB\", phase2.rate = \"1GB/s\", whole.rate = \
+                 \"2GB/s\" }}"
+            ),
+            "the phases make 1333 MB/s",
+        ),
+        (offered.to_owned(), "only writes_per_second = 1000 are offered"),
+        (format!("{}measured = {{ iops = 90_000 }}", &depth_1[16..]), "more requests at a time"),
+    ] {
+        let text = format!("{SOUND}[[experiment]]\n{experiment}\n");
+        let message = MeasuredDrive::from_text(&text, "d.toml").unwrap_err().to_string();
+        assert!(message.contains(wanted) && message.contains("line "), "{experiment}: {message}");
     }
 }

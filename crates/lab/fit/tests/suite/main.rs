@@ -2,4 +2,5 @@
 
 mod files;
 mod fitting;
+mod recover;
 mod scale;

@@ -2,8 +2,7 @@
 
 use super::ComparedDrive;
 use ::figures::{Figure, Panel, Series, Shape};
-use fit::{Experiment, Modelled, Work};
-use units::HostOp;
+use fit::{Area, Experiment, Modelled, Op, Order, Work};
 
 /// An experiment with what was found.
 type Done<'a> = (&'a Experiment, &'a Modelled);
@@ -30,7 +29,9 @@ const DRAWINGS: [Drawing; 6] = [
         caption: "A client at depth 1 beside 4 KiB writes that arrive by themselves, in steady state. Below: thousands \
                   of writes a second.",
         category: |experiment| match experiment.work {
-            Work::Offered { writes_per_second } => Some(format!("{:.0}k", writes_per_second / 1e3)),
+            Work::Offered { writes_per_second, area: Area { fixed: 0.0, zipf: 0.0, .. } } => {
+                Some(format!("{:.0}k", writes_per_second / 1e3))
+            }
             _ => None,
         },
         values: &[("read.mean", 1e-3), ("read.p99", 1e-3)],
@@ -42,7 +43,7 @@ const DRAWINGS: [Drawing; 6] = [
         shape: Shape::Bars,
         caption: "After a fill in order. Steady, by the bytes that are written, or while it settles, by drive writes.",
         category: |experiment| match experiment.work {
-            Work::Amplification { used, window_end, zipf, .. } => {
+            Work::Amplification { area: Area { used, zipf, fixed: 0.0 }, window_end, .. } => {
                 let law = if zipf > 0.0 { format!(" Zipf {zipf}") } else { String::new() };
                 let until =
                     window_end.map_or_else(|| format!("{:.0} GB", used as f64 / 1e9), |end| format!("{end} dw"));
@@ -59,7 +60,9 @@ const DRAWINGS: [Drawing; 6] = [
         shape: Shape::Bars,
         caption: "Before collection begins, at the lowest point, and settled, by the bytes that are written.",
         category: |experiment| match experiment.work {
-            Work::Transient { used, .. } => Some(format!("{:.0} GB", used as f64 / 1e9)),
+            Work::Transient { area: Area { used, fixed: 0.0, zipf: 0.0 }, .. } => {
+                Some(format!("{:.0} GB", used as f64 / 1e9))
+            }
             _ => None,
         },
         values: &[("plateau", 1e-3), ("low", 1e-3), ("steady", 1e-3)],
@@ -70,7 +73,7 @@ const DRAWINGS: [Drawing; 6] = [
         axis: "thousand reads a second",
         shape: Shape::Lines,
         caption: "4 KiB, so many at a time.",
-        category: |experiment| depth_of(experiment, HostOp::Read),
+        category: |experiment| depth_of(experiment, Op::Read),
         values: &[("iops", 1e-3)],
     },
     Drawing {
@@ -79,7 +82,7 @@ const DRAWINGS: [Drawing; 6] = [
         axis: "thousand writes a second",
         shape: Shape::Lines,
         caption: "4 KiB, so many at a time.",
-        category: |experiment| depth_of(experiment, HostOp::Write),
+        category: |experiment| depth_of(experiment, Op::Write),
         values: &[("iops", 1e-3)],
     },
     Drawing {
@@ -93,9 +96,11 @@ const DRAWINGS: [Drawing; 6] = [
     },
 ];
 
-fn depth_of(experiment: &Experiment, wanted: HostOp) -> Option<String> {
+fn depth_of(experiment: &Experiment, wanted: Op) -> Option<String> {
     match experiment.work {
-        Work::Closed { op, depth, beside: 0.0, size: 4096, .. } if op == wanted => Some(depth.to_string()),
+        Work::Closed { op, depth, order: Order::Random, beside: 0.0, size: 4096, .. } if op == wanted => {
+            Some(depth.to_string())
+        }
         _ => None,
     }
 }

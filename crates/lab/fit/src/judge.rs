@@ -1,0 +1,92 @@
+//! Measured figures beside modelled ones, judged: the same way wherever they are shown.
+
+use crate::figure::{self, Figure};
+use crate::marks::Mark;
+use crate::measured::{Experiment, MeasuredDrive};
+use crate::subject::Outcome;
+use std::collections::BTreeSet;
+
+/// What is said of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A parameter was fitted to it.
+    Fitted,
+    /// It was not fitted, and is within its band.
+    Predicted,
+    /// It is outside its band.
+    Missed,
+    /// It is within its band, as no drive can miss it: it says nothing of the model.
+    Forced,
+    /// The simulated drive has no such figure.
+    NotFound,
+    /// It is shown and not judged.
+    Recorded,
+}
+
+impl Verdict {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Fitted => "fitted",
+            Verdict::Predicted => "predicted",
+            Verdict::Missed => "missed",
+            Verdict::Forced => "forced",
+            Verdict::NotFound => "not found",
+            Verdict::Recorded => "recorded",
+        }
+    }
+}
+
+/// A measured figure, and what a simulated drive makes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The number of its experiment, from 0.
+    pub number: usize,
+    pub experiment: &'a Experiment,
+    pub figure: &'static Figure,
+    pub measured: f64,
+    /// `None`: the simulated drive has none.
+    pub modelled: Option<f64>,
+    /// How far the model may be off, as a share; `None`: it is not judged.
+    pub band: Option<f64>,
+    pub verdict: Verdict,
+    /// Why no drive can miss it, if none can.
+    pub forced: Option<&'static str>,
+}
+
+impl Judged<'_> {
+    /// Modelled over measured, less 1.
+    pub fn error(&self) -> Option<f64> {
+        self.modelled.map(|modelled| modelled / self.measured - 1.0)
+    }
+}
+
+/// All figures of a drive in the order of its file, judged; `fitted` are those that parameters were fitted to.
+pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTreeSet<Mark>) -> Vec<Judged<'a>> {
+    let forced = measured.forced(fitted);
+    let mut all = Vec::new();
+    for (number, (experiment, outcome)) in measured.experiments.iter().zip(outcomes).enumerate() {
+        for (name, value) in &experiment.measured {
+            let figure = figure::find(name).expect("experiments have figures that there are");
+            let modelled = outcome.as_ref().ok().and_then(|found| found.get(name)).copied();
+            let band = experiment.band(name);
+            let forced = forced.get(&(number, figure.name)).copied();
+            let error = modelled.map(|modelled| (modelled / value - 1.0).abs());
+            let verdict = match (fitted.contains(&(number, figure.name)), band, error) {
+                (true, ..) => Verdict::Fitted,
+                (_, _, None) => Verdict::NotFound,
+                (_, None, _) => Verdict::Recorded,
+                (_, Some(band), Some(error)) if error > band => Verdict::Missed,
+                _ if forced.is_some() => Verdict::Forced,
+                _ => Verdict::Predicted,
+            };
+            all.push(Judged { number, experiment, figure, measured: *value, modelled, band, verdict, forced });
+        }
+    }
+    all
+}
+
+/// How many figures have a verdict.
+pub fn count(judged: &[Judged<'_>], verdict: Verdict) -> usize {
+    judged.iter().filter(|one| one.verdict == verdict).count()
+}
