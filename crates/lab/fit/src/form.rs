@@ -213,6 +213,9 @@ fn table(experiment: &Experiment) -> toml::Table {
         let fit: Vec<toml::Value> = experiment.fit.iter().map(|name| (*name).into()).collect();
         table.insert("fit".to_owned(), fit.into());
     }
+    if let Some(band) = experiment.band {
+        table.insert("band".to_owned(), band.into());
+    }
     let written = |name: &str, value: f64| figure::find(name).map(|figure| figure.written(value));
     let measured =
         experiment.measured.iter().filter_map(|(name, value)| Some(((*name).to_owned(), written(name, *value).ok()?)));
@@ -234,6 +237,7 @@ fn experiment(
     let measured = taken(table.remove("measured"), "measured")?;
     let fit: Vec<String> =
         table.remove("fit").map_or(Ok(Vec::new()), toml::Value::try_into).map_err(|error| one_line(&error))?;
+    let band = table.remove("band").as_ref().map(band).transpose()?;
     let work = work(table, capacity)?;
     if !sources.contains_key(&source) {
         let hint = did_you_mean(&source, sources.keys().map(String::as_str));
@@ -249,10 +253,16 @@ fn experiment(
         if is_there { Ok(figure.name) } else { Err(format!("fit names {name}, which was not measured here")) }
     };
     let fit = fit.into_iter().map(known).collect::<Result<_, _>>()?;
-    let experiment = Experiment { work, source, measured, fit, line };
+    let experiment = Experiment { work, source, measured, fit, band, line };
     agrees_with_itself(&experiment)?;
     fits_the_drive(&experiment, capacity)?;
     Ok(experiment)
+}
+
+/// How far the model may be from the figures of an experiment.
+fn band(value: &toml::Value) -> Result<f64, String> {
+    let band = value.as_float().filter(|band| *band > 0.0 && *band < 1.0);
+    band.ok_or_else(|| format!("band is {value}; it is a share above 0 and below 1: band = 0.15 allows 15 %"))
 }
 
 /// What was done, of a table without what every experiment has.

@@ -60,6 +60,8 @@ pub struct Experiment {
     pub measured: BTreeMap<&'static str, f64>,
     /// Those of them that a drive is fitted to.
     pub fit: BTreeSet<&'static str>,
+    /// How far the model may be from those that are judged, as a share; `None`: as figures have it.
+    pub band: Option<f64>,
     /// The line of the file it begins in, from 1.
     pub line: usize,
 }
@@ -231,6 +233,7 @@ impl Experiment {
     pub fn band(&self, name: &str) -> Option<f64> {
         let figure = figure::find(name).ok()?;
         let is_latency = figure.unit == Unit::Time;
-        figure.band.filter(|_| !is_latency || self.is_below_the_knee())
+        let band = figure.band.map(|band| self.band.unwrap_or(band));
+        band.filter(|_| !is_latency || self.is_below_the_knee())
     }
 }

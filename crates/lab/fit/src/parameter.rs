@@ -93,9 +93,9 @@ pub const PARAMETERS: [Parameter; 16] = [
         doc: "time of the firmware for a request, from the most reads a second",
         range: |_| (0.3 * US, 30.0 * US),
         source: OF_FIRMWARE,
-        start: |_, config| (!is_by_page(config)).then_some(US),
-        tells: |evidence, _, mark| (evidence.most[0] == Some(mark)).then_some(-1.0),
-        tells_else: |evidence, _, mark| (evidence.most[1] == Some(mark)).then_some(-1.0),
+        start: |_, _| Some(US),
+        tells: |evidence, _, mark| (!evidence.is_by_page && evidence.most[0] == Some(mark)).then_some(-1.0),
+        tells_else: |evidence, _, mark| (!evidence.is_by_page && evidence.most[1] == Some(mark)).then_some(-1.0),
         ..USUAL
     },
     Parameter {
@@ -103,12 +103,14 @@ pub const PARAMETERS: [Parameter; 16] = [
         doc: "time of the firmware for a write, from the most writes a second",
         range: |_| (0.3 * US, 30.0 * US),
         source: OF_FIRMWARE,
-        start: |evidence, config| {
+        start: |_, config| {
             let all = config.values.whole("controller.request_time") as f64;
-            let is_told = evidence.most[0].is_some() && !is_by_page(config);
-            is_told.then_some(if all > 0.0 { all } else { US })
+            Some(if all > 0.0 { all } else { US })
         },
-        tells: |evidence, _, mark| (evidence.most[0].is_some() && evidence.most[1] == Some(mark)).then_some(-1.0),
+        tells: |evidence, _, mark| {
+            let is_told = !evidence.is_by_page && evidence.most[0].is_some() && evidence.most[1] == Some(mark);
+            is_told.then_some(-1.0)
+        },
         ..USUAL
     },
     Parameter {

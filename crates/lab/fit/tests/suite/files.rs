@@ -37,6 +37,7 @@ fn mistakes_are_named_with_their_line_and_what_would_do() {
         ("source = \"s\"", "fit = [\"p99\"]\nsource = \"s\"", "was not measured here"),
         ("capacity = \"100GB\"", "capacity = \"100\"", "unit"),
         ("op = \"read\"", "op = \"read\"\nused = \"200GB\"", "at most the capacity"),
+        ("op = \"read\"", "op = \"read\"\nband = 15", "band = 0.15 allows 15 %"),
         ("op = \"read\"", "op = \"mixed\"", "add reads = 0.7"),
         ("op = \"read\"", "op = \"mixed\"\nreads = 1.5", "reads is 1.5"),
         ("op = \"read\"", "op = \"commit\"\nreads = 0.5", "is for op = \"mixed\""),
@@ -45,6 +46,16 @@ fn mistakes_are_named_with_their_line_and_what_would_do() {
     ] {
         let message = MeasuredDrive::from_text(&SOUND.replace(from, to), "d.toml").unwrap_err().to_string();
         assert!(message.contains(wanted) && message.contains("d.toml"), "{to}: {message}");
+    }
+}
+
+/// What a maker promises was judged as strictly as what somebody measured.
+#[test]
+fn an_experiment_may_have_a_band_of_its_own() {
+    let text = SOUND.replace("depth = 4", "depth = 4\nband = 0.15");
+    for text in [text.clone(), MeasuredDrive::from_text(&text, "d").unwrap().to_text()] {
+        let experiment = &MeasuredDrive::from_text(&text, "d").unwrap().experiments[0];
+        assert_eq!([experiment.band("iops"), experiment.band("p50")], [Some(0.15), None]);
     }
 }
 

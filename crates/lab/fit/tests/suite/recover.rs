@@ -118,6 +118,30 @@ fn a_fit_that_wants_a_read_no_part_has_stops_at_the_bound_and_says_so() {
     assert_eq!(fitted.warnings.iter().filter(told).count(), 1, "{:?}", fitted.warnings);
 }
 
+/// A stack from before there was a time for requests.
+#[test]
+fn a_stack_with_a_time_for_pages_alone_keeps_it_unless_large_reads_are_fitted() {
+    let settings = settings(&[("controller.page_time", 9e3, "9us")]);
+    let small = "name = \"d\"\ncapacity = \"4GiB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\nkind = \"closed\"\n\
+                 op = \"read\"\ndepth = 64\nsource = \"s\"\nfit = [\"iops\"]\nmeasured = { iops = 100_000 }\n";
+    let large = "[[experiment]]\nkind = \"closed\"\nop = \"read\"\norder = \"sequential\"\nsize = \"128KiB\"\n\
+                 depth = 32\nsource = \"s\"\nfit = [\"rate\"]\nmeasured = { rate = \"1GB/s\" }\n";
+    let fitted = |text: &str| {
+        let measured = MeasuredDrive::from_text(text, "test").unwrap();
+        let fitted = fit(Subject::new(STACK, &settings, &measured, 1).unwrap(), &measured, &()).unwrap();
+        assert!(fitted.warnings.iter().all(|warning| !warning.contains("_time")), "{:?}", fitted.warnings);
+        let value = |key: &str| fitted.settings.iter().find(|(fitted, _)| fitted == key).map(|(_, text)| text.clone());
+        [value("controller.page_time"), value("controller.request_time"), value("host.link_bandwidth")]
+    };
+    let [page, request, link] = fitted(small);
+    let page: f64 = page.unwrap().trim_end_matches("ns").parse().unwrap();
+    assert!((page / 10e3 - 1.0).abs() < 0.02 && request.is_none() && link.is_none(), "{page}");
+    let [page, request, link] = fitted(&format!("{small}{large}"));
+    let request: f64 = request.unwrap().trim_end_matches("ns").parse().unwrap();
+    assert!(page.as_deref() == Some("0ns") && (request / 10e3 - 1.0).abs() < 0.02, "{page:?} {request}");
+    assert!(link.is_some());
+}
+
 /// Counts what is simulated.
 #[derive(Default)]
 struct Simulated(Mutex<Vec<String>>);
