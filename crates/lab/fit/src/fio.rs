@@ -96,7 +96,15 @@ pub fn transient(rates: &[f64], used: u64, depth: u32) -> Experiment {
 }
 
 fn of_fio(work: Work, measured: BTreeMap<&'static str, f64>) -> Experiment {
-    Experiment { work, source: SOURCE.to_owned(), measured, fit: BTreeSet::new(), band: None, line: 0 }
+    Experiment {
+        work,
+        source: SOURCE.to_owned(),
+        measured,
+        fit: BTreeSet::new(),
+        band: None,
+        line: 0,
+        ends_early: false,
+    }
 }
 
 fn document(file: &str, text: &str) -> Result<Value, String> {

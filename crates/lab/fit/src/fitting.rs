@@ -402,12 +402,7 @@ impl Subject {
     ) -> Result<Vec<Option<f64>>, FitError> {
         let wanted: BTreeSet<Mark> = told.iter().map(|(number, name, _)| (*number, *name)).collect();
         let numbers: BTreeSet<usize> = wanted.iter().map(|(number, _)| *number).collect();
-        // Some experiments end early where not all of their figures are wanted.
-        let short = |number: &usize| {
-            let mut experiment = measured.experiments[*number].clone();
-            experiment.measured.retain(|name, _| wanted.contains(&(*number, *name)));
-            experiment
-        };
+        let short = |number: &usize| measured.experiments[*number].only(|name| wanted.contains(&(*number, name)));
         let short: Vec<Experiment> = numbers.iter().map(short).collect();
         let experiments: Vec<(&Experiment, Nanos)> =
             short.iter().map(|experiment| (experiment, measured.host_ns(experiment))).collect();

@@ -253,7 +253,7 @@ fn experiment(
         if is_there { Ok(figure.name) } else { Err(format!("fit names {name}, which was not measured here")) }
     };
     let fit = fit.into_iter().map(known).collect::<Result<_, _>>()?;
-    let experiment = Experiment { work, source, measured, fit, band, line };
+    let experiment = Experiment { work, source, measured, fit, band, line, ends_early: false };
     agrees_with_itself(&experiment)?;
     fits_the_drive(&experiment, capacity)?;
     Ok(experiment)

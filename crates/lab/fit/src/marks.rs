@@ -98,8 +98,13 @@ impl<'a> Evidence<'a> {
     /// The same for a stack, whose firmware may take time for pages alone.
     pub fn of_stack(drive: &'a MeasuredDrive, config: &Config) -> Self {
         let all = Self::of(drive);
-        let tells_pages = all.link.is_some() || all.marks.iter().any(|mark| all.is_of_large_reads(*mark));
-        Self { is_by_page: is_by_page(config) && !tells_pages, ..all }
+        let is_of_large = |mark: &Mark| match drive.experiments[mark.0].work {
+            Work::Closed { size, .. } => is_rate(mark.1) && size > SMALL_REQUEST,
+            Work::Fill { size, .. } => mark.1.starts_with("phase") && size > SMALL_REQUEST,
+            _ => false,
+        };
+        let has_large = all.marks.iter().any(is_of_large);
+        Self { is_by_page: is_by_page(config) && !has_large, ..all }
     }
 
     /// Bytes a second of a figure that is a rate.

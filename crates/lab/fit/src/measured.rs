@@ -64,6 +64,8 @@ pub struct Experiment {
     pub band: Option<f64>,
     /// The line of the file it begins in, from 1.
     pub line: usize,
+    /// A part of it tells all that is wanted.
+    pub(crate) ends_early: bool,
 }
 
 /// Where consecutive requests go.
@@ -224,9 +226,20 @@ impl Experiment {
         self.measured.get("iops").is_none_or(|taken| *taken > TAKEN * writes_per_second)
     }
 
-    /// Whether the first moments of it give all its figures.
-    pub(crate) fn ends_early(&self) -> bool {
-        matches!(self.work, Work::Transient { .. }) && self.measured.keys().all(|name| *name == "plateau")
+    /// The same with some of its figures alone, for which a part of it may do.
+    pub(crate) fn only(&self, is_wanted: impl Fn(&'static str) -> bool) -> Self {
+        let mut measured = self.measured.clone();
+        measured.retain(|name, _| is_wanted(name));
+        let are = |names: &[&str]| measured.keys().all(|name| names.contains(name));
+        let ends_early = match self.work {
+            Work::Transient { .. } => are(&["plateau"]),
+            // Requests take milliseconds where a drive is full of writes.
+            Work::Offered { .. } => {
+                !self.is_below_the_knee() && are(&["iops", "read.mean", "read.p50", "write.mean", "write.p50"])
+            }
+            _ => false,
+        };
+        Self { measured, ends_early, ..self.clone() }
     }
 
     /// How far the model may be from a figure; `None`: it is shown and not judged.
@@ -235,5 +248,23 @@ impl Experiment {
         let is_latency = figure.unit == Unit::Time;
         let band = figure.band.map(|band| self.band.unwrap_or(band));
         band.filter(|_| !is_latency || self.is_below_the_knee())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One try took twelve million writes for the mean of a drive that is full of them.
+    #[test]
+    fn a_drive_full_of_writes_ends_early_where_means_alone_are_wanted() {
+        let known = crate::KNOWN.iter().find(|known| known.name == "sk-hynix-pe8110").unwrap();
+        let drive = MeasuredDrive::from_text(known.text, known.name).unwrap();
+        let (light, full) = (&drive.experiments[1], &drive.experiments[6]);
+        assert!(light.is_below_the_knee() && !full.is_below_the_knee());
+        let means = |name: &str| matches!(name, "iops" | "read.mean");
+        assert!(full.only(means).ends_early && !light.only(means).ends_early);
+        assert!(!full.only(|name| name == "read.p99").ends_early, "tails need many requests");
+        assert_eq!(full.only(means).measured.len(), 2);
     }
 }

@@ -16,6 +16,8 @@ const OFFERED_READS: f64 = 0.01;
 const WARM_UP: Nanos = 200_000_000;
 /// Requests of one client that latencies are taken of; fewer where they are large, so that they move this many bytes.
 const REQUESTS: u64 = 30_000;
+/// The same where means alone are wanted.
+const FOR_MEANS: u64 = 3_000;
 const MOVED: u64 = 4 << 30;
 /// Share of the used bytes that is written while a rate of writes is taken, at least.
 const WRITTEN: f64 = 0.05;
@@ -53,8 +55,9 @@ impl Subject {
                 let probe = small(Pace::Depth(1), 0.5, within, area);
                 let rate = writes_per_second / (1.0 - OFFERED_READS);
                 let writers = small(Pace::PerSecond(rate, OFFERED_LIMIT), OFFERED_READS, within, area);
+                let requests = if experiment.ends_early { FOR_MEANS } else { REQUESTS };
                 let found = self.timed(begins, host_ns, |drive, seed| {
-                    host::measure(drive, &[probe, writers], WARM_UP, REQUESTS, seed, stop)
+                    host::measure(drive, &[probe, writers], WARM_UP, requests, seed, stop)
                 })?;
                 let (probe, writers) = (&found[0], &found[1]);
                 let mut figures = Modelled::new();
@@ -72,12 +75,12 @@ impl Subject {
                 let within = begins.map_or(self.bytes(), |begins| begins.moving);
                 let client = small(Pace::Depth(depth), 0.0, within, area);
                 let requests = (within as f64 / SMALL as f64 / WINDOWS) as u64;
-                let windows = if experiment.ends_early() { PLATEAU } else { TRANSIENT };
+                let windows = if experiment.ends_early { PLATEAU } else { TRANSIENT };
                 let times = self.timed(begins, host_ns, |drive, seed| {
                     host::windows(drive, client, requests, windows, seed, stop)
                 })?;
                 let rates: Vec<f64> = times.iter().map(|time| requests as f64 * 1e9 / *time as f64).collect();
-                Ok(if experiment.ends_early() { plateau(&rates) } else { turning_points(&rates) })
+                Ok(if experiment.ends_early { plateau(&rates) } else { turning_points(&rates) })
             }
             Work::Fill { size, depth } => {
                 let client = Client {

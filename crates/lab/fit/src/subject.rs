@@ -149,7 +149,7 @@ impl Subject {
     fn job(&self, experiment: &Experiment, host_ns: Nanos) -> String {
         let is_counted = matches!(experiment.work, Work::Amplification { .. });
         let identity = if is_counted { self.identity_without_time() } else { self.identity() };
-        let part = if experiment.ends_early() { "its plateau" } else { "all" };
+        let part = if experiment.ends_early { "a part" } else { "all" };
         format!("{identity}\n{:?} {part} {host_ns}", experiment.work)
     }
 
