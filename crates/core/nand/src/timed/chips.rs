@@ -209,8 +209,8 @@ impl Chips {
         };
         let Some(left) = self.schedule.left(Due::Die(index)).filter(|_| allowed) else { return };
         let until = self.until_step(die.array, kind, left);
-        if until + self.options.suspend_end_ns >= left {
-            return; // it ends before it can be interrupted, or soon enough after that
+        if until >= left || left <= self.options.suspend_end_ns {
+            return; // it ends before it can be interrupted, or soon enough
         }
         self.schedule.disarm(Due::Die(index));
         if until == 0 {

@@ -44,7 +44,7 @@ fn a_read_suspends_a_program_only_where_the_part_can() {
 fn a_read_waits_for_a_moment_at_which_a_program_can_be_interrupted() {
     // When the read comes after the transfer; how long it waits then; whether it interrupts.
     let anywhere = [(0, 0, true), (10, 20, true), (30, 0, true), (69, 21, true), (91, 9, false)].map(|case| (0, case));
-    let but_the_end = [(0, 0, true), (25, 5, true), (30, 0, true), (31, 69, false), (69, 31, false)];
+    let but_the_end = [(0, 0, true), (25, 5, true), (31, 29, true), (59, 1, true), (60, 40, false), (69, 31, false)];
     for (end, (comes, waits, interrupts)) in anywhere.into_iter().chain(but_the_end.map(|case| (40, case))) {
         let suspend = SuspendOption::ProgramErase;
         let (suspend_step_ns, suspend_end_ns) = (30 * US, end * US);

@@ -401,8 +401,8 @@ const FLASH: &[Parameter] = &[
         "flash.suspend_end",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Last part of a program or erase in which it is not interrupted any more: a read waits for its end. Most \
-         reads wait for flash.suspend_step, the others up to this time.",
+        "A program or erase that ends within this time is not interrupted any more: a read that comes then waits for \
+         its end. Most reads wait up to flash.suspend_step, the others up to this time.",
     )
     .only(SUSPENDS),
     Parameter::new(
