@@ -23,8 +23,8 @@ const ERASE: &str = "flash.erase_time";
 const BLOCKS: u64 = 1024;
 const WORD_LINES: u64 = 8;
 const UNITS: u64 = 128;
-/// The part of spare flash that one word line of each block is at most, as one over this.
-const LOST: f64 = 3.0;
+/// Blocks of a die that are open or kept erased.
+const KEPT: f64 = 3.0;
 /// Share of the effective spare flash that may be missing untold.
 const MISSED: f64 = 0.05;
 /// Mappings of pages one by one, without caches.
@@ -174,14 +174,14 @@ fn shorter(values: &Values) -> u64 {
     let wanted = (BLOCKS as f64 / blocks).ceil() as u64;
     let lines = pages / line;
     let of_line = line * units_of_page(values);
-    let least = WORD_LINES.max(UNITS.div_ceil(of_line)).max(lines_that_may_be_lost(values));
-    (1..=lines).filter(|by| lines.is_multiple_of(*by) && lines / by >= least && *by <= wanted).max().unwrap_or(1)
-}
-
-/// Word lines a block should have so that spare flash is enough where a flush fills one of each block up.
-fn lines_that_may_be_lost(values: &Values) -> u64 {
-    let spare = values.real("drive.over_provisioning").max(0.01);
-    if values.on("flash.program_memory_protected") { 1 } else { (LOST / spare).ceil() as u64 }
+    let least = WORD_LINES.max(UNITS.div_ceil(of_line));
+    let possible = (1..=lines).filter(|by| lines.is_multiple_of(*by) && lines / by >= least && *by <= wanted);
+    if values.on("flash.program_memory_protected") {
+        return possible.max().unwrap_or(1);
+    }
+    // A flush may fill up a word line of each block, and some blocks are kept erased: what that takes of the flash.
+    let taken = |by: &u64| *by as f64 / lines as f64 + KEPT / (blocks * *by as f64);
+    possible.min_by(|a, b| taken(a).total_cmp(&taken(b))).unwrap_or(1)
 }
 
 /// Mapped pages to a page of all planes that are used as one.
@@ -243,7 +243,7 @@ mod tests {
     /// With blocks of eight word lines, one of which a flush may fill up, nothing was left of the spare flash.
     #[test]
     fn a_client_drive_that_loses_its_memory_can_be_made_smaller() {
-        for (name, scale) in [("samsung-980-pro-like", 64), ("generic-qlc-client", 128), ("generic-tlc-client", 256)] {
+        for (name, scale) in [("samsung-980-pro-like", 256), ("generic-qlc-client", 128), ("generic-tlc-client", 256)] {
             let settings = ["flash.program_memory_protected=false".to_owned(), format!("drive.scale={scale}")];
             let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
             let plan = DrivePlan::new(Config::load(name, &settings).unwrap());

@@ -121,7 +121,7 @@ fn a_fit_that_wants_a_read_no_part_has_stops_at_the_bound_and_says_so() {
 /// A stack from before there was a time for requests.
 #[test]
 fn a_stack_with_a_time_for_pages_alone_keeps_it_unless_large_reads_are_fitted() {
-    let settings = settings(&[("controller.page_time", 9e3, "9us")]);
+    let settings = settings(&[("controller.page_time", 9e3, "9us"), ("controller.request_time", 0.0, "0ns")]);
     let small = "name = \"d\"\ncapacity = \"4GiB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\nkind = \"closed\"\n\
                  op = \"read\"\ndepth = 64\nsource = \"s\"\nfit = [\"iops\"]\nmeasured = { iops = 100_000 }\n";
     let large = "[[experiment]]\nkind = \"closed\"\nop = \"read\"\norder = \"sequential\"\nsize = \"128KiB\"\n\
