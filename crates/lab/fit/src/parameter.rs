@@ -63,7 +63,7 @@ const OF_FIRMWARE: &str = "30us: 33,000 requests a second, less than any SATA dr
                            than any NVMe drive";
 
 /// All of them, in the order in which they are fitted.
-pub const PARAMETERS: [Parameter; 16] = [
+pub const PARAMETERS: [Parameter; 17] = [
     Parameter {
         key: "drive.over_provisioning",
         doc: "raw flash",
@@ -220,6 +220,13 @@ pub const PARAMETERS: [Parameter; 16] = [
             let is_full = matches!(experiment.work, Work::Offered { .. }) && !experiment.is_below_the_knee();
             (is_full && matches!(figure, "read.mean" | "read.p50" | "read.p99")).then_some(1.0)
         },
+        ..USUAL
+    },
+    Parameter {
+        key: "ftl.slc.after",
+        doc: "what the drive does behind its cache, from the rates and places of what comes then",
+        unit: Unit::Name,
+        tells: |_, _, (_, figure)| matches!(figure, "phase2.rate" | "phase2.until" | "phase3.rate").then_some(1.0),
         ..USUAL
     },
     Parameter {
