@@ -347,8 +347,7 @@ impl Controller {
     /// The page of a read is there.
     #[inline]
     fn begin_read(&mut self, id: u32) {
-        let slot = self.chips.commands.get(id);
-        if self.waits_in_line(slot.cause) && slot.state != State::Gathered {
+        if self.reads_in_order && self.comes_behind_the_line(id) {
             self.gather.wait_in_line(&mut self.chips, id);
         } else if self.gather.is_on()
             && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page))
@@ -357,6 +356,12 @@ impl Controller {
         } else {
             self.chips.enqueue(id);
         }
+    }
+
+    /// Whether a read that has not waited in that line comes behind it.
+    fn comes_behind_the_line(&self, id: u32) -> bool {
+        let slot = self.chips.commands.get(id);
+        slot.state != State::Gathered && self.waits_in_line(slot.cause)
     }
 
     /// Whether a read for a cause, as its number, waits behind pages that wait for memory.

@@ -49,6 +49,8 @@ pub(super) struct Front {
     /// When each core is free, and the last request left them.
     cores: Vec<Nanos>,
     last: Nanos,
+    /// Requests go to the layers at once.
+    is_nothing: bool,
 }
 
 impl HostOptions {
@@ -57,9 +59,8 @@ impl HostOptions {
         [self.of_writes, self.of_others].iter().any(|firmware| *firmware != Firmware::default())
     }
 
-    /// Whether a request goes from the host to the layers at once.
-    #[inline]
-    fn is_passed_at_once(&self) -> bool {
+    /// Whether nothing lies between the host and the layers.
+    fn has_no_front(&self) -> bool {
         self.link_bytes_per_second == 0 && self.latency_ns == 0 && self.drive_latency_ns == 0 && !self.has_firmware()
     }
 }
@@ -74,7 +75,8 @@ impl Firmware {
 impl Front {
     pub fn new(options: &HostOptions) -> Self {
         let cores = if options.has_firmware() { options.cores.max(1) as usize } else { 0 };
-        Self { inbound: Passage::default(), outbound: Passage::default(), cores: vec![0; cores], last: 0 }
+        let [inbound, outbound] = [(); 2].map(|()| Passage::default());
+        Self { inbound, outbound, cores: vec![0; cores], last: 0, is_nothing: options.has_no_front() }
     }
 }
 
@@ -82,7 +84,7 @@ impl<F: Clocked> Drive<F> {
     /// Lets a request pass to the layers later. `false`: it may go on at once.
     #[inline]
     pub(super) fn send_on_its_way(&mut self, id: u32, request: &Request) -> bool {
-        !self.options.is_passed_at_once() && self.pass_in(id, request)
+        !self.front.is_nothing && self.pass_in(id, request)
     }
 
     #[inline(never)]
