@@ -191,12 +191,9 @@ impl Stack {
         let Layers { cached, forgetful, .. } = layers;
         self.choose(stream, "flash.command_cycles", &["die", "channel", "channel-first"]);
         if stream.chance(0.3) {
-            self.set("host.latency", "3us")
-                .set("controller.page_time", "1us")
-                .set("controller.request_time", "500ns")
-                .set("controller.latency", "2us")
-                .set("controller.reads_when_full", "in-order")
-                .set("controller.cores", 1 + stream.below(2));
+            self.set("host.latency", "3us").set("controller.latency", "2us").set("controller.page_time", "1us");
+            self.set("controller.request_time", "500ns").set("controller.reads_when_full", "in-order");
+            self.set("controller.cores", 1 + stream.below(2));
         }
         let name = self.get("ftl.kind").to_owned();
         let is_collected = mappings().iter().any(|entry| entry.name == name && entry.kept_erased.is_some());
