@@ -9,7 +9,7 @@ use experiment::{Cache, Monitor};
 use fit::{FitError, Fitted, Judged, KNOWN, MeasuredDrive, Parameter, Subject, Verdict, Watch, judge};
 use serde_json::{Value, json};
 use simulator::Setting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -59,7 +59,10 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         for (experiment, outcome) in measured.experiments.iter().zip(&outcomes) {
             warnings.extend(outcome.as_ref().err().map(|problem| format!("\"{}\": {problem}", experiment.title())));
         }
-        let judged = Fitted { settings: Vec::new(), outcomes, figures: measured.marks(), warnings };
+        // Marked figures are judged as all others, but for those that a built-in stack was fitted to.
+        let is_own = KNOWN.iter().any(|known| known.stack == stack && known.name == arguments.measured);
+        let figures = if is_own { measured.marks() } else { BTreeSet::new() };
+        let judged = Fitted { settings: Vec::new(), outcomes, figures, warnings };
         return output::print(&report(&judged, ""));
     }
     let fitted = fit::fit(subject, &measured, &progress).map_err(ended)?;
@@ -131,8 +134,7 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_
     let [fit, forced, predicted, missed] =
         [Verdict::Fitted, Verdict::Forced, Verdict::Predicted, Verdict::Missed].map(|one| fit::count(judged, one));
     let fit = match (only_judged, fit) {
-        (true, 1) => "1 figure is marked for a fit".to_owned(),
-        (true, _) => format!("{fit} figures are marked for a fit"),
+        (true, _) => format!("The stack was fitted to {fit} of these figures"),
         (false, 1) => "1 figure was fitted".to_owned(),
         (false, _) => format!("{fit} figures were fitted"),
     };
