@@ -1,6 +1,6 @@
 //! Laws that hold on every drive: figures that break one are a mistake of the file.
 
-use crate::measured::{Experiment, Op, Work};
+use crate::measured::{Experiment, MeasuredDrive, Op, Work};
 
 /// How far requests a second times their mean latency may be from their number.
 const LITTLE: f64 = 0.10;
@@ -139,6 +139,13 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
         ));
     }
     Ok(())
+}
+
+impl MeasuredDrive {
+    /// Why no drive can have the figures of all experiments; `None`: one can.
+    pub fn contradiction(&self) -> Option<String> {
+        agree_with_each_other(&self.experiments).err().map(|(_, problem)| problem)
+    }
 }
 
 /// Whether experiments can be of one drive: more requests at a time are not answered at a far smaller rate.

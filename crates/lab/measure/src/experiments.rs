@@ -77,6 +77,8 @@ const STEPS: [Step; 16] = [
     Step::Offered(0.7),
     Step::Offered(0.9),
 ];
+/// Times that an experiment is done until its figures agree with the others.
+const TRIES: usize = 3;
 /// Requests at a time of the transient, and times the drive is written in it.
 const TRANSIENT: (u32, u64) = (32, 4);
 
@@ -162,14 +164,22 @@ impl Experiments {
         fit::from_experiments(&self.name, self.fio.size, &self.version, self.found.clone())
     }
 
-    /// Does the next one; nothing after the last.
+    /// Does the next one; nothing after the last. It is done anew, a few times at most, while no drive can have its
+    /// figures beside the others: the host was busy with something else, and the file would be refused.
     ///
     /// # Errors
     /// fio fails, or `stop` was set.
     pub fn step(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         let Some(step) = self.steps.get(self.done) else { return Ok(()) };
-        let done = self.measure(*step, stop)?;
-        self.found.extend(done);
+        let (step, before) = (*step, self.found.len());
+        for _ in 0..TRIES {
+            let done = self.measure(step, stop)?;
+            self.found.truncate(before);
+            self.found.extend(done);
+            if self.drive().contradiction().is_none() {
+                break;
+            }
+        }
         self.done += 1;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Files of measured drives: what they hold, and what is said of mistakes.
 
-use fit::{KNOWN, MeasuredDrive};
+use fit::{KNOWN, MeasuredDrive, Work};
 
 #[test]
 fn every_known_drive_reads_and_reads_again_as_it_is_written() {
@@ -72,6 +72,20 @@ fn figures_that_contradict_each_other_are_refused() {
         let message = MeasuredDrive::from_text(&text, "d.toml").unwrap_err().to_string();
         assert!(message.contains(wanted) && message.contains("line 5"), "{measured}: {message}");
     }
+}
+
+/// A host that was busy for a second was measured into a file that no fit took.
+#[test]
+fn what_a_busy_host_measured_is_told_before_it_is_written() {
+    let mut drive = MeasuredDrive::from_text(SOUND, "d.toml").unwrap();
+    let mut lone = drive.experiments[0].clone();
+    let Work::Closed { depth, .. } = &mut lone.work else { panic!("{:?}", lone.work) };
+    *depth = 1;
+    lone.measured = [("iops", 30_000.0)].into();
+    drive.experiments.push(lone);
+    assert_eq!(drive.contradiction(), None);
+    drive.experiments[1].measured = [("iops", 90_000.0)].into();
+    assert!(drive.contradiction().unwrap().contains("more requests at a time"));
 }
 
 /// Files of impossible drives were fitted for minutes.
