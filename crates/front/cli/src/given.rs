@@ -13,7 +13,8 @@ pub struct Compared<'a> {
     pub name: &'a str,
 }
 
-/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given.
+/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given. `kind` is what messages call
+/// a value, `example` one of them.
 ///
 /// # Errors
 /// There is no `=`, no such stack or several, a value that `read` refuses, or two for one stack.
@@ -21,7 +22,7 @@ pub fn by_stack<'a, T>(
     option: &str,
     texts: &[String],
     stacks: &[Compared<'a>],
-    example: &str,
+    (kind, example): (&str, &str),
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<BTreeMap<&'a str, T>, Failure> {
     let mut values = BTreeMap::new();
@@ -30,7 +31,7 @@ pub fn by_stack<'a, T>(
         // Names have `=` in them where a key is changed.
         let Some((name, value)) = text.rsplit_once('=') else {
             let first = stacks.first().map_or("NAME", |stack| stack.name);
-            return Err(wrong(format!("write NAME={}, such as {first}={example}", example_kind(option))));
+            return Err(wrong(format!("write NAME={kind}, such as {first}={example}")));
         };
         let value = read(value).map_err(wrong)?;
         let stack = find(name, stacks).map_err(wrong)?;
@@ -39,11 +40,6 @@ pub fn by_stack<'a, T>(
         }
     }
     Ok(values)
-}
-
-/// What stands behind the `=`.
-fn example_kind(option: &str) -> &'static str {
-    if option == "--tbw" { "SIZE" } else { "NUMBER" }
 }
 
 /// The stack that `name` means: its own name or how it was given, whatever the case, blanks and dashes; its name
@@ -58,7 +54,9 @@ fn find<'a>(name: &str, stacks: &[Compared<'a>]) -> Result<Compared<'a>, String>
     if let Some(stack) = exact.or_else(|| stacks.iter().find(is_whole)).or_else(|| stacks.iter().find(is_short)) {
         return Ok(*stack);
     }
-    let found: Vec<&Compared<'a>> = stacks.iter().filter(is_part).collect();
+    let mut found: Vec<&Compared<'a>> = stacks.iter().filter(is_part).collect();
+    // A stack that is compared with itself is one.
+    found.dedup_by_key(|stack| stack.given);
     let list = |stacks: &[&Compared<'_>]| stacks.iter().map(|stack| stack.name).collect::<Vec<_>>().join(", ");
     match found.as_slice() {
         [stack] => Ok(**stack),
@@ -97,6 +95,8 @@ mod tests {
             find("7450", &stacks).unwrap_err(),
             "`7450` may be micron-7450-max-like, micron-7450-max-like+ftl.gc.victim=fifo; write more of the name"
         );
+        let twice = ["micron-7450-max-like"; 2].map(|name| Compared { given: name, name });
+        assert_eq!(find("7450", &twice).unwrap().name, "micron-7450-max-like");
         for name in ["pm883", "", "-"] {
             let problem = find(name, &stacks).unwrap_err();
             assert!(problem.contains("is not compared; compared are micron-7450-max-like, "), "{problem}");

@@ -150,8 +150,8 @@ impl<'a> OfDrives<'a> {
                 "--per-day, --warranty, --price, --price-per-gb and --tbw are about lives: give --life as well",
             ));
         }
-        let prices = given::by_stack("--price", &lives.price, stacks, "190", Money::parse)?;
-        let sheets = given::by_stack("--tbw", &lives.tbw, stacks, "1752TB", |text| Ok(text.to_owned()))?;
+        let prices = given::by_stack("--price", &lives.price, stacks, ("NUMBER", "190"), Money::parse)?;
+        let sheets = given::by_stack("--tbw", &lives.tbw, stacks, ("SIZE", "1752TB"), |text| Ok(text.to_owned()))?;
         one_currency(lives, &prices)?;
         Ok(Self { prices, sheets })
     }
