@@ -28,7 +28,7 @@ const FIGURES: [&str; 11] = [
 /// Keys that repetitions change.
 const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
 /// From here on a ratio is told as a factor.
-const FACTOR: f64 = 1.95;
+pub(crate) const FACTOR: f64 = 1.95;
 
 /// The repetitions of a stack.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ mod tables;
 
 pub use curve::{Curve, Interval};
 pub use figure::{Figure, Look, Panel, Series, Shape, quoted};
-pub use page::{Page, each, section, section_with};
+pub use page::{Page, capital, each, section, section_with};
 pub use scatter::{Group, Point, Scatter};
 pub use svg::{escape, number};
 pub use tables::frame;

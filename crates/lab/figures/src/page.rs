@@ -90,7 +90,8 @@ pub fn section_with(figure: &Figure, look: &Look, more: &str) -> String {
     )
 }
 
-fn capital(text: &str) -> String {
+/// A text whose first letter is a capital.
+pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -2,7 +2,8 @@
 
 use super::SHARE;
 use crate::life::words::short;
-use crate::repeated::{Figures, named};
+use crate::repeated::{FACTOR, Figures, named};
+use figures::capital;
 use metrics::Cell;
 use serde_json::{Value, json};
 use sweep::{Contrast, Metric, shown_cell};
@@ -10,25 +11,13 @@ use sweep::{Contrast, Metric, shown_cell};
 /// The figures of each run of a stack.
 pub(super) type Runs = Vec<Figures>;
 
-/// From here on a ratio is told as a factor.
-const FACTOR: f64 = 1.95;
 /// Operations, and the figures of each that tell its tail, the highest percentile first.
 const TAILS: [(&str, [&str; 4]); 2] = [
     ("reads", ["read_p999_ns", "read_p99_ns", "read_p50_ns", "read_mean_ns"]),
     ("writes", ["write_p999_ns", "write_p99_ns", "write_p50_ns", "write_mean_ns"]),
 ];
-/// Figures that a user of a drive feels.
-const FELT: [&str; 9] = [
-    "iops",
-    "read_mean_ns",
-    "read_p50_ns",
-    "read_p99_ns",
-    "read_p999_ns",
-    "write_mean_ns",
-    "write_p50_ns",
-    "write_p99_ns",
-    "write_p999_ns",
-];
+/// Figures of flash, which a user of a drive does not feel.
+const OF_FLASH: [&str; 2] = ["waf", "erased_bytes"];
 
 /// A stack's value of a figure.
 #[derive(Clone, Debug)]
@@ -155,11 +144,6 @@ pub(super) fn and(mut names: Vec<String>) -> String {
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// The tail of each operation that all stacks served: the highest percentile that all their runs have.
 pub(super) fn tails(names: &[&str], runs: &[Runs]) -> Vec<Ranked> {
     let tail = |(_, candidates): &(&str, [&str; 4])| {
@@ -170,7 +154,8 @@ pub(super) fn tails(names: &[&str], runs: &[Runs]) -> Vec<Ranked> {
 
 /// Figures in which stacks differ so far that it matters.
 pub(super) fn matter(names: &[&str], runs: &[Runs]) -> Vec<Ranked> {
-    let ranked = FELT.iter().filter_map(|name| Ranked::of(Metric::named(name)?, names, runs));
+    let felt = named().filter(|metric| !OF_FLASH.contains(&metric.name));
+    let ranked = felt.filter_map(|metric| Ranked::of(metric, names, runs));
     ranked.filter(|ranked| ranked.others.iter().any(Placed::matters)).collect()
 }
 
