@@ -25,7 +25,7 @@ const SLC_READ: &str = "flash.slc_read_time";
 const SLC_PROGRAM: &str = "flash.slc_program_time";
 const SLC_ENDURANCE: &str = "flash.slc_endurance";
 /// What makes a drive use such blocks.
-pub(crate) const SLC_CACHE: [&str; 2] = ["ftl.slc.share", "ftl.slc.blocks"];
+const SLC_CACHE: [&str; 2] = ["ftl.slc.share", "ftl.slc.blocks"];
 
 /// Programs of each plane that memory has room for where nobody says how large it is: those of the host, of copies and
 /// of translation pages, and one that runs.

@@ -142,7 +142,7 @@ impl DrivePlan {
                 page_ns: values.whole("controller.page_time"),
             },
             cores: values.whole("controller.cores") as u32,
-            reads_in_order: keys::FULL.read(values),
+            reads_in_order: keys::READS_WHEN_FULL.read(values),
             idle_after_ns: values.whole("host.idle_after"),
         }
     }
@@ -259,7 +259,7 @@ impl DrivePlan {
             suspend_end_ns: values.whole("flash.suspend_end"),
             suspend_limit: values.whole("flash.suspend_limit") as u8,
             read_in_flight: values.on("flash.read_in_flight"),
-            reads_in_order: keys::FULL.read(values),
+            reads_in_order: keys::READS_WHEN_FULL.read(values),
             command_cycles: keys::COMMAND_CYCLES.read(values),
             tells_waits: values.on(metrics::CAUSES_KEY),
             gather_pages: array.gather_units,

@@ -19,7 +19,7 @@ use nand::{Flash, FlashState, Owner};
 use page_level::Translation;
 pub use page_level::refresh::limits as refresh_limits;
 use page_level::schemes::{cdftl, dftl, leaftl, page, shrd, superpage, tpftl, tpm};
-pub use page_level::{PACE, SUPERBLOCKS};
+pub use page_level::{PACE, SLC_CACHED, SUPERBLOCKS};
 pub use superpage::Lockstep;
 use units::{Geometry, Lpn};
 

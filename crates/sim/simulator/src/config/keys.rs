@@ -95,11 +95,11 @@ pub(crate) const URGENT: Choices<bool> = Choices {
     ],
 };
 /// Whether reads wait behind writes that wait for room.
-pub(crate) const FULL: Choices<bool> = Choices {
+pub(crate) const READS_WHEN_FULL: Choices<bool> = Choices {
     key: "controller.reads_when_full",
     table: &[
-        ("pass", "they go on at once", false),
-        ("in-order", "they wait behind those writes, as on a drive that takes commands from one queue in order", true),
+        ("pass", "reads go on at once", false),
+        ("in-order", "reads wait behind these writes: the drive takes all commands from one queue, in order", true),
     ],
 };
 /// Whether a queue depth is kept instead of arrival times; `None`: as the workload wants it.
@@ -200,8 +200,8 @@ const DRIVE: &[Parameter] = &[
         "controller.latency",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time that each request takes inside the drive beside firmware and flash. Requests do not wait for each other \
-         here.",
+        "Time that each request spends in the drive beside firmware and flash, for example in its interface. Any \
+         number of requests can spend it at once.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -217,7 +217,7 @@ const DRIVE: &[Parameter] = &[
     Parameter::optional(
         "controller.write_request_time",
         Kind::Duration { max: HOUR },
-        "The same for each write; controller.request_time if not set.",
+        "Time of the drive's firmware for each write, however large it is; controller.request_time if not set.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -247,10 +247,10 @@ const DRIVE: &[Parameter] = &[
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
-        FULL.key,
-        Kind::Choice(|| FULL.named()),
+        READS_WHEN_FULL.key,
+        Kind::Choice(|| READS_WHEN_FULL.named()),
         "pass",
-        "What reads do that arrive while writes wait for room in the drive.",
+        "Whether a read passes the writes that wait for room in the drive.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -401,8 +401,8 @@ const FLASH: &[Parameter] = &[
         "flash.suspend_end",
         Kind::Duration { max: HOUR },
         "0ns",
-        "A program or erase that ends within this time is not interrupted any more: a read that comes then waits for \
-         its end. Most reads wait up to flash.suspend_step, the others up to this time.",
+        "A program or erase that ends within this time is no longer interrupted: a read waits for its end. Most reads \
+         wait for flash.suspend_step at most, the rest for this time at most.",
     )
     .only(SUSPENDS),
     Parameter::new(

@@ -50,7 +50,7 @@ pub(super) struct Front {
     cores: Vec<Nanos>,
     last: Nanos,
     /// Requests go to the layers at once.
-    is_nothing: bool,
+    passes_at_once: bool,
 }
 
 impl HostOptions {
@@ -60,7 +60,7 @@ impl HostOptions {
     }
 
     /// Whether nothing lies between the host and the layers.
-    fn has_no_front(&self) -> bool {
+    fn passes_at_once(&self) -> bool {
         self.link_bytes_per_second == 0 && self.latency_ns == 0 && self.drive_latency_ns == 0 && !self.has_firmware()
     }
 }
@@ -75,8 +75,13 @@ impl Firmware {
 impl Front {
     pub fn new(options: &HostOptions) -> Self {
         let cores = if options.has_firmware() { options.cores.max(1) as usize } else { 0 };
-        let [inbound, outbound] = [(); 2].map(|()| Passage::default());
-        Self { inbound, outbound, cores: vec![0; cores], last: 0, is_nothing: options.has_no_front() }
+        Self {
+            inbound: Passage::default(),
+            outbound: Passage::default(),
+            cores: vec![0; cores],
+            last: 0,
+            passes_at_once: options.passes_at_once(),
+        }
     }
 }
 
@@ -84,7 +89,7 @@ impl<F: Clocked> Drive<F> {
     /// Lets a request pass to the layers later. `false`: it may go on at once.
     #[inline]
     pub(super) fn send_on_its_way(&mut self, id: u32, request: &Request) -> bool {
-        !self.front.is_nothing && self.pass_in(id, request)
+        !self.front.passes_at_once && self.pass_in(id, request)
     }
 
     #[inline(never)]

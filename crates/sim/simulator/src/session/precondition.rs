@@ -265,7 +265,7 @@ impl<D: Primed> Preconditioner<'_, D> {
             notes.push(steady::reach(self)?);
         }
         let rests = rest::ends_preconditioning(self.plan);
-        notes[0].push_str(if rests { "; then it rested until its SLC cache was folded." } else { "." });
+        notes[0].push_str(if rests { "; then it rested until it had nothing left to do." } else { "." });
         self.pour(Phase::Fill, &mut Flush { sent: false })?;
         self.drive.prepare();
         if rests {

@@ -8,17 +8,16 @@
 use super::warm_up::IN_USE;
 use super::{Measurable, Phase, Watcher};
 use crate::DrivePlan;
-use crate::array::{SLC_CACHE, slc_bits};
+use crate::array::slc_bits;
 use crate::block_device::{Completions, Progress};
 use crate::build::Service;
 use crate::config::{Config, PRECONDITION, Precondition};
-use layer::{Condition, LayerReport, Parameter, ParameterKind as Kind, SERVICE, TIME, Value};
+use ftl::mapping::SLC_CACHED;
+use layer::{LayerReport, Parameter, ParameterKind as Kind, SERVICE, TIME, Value};
 use units::{HOUR, Nanos, quantity};
 
 /// The name of the key.
 const KEY: &str = "drive.rest";
-const CACHED: Condition =
-    Condition::either_above_zero(SLC_CACHE[0], SLC_CACHE[1]).otherwise("the drive has no SLC cache");
 pub(crate) const PARAMETER: Parameter = Parameter::new(
     KEY,
     Kind::DurationOrAuto { max: HOUR, auto: "until the drive has done all that it does while the host is idle" },
@@ -29,7 +28,7 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
 )
 .circumstance()
 .only(IN_USE)
-.only(CACHED);
+.only(SLC_CACHED);
 
 /// How long a drive rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,13 +109,21 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
     let [most, free] = [of("slc_pages")?, of("slc_free_pages")?];
     let told = |pages: u64| quantity::format_size(pages * u64::from(plan.geometry.page_bytes));
     let share = free as f64 / most.max(1) as f64 * 100.0;
+    let values = &plan.config.values;
     let why = match Rest::of(plan) {
-        Rest::UntilDone if share < 50.0 => {
+        _ if share >= 50.0 => "",
+        _ if !values.on("ftl.slc.fold_idle") => {
+            "; ftl.slc.fold_idle = false keeps the drive from folding it in idle time"
+        }
+        Rest::UntilDone => {
             "; flash that holds data is no room for a cache: lower drive.fill, or raise \
              ftl.gc.background_free_blocks, for more"
         }
-        Rest::Not if share < 50.0 => "; drive.rest = auto lets the drive fold it first",
-        _ => "",
+        Rest::For(_) => "; a longer drive.rest lets the drive fold more of it",
+        Rest::Not if values.whole("host.idle_after") == 0 => {
+            "; host.idle_after = 0ns leaves the drive no idle time to fold it in"
+        }
+        Rest::Not => "; drive.rest = auto lets the drive fold it first",
     };
     Some(format!(
         "The SLC cache has room for {} when measuring begins: {share:.0} % of {}, the most it takes{why}.",

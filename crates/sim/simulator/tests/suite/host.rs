@@ -130,7 +130,7 @@ fn a_trim_takes_the_firmware_once_and_not_for_each_page() {
 
 /// Read latencies were those of a queue of trims: "queue 100 %", and a median of 9 s.
 #[test]
-fn no_drive_reads_the_recorded_sample_with_a_median_above_10_ms() {
+fn no_erased_drive_reads_the_recorded_sample_with_a_median_above_10_ms() {
     let drives = simulator::config::drives();
     assert!(drives.len() > 6);
     for drive in drives.iter().map(|drive| drive.name) {

@@ -247,11 +247,14 @@ fn told<'a>(result: &'a RunResult, part: &str) -> Option<&'a str> {
 /// A drive at half full had its cliff at once, as nothing had folded what preconditioning wrote.
 #[test]
 fn the_slc_cache_of_a_drive_in_use_is_empty_when_measuring_begins() {
-    for full in ["drive.rest=0ns", "host.idle_after=0ns"] {
+    for (full, why) in [
+        ("drive.rest=0ns", "drive.rest = auto lets the drive fold it"),
+        ("host.idle_after=0ns", "host.idle_after = 0ns leaves the drive no idle time"),
+    ] {
         let (free, result) = rested("uniform-read", &[full]);
         assert!(free < 0.1, "{full}: {free}");
         let note = told(&result, "The SLC cache has room for").unwrap();
-        assert!(note.contains("drive.rest = auto"), "{note}");
+        assert!(note.contains(why), "{note}");
     }
     for more in [
         &[][..],

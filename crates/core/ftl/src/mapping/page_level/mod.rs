@@ -58,6 +58,7 @@ use parameters::Settings;
 pub use parameters::{PACE, SUPERBLOCKS};
 pub(super) use parameters::{common, demand, reserve_blocks};
 use place::NoRoom;
+pub use slc::SLC_CACHED;
 use slc::SlcCache;
 use space::Space;
 pub(super) use translation::Translation;

@@ -24,20 +24,20 @@ const AFTER: Choices<bool> = Choices {
     table: &[
         (
             "direct",
-            "they go straight to blocks with all bits while enough blocks are free; the drive folds in idle time, and \
-             where free blocks are short",
+            "the host writes blocks with all bits while enough blocks are free; the drive folds in idle time, and where \
+             free blocks are short",
             false,
         ),
         (
             "fold",
-            "they go through the cache all the same: a write waits until the oldest block of the cache is folded, and \
-             the cache is ftl.slc.share of the blocks without folded data",
+            "the host writes the cache all the same: a write waits until the oldest block of the cache is folded. The \
+             cache is ftl.slc.share of the blocks without folded data",
             true,
         ),
     ],
 };
 /// There is such a cache.
-const CACHED: Condition = Condition::either_above_zero(SHARE, BLOCKS).otherwise("the drive has no SLC cache");
+pub const SLC_CACHED: Condition = Condition::either_above_zero(SHARE, BLOCKS).otherwise("the drive has no SLC cache");
 
 /// The keys of it.
 pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
@@ -69,7 +69,7 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
             "Where the writes of the host go once the SLC cache is full. A sequential fill of an erased drive has two \
              phases with fold, and a third one with direct where free blocks run out before the drive is full.",
         )
-        .only(CACHED),
+        .only(SLC_CACHED),
         Parameter::new(
             FOLD_BELOW,
             ParameterKind::Share { max: 1.0 },
@@ -78,7 +78,7 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
              and put no more blocks into the cache; 0%: only where free blocks are short (ftl.gc.free_blocks). It \
              decides where the second phase of a fill ends.",
         )
-        .only(CACHED),
+        .only(SLC_CACHED),
     ]
 }
 
