@@ -224,7 +224,7 @@ pub const PARAMETERS: [Parameter; 17] = [
     },
     Parameter {
         key: "ftl.slc.after",
-        doc: "what the drive does behind its cache, from the rates and places of what comes then",
+        doc: "how the drive writes behind its cache, from the rates and places of the later phases",
         unit: Unit::Name,
         tells: |_, _, (_, figure)| matches!(figure, "phase2.rate" | "phase2.until" | "phase3.rate").then_some(1.0),
         ..USUAL

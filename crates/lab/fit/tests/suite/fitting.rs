@@ -2,7 +2,7 @@
 
 use engine::random::Stream;
 use experiment::Monitor;
-use fit::{Experiment, FitError, MeasuredDrive, Subject, Watch, fit};
+use fit::{Experiment, FitError, Fitted, MeasuredDrive, Subject, Watch, fit};
 use simulator::Setting;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -76,17 +76,26 @@ pub(crate) fn with_noise(drive: &mut MeasuredDrive, subject: &Subject, most: f64
     }
 }
 
+/// Each parameter was found within 5 %: key, number and text.
+pub(crate) fn is_the_truth(fitted: &Fitted, truth: &[(&str, f64, &str)]) {
+    for (key, truth, _) in truth {
+        let text = &fitted.settings.iter().find(|(fitted, _)| fitted == key).unwrap_or_else(|| panic!("{key}")).1;
+        let number: f64 = text.trim_end_matches(['n', 's', '%', 'k', 'B', '/']).parse().unwrap();
+        let value = match () {
+            () if text.ends_with('%') => number / 100.0,
+            () if text.ends_with("kB/s") => number * 1e3,
+            () => number,
+        };
+        assert!((value / truth - 1.0).abs() < 0.05, "{key} is {truth}, and {text} was found: {:?}", fitted.warnings);
+    }
+}
+
 #[test]
 fn a_fit_finds_the_parameters_of_a_simulated_drive_and_predicts_what_it_has_not_seen() {
     let measured = measured();
     let start = Subject::new(STACK, &[], &measured, SCALE).unwrap();
     let fitted = fit(start, &measured, &()).unwrap();
-    for (key, truth, _) in TRUTH {
-        let text = &fitted.settings.iter().find(|(fitted, _)| fitted == key).unwrap_or_else(|| panic!("{key}")).1;
-        let number: f64 = text.trim_end_matches(['n', 's', '%']).parse().unwrap();
-        let value = if text.ends_with('%') { number / 100.0 } else { number };
-        assert!((value / truth - 1.0).abs() < 0.05, "{key} is {truth}, and {value} was found");
-    }
+    is_the_truth(&fitted, &TRUTH);
     for (experiment, found) in measured.experiments.iter().zip(&fitted.outcomes) {
         for (name, value) in &experiment.measured {
             let (found, band) = (found.as_ref().unwrap()[name], experiment.band(name).unwrap_or(0.1));

@@ -1,6 +1,6 @@
 //! A small drive is measured with noise in closed loops, of every kind that files can state, and fitted again.
 
-use crate::fitting::with_noise;
+use crate::fitting::{is_the_truth, with_noise};
 use experiment::Monitor;
 use fit::{Experiment, MeasuredDrive, Subject, Verdict, fit, judge};
 use simulator::Setting;
@@ -91,12 +91,7 @@ fn what_the_stack_has_no_value_of_is_found_from_closed_loops() {
     with_noise(&mut measured, &truth, 0.01);
     let start = Subject::new(STACK, &settings(&[]), &measured, 1).unwrap();
     let fitted = fit(start, &measured, &()).unwrap();
-    for (key, truth, _) in TRUTH {
-        let text = &fitted.settings.iter().find(|(fitted, _)| fitted == key).unwrap_or_else(|| panic!("{key}")).1;
-        let value: f64 = text.trim_end_matches(['n', 's', 'k', 'B', '/']).parse().unwrap();
-        let value = if text.ends_with("kB/s") { value * 1e3 } else { value };
-        assert!((value / truth - 1.0).abs() < 0.05, "{key} is {truth}, and {text} was found: {:?}", fitted.warnings);
-    }
+    is_the_truth(&fitted, &TRUTH);
     assert_eq!(fitted.figures.len(), 5, "{:?}", fitted.figures);
     let judged = judge(&measured, &fitted.outcomes, &fitted.figures);
     for one in judged.iter().filter(|one| one.number >= 5) {
