@@ -277,8 +277,9 @@ const BATCH: usize = 1024;
 const HINT: usize = 16;
 /// Share of a device's time that is kept for serving what has arrived, as a divisor.
 const TIME_TO_SERVE: Nanos = 16;
-/// Pages of requests between two calls of the observer, which may stop the run; a request counts as one at least.
-/// Counted in requests alone, large ones would let the user wait for minutes.
+/// Pages of requests and steps of the device between two calls of the observer, which may stop the run; a request
+/// counts as one page at least. Counted in requests alone, large ones and a drive that cleans would let the user wait
+/// for minutes.
 const OBSERVE_EVERY: u64 = 1 << 14;
 
 /// Requests from a workload, read ahead so that they can be announced to the device.
@@ -354,7 +355,7 @@ struct Runner<'a, D: BlockDevice> {
     completions: Completions,
     sheet: HostMeasurements,
     done: u64,
-    /// Pages of the requests that were submitted since the observer was called.
+    /// Pages of the requests that were submitted, and steps of the device, since the observer was called.
     unobserved: u64,
     mark_at: u64,
 }
@@ -518,6 +519,7 @@ impl<D: BlockDevice> Runner<'_, D> {
             probe.mark(self.device, &self.sheet, self.done);
             self.mark_at = probe.next_mark();
         }
+        self.unobserved += 1;
         if self.unobserved >= OBSERVE_EVERY {
             self.unobserved = 0;
             observer.look(&self.sheet);
