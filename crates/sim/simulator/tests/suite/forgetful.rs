@@ -76,6 +76,26 @@ fn random_writes_with_flushes_go_on_for_long() {
     assert!(result.host[1].requests > 40_000 && programs(&result, Cause::Gc) > 0);
 }
 
+/// Each lane filled up its program whenever another one was emptied, which took more room than that gave.
+#[test]
+fn a_full_drive_that_cleans_fills_up_few_programs() {
+    let more = [
+        "workload.requests=20000",
+        "workload.request_size=4KiB",
+        "drive.precondition=overwrite",
+        "drive.capacity=256MiB",
+        "drive.over_provisioning=16%",
+        "flash.channels=8",
+        "ftl.gc.superblocks=true",
+    ];
+    let config = Config::load("page", &settings(&more)).unwrap();
+    let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
+    let result = session::run(config, &options, &mut ()).unwrap();
+    let [padding, moved] = [Cause::Padding, Cause::Gc].map(|cause| programs(&result, cause));
+    assert!(moved > 20_000, "{moved} pages were moved");
+    assert!(padding < moved / 50, "{padding} pages fill up programs beside {moved} that were moved");
+}
+
 #[test]
 fn what_counts_on_programmed_pages_is_refused_with_the_reason() {
     for (stack, more, wanted) in [

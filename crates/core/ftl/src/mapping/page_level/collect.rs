@@ -194,7 +194,7 @@ impl<A: MapAccess> PageMap<A> {
         }
         if flash.erase(self.owner, victim, cause) == Outcome::Done {
             self.space.lanes.erased(flash.state(), victim);
-        } else if self.starved || !self.homeless.is_empty() {
+        } else {
             self.hurry_erases(flash);
         }
         if !self.homeless.is_empty() {

@@ -340,6 +340,7 @@ impl<A: MapAccess> PageMap<A> {
         self.space.lanes.cursor(lane).ended();
         self.collect(flash, lane);
         self.let_host_go_on(lane, outbox);
+        self.hurry_erases(flash);
         if self.starved && !self.is_making_room(flash) {
             self.announce_room(flash, outbox);
         }

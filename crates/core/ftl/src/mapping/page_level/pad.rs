@@ -19,16 +19,20 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
-    /// Somebody waits for room: erases wait for nothing in memory.
+    /// Where somebody waits for room, erases do not wait for memory. As long as anything else will make room they do:
+    /// programs that each lane fills up whenever another one is emptied would take more room than that gives.
     #[inline]
     pub(super) fn hurry_erases<F: Flash>(&mut self, flash: &mut F) {
-        if flash.state().is_forgetful() && self.space.lanes.are_reclaiming() {
+        if flash.state().is_forgetful() && (self.starved || !self.homeless.is_empty()) {
             self.hurry_all(flash);
         }
     }
 
     #[cold]
     fn hurry_all<F: Flash>(&mut self, flash: &mut F) {
+        if !self.space.lanes.all_wait_for_pins(flash.state()) {
+            return;
+        }
         for lane in 0..self.space.lanes.len() {
             if self.space.lanes[lane].erasing() == 0 {
                 continue;
@@ -57,7 +61,8 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
-    fn pad<F: Flash>(&mut self, flash: &mut F, lane: usize, stream: Stream, block: BlockId) {
+    /// Fills up the program that `block`, the open block of a stream, has begun, if it has.
+    pub(super) fn pad<F: Flash>(&mut self, flash: &mut F, lane: usize, stream: Stream, block: BlockId) {
         let program = flash.state().program_pages(block);
         let pages = flash.state().pages_of(block);
         while !(pages - self.space.frontier(lane, stream).room()).is_multiple_of(program) {
