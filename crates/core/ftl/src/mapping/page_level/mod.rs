@@ -443,6 +443,9 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
+        if let Some(slc) = &mut self.slc {
+            slc.host_returned &= self.collector.idle;
+        }
         self.collector.idle = true;
         let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
@@ -451,6 +454,12 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
                 collector.due.look(flash.state(), &gc, lane);
             }
             self.collect(flash, lane);
+        }
+        if let Some(slc) = &mut self.slc
+            && !self.space.lanes.are_reclaiming()
+            && !std::mem::replace(&mut slc.host_returned, true)
+        {
+            (0..self.space.lanes.len()).for_each(|lane| self.return_to_cache(flash, lane));
         }
         self.space.lanes.are_reclaiming() || before != flash.state().counters
     }

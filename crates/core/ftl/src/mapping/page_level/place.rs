@@ -142,6 +142,18 @@ impl<A: MapAccess> PageMap<A> {
         waits
     }
 
+    /// When idle time has nothing left to do: what it writes next goes to the cache with one bit a cell if that has room, although
+    /// the host has a block with all bits open.
+    pub(super) fn return_to_cache<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+        let open = self.space.frontier(lane, Stream::Host).block;
+        let Some(block) = open.filter(|block| !flash.state().block(*block).is_slc()) else { return };
+        let has_room = self.slc.as_deref().is_some_and(|slc| slc.has_room(&self.space, lane));
+        if has_room && !self.space.lanes[lane].host_is_full() {
+            self.pad(flash, lane, Stream::Host, block); // nothing would ever fill up what memory holds of it
+            self.space.hand_over(&mut self.pages, lane);
+        }
+    }
+
     /// Opens the next block for the host: one of the cache with one bit a cell, or one with all bits.
     fn open_for_host<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let cached = match &mut self.slc {

@@ -3,7 +3,8 @@
 //! The next block for the host is used so while the cache may grow and enough blocks are free. After that the host
 //! writes blocks with all bits, or waits until the oldest block of the cache is emptied (`ftl.slc.after`). A block of
 //! the cache is emptied as any victim is (*folded*), into blocks with all bits: when the victim policy chooses it under
-//! pressure; in idle time, where few blocks are free, or where the host waits for it, the oldest first.
+//! pressure; in idle time, where few blocks are free, or where the host waits for it, the oldest first. Idle time ends
+//! with the host back in the cache: the block with all bits that it had open goes to copies, or is closed.
 //!
 //! *Protects*: the cache never takes a block that collection needs.
 
@@ -100,6 +101,9 @@ pub(crate) struct SlcCache {
     /// Free blocks that a lane has left when the cache takes another one.
     floor: usize,
     lanes: Vec<CachedLane>,
+    /// In this idle time the host was led back to the cache. Once is enough: where collection has little room it opens
+    /// closed blocks again.
+    pub host_returned: bool,
 }
 
 /// The cache in one lane.
@@ -135,6 +139,7 @@ impl SlcCache {
             fold_below: values.real(FOLD_BELOW),
             floor: free_blocks as usize + 1,
             lanes: vec![CachedLane::default(); lanes],
+            host_returned: false,
         })
     }
 
@@ -144,6 +149,11 @@ impl SlcCache {
         let room = entry.free().saturating_sub(self.least_free(entry.count()));
         let grows = self.limit(space, lane).saturating_sub(used).min(room as u32);
         grows.max(self.kept.saturating_sub(used))
+    }
+
+    /// Whether the next block for the host in a lane may be one of the cache.
+    pub fn has_room(&self, space: &Space, lane: usize) -> bool {
+        self.may_take(space, lane) > 0
     }
 
     /// Blocks of a lane of so many that stay free beside the dynamic part.

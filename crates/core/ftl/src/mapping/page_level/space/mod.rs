@@ -216,6 +216,19 @@ impl Space {
         }
     }
 
+    /// The host's open block is no longer its own: copies go on in it if they have no block, otherwise it is closed and
+    /// the rest of it stays unused.
+    pub fn hand_over(&mut self, pages: &mut Pages, lane: usize) {
+        let entry = self.lanes.at(lane);
+        let mut given = std::mem::replace(&mut entry.host, Frontier::NONE);
+        if entry.copies.is_full() {
+            std::mem::swap(&mut entry.copies, &mut given);
+        }
+        if let Some(block) = given.block {
+            pages.close(block);
+        }
+    }
+
     /// Closes open blocks that are full although nothing can be opened in their place: what became
     /// invalid in them may be all there is to reclaim. Whether there were any.
     pub fn close_full(&mut self, pages: &mut Pages, lane: usize) -> bool {
