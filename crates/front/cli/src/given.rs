@@ -13,8 +13,8 @@ pub struct Compared<'a> {
     pub name: &'a str,
 }
 
-/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given. `kind` is what messages call
-/// a value, `example` one of them.
+/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given. `kind` is what messages
+/// call a value, `example` one of them.
 ///
 /// # Errors
 /// There is no `=`, no such stack or several, a value that `read` refuses, or two for one stack.

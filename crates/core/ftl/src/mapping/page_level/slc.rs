@@ -25,8 +25,8 @@ const AFTER: Choices<bool> = Choices {
     table: &[
         (
             "direct",
-            "the host writes blocks with all bits while enough blocks are free; the drive folds in idle time, and where \
-             free blocks are short",
+            "the host writes blocks with all bits while enough blocks are free; the drive folds in idle time, and \
+             where free blocks are short",
             false,
         ),
         (
