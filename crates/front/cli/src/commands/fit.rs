@@ -3,7 +3,7 @@
 use super::results::pretty;
 use crate::arguments::FitArguments;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::table::Grid;
+use crate::table::{Grid, wrapped_at};
 use crate::{output, settings, watch};
 use experiment::{Cache, Monitor};
 use fit::{FitError, Fitted, Judged, KNOWN, MeasuredDrive, Parameter, Subject, Verdict, Watch, judge};
@@ -138,14 +138,14 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_
         (false, 1) => "1 figure was fitted".to_owned(),
         (false, _) => format!("{fit} figures were fitted"),
     };
-    let _ = writeln!(
-        text,
-        "\n{fit}, and {forced} of the others cannot be missed (forced). Of {} figures that can, {predicted} are \
+    let sentence = format!(
+        "{fit}, and {forced} of the others cannot be missed (forced). Of {} figures that can, {predicted} are \
          predicted within their bands, and {missed} are missed.",
         predicted + missed
     );
+    let _ = writeln!(text, "\n{}", wrapped_at(&sentence, 0));
     for warning in &fitted.warnings {
-        let _ = writeln!(text, "warning: {warning}");
+        let _ = writeln!(text, "warning: {}", wrapped_at(warning, 9));
     }
     text
 }

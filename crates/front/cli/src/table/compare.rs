@@ -1,7 +1,7 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::run::{wrapped, wrapped_at};
+use super::text::{wrapped, wrapped_at};
 use compare::life::words::digits;
 use compare::{Answer, Lived, told_waf};
 use figures::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
@@ -85,8 +85,7 @@ pub fn answer(answer: &Answer) -> String {
     for line in answer.differences() {
         let _ = writeln!(text, "          - {}", wrapped_at(&line, 12));
     }
-    // One line, however long.
-    let _ = writeln!(text, "assumes   {}\n", answer.assumptions());
+    let _ = writeln!(text, "assumes   {}\n", wrapped(answer.assumptions()));
     text
 }
 

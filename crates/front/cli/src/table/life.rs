@@ -1,7 +1,7 @@
 //! A life as text.
 
 use super::grid::Grid;
-use super::run::wrapped;
+use super::text::wrapped;
 use compare::LifeOverSeeds;
 use compare::life::words::{causes, facts, rows};
 use metrics::LifeReport;

@@ -1,6 +1,7 @@
 //! One result.
 
 use super::grid::Grid;
+use super::text::wrapped;
 use compare::told_waf;
 use figures::numbers::{
     NONE, bandwidth, count, duration, latency as as_latency, percentile_name, rate, ratio, share, size, time,
@@ -11,8 +12,6 @@ use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
 /// Waiting kinds shown of a tail.
 const KINDS_SHOWN: usize = 4;
-/// Characters of a line of a note.
-const LINE: usize = 90;
 /// Parts of a latency smaller than this are not worth a word.
 const SHARE_SHOWN: f64 = 0.005;
 
@@ -224,31 +223,6 @@ fn notes(result: &RunResult) -> String {
         let _ = writeln!(text, "note      {}", wrapped(note));
         text
     })
-}
-
-/// Text in lines of a readable length, under the first.
-pub(super) fn wrapped(text: &str) -> String {
-    wrapped_at(text, 10)
-}
-
-/// Text in lines, all but the first indented.
-pub fn wrapped_at(text: &str, indent: usize) -> String {
-    let mut out = String::new();
-    let mut width = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > LINE {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            width = 0;
-        } else if width > 0 {
-            out.push(' ');
-            width += 1;
-        }
-        out.push_str(word);
-        width += length;
-    }
-    out
 }
 
 fn closing(result: &RunResult) -> String {

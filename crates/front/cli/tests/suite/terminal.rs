@@ -8,12 +8,18 @@ use std::time::{Duration, Instant};
 
 /// What the program writes to a terminal. `script` makes one; it is part of every Linux.
 fn on_terminal(arguments: &[&str]) -> Said {
+    on_terminal_of(None, arguments)
+}
+
+/// The same on one of so many columns; `None`: it does not tell.
+fn on_terminal_of(columns: Option<usize>, arguments: &[&str]) -> Said {
     let program = nandarium(arguments);
     let words = std::iter::once(program.get_program()).chain(program.get_args());
     let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+    let narrow = columns.map_or_else(String::new, |columns| format!("stty rows 40 cols {columns} && "));
     let mut command = Command::new("script");
     command
-        .args(["-qec", &line.join(" "), "/dev/null"])
+        .args(["-qec", &(narrow + &line.join(" ")), "/dev/null"])
         .env("TERM", "dumb")
         .env("NO_COLOR", "1")
         .env("HOME", "/nonexistent");
@@ -60,6 +66,23 @@ fn a_terminal_gets_stacks_side_by_side_in_pictures() {
     }
     assert!(pictures.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!said(nandarium(&arguments)).out.contains("percentiles"));
+}
+
+/// Lines were wrapped at a hundred characters, or not at all, and a narrower terminal broke each of them again.
+#[test]
+fn sentences_fit_a_narrow_terminal() {
+    let asked = ["compare", "page", "page+host.latency=1ns", "--life", "--repetitions", "1", "--set"];
+    let arguments = tiny(&[&asked[..], &["flash.endurance=3000"]].concat(), "20000");
+    let seen = on_terminal_of(Some(60), &arguments);
+    assert_eq!(seen.code, 0, "{}", seen.out);
+    let text = seen.out.replace('\r', "");
+    let (text, _) = text.split_once("\n  A page\n").unwrap_or_else(|| panic!("{text}"));
+    // Sentences and their further lines, not the head of the table.
+    let begins = ["answer    ", "matters   ", "assumes   ", "note      ", "          "];
+    let is_sentence =
+        |line: &&str| begins.iter().any(|begin| line.starts_with(begin)) && !line.trim_end().ends_with("ratio");
+    let sentences: Vec<&str> = text.lines().filter(is_sentence).collect();
+    assert!(sentences.len() > 10 && sentences.iter().all(|line| line.chars().count() <= 60), "{text}");
 }
 
 /// A browser that writes down what it is to open.
