@@ -81,8 +81,8 @@ impl DrivePlan {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let scale = Scale::of(&config, |whole| match Self::new(whole) {
             // What is too large for the addresses here may well be run smaller.
-            Err(ConfigError::TooLarge { .. }) => Ok(None),
-            plan => plan.map(|plan| plan.spare().effective_share),
+            Err(ConfigError::TooLarge { .. }) => Ok(()),
+            plan => plan.map(drop),
         })?;
         Self::scaled(config, scale).map_err(|error| scale.explained(error))
     }

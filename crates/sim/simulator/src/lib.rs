@@ -30,6 +30,7 @@ pub use drive::{Drive, HOST_TIMERS, HostOptions};
 pub use memory::{MemoryClaim, TooLittleMemory, spare_addresses, threads_that_fit};
 pub use oracle::Oracle;
 pub use remapped::{Driver, Remapped};
+pub use scale::MissingSpare;
 pub use serial::SerialDrive;
 pub use spare::Spare;
 pub use state::{DriveState, Fill};

@@ -7,12 +7,12 @@
 //! Simplified: blocks that are open or kept erased do not become fewer, and are a larger share of a smaller drive.
 //! Where that takes more than [`MISSED`] of the effective spare flash, a note says so.
 
-use crate::Config;
 use crate::config::ConfigError;
+use crate::{Config, DrivePlan};
 use layer::{Parameter, ParameterKind, Value, Values};
 use std::fmt::Write;
-use units::Nanos;
 use units::quantity::format_size;
+use units::{Nanos, SECTOR_BYTES};
 
 /// How many times smaller.
 const SCALE: &str = "drive.scale";
@@ -25,7 +25,7 @@ const WORD_LINES: u64 = 8;
 const UNITS: u64 = 128;
 /// Blocks of a die that are open or kept erased.
 const KEPT: f64 = 3.0;
-/// Share of the effective spare flash that may be missing untold.
+/// Share of the effective spare flash that may be missing in a run without a note.
 const MISSED: f64 = 0.05;
 /// Mappings of pages one by one, without caches.
 const MAPPINGS: [&str; 2] = ["page", "superpage"];
@@ -57,32 +57,36 @@ pub struct Scale {
     pub(crate) pages_per_block: u64,
     /// Erase time of such a block.
     pub(crate) erase_ns: Nanos,
-    /// Share of the data that is effective spare flash on the whole drive.
-    whole: Option<f64>,
+}
+
+/// Spare flash that garbage collection has to work with, of a drive that has less of it than the whole drive because it
+/// was made smaller: shares of the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MissingSpare {
+    /// On the drive that runs.
+    pub effective: f64,
+    /// On the whole drive.
+    pub whole: f64,
 }
 
 impl Scale {
-    /// How a configuration says so; `whole` tells the effective spare flash of a configuration.
+    /// How a configuration says so; `check` looks whether there can be a drive of a configuration.
     ///
     /// # Errors
-    /// Nothing would be left of the drive, its mapping depends on the length of blocks, or `whole` refuses the whole
+    /// Nothing would be left of the drive, its mapping depends on the length of blocks, or `check` refuses the whole
     /// drive.
-    pub(crate) fn of(
-        config: &Config,
-        whole: impl Fn(Config) -> Result<Option<f64>, ConfigError>,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn of(config: &Config, check: impl Fn(Config) -> Result<(), ConfigError>) -> Result<Self, ConfigError> {
         let values = &config.values;
         let [pages_per_block, erase_ns] = [PAGES, ERASE].map(|key| values.whole(key));
-        let scale = Self { times: times(values), capacity: capacity(values), pages_per_block, erase_ns, whole: None };
+        let scale = Self { times: times(values), capacity: capacity(values), pages_per_block, erase_ns };
         if scale.times == 1 {
             return Ok(scale);
         }
         scale.check(values).map_err(|problem| ConfigError::Together { problem })?;
+        check(scaled_by(config, 1))?;
         let shorter = shorter(values);
-        let mut unscaled = config.clone();
-        unscaled.values.set(SCALE, Value::Whole(1));
         let (pages_per_block, erase_ns) = (pages_per_block / shorter, erase_ns / shorter);
-        Ok(Self { pages_per_block, erase_ns, whole: whole(unscaled)?, ..scale })
+        Ok(Self { pages_per_block, erase_ns, ..scale })
     }
 
     fn check(&self, values: &Values) -> Result<(), String> {
@@ -122,19 +126,18 @@ impl Scale {
             other => other,
         }
     }
+}
 
-    /// What a reader of a run should know: that another drive ran, and what it shows wrongly. `effective`: the share of
-    /// the data that is effective spare flash on the drive that ran.
-    pub(crate) fn note(&self, capacity: u64, effective: Option<f64>, is_trace: bool) -> Option<String> {
-        let times = self.times;
+impl DrivePlan {
+    /// What a reader of a run should know: that another drive ran, and what it shows wrongly.
+    pub(crate) fn scale_note(&self, is_trace: bool) -> Option<String> {
+        let (times, capacity) = (self.scale.times, self.host_sectors() * SECTOR_BYTES);
         if times == 1 {
             return None;
         }
         let (ran, whole) = (format_size(capacity), format_size(capacity.saturating_mul(times)));
         let mut note = format!("{SCALE} = {times}: a drive of {ran} ran in place of one of about {whole}.");
-        if let (Some(effective), Some(whole)) = (effective, self.whole)
-            && effective < whole * (1.0 - MISSED)
-        {
+        if let Some(MissingSpare { effective, whole }) = self.missing_spare(MISSED) {
             let _ = write!(
                 note,
                 " Blocks in reserve are a larger share of it: collection has {:.1} % of the data to work with, and \
@@ -151,6 +154,37 @@ impl Scale {
         }
         Some(note)
     }
+
+    /// The spare flash of a drive that `drive.scale` made smaller, where more than `share` of what the whole drive has
+    /// is missing; `None`: there is more, or the drive is whole.
+    pub fn missing_spare(&self, share: f64) -> Option<MissingSpare> {
+        let whole = (self.scale.times > 1).then(|| self.scaled_otherwise(1))?;
+        let (effective, whole) = self.spare().effective_share.zip(whole?.spare().effective_share)?;
+        (effective < whole * (1.0 - share)).then_some(MissingSpare { effective, whole })
+    }
+
+    /// The largest `drive.scale` below that of this drive at which less than `share` of the spare flash is missing:
+    /// half of it, a quarter and so on are tried.
+    pub fn scale_with_spare(&self, share: f64) -> u64 {
+        let has_spare =
+            |times: &u64| self.scaled_otherwise(*times).is_some_and(|plan| plan.missing_spare(share).is_none());
+        let smaller = std::iter::successors(Some(self.scale.times / 2), |times| Some(times / 2));
+        smaller.take_while(|times| *times > 1).find(has_spare).unwrap_or(1)
+    }
+
+    /// The same drive, so many times smaller; `None`: there can be none.
+    fn scaled_otherwise(&self, times: u64) -> Option<Self> {
+        let mut plan = Self::new(scaled_by(&self.config, times)).ok()?;
+        plan.touched = self.touched;
+        Some(plan)
+    }
+}
+
+/// A configuration with another `drive.scale`.
+fn scaled_by(config: &Config, times: u64) -> Config {
+    let mut config = config.clone();
+    config.values.set(SCALE, Value::Whole(times));
+    config
 }
 
 /// How many times smaller the drive is to be.
@@ -195,7 +229,7 @@ fn units_of_page(values: &Values) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DrivePlan, Setting};
+    use crate::Setting;
 
     fn plan(settings: &[&str]) -> Result<DrivePlan, String> {
         let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -218,11 +252,23 @@ mod tests {
         assert_eq!(again.host_sectors(), small.host_sectors());
         let none = plan(&["drive.capacity=16MiB", "drive.scale=64"]).unwrap_err();
         assert!(none.contains("drive.scale = 64") && none.contains("16"), "{none}");
-        let note = |plan: &DrivePlan| plan.scale.note(1 << 30, plan.spare().effective_share, false);
+        let note = |plan: &DrivePlan| plan.scale_note(false);
         assert_eq!(note(&whole), None);
-        assert!(note(&small).unwrap().contains("drive.scale = 64: a drive of 1GiB ran"));
+        let ran = format_size(small.host_sectors() * SECTOR_BYTES);
+        assert!(note(&small).unwrap().contains(&format!("drive.scale = 64: a drive of {ran} ran")));
         let tiny = plan(&["drive.scale=512"]).unwrap();
         assert!(note(&tiny).unwrap().contains("lower drive.scale"), "{:?}", note(&tiny));
+    }
+
+    #[test]
+    fn a_drive_that_is_too_small_tells_a_scale_that_is_not() {
+        let tiny = plan(&["drive.scale=512"]).unwrap();
+        let MissingSpare { effective, whole } = tiny.missing_spare(0.1).unwrap();
+        assert!(effective < 0.9 * whole, "{effective} of {whole}");
+        let enough = tiny.scale_with_spare(0.1);
+        let at = |times: u64| plan(&[&format!("drive.scale={times}")]).unwrap().missing_spare(0.1);
+        assert!(512 % enough == 0 && at(enough).is_none() && at(2 * enough).is_some(), "{enough}");
+        assert_eq!(at(1), None);
     }
 
     /// The smaller drive had shorter blocks, and ran where the whole one is refused.

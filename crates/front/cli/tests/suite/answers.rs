@@ -47,6 +47,7 @@ fn a_comparison_of_lives_begins_with_the_answer() {
         "whole drives simulated",
         "3,000 erases (given)",
         "1 GB written a day",
+        "rates and latencies at full speed, queue depth 32",
         "years have no cap",
         "20,000 requests, 3 runs of each (chosen",
     ] {
@@ -59,6 +60,7 @@ fn a_comparison_of_lives_begins_with_the_answer() {
     let answer = &whole["answer"];
     assert_eq!(answer["life"]["stack"], LASTS);
     assert_eq!((&answer["repetitions"], &answer["life"]["by"]), (&3.into(), &"cost_per_year".into()));
+    assert!(page.contains("rates and latencies at full speed, queue depth 32; "), "nothing said so beside the answer");
     assert!(page.contains("id=\"answer\"") && page.contains("<li>cost a year: "), "the page begins with it");
     let again = folder.path().join("again.html");
     let report = nandarium(&["report", out, "--out", again.to_str().unwrap()]);
@@ -116,10 +118,30 @@ fn a_trace_too_short_for_a_life_is_lengthened_by_the_same_for_all_drives() {
     assert!([0, 1].iter().all(|index| whole["results"][*index]["life"].is_object()), "{}", whole["notes"]);
     let assumed = whole["answer"]["assumptions"].as_str().unwrap();
     assert!(assumed.contains(&format!(" in {} passes, 3 runs of each (chosen", passes[0])), "{assumed}");
+    assert!(assumed.contains("rates and latencies at the load's own arrival times"), "{assumed}");
     // A length that was given is kept.
     let given = of(&["--set", "workload.repeat=1"]);
     assert!(given["results"][0]["life"].is_null() && given["results"][0]["config"]["workload.repeat"] == "1");
     assert!(given["answer"]["sentence"].as_str().unwrap().starts_with("No life can be told"), "{}", given["answer"]);
+}
+
+/// A drive of a seventh of its spare flash was ranked by its life and its tails, and a note below the table said so.
+#[test]
+fn the_answer_tells_drives_that_are_too_small_for_their_spare_flash() {
+    let drives =
+        ["compare", "sk-hynix-pe8110-like", "micron-7450-max-like", "--life", "--no-snapshots", "-q", "--json"];
+    let load = ["--workload", "uniform-write", "--requests", "100000", "--repetitions", "1", "--per-day", "1TB"];
+    let answer =
+        |scale: &str| document(&said(nandarium(&[&drives[..], &load, &["--set", scale]].concat())))["answer"].clone();
+    let small = answer("drive.scale=1024");
+    let [sentence, assumed] = ["sentence", "assumptions"].map(|key| small[key].as_str().unwrap());
+    assert!(sentence.contains("sk-hynix-pe8110-like"), "{sentence}");
+    let told = "too little spare flash: they live longer and answer faster as whole drives, so the real order may be \
+                another.";
+    assert!(sentence.ends_with(told), "{sentence}");
+    assert!(assumed.starts_with("scale 1/1,024; too little spare flash to clean with at this scale: "), "{assumed}");
+    let scale = assumed.split("--set drive.scale=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(scale.parse::<u64>().unwrap() < 1024, "{assumed}");
 }
 
 /// The table calls a drive by its name, and prices had to be given by how it was typed.

@@ -1,31 +1,38 @@
 //! What an answer assumes, in one line.
 
+use super::small::TooSmall;
 use crate::life::words::{decimal, short};
 use crate::longer::REQUESTS_MAX;
 use crate::runs::{Ran, Stack};
-use figures::numbers::count;
+use figures::numbers::count as grouped;
 use metrics::{Basis, ENDURANCE_FACTOR, LifeReport, YEAR_DAYS};
 
-/// The line. `runs`: of each stack; `is_chosen`: their number was.
-pub(super) fn line(stacks: &[Stack], ran: &[Ran], runs: usize, is_chosen: bool) -> String {
+/// The line. `runs`: of each stack, and whether their number was chosen.
+pub(super) fn line(stacks: &[Stack], ran: &[Ran], small: Option<&TooSmall>, runs: (usize, bool)) -> String {
     let parts = [
         Some(scale(stacks)),
+        small.map(TooSmall::assumption),
         Some(endurance(stacks)),
         rate(stacks, ran),
+        speed(stacks, ran),
         warranty(stacks),
         Some(currency(stacks)),
-        Some(load(ran, runs, is_chosen)),
+        Some(load(ran, runs)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A value of each stack: once if all have the same, else with the names.
 fn each(stacks: &[Stack], value: impl Fn(&Stack) -> String) -> String {
-    let values: Vec<String> = stacks.iter().map(&value).collect();
+    named(stacks, &stacks.iter().map(value).collect::<Vec<_>>())
+}
+
+/// The same of values that are there.
+fn named(stacks: &[Stack], values: &[String]) -> String {
     match values.split_first() {
         Some((first, others)) if others.iter().all(|other| other == first) => first.clone(),
         _ => {
-            let all = stacks.iter().zip(&values).map(|(stack, value)| format!("{} {value}", stack.name));
+            let all = stacks.iter().zip(values).map(|(stack, value)| format!("{} {value}", stack.name));
             all.collect::<Vec<_>>().join(", ")
         }
     }
@@ -36,12 +43,12 @@ fn scale(stacks: &[Stack]) -> String {
     if stacks.iter().all(|stack| scale(stack) == 1) {
         return "whole drives simulated".to_owned();
     }
-    format!("scale {}", each(stacks, |stack| format!("1/{}", count(scale(stack)))))
+    format!("scale {}", each(stacks, |stack| format!("1/{}", grouped(scale(stack)))))
 }
 
 fn endurance(stacks: &[Stack]) -> String {
     let endurance = |stack: &Stack| {
-        let erases = count(stack.config.values.whole("flash.endurance"));
+        let erases = grouped(stack.config.values.whole("flash.endurance"));
         let is_given = stack.config.given.contains("flash.endurance");
         let known =
             if is_given { "given".to_owned() } else { format!("of the part, within a factor of {ENDURANCE_FACTOR}") };
@@ -66,6 +73,16 @@ fn rate(stacks: &[Stack], ran: &[Ran]) -> Option<String> {
     })
 }
 
+/// How fast requests come whose rates and latencies are told; `None`: no time passed.
+fn speed(stacks: &[Stack], ran: &[Ran]) -> Option<String> {
+    let of = |ran: &Ran| match ran.result.queue_depth {
+        Some(depth) => format!("at full speed, queue depth {depth}"),
+        None => "at the load's own arrival times".to_owned(),
+    };
+    let has_time = ran.iter().any(|ran| ran.result.sim_ns > 0);
+    has_time.then(|| format!("rates and latencies {}", named(stacks, &ran.iter().map(of).collect::<Vec<_>>())))
+}
+
 fn warranty(stacks: &[Stack]) -> Option<String> {
     let days = stacks.iter().find_map(|stack| Some(stack.plan.as_ref()?.terms().warranty_days))?;
     Some(format!("drive writes a day over {} years; years have no cap", short(days / YEAR_DAYS)))
@@ -81,11 +98,11 @@ fn currency(stacks: &[Stack]) -> String {
 }
 
 /// The requests, and the runs of each.
-fn load(ran: &[Ran], runs: usize, is_chosen: bool) -> String {
+fn load(ran: &[Ran], (runs, is_chosen): (usize, bool)) -> String {
     let requests = ran.iter().map(|ran| ran.result.requests()).max().unwrap_or(0);
     let passes = ran.iter().find_map(|ran| ran.result.config.get("workload.repeat")?.parse::<u64>().ok()).unwrap_or(1);
-    let passes = if passes > 1 { format!(" in {} passes", count(passes)) } else { String::new() };
+    let passes = if passes > 1 { format!(" in {} passes", grouped(passes)) } else { String::new() };
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     let chosen = format!(" (chosen; together at most {} million requests)", REQUESTS_MAX / 1_000_000);
-    format!("{} requests{passes}, {runs} of each{}", count(requests), if is_chosen { &chosen } else { "" })
+    format!("{} requests{passes}, {runs} of each{}", grouped(requests), if is_chosen { &chosen } else { "" })
 }

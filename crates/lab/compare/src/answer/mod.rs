@@ -3,17 +3,19 @@
 //!
 //! *Laws*: a drive is named before another one only where their intervals do not overlap. Lives are compared at the
 //! endurance that is assumed of each drive; where what is not known of it could turn the order round, the answer says
-//! so.
+//! so. It also says so where `drive.scale` leaves a drive clearly less spare flash than the whole drive has.
 
 mod assumptions;
 mod lives;
 mod ranking;
+mod small;
 
 use crate::repeated::{self, Repeated};
 use crate::runs::{Ran, Stack};
 use lives::{Best, lives};
 use ranking::{Ranked, Runs, matter, tails};
 use serde_json::{Value, json};
+use small::TooSmall;
 
 /// Differences below this share do not matter for a choice. The text says it.
 pub const SHARE: f64 = 0.10;
@@ -29,6 +31,8 @@ pub struct Answer {
     differences: Vec<Ranked>,
     /// Runs of each drive.
     runs: usize,
+    /// Drives that `drive.scale` leaves too little spare flash.
+    small: Option<TooSmall>,
     assumptions: String,
     /// How to give the prices that are missing.
     pub(crate) unpriced: Option<String>,
@@ -42,6 +46,7 @@ impl Answer {
         let runs = if repeated.is_empty() { single } else { all };
         let names: Vec<&str> = ran.iter().map(|ran| ran.result.stack.as_str()).collect();
         let count = runs.first().map_or(1, Vec::len);
+        let small = TooSmall::of(stacks);
         let mut differences = lives::matter(ran);
         differences.extend(matter(&names, &runs));
         Self {
@@ -49,7 +54,8 @@ impl Answer {
             tails: tails(&names, &runs),
             differences,
             runs: count,
-            assumptions: assumptions::line(stacks, ran, count, is_chosen),
+            assumptions: assumptions::line(stacks, ran, small.as_ref(), (count, is_chosen)),
+            small,
             unpriced: lives::unpriced(ran),
         }
     }
@@ -61,7 +67,8 @@ impl Answer {
             Err(why) => why.clone(),
         };
         let tails = self.tails.iter().map(|tail| tail.sentence(self.runs > 1));
-        std::iter::once(life).chain(tails).collect::<Vec<_>>().join(" ")
+        let small = self.small.as_ref().map(TooSmall::sentence);
+        std::iter::once(life).chain(tails).chain(small).collect::<Vec<_>>().join(" ")
     }
 
     /// What the lines of [`Answer::differences`] are.

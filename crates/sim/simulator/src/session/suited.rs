@@ -88,7 +88,7 @@ fn finish(
     plan.touched = source.touched_share(&plan);
     let spare = plan.spare();
     let is_generated = source.is_generated();
-    chosen.extend(plan.scale.note(plan.host_sectors() * SECTOR_BYTES, spare.effective_share, !is_generated));
+    chosen.extend(plan.scale_note(!is_generated));
     chosen.extend(spare.warning().filter(|_| load.writes));
     chosen.extend(warm_up::choose(&mut plan, &source, load)?);
     chosen.extend(source.repetition_note());
