@@ -171,8 +171,8 @@ impl From<LifeError> for Failure {
         let code = match error {
             LifeError::Config(error) => return error.into(),
             LifeError::Session(error) => return error.into(),
-            LifeError::Question(_) | LifeError::NeverWears { .. } | LifeError::Untold(_) => USAGE,
-            LifeError::Ended(_) => DRIVE_FULL,
+            LifeError::Question(_) | LifeError::NeverWears { .. } | LifeError::Untold { .. } => USAGE,
+            LifeError::Ended { .. } => DRIVE_FULL,
         };
         Self { code, message: error.to_string() }
     }

@@ -37,8 +37,8 @@ pub fn of_life(error: LifeError) -> PyErr {
         LifeError::Config(_) | LifeError::Question(_) | LifeError::NeverWears { .. } => {
             ConfigError::new_err(error.to_string())
         }
-        LifeError::Ended(_) => DriveFull::new_err(error.to_string()),
-        LifeError::Untold(_) => WorkloadError::new_err(error.to_string()),
+        LifeError::Ended { .. } => DriveFull::new_err(error.to_string()),
+        LifeError::Untold { .. } => WorkloadError::new_err(error.to_string()),
     }
 }
 

@@ -55,7 +55,7 @@ pub fn life(
         (result.clone(), plan.report(result, window), None)
     };
     let report = life.map_err(|error| match error {
-        LifeError::Ended(message) => full(py, message, &result),
+        LifeError::Ended { message, .. } => full(py, message, &result),
         other => of_life(other),
     })?;
     let document = cli::pretty(&::compare::life::document(&report, over_seeds.as_ref()));

@@ -31,7 +31,6 @@ pub use repeated::Repeated;
 pub use runs::{Compared, Comparison, Lived, Ran, Source, Stack, Stage};
 pub use timeline::{Drawing, Drawn, TimelineError};
 
-use metrics::{NoWaf, RunResult};
 use serde_json::{Value, json};
 
 /// Version of the JSON form of several results.
@@ -48,12 +47,4 @@ pub fn with_closeups(mut document: Value, closeups: Option<Value>) -> Value {
         document["closeups"] = closeups;
     }
     document
-}
-
-/// A write amplification, or why there is none.
-pub fn told_waf(result: &RunResult, waf: Option<f64>) -> String {
-    match result.no_waf {
-        Some(why @ NoWaf::TooFewWrites) => format!("{}, {}", figures::numbers::NONE, why.name()),
-        Some(NoWaf::NoWrites) | None => figures::numbers::ratio(waf),
-    }
 }

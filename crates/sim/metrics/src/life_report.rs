@@ -3,7 +3,7 @@
 
 use crate::lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
 use crate::money::Currency;
-use crate::report::RunResult;
+use crate::report::{NoWaf, RunResult};
 use serde_json::{Map, Value, json};
 use units::HostOp;
 
@@ -18,6 +18,8 @@ pub const YEAR_DAYS: f64 = 365.0;
 const DAY_NS: f64 = 86_400e9;
 /// A run that takes this many times as long as its requests take to arrive is told.
 const BEHIND: f64 = 1.05;
+/// The share of writes in requests that are drawn is known that well.
+const MARGIN: f64 = 1.1;
 /// Fewer erases of the average block give wide intervals.
 const ERASES_FEW: f64 = 4.0;
 
@@ -133,17 +135,25 @@ pub struct LifeReport {
 }
 
 impl LifeReport {
-    /// Computes the life of a new drive from a run.
+    /// Computes the life of a new drive from a run. A run without write amplification has none.
     /// Errors: everything [`LifetimeError`] names.
     pub fn new(result: RunResult, window: WearWindow, endurance: u32, terms: LifeTerms) -> Result<Self, LifetimeError> {
-        let life = Lifetime::project(&Wearing {
+        let projected = Lifetime::project(&Wearing {
             window: &window,
             host_bytes: result.host[HostOp::Write.index()].bytes,
             programs: &result.flash[1],
             erased_pages: result.flash[2].iter().sum::<u64>() * u64::from(result.shape.0),
             endurance,
             origin: Origin::New,
-        })?;
+        });
+        let life = match (projected, longer_for_waf(&result, &window)) {
+            (Ok(_), Some(factor)) => return Err(LifetimeError::TooFewWrites { factor }),
+            // One wish for both: a run that is long enough for erases would be refused for its writes.
+            (Err(LifetimeError::TooShort { erases, factor }), Some(other)) => {
+                return Err(LifetimeError::TooShort { erases, factor: factor.max(other) });
+            }
+            (projected, _) => projected?,
+        };
         Ok(Self { result, window, life, endurance, terms })
     }
 
@@ -399,6 +409,14 @@ impl LifeReport {
         let Some(sheet) = self.terms.data_sheet else { return Value::Null };
         json!({"tbw": sheet.tb(), "years": self.data_sheet_years(), "origin": sheet.origin()})
     }
+}
+
+/// How many times as long a run has to be that has too few writes for a write amplification; `None`: it has one, or has
+/// no writes at all.
+fn longer_for_waf(result: &RunResult, window: &WearWindow) -> Option<f64> {
+    let written = result.host[HostOp::Write.index()].pages;
+    let is_short = result.no_waf == Some(NoWaf::TooFewWrites);
+    is_short.then(|| MARGIN * window.spare_pages as f64 / written as f64)
 }
 
 fn range(range: Range) -> Value {

@@ -1,17 +1,19 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::text::{wrapped, wrapped_at};
+use super::text::{told_or, waf_refused, wrapped, wrapped_at};
 use compare::life::words::digits;
-use compare::{Answer, Lived, told_waf};
+use compare::{Answer, Lived};
 use figures::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
-use metrics::{Cost, LifeReport, NoWaf, RunResult};
+use metrics::{Cost, LifeReport, RunResult};
 use serde_json::Value as Document;
 use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
 /// Takes a number out of what ran.
 type Value = Box<dyn Fn(&RunResult, Option<&Lived>) -> Option<f64>>;
+/// Says why there is no such number.
+type Reason = fn(&RunResult, Option<&Lived>) -> Option<&'static str>;
 
 /// One line of the comparison: a value of each result, and how it is written.
 struct Line {
@@ -20,29 +22,36 @@ struct Line {
     show: fn(f64) -> String,
     /// What repetitions call it, where they tell it.
     metric: Option<&'static str>,
-    /// Whether it is a write amplification, which may have a reason to be none.
-    is_waf: bool,
+    /// Why a run has no value, which stands beside the dash.
+    reason: Reason,
+    /// Whether it stands where all runs have a reason alone.
+    is_told_without_values: bool,
 }
 
 impl Line {
+    fn new(label: impl Into<String>, show: fn(f64) -> String, value: Value, reason: Reason) -> Self {
+        Self { label: label.into(), value, show, metric: None, reason, is_told_without_values: false }
+    }
+
     fn repeated_as(self, metric: &'static str) -> Self {
         Self { metric: Some(metric), ..self }
     }
 
     fn waf(self) -> Self {
-        Self { is_waf: true, ..self }
+        Self { reason: |result, _| waf_refused(result), ..self }
     }
 
-    fn cell(&self, result: &RunResult, value: Option<f64>) -> String {
-        if self.is_waf && value.is_none() {
-            return told_waf(result, None);
-        }
-        value.map_or_else(|| NONE.to_owned(), self.show)
+    fn told_without_values(self) -> Self {
+        Self { is_told_without_values: true, ..self }
+    }
+
+    fn cell(&self, value: Option<f64>, reason: Option<&str>) -> String {
+        told_or(value.map(self.show), reason)
     }
 
     /// Whether it says nothing of any run.
-    fn is_empty(&self, results: &[&RunResult], values: &[Option<f64>]) -> bool {
-        let has_reason = self.is_waf && results.iter().any(|result| result.no_waf == Some(NoWaf::TooFewWrites));
+    fn is_empty(&self, values: &[Option<f64>], reasons: &[Option<&str>]) -> bool {
+        let has_reason = self.is_told_without_values && reasons.iter().any(Option::is_some);
         !has_reason && values.iter().all(|value| value.is_none_or(|value| value == 0.0))
     }
 }
@@ -52,19 +61,18 @@ fn line(
     show: fn(f64) -> String,
     value: impl Fn(&RunResult) -> Option<f64> + 'static,
 ) -> Line {
-    Line { label: label.into(), value: Box::new(move |result, _| value(result)), show, metric: None, is_waf: false }
+    Line::new(label, show, Box::new(move |result, _| value(result)), |_, _| None)
 }
 
 /// A line of a life.
 fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
     let value: Value = Box::new(move |_, lived| value(lived?.life.as_ref().ok()?));
-    Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
+    Line::new(label, digits, value, |_, lived| lived?.life.as_ref().err()?.reason())
 }
 
 /// A line of what drives cost, which stands where no life can be told as well.
 fn priced(label: &str, value: fn(Cost) -> f64) -> Line {
-    let value: Value = Box::new(move |_, lived| lived?.cost.map(value));
-    Line { label: label.to_owned(), value, show: digits, metric: None, is_waf: false }
+    Line::new(label, digits, Box::new(move |_, lived| lived?.cost.map(value)), |_, _| None)
 }
 
 /// What repetitions tell of a metric of one run.
@@ -128,9 +136,10 @@ fn figures(results: &[&RunResult], lives: &[&Lived], documents: &[Document]) -> 
     row(String::new(), &|place| [results[place].stack.clone(), "ratio".to_owned()]);
     for line in lines() {
         let life = |place: usize| lives.get(place).copied();
-        let values: Vec<Option<f64>> =
-            results.iter().enumerate().map(|(place, result)| (line.value)(result, life(place))).collect();
-        if line.is_empty(results, &values) {
+        let places = || results.iter().enumerate();
+        let values: Vec<Option<f64>> = places().map(|(place, result)| (line.value)(result, life(place))).collect();
+        let reasons: Vec<Option<&str>> = places().map(|(place, result)| (line.reason)(result, life(place))).collect();
+        if line.is_empty(&values, &reasons) {
             continue;
         }
         let figure = |place: usize| repeated_figure(documents.get(place)?, line.metric?);
@@ -141,7 +150,7 @@ fn figures(results: &[&RunResult], lives: &[&Lived], documents: &[Document]) -> 
                     figure["ratio"]["shown"].as_str().map_or_else(|| NONE.to_owned(), |ratio| format!("x{ratio}"));
                 [figure["shown"].as_str().unwrap_or_default().to_owned(), ratio]
             }
-            None => [line.cell(results[place], values[place]), ratio_of(values[place], values[0])],
+            None => [line.cell(values[place], reasons[place]), ratio_of(values[place], values[0])],
         });
     }
     for (label, text) in [("status", status as fn(&RunResult) -> String), ("hash", hash), ("computed in", wall)] {
@@ -210,11 +219,12 @@ fn lines() -> Vec<Line> {
         }));
     }
     lines.push(line("unwritten reads", share, |result| result.unwritten_share().filter(|share| *share > 0.0)));
-    lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf).waf().repeated_as("waf"));
-    lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages));
+    let waf = line("WAF", |value| ratio(Some(value)), RunResult::waf);
+    lines.push(waf.waf().told_without_values().repeated_as("waf"));
+    lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages).waf());
     for cause in CAUSES {
         let value = move |result: &RunResult| result.waf_of(result.flash[1][cause.index()]);
-        lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value));
+        lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value).waf());
     }
     let erased = line("erased", |value| size(value as u64), |result| Some(result.erased_bytes() as f64));
     lines.push(erased.repeated_as("erased_bytes"));

@@ -1,8 +1,7 @@
 //! One result.
 
 use super::grid::Grid;
-use super::text::wrapped;
-use compare::told_waf;
+use super::text::{told_or, waf_refused, wrapped};
 use figures::numbers::{
     NONE, bandwidth, count, duration, latency as as_latency, percentile_name, rate, ratio, share, size, time,
 };
@@ -167,7 +166,7 @@ fn flash(result: &RunResult) -> String {
         count(total(reads)),
         count(total(programs)),
         count(total(erases)),
-        told_waf(result, result.waf()),
+        told_or(result.waf().map(|waf| ratio(Some(waf))), waf_refused(result)),
     ]);
     if result.waf_pages().is_some() {
         let none = String::new();

@@ -1,5 +1,7 @@
-//! Text beside tables: lines that fit the terminal.
+//! Text beside tables: lines that fit the terminal, and dashes with their reason.
 
+use figures::numbers::NONE;
+use metrics::{NoWaf, RunResult};
 use terminal_size::{Width, terminal_size_of};
 
 /// Most characters of a line, and fewest in a narrow terminal, without what it is indented by.
@@ -39,6 +41,16 @@ fn lines(text: &str, indent: usize, most: usize) -> String {
         width += length;
     }
     out
+}
+
+/// A value, or a dash with the reason why there is none.
+pub(super) fn told_or(value: Option<String>, reason: Option<&str>) -> String {
+    value.unwrap_or_else(|| reason.map_or_else(|| NONE.to_owned(), |reason| format!("{NONE}, {reason}")))
+}
+
+/// Why a run that wrote has no write amplification; `None`: it has one, or wrote nothing.
+pub(super) fn waf_refused(result: &RunResult) -> Option<&'static str> {
+    result.no_waf.filter(|why| *why == NoWaf::TooFewWrites).map(NoWaf::name)
 }
 
 #[cfg(test)]

@@ -144,6 +144,30 @@ fn the_answer_tells_drives_that_are_too_small_for_their_spare_flash() {
     assert!(scale.parse::<u64>().unwrap() < 1024, "{assumed}");
 }
 
+/// A life was told beside "–, too few writes", and a life that could not be told was a dash without a reason.
+#[test]
+fn a_run_without_write_amplification_has_no_life_and_both_dashes_have_the_reason() {
+    // Merges erase each block more than once while the host writes less than the spare flash holds.
+    let asked = ["compare", "page+drive.over_provisioning=12%", "bast", "page", "--life", "--no-snapshots", "-q"];
+    let load = ["--per-day", "1GB", "--workload", "uniform-write", "--requests", "1000"];
+    let load = [&load[..], &["--set", "flash.endurance=30000"]].concat();
+    let said = said(nandarium(&[&asked[..], &load, &tiny_beside(&load)].concat()));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let row = |label: &str| {
+        let row = said.out.lines().find(|line| line.starts_with(label)).unwrap_or_else(|| panic!("{}", said.out));
+        row[label.len()..].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
+    for label in ["WAF ", "WAF by pages", "life: years  ", "life: TB written (TBW)"] {
+        let cells = row(label);
+        let refused = if label.starts_with("WAF") { "-, too few writes" } else { "-, too few erases" };
+        assert!(cells[0].parse::<f64>().is_ok(), "{cells:?}");
+        assert_eq!(cells[1..], ["-, too few writes", "-", refused, "-"], "{label}");
+    }
+    let plain = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain.contains("Without a life: bast (too few writes) and page (too few erases)."), "{}", said.out);
+    assert!(plain.contains("No life of bast: the host wrote less than the spare flash holds"), "{}", said.out);
+}
+
 /// The table calls a drive by its name, and prices had to be given by how it was typed.
 #[test]
 fn prices_and_data_sheets_are_given_by_short_names() {

@@ -32,8 +32,8 @@ pub(super) struct Best {
     open: Option<f64>,
     /// The drive that would be cheapest a year if each lived as long as its data sheet promises.
     by_sheets: Option<Promised>,
-    /// Drives without a life, or without a price where others have one.
-    missing: Vec<String>,
+    /// Drives without a life, or without a price where others have one, and the reason of each.
+    missing: Vec<(String, &'static str)>,
 }
 
 /// A drive that lives as long as its data sheet promises.
@@ -56,6 +56,15 @@ fn by_sheets(ran: &[Ran]) -> Option<Promised> {
     };
     let all = ran.iter().map(promised).collect::<Option<Vec<_>>>().filter(|all| all.len() > 1)?;
     all.into_iter().min_by(|a, b| a.per_year.total_cmp(&b.per_year))
+}
+
+/// Why a drive is not ranked by its life.
+fn lacking(ran: &Ran) -> &'static str {
+    match ran.lived.as_ref().map(|lived| &lived.life) {
+        Some(Err(error)) => error.reason().unwrap_or("no life"),
+        Some(Ok(life)) if life.per_day().is_none() => "no bytes a day",
+        _ => "no price",
+    }
 }
 
 fn life(ran: &Ran) -> Option<&LifeReport> {
@@ -97,7 +106,7 @@ pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
     let is_by_price = told.iter().any(|life| life.cost().is_some());
     let drives: Vec<Option<Drive>> = ran.iter().map(|ran| drive(ran, is_by_price)).collect();
     let missing = ran.iter().zip(&drives).filter(|(_, drive)| drive.is_none());
-    let missing: Vec<String> = missing.map(|(ran, _)| ran.result.stack.clone()).collect();
+    let missing = missing.map(|(ran, _)| (ran.result.stack.clone(), lacking(ran))).collect();
     let mut drives: Vec<Drive> = drives.into_iter().flatten().collect();
     let key = |drive: &Drive| drive.judged[0].estimate * if is_by_price { 1.0 } else { -1.0 };
     drives.sort_by(|a, b| key(a).total_cmp(&key(b)));
@@ -146,7 +155,8 @@ impl Best {
         }
         if !self.missing.is_empty() {
             let why = if self.is_by_price { "a life or a price" } else { "a life" };
-            let _ = write!(text, " Without {why}: {}.", and(self.missing.clone()));
+            let missing = self.missing.iter().map(|(stack, reason)| format!("{stack} ({reason})"));
+            let _ = write!(text, " Without {why}: {}.", and(missing.collect()));
         }
         text
     }
@@ -162,7 +172,7 @@ impl Best {
             "by_data_sheets": self.by_sheets.as_ref().map(|promised| {
                 json!({"stack": promised.stack, "cost_per_year": promised.per_year, "years": promised.years})
             }),
-            "missing": self.missing,
+            "missing": self.missing.iter().map(|(stack, _)| stack.as_str()).collect::<Vec<_>>(),
         })
     }
 }

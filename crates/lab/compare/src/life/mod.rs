@@ -68,11 +68,31 @@ pub enum LifeError {
         part: String,
     },
     /// The drive takes no more writes.
-    #[error("{0}")]
-    Ended(String),
+    #[error("{message}")]
+    Ended {
+        /// The reason in a word or two, beside the dash of a table.
+        why: &'static str,
+        /// The reason, and what to do.
+        message: String,
+    },
     /// The run has no answer.
-    #[error("{0}")]
-    Untold(String),
+    #[error("{message}")]
+    Untold {
+        /// The reason in a word or two, beside the dash of a table.
+        why: &'static str,
+        /// The reason, and what to do.
+        message: String,
+    },
+}
+
+impl LifeError {
+    /// Why a run has no life, in a word or two; `None`: nothing ran.
+    pub const fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Ended { why, .. } | Self::Untold { why, .. } => Some(why),
+            Self::Config(_) | Self::Session(_) | Self::Question(_) | Self::NeverWears { .. } => None,
+        }
+    }
 }
 
 /// A drive whose life is asked for.
@@ -150,7 +170,7 @@ impl LifePlan {
         let life = LifeReport::new(result.clone(), window.clone(), self.endurance, self.terms.clone());
         let Err(error) = life else { return Some([1.0, narrow.max(1.0)]) };
         let least = match error {
-            LifetimeError::TooShort { factor, .. } => Some(factor),
+            LifetimeError::TooShort { factor, .. } | LifetimeError::TooFewWrites { factor } => Some(factor),
             // Twice the capacity makes a drive collect, and the next run tells the rest.
             LifetimeError::NoErases => {
                 let written = result.host[HostOp::Write.index()].bytes;
@@ -252,7 +272,7 @@ fn check_full(result: &RunResult) -> Result<(), LifeError> {
         Status::Complete | Status::Interrupted => return Ok(()),
     };
     let message = format!("stack `{}`: the drive is {what} after {written} of host writes: {remedy}", result.stack);
-    Err(LifeError::Ended(message))
+    Err(LifeError::Ended { why: what, message })
 }
 
 /// What of a run matters when it has no answer.
@@ -278,7 +298,7 @@ impl Facts {
 
     fn told(&self, error: &LifetimeError) -> LifeError {
         let more = match error {
-            LifetimeError::TooShort { factor, .. } => {
+            LifetimeError::TooShort { factor, .. } | LifetimeError::TooFewWrites { factor } => {
                 let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
                 let has_ended = self.requests < self.limit;
                 // Either limit alone would end the run too early, and ask for the other.
@@ -303,7 +323,11 @@ impl Facts {
             _ => String::new(),
         };
         let message = format!("{error}{more}");
-        if matches!(error, LifetimeError::Worn { .. }) { LifeError::Ended(message) } else { LifeError::Untold(message) }
+        let why = error.name();
+        match error {
+            LifetimeError::Worn { .. } => LifeError::Ended { why, message },
+            _ => LifeError::Untold { why, message },
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A life in words, for tables and pages.
 
 use super::LifeOverSeeds;
-use crate::told_waf;
 use figures::numbers::{NONE, count, ratio, share, size};
 use metrics::{Basis, Cost, Currency, LifeReport, Range, Share};
 
@@ -108,7 +107,7 @@ pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'
                 count(window.erases.len() as u64),
                 share(life.spread),
                 share(life.lasting),
-                told_waf(&report.result, report.result.waf()),
+                ratio(report.result.waf()),
                 ratio(report.result.waf_pages()),
                 share(life.pace.error),
                 count(life.spare_blocks as u64),

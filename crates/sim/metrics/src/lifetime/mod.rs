@@ -17,14 +17,15 @@
 //! estimate); blocks that fail by chance, wear of RAM and NVRAM are left out. Protects: `earliest <= estimate <=
 //! latest`, and a window in which next to nothing was erased has no answer.
 
+mod error;
 mod pace;
 mod spread;
 
 use serde::{Deserialize, Serialize};
 use units::{CAUSES, Cause, DIE_CAUSES};
 
+pub use self::error::LifetimeError;
 pub use self::pace::Pace;
-use self::pace::TREND_MAX;
 use self::spread::Spread;
 
 /// Fewest erases of the average block in a window that says something.
@@ -51,6 +52,8 @@ pub struct WearWindow {
     pub capacity_bytes: u64,
     /// Bytes of all flash, bad blocks included, without out-of-band areas.
     pub flash_bytes: u64,
+    /// Pages of flash that hold neither data nor parity, as the result counts pages.
+    pub spare_pages: u64,
     /// Bytes of a block (of a group of blocks, where chips act as one).
     pub block_bytes: u64,
     /// Bytes of valid pages, those of parity and maps included: the most there were at a step of the second half, or at
@@ -128,71 +131,6 @@ pub struct Wearing<'a> {
     pub endurance: u32,
     /// From which moment the life is counted.
     pub origin: Origin,
-}
-
-/// Why a run has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum LifetimeError {
-    #[error("the host wrote nothing, and the drive lives for ever on reads; choose a workload with writes")]
-    NoWrites,
-    /// Too little was erased.
-    #[error(
-        "the window is too short: the average block was erased {erases:.2} times in it, and at least once is needed; \
-         run {factor:.1} times as many requests or more"
-    )]
-    TooShort {
-        /// Erases of the average block.
-        erases: f64,
-        /// How many times longer the window has to be, for two erases.
-        factor: f64,
-    },
-    /// Nothing was erased, so not even how long a window would have to be can be told.
-    #[error(
-        "no block was erased in the window, and the average block has to be erased at least once; write several times \
-         the drive's capacity"
-    )]
-    NoErases,
-    /// The rate of erases was still on its way.
-    #[error(
-        "the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} \
-         often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to \
-         its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace \
-         at \
-         least four times (workload.repeat = 4)",
-        by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0
-    )]
-    Unsteady {
-        /// Rate of erases in the last quarter over that in the one before.
-        change: f64,
-    },
-    /// Data were still growing into the spare space.
-    #[error("the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more \
-        than in the quarter before, and a life can be told up to {limit:.0} %; fill it before the run \
-        (drive.precondition = steady), run several times as many requests, or run a trace at least four times \
-        (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
-    Filling {
-        /// By how much, as a share of the capacity.
-        grown: f64,
-    },
-    #[error(
-        "the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller \
-         flash.pages_per_block or a larger drive.capacity"
-    )]
-    TooFew {
-        /// Blocks that are not bad.
-        blocks: usize,
-    },
-    /// Blocks reached the end of their life in the window.
-    #[error(
-        "the window is too long for the endurance: the most worn block was erased {most} times, and blocks survive \
-         {endurance} erases (flash.endurance); run fewer requests, or precondition less"
-    )]
-    Worn {
-        /// Erases of the most worn block.
-        most: u32,
-        /// Erases that a block survives.
-        endurance: u32,
-    },
 }
 
 /// An amount with its interval.

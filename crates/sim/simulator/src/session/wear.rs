@@ -145,6 +145,7 @@ impl Recorder {
                 .filter(|_| requests > 1)
                 .map(|last| last as f64 * requests as f64 / (requests - 1) as f64),
             flash_bytes: u64::from(plan.geometry.blocks()) * block_bytes,
+            spare_pages: plan.spare_pages(),
             block_bytes,
             scale: plan.scale.times,
             writes_once: false,
