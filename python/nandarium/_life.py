@@ -169,7 +169,7 @@ class Life:
 
     @property
     def repeated(self) -> dict[str, Any] | None:
-        """Means over runs with other seeds, with halves of their 95 % intervals; ``None`` without repetitions."""
+        """Means over runs with different seeds, with halves of their 95 % intervals; ``None`` without repetitions."""
         return self.data.get("repeated")
 
     @property
@@ -252,7 +252,7 @@ def life(
         price: price of the drive, instead.
         tbw: bytes that the data sheet lets the host write, such as ``"1752TB"``; by default as the stack says
             (``drive.data_sheet_writes``), if it does.
-        repetitions: runs with other seeds, the first included; `Life.repeated` has their means. `progress` is not called then.
+        repetitions: runs of the drive, the first included, each with a seed of its own; `Life.repeated` has their means. `progress` is not called then.
 
     Raises:
         ConfigError: the stack cannot be used, its flash never wears out (``flash.endurance``), or `per_day`, `warranty`, `tbw` or

@@ -37,7 +37,7 @@ def test_repetitions_are_those_of_the_command_line() -> None:
     life = nd.life("page", "zipf", settings=DRIVE, requests=100_000, seed=2, snapshots=False, repetitions=2)
     said = native("life", "page", "zipf", "--requests", "100000", "--seed", "2", "--repetitions", "2", *sets(DRIVE))
     assert life.data == said and life.repeated == said["repeated"] and said["repeated"]["count"] == 2
-    assert "repeated  means of 2 runs with other seeds" in str(life)
+    assert "repeated  means of 2 runs with different seeds" in str(life)
 
 
 def test_its_run_has_the_hash_of_the_same_run_in_steady_state(life: nd.Life) -> None:

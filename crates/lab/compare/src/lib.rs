@@ -15,6 +15,7 @@
 
 mod answer;
 mod closeups;
+mod count;
 mod error;
 pub mod life;
 mod longer;

@@ -10,7 +10,8 @@ use crate::runs::{Measured, Source, Stack};
 use metrics::Status;
 use simulator::session::{SAMPLE, is_trace};
 
-/// Most requests that a stack is given in all its runs together, where their number is chosen.
+/// Most requests that a stack is given in all runs that are told, where their number is chosen. Shorter runs, after
+/// which the load was lengthened, come on top.
 pub const REQUESTS_MAX: u64 = 250_000_000;
 /// Runs of each stack where their number is chosen, unless [`REQUESTS_MAX`] allows fewer: the fewest whose 95 %
 /// intervals are not far wider than the differences between drives (Student's t: 12.7 for two runs, 4.3 for three).

@@ -1,5 +1,6 @@
 //! Stacks side by side: each is run once on all cores, kept as it ends, and repeated with other seeds.
 
+use crate::count::{RunCount, Why};
 use crate::error::CompareError;
 use crate::life::{self, LifeError, LifeOverSeeds, LifePlan};
 use crate::repeated::{self, Again, Repeated};
@@ -219,7 +220,8 @@ impl Comparison<'_> {
         let identities = self.identities(&stacks);
         let (mut ran, interrupted) = told(&stacks, given)?;
         let asked = Comparison { repetitions: self.runs_of_each(&ran), ..*self };
-        let is_repeated = asked.repetitions > 1 && interrupted.is_none() && ran.iter().all(Ran::has_means);
+        let unfit = ran.iter().find_map(Ran::unfit).filter(|_| asked.repetitions > 1);
+        let is_repeated = asked.repetitions > 1 && interrupted.is_none() && unfit.is_none();
         let again = stacks.iter().zip(&identities).zip(&ran).map(|((stack, identity), first)| Again {
             config: &stack.config,
             identity,
@@ -236,8 +238,10 @@ impl Comparison<'_> {
             ran.lived.iter_mut().for_each(|lived| lived.over_seeds.clone_from(&over_seeds));
         }
         let has_lives = interrupted.is_none() && stacks.iter().any(|stack| stack.plan.is_some());
-        let answer = has_lives.then(|| Answer::of(&stacks, &ran, &repeated, self.chooses_runs));
-        let mut notes = self.notes(&ran);
+        let count = self.counted(asked.repetitions, unfit.as_deref(), unrepeated.as_ref());
+        let answer = has_lives.then(|| Answer::of(&stacks, &ran, &repeated, count));
+        let mut notes = together(&ran);
+        notes.extend(unfit.map(|reason| format!("No repetitions: {reason}, and means take whole runs of all drives.")));
         notes.extend(answer.as_ref().and_then(|answer| answer.unpriced.clone()));
         Ok(Compared { ran, repeated, answer, notes, interrupted, unrepeated })
     }
@@ -277,26 +281,33 @@ impl Comparison<'_> {
         if self.chooses_runs { longer::runs(self.repetitions, requests) } else { self.repetitions }
     }
 
-    /// What is to be said of all together.
-    fn notes(&self, ran: &[Ran]) -> Vec<String> {
-        let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
-        let mut notes = notes::without_effect(&results);
-        for note in ran.iter().flat_map(|one| &one.notes) {
-            // What is true of several stacks is said once.
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-        let early = results.iter().find(|result| self.repetitions > 1 && result.status != Status::Complete);
-        notes.extend(early.map(|result| {
-            format!(
-                "No repetitions: {} did not run to its end ({}), and means take whole runs.",
-                result.stack,
-                result.status.name()
-            )
-        }));
-        notes
+    /// How many runs are told of each stack, of `wanted` ones, and why.
+    fn counted(&self, wanted: usize, unfit: Option<&str>, unrepeated: Option<&CompareError>) -> RunCount {
+        let missed = unrepeated.map(|error| match error {
+            CompareError::Unrepeated => "the repetitions were interrupted",
+            _ => "a repetition has no result",
+        });
+        let why = match unfit.or(missed) {
+            Some(reason) => Why::NotRepeated(reason.to_owned()),
+            None if !self.chooses_runs => Why::Asked,
+            None if wanted < self.repetitions => Why::Limited,
+            None => Why::Chosen,
+        };
+        RunCount { runs: if matches!(why, Why::NotRepeated(_)) { 1 } else { wanted }, why }
     }
+}
+
+/// What is to be said of all together.
+fn together(ran: &[Ran]) -> Vec<String> {
+    let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
+    let mut notes = notes::without_effect(&results);
+    for note in ran.iter().flat_map(|one| &one.notes) {
+        // What is true of several stacks is said once.
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
 }
 
 /// The first runs that were measured, and why others are missing, if some are.
@@ -423,9 +434,15 @@ impl Stack {
 }
 
 impl Ran {
-    /// Whether it has a place in means: it ran to its end, and its life can be told where that is asked for.
-    fn has_means(&self) -> bool {
-        self.result.status == Status::Complete && self.lived.as_ref().is_none_or(|lived| lived.life.is_ok())
+    /// Why it has no place in means; `None`: it ran to its end, and its life can be told where that is asked for.
+    fn unfit(&self) -> Option<String> {
+        let RunResult { stack, status, .. } = &self.result;
+        if *status != Status::Complete {
+            return Some(format!("{stack} did not run to its end ({})", status.name()));
+        }
+        let error = self.lived.as_ref()?.life.as_ref().err()?;
+        let why = error.reason().map_or_else(String::new, |why| format!(" ({why})"));
+        Some(format!("{stack} has no life{why}"))
     }
 
     /// The result, with `life` in it where that was asked for, and `cost` where no life has it.

@@ -38,7 +38,8 @@ pub struct LifeArguments {
     /// says (the key `drive.data_sheet_writes`).
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub tbw: Option<String>,
-    /// Run it so many times with other seeds: means of the life with their 95 % intervals as well.
+    /// Runs of the drive, the first included, each with a seed of its own: means of the life with their 95 % intervals
+    /// as well.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
     #[command(flatten)]

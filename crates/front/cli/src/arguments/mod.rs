@@ -165,15 +165,17 @@ pub struct RunArguments {
 --price 7450=190EUR --price pe8110=140EUR
 
 The output begins with the answer: the drive that is cheapest a year, the one that is fastest at the tail, and the \
-differences that matter. Unless --requests or workload.repeat is given, the load is lengthened until all lives can be \
-told, by the same for all drives.")]
+differences that matter. Unless --requests, workload.repeat or workload.repeat_order is given, the load is lengthened \
+until all lives can be told, by the same for all drives. Unless --repetitions is given, each drive runs 3 times, or \
+fewer times under a long load.")]
 pub struct CompareArguments {
     /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
     /// page page+ftl.gc.victim=fifo. Ratios are to the first. A workload among them stands for --workload.
     #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
-    /// Run each so many times with other seeds: means, 95 % intervals of ratios, and what can be told [default: 1; with
-    /// --life 3, or fewer where that would be more than 250 million requests for each].
+    /// Runs of each stack, the first included, each with a seed of its own: means, 95 % intervals of ratios, and what
+    /// can be told. Where a first run does not end, or has no life with --life, there are no others [default: 1; with
+    /// --life 3, or fewer where 3 would be more than 250 million requests for each; 1 for standard input].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: Option<u32>,
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.

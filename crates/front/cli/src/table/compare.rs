@@ -120,9 +120,9 @@ pub fn comparison(results: &[&RunResult], lives: &[&Lived], documents: &[Documen
 /// What the numbers of repeated runs are.
 fn how_to_read(count: u64) -> String {
     format!(
-        "Figures with an interval are means of {count} runs with other seeds, with halves of their 95 % intervals; \
-         their ratios have whole intervals. All other figures are of the first run, and their differences may be \
-         chance."
+        "Figures with an interval are means of {count} runs with different seeds, with halves of their 95 % \
+         intervals; their ratios have whole intervals. All other figures are of the first run, and their differences \
+         may be chance."
     )
 }
 

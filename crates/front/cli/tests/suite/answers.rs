@@ -49,7 +49,7 @@ fn a_comparison_of_lives_begins_with_the_answer() {
         "1 GB written a day",
         "rates and latencies at full speed, queue depth 32",
         "years have no cap",
-        "20,000 requests, 3 runs of each (chosen",
+        "20,000 requests, 3 runs of each (chosen)",
     ] {
         assert!(assumed.contains(part), "`{part}` is missing in: {assumed}");
     }
@@ -122,7 +122,13 @@ fn a_trace_too_short_for_a_life_is_lengthened_by_the_same_for_all_drives() {
     // A length that was given is kept.
     let given = of(&["--set", "workload.repeat=1"]);
     assert!(given["results"][0]["life"].is_null() && given["results"][0]["config"]["workload.repeat"] == "1");
-    assert!(given["answer"]["sentence"].as_str().unwrap().starts_with("No life can be told"), "{}", given["answer"]);
+    let answer = &given["answer"];
+    assert!(answer["sentence"].as_str().unwrap().starts_with("No life can be told"), "{answer}");
+    // It told a number of runs that was chosen, and why: the one of another number.
+    let assumed = answer["assumptions"].as_str().unwrap();
+    assert!(assumed.ends_with("1 run of each (not repeated: page has no life (too few erases))"), "{assumed}");
+    assert!(!answer["about_differences"].as_str().unwrap().contains("--repetitions"), "{answer}");
+    assert!(given["notes"].to_string().contains("No repetitions: page has no life (too few erases), and means take"));
 }
 
 /// A drive of a seventh of its spare flash was ranked by its life and its tails, and a note below the table said so.

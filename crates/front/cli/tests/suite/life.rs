@@ -65,7 +65,11 @@ fn repetitions_tell_the_mean_of_lives_with_the_next_seeds() {
     assert!((number(&told, "/tbw/estimate") / alone[0] - 1.0).abs() < 1e-12, "its own life is that of the first run");
     assert!(of(&["--seed", "1", "--repetitions", "1"]).get("repeated").is_none());
     let said = life(&["--workload", "zipf", "--requests", "20000", "--repetitions", "2", "--quiet"]);
-    assert!(said.out.contains("repeated  means of 2 runs with other seeds") && said.out.contains(" ±"), "{}", said.out);
+    assert!(
+        said.out.contains("repeated  means of 2 runs with different seeds") && said.out.contains(" ±"),
+        "{}",
+        said.out
+    );
     let refused = life(&["--workload", "-", "--set", "drive.precondition=none", "--repetitions", "2"]);
     assert!(refused.code == 2 && refused.err.contains("standard input can be read only once"), "{}", refused.err);
 }

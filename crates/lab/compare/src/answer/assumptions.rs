@@ -1,14 +1,14 @@
 //! What an answer assumes, in one line.
 
 use super::small::TooSmall;
+use crate::count::RunCount;
 use crate::life::words::{decimal, short};
-use crate::longer::REQUESTS_MAX;
 use crate::runs::{Ran, Stack};
 use figures::numbers::count as grouped;
 use metrics::{Basis, ENDURANCE_FACTOR, LifeReport, YEAR_DAYS};
 
-/// The line. `runs`: of each stack, and whether their number was chosen.
-pub(super) fn line(stacks: &[Stack], ran: &[Ran], small: Option<&TooSmall>, runs: (usize, bool)) -> String {
+/// The line.
+pub(super) fn line(stacks: &[Stack], ran: &[Ran], small: Option<&TooSmall>, count: &RunCount) -> String {
     let parts = [
         Some(scale(stacks)),
         small.map(TooSmall::assumption),
@@ -17,7 +17,7 @@ pub(super) fn line(stacks: &[Stack], ran: &[Ran], small: Option<&TooSmall>, runs
         speed(stacks, ran),
         warranty(stacks),
         Some(currency(stacks)),
-        Some(load(ran, runs)),
+        Some(load(ran, count)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -98,11 +98,9 @@ fn currency(stacks: &[Stack]) -> String {
 }
 
 /// The requests, and the runs of each.
-fn load(ran: &[Ran], (runs, is_chosen): (usize, bool)) -> String {
+fn load(ran: &[Ran], count: &RunCount) -> String {
     let requests = ran.iter().map(|ran| ran.result.requests()).max().unwrap_or(0);
     let passes = ran.iter().find_map(|ran| ran.result.config.get("workload.repeat")?.parse::<u64>().ok()).unwrap_or(1);
     let passes = if passes > 1 { format!(" in {} passes", grouped(passes)) } else { String::new() };
-    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-    let chosen = format!(" (chosen; together at most {} million requests)", REQUESTS_MAX / 1_000_000);
-    format!("{} requests{passes}, {runs} of each{}", grouped(requests), if is_chosen { &chosen } else { "" })
+    format!("{} requests{passes}, {}", grouped(requests), count.words())
 }

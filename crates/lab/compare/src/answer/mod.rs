@@ -10,6 +10,7 @@ mod lives;
 mod ranking;
 mod small;
 
+use crate::count::RunCount;
 use crate::repeated::{self, Repeated};
 use crate::runs::{Ran, Stack};
 use lives::{Best, lives};
@@ -30,7 +31,7 @@ pub struct Answer {
     /// Differences that matter.
     differences: Vec<Ranked>,
     /// Runs of each drive.
-    runs: usize,
+    count: RunCount,
     /// Drives that `drive.scale` leaves too little spare flash.
     small: Option<TooSmall>,
     assumptions: String,
@@ -39,13 +40,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Of stacks that were all run. `is_chosen`: the number of runs was.
-    pub(crate) fn of(stacks: &[Stack], ran: &[Ran], repeated: &[Repeated], is_chosen: bool) -> Self {
+    /// Of stacks that were all run.
+    pub(crate) fn of(stacks: &[Stack], ran: &[Ran], repeated: &[Repeated], count: RunCount) -> Self {
         let single: Vec<Runs> = ran.iter().map(|ran| vec![repeated::figures(&ran.result.to_json(), None)]).collect();
         let all = repeated.iter().map(|repeated| repeated.runs.clone()).collect::<Vec<Runs>>();
         let runs = if repeated.is_empty() { single } else { all };
         let names: Vec<&str> = ran.iter().map(|ran| ran.result.stack.as_str()).collect();
-        let count = runs.first().map_or(1, Vec::len);
         let small = TooSmall::of(stacks);
         let mut differences = lives::matter(ran);
         differences.extend(matter(&names, &runs));
@@ -53,8 +53,8 @@ impl Answer {
             life: lives(ran),
             tails: tails(&names, &runs),
             differences,
-            runs: count,
-            assumptions: assumptions::line(stacks, ran, small.as_ref(), (count, is_chosen)),
+            assumptions: assumptions::line(stacks, ran, small.as_ref(), &count),
+            count,
             small,
             unpriced: lives::unpriced(ran),
         }
@@ -66,7 +66,7 @@ impl Answer {
             Ok(best) => best.sentence(),
             Err(why) => why.clone(),
         };
-        let tails = self.tails.iter().map(|tail| tail.sentence(self.runs > 1));
+        let tails = self.tails.iter().map(|tail| tail.sentence(self.count.runs > 1));
         let small = self.small.as_ref().map(TooSmall::sentence);
         std::iter::once(life).chain(tails).chain(small).collect::<Vec<_>>().join(" ")
     }
@@ -74,13 +74,14 @@ impl Answer {
     /// What the lines of [`Answer::differences`] are.
     pub fn about_differences(&self) -> String {
         let percent = SHARE * 100.0;
-        match (self.differences.is_empty(), self.runs > 1) {
+        match (self.differences.is_empty(), self.count.runs > 1) {
             (true, true) => format!("No figure differs by {percent:.0} % or more beyond its interval."),
             (true, false) => format!("No figure differs by {percent:.0} % or more."),
             (false, true) => format!("Differences of {percent:.0} % and more, beyond their intervals:"),
             (false, false) => format!(
                 "Differences of {percent:.0} % and more. Latencies and rates are of one run of each and may differ by \
-                 chance; --repetitions 3 would tell."
+                 chance; {}",
+                self.count.remedy()
             ),
         }
     }
@@ -104,7 +105,7 @@ impl Answer {
             "differences": self.differences.iter().map(Ranked::to_json).collect::<Vec<_>>(),
             "about_differences": self.about_differences(),
             "share": SHARE,
-            "repetitions": self.runs,
+            "repetitions": self.count.runs,
             "assumptions": self.assumptions,
         })
     }

@@ -45,7 +45,7 @@ impl LifeOverSeeds {
         });
         let told: Vec<String> = told.collect();
         format!(
-            "means of {} runs with other seeds, with halves of their 95 % intervals: {}",
+            "means of {} runs with different seeds, with halves of their 95 % intervals: {}",
             self.count,
             told.join(", ")
         )
