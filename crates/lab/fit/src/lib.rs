@@ -15,6 +15,7 @@ mod fitting;
 mod form;
 pub mod host;
 mod judge;
+mod keys;
 mod known;
 mod laws;
 mod marks;

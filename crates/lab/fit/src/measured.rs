@@ -20,7 +20,6 @@
 //! Kinds and their keys are those of [`Work`], figures those of [`crate::FIGURES`].
 
 use crate::figure::{self, Unit};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
@@ -69,8 +68,7 @@ pub struct Experiment {
 }
 
 /// Where consecutive requests go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Anywhere, each address alike.
     Random,

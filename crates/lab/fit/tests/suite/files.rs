@@ -49,6 +49,68 @@ fn mistakes_are_named_with_their_line_and_what_would_do() {
     }
 }
 
+/// "unknown variant `raed`, expected one of `read`, `write`, `mixed`, `commit`" stood beside the line in which the
+/// experiment begins.
+#[test]
+fn a_wrong_name_key_or_value_is_told_at_its_own_line_with_what_there_is() {
+    for (from, to, line, wanted) in [
+        (
+            "op = \"read\"",
+            "op = \"raed\"",
+            7,
+            "op is \"raed\"; did you mean `read`; write one of \"read\", \"write\", \"mixed\", \"commit\"",
+        ),
+        ("op = \"read\"", "op = 4", 7, "op is 4; write one of \"read\", "),
+        (
+            "depth = 4",
+            "depth = 4\norder = \"sequentail\"",
+            9,
+            "order is \"sequentail\"; did you mean `sequential`; write one of \"random\", \"sequential\"",
+        ),
+        (
+            "kind = \"closed\"",
+            "kind = \"close\"",
+            6,
+            "kind is \"close\"; did you mean `closed`; write one of \"closed\", \"offered\", \"amplification\", \
+             \"transient\", \"fill\"",
+        ),
+        (
+            "depth = 4",
+            "depht = 4",
+            8,
+            "depht is no key of an experiment of kind = \"closed\"; did you mean `depth`; there are source, measured, ",
+        ),
+        ("kind = \"closed\"\n", "", 5, "kind is missing; write it, such as kind = \"closed\""),
+        ("depth = 4\n", "", 5, "depth is missing; write it, such as depth = 4"),
+        ("depth = 4", "depth = \"4\"", 8, "depth is \"4\"; write a whole number from 0, such as depth = 4"),
+        ("depth = 4", "depth = 0", 8, "depth is 0; it is 1 or more"),
+        ("text = \"t\"", "txt = \"t\"", 4, "txt is no key of a source; did you mean `text`"),
+        ("capacity = \"100GB\"", "capasity = \"100GB\"", 2, "capasity is no key of a measured drive; did you mean"),
+        ("[[experiment]]", "[experiment]", 5, "begin each with [[experiment]]"),
+        ("name = \"d\"", "name = d", 1, ""),
+    ] {
+        let message = MeasuredDrive::from_text(&SOUND.replace(from, to), "d.toml").unwrap_err().to_string();
+        assert!(
+            message.starts_with(&format!("d.toml, line {line}: {wanted}")) || wanted.starts_with("begin"),
+            "{message}"
+        );
+        assert!(message.contains(wanted) && !message.contains("expected one of"), "{to}: {message}");
+    }
+}
+
+/// Files have figures in a table of their own, and by dotted keys.
+#[test]
+fn figures_may_stand_in_a_table_of_their_own() {
+    for measured in [
+        "[experiment.measured]\niops = 40_000\nmean = \"100us\"\n",
+        "measured.iops = 40_000\nmeasured.mean = \"100us\"\n",
+    ] {
+        let text = SOUND.replace("measured = { iops = 40_000, mean = \"100us\" }\n", measured);
+        let drive = MeasuredDrive::from_text(&text, "d.toml").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(drive.experiments, MeasuredDrive::from_text(SOUND, "d.toml").unwrap().experiments);
+    }
+}
+
 /// What a maker promises was judged as strictly as what somebody measured.
 #[test]
 fn an_experiment_may_have_a_band_of_its_own() {
