@@ -6,7 +6,7 @@
 
 use crate::curve::turning_points;
 use crate::figure;
-use crate::laws::{agree_with_each_other, agrees_with_itself};
+use crate::laws::agrees_with_itself;
 use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,20 +18,23 @@ const SOURCE: &str = "fio";
 /// What is known of a drive of `capacity` bytes from outputs of fio: a name and a text for each.
 /// Errors: a text is no such output, or no job of any is of a kind that can be used: which, and why.
 pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<MeasuredDrive, String> {
-    let mut experiments = Vec::new();
+    let (mut experiments, mut places) = (Vec::new(), Vec::new());
     let mut version = String::new();
     for (file, text) in outputs {
         let output = document(file, text)?;
         output["fio version"].as_str().unwrap_or_default().clone_into(&mut version);
-        experiments.extend(closed(file, &output, capacity)?);
+        for (place, experiment) in closed(file, &output, capacity)? {
+            places.push(place);
+            experiments.push(experiment);
+        }
     }
     if experiments.is_empty() {
         return Err("no job of these is a closed loop of reads, writes or both with requests that ended; trims, jobs \
                     with a rate of their own, fsync of more than 1 and places other than uniform or Zipf are not used"
             .to_owned());
     }
-    agree_with_each_other(&experiments).map_err(|(_, problem)| problem)?;
     let drive = from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments);
+    drive.agrees(&|number| places[number].clone()).map_err(|(_, problem)| problem)?;
     if drive.experiments.iter().all(|experiment| experiment.fit.is_empty()) {
         return Err(
             "no job of these tells a parameter: needed are randread or randwrite at depth 1 or at 32 and more, \
@@ -120,16 +123,16 @@ fn jobs<'a>(file: &str, output: &'a Value) -> Result<&'a Vec<Value>, String> {
     })
 }
 
-/// The jobs of an output that are of one kind.
-fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<Experiment>, String> {
+/// The jobs of an output that are of one kind, each with what messages call it.
+fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<(String, Experiment)>, String> {
     let mut experiments = Vec::new();
     for job in jobs(file, output)? {
         let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
+        let place = format!("{file}, job {}", job["jobname"].as_str().unwrap_or_default());
         agrees_with_itself(&found).map_err(|problem| {
-            let name = job["jobname"].as_str().unwrap_or_default();
-            format!("{file}, job {name}: {problem}. Several clones are told together with --group_reporting")
+            format!("{place}: {problem}. Several clones are told together with --group_reporting")
         })?;
-        experiments.push(found);
+        experiments.push((place, found));
     }
     Ok(experiments)
 }

@@ -2,7 +2,7 @@
 
 use crate::figure;
 use crate::keys::{Keys, Mistake};
-use crate::laws::{agree_with_each_other, agrees_with_itself, fits_the_drive};
+use crate::laws::{agrees_with_itself, fits_the_drive};
 use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 use layer::spelling::did_you_mean;
 use serde::Serialize;
@@ -109,7 +109,8 @@ impl MeasuredDrive {
         let at = |line: usize, problem: String| MeasuredError { place: format!("{path}, line {line}"), problem };
         let drive = Keys::of_text(text).and_then(|keys| read(keys, &line));
         let drive = drive.map_err(|(offset, problem)| at(line(offset), problem))?;
-        agree_with_each_other(&drive.experiments).map_err(|(line, problem)| at(line, problem))?;
+        let agrees = drive.agrees(&|number| drive.place(number));
+        agrees.map_err(|(second, problem)| at(drive.experiments[second].line, problem))?;
         Ok(drive)
     }
 
@@ -235,10 +236,10 @@ fn read(mut keys: Keys<'_>, line: &dyn Fn(usize) -> usize) -> Result<MeasuredDri
     }
     let mut experiments = Vec::new();
     for table in tables {
-        let begins = table.begins;
+        let (begins, number) = (table.begins, experiments.len() + 1);
         let experiment = Experiment { line: line(begins), ..experiment(table, capacity, &sources)? };
         let agrees = agrees_with_itself(&experiment).and_then(|()| fits_the_drive(&experiment, capacity));
-        agrees.map_err(|problem| (begins, problem))?;
+        agrees.map_err(|problem| (begins, format!("experiment {number}: {problem}")))?;
         experiments.push(experiment);
     }
     Ok(MeasuredDrive { name, capacity, own_writes, beyond, sources, experiments })

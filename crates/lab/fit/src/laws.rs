@@ -1,6 +1,8 @@
 //! Laws that hold on every drive: figures that break one are a mistake of the file.
 
+use crate::figure::{self, Unit};
 use crate::measured::{Experiment, MeasuredDrive, Op, Work};
+use crate::subject::SMALL;
 
 /// How far requests a second times their mean latency may be from their number.
 const LITTLE: f64 = 0.10;
@@ -12,23 +14,28 @@ const BY_EYE: f64 = 0.35;
 /// More writes a second than were offered, as chance has it.
 const CHANCE: f64 = 1.05;
 
+/// How far two statements of one figure may be apart where the figure is not judged, as a factor: most figures, and
+/// the tails, which rare events make.
+const APART: [f64; 2] = [2.0, 4.0];
+/// The least band of a figure that is judged here: drives are not measured more exactly from outside.
+const LEAST_BAND: f64 = 0.10;
+
+/// What is said of figures that cannot all be true.
+fn contradict(why: &str) -> String {
+    format!("the figures contradict each other: {why}. Correct one of them, or leave it out")
+}
+
 /// Whether the figures of one experiment can all be true.
 /// Errors: they cannot: which, and why.
 pub(crate) fn agrees_with_itself(experiment: &Experiment) -> Result<(), String> {
     latencies_rise(experiment)?;
     let value = |name: &str| experiment.measured.get(name).copied();
-    if value("waf").is_some_and(|waf| waf < 1.0) {
-        return Err("waf is below 1: less would be written to flash than the host writes".to_owned());
+    if let Some(waf) = value("waf").filter(|waf| *waf < 1.0) {
+        return Err(format!("waf is {waf}, below 1: less would be written to flash than the host writes"));
     }
     match experiment.work {
-        Work::Closed { depth, size, .. } => follows_littles_law(experiment, depth, size),
-        Work::Offered { writes_per_second, .. } => match value("iops") {
-            Some(iops) if iops > CHANCE * writes_per_second => Err(format!(
-                "the figures contradict each other: iops is {iops}, and only writes_per_second = {writes_per_second} \
-                 are offered"
-            )),
-            _ => Ok(()),
-        },
+        Work::Closed { op, depth, size, .. } => follows_littles_law(experiment, op, depth, size),
+        Work::Offered { writes_per_second, .. } => takes_what_is_offered(experiment, writes_per_second),
         Work::Transient { .. } => {
             for (low, high, what) in
                 [("low", "plateau", "the lowest rate"), ("low", "steady", "the lowest rate"), ("onset", "low_at", "")]
@@ -37,13 +44,42 @@ pub(crate) fn agrees_with_itself(experiment: &Experiment) -> Result<(), String> 
                     && less > 1.1 * more
                 {
                     let what = if what.is_empty() { "the rate is lowest behind the onset" } else { what };
-                    return Err(format!("the figures contradict each other: {low} is above {high}; {what}"));
+                    return Err(contradict(&format!("{low} is {less}, above {high}, {more}; {what}")));
                 }
             }
             Ok(())
         }
         Work::Fill { .. } | Work::Amplification { .. } => Ok(()),
     }
+}
+
+/// No more is written than was offered, whether writes or bytes are counted.
+fn takes_what_is_offered(experiment: &Experiment, writes_per_second: f64) -> Result<(), String> {
+    let value = |name: &str| experiment.measured.get(name).copied();
+    let most = CHANCE * writes_per_second;
+    if let Some(iops) = value("iops").filter(|iops| *iops > most) {
+        return Err(contradict(&format!(
+            "iops is {iops}, and only writes_per_second = {writes_per_second} are offered"
+        )));
+    }
+    let Some(rate) = value("rate") else { return Ok(()) };
+    let (writes, told) = (rate / SMALL as f64, megabytes(rate));
+    if writes > most {
+        return Err(contradict(&format!(
+            "rate is {told}, which are {writes:.0} writes of 4 KiB a second, and only writes_per_second = \
+             {writes_per_second} are offered"
+        )));
+    }
+    match value("iops").filter(|iops| (writes / iops - 1.0).abs() > LITTLE) {
+        Some(iops) => Err(contradict(&format!(
+            "rate is {told}, which are {writes:.0} writes of 4 KiB a second, and iops is {iops}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn megabytes(rate: f64) -> String {
+    format!("{:.1} MB/s", rate / 1e6)
 }
 
 /// Percentiles rise, and a mean is at least what its percentiles make it.
@@ -54,7 +90,11 @@ fn latencies_rise(experiment: &Experiment) -> Result<(), String> {
         let there: Vec<(&String, f64)> = order.iter().filter_map(|name| Some((name, value(name)?))).collect();
         for pair in there.windows(2) {
             if pair[0].1 > pair[1].1 {
-                return Err(format!("the figures contradict each other: {} is above {}", pair[0].0, pair[1].0));
+                let [less, more] = [pair[0], pair[1]].map(|(name, value)| (name, value / 1e3));
+                return Err(contradict(&format!(
+                    "{} is above {}: {:.1} us and {:.1} us",
+                    less.0, more.0, less.1, more.1
+                )));
             }
         }
         let mean = format!("{prefix}mean");
@@ -64,35 +104,62 @@ fn latencies_rise(experiment: &Experiment) -> Result<(), String> {
             if let (Some(mean_ns), Some(least)) = (value(&mean), value(&name))
                 && mean_ns < 0.99 * above * least
             {
-                return Err(format!(
-                    "the figures contradict each other: {mean} is {:.1} us, and {name} alone makes it {:.1} us or more",
+                return Err(contradict(&format!(
+                    "{mean} is {:.1} us, and {name} alone makes it {:.1} us or more",
                     mean_ns / 1e3,
                     above * least / 1e3
-                ));
+                )));
             }
         }
     }
     Ok(())
 }
 
-fn follows_littles_law(experiment: &Experiment, depth: u32, size: u64) -> Result<(), String> {
+/// Requests under way = requests a second x mean latency, which of a mix is the mean over its reads and writes.
+fn follows_littles_law(experiment: &Experiment, op: Op, depth: u32, size: u64) -> Result<(), String> {
     let value = |name: &str| experiment.measured.get(name).copied();
-    if let (Some(iops), Some(mean)) = (value("iops"), value("mean")) {
-        let under_way = iops * mean / 1e9;
-        if (under_way / f64::from(depth) - 1.0).abs() > LITTLE {
-            return Err(format!(
-                "the figures contradict each other: {iops} requests a second of {:.1} us each are {under_way:.2} at a \
-                 time, and depth is {depth}",
-                mean / 1e3
-            ));
-        }
-    }
+    let us = |ns: f64| format!("{:.1} us", ns / 1e3);
     if let (Some(iops), Some(rate)) = (value("iops"), value("rate"))
         && (iops * size as f64 / rate - 1.0).abs() > LITTLE
     {
-        return Err(format!("the figures contradict each other: iops times {size} bytes is not rate"));
+        let made = megabytes(iops * size as f64);
+        return Err(contradict(&format!(
+            "iops times {size} bytes is not rate: {iops} a second make {made}, and rate is {}",
+            megabytes(rate)
+        )));
+    }
+    let of_kinds = mean_of_kinds(experiment, op);
+    if let (Some(mean), Some((weighted, how))) = (value("mean"), &of_kinds)
+        && (mean / weighted - 1.0).abs() > LITTLE
+    {
+        return Err(contradict(&format!("mean is {}, and {how} make it {}", us(mean), us(*weighted))));
+    }
+    let per_second = value("iops").or_else(|| value("rate").map(|rate| rate / size as f64));
+    let mean = value("mean").map(|mean| (mean, String::new()));
+    let mean = mean.or_else(|| of_kinds.map(|(mean, how)| (mean, format!(" ({how})"))));
+    let Some((per_second, (mean, how))) = per_second.zip(mean) else { return Ok(()) };
+    let under_way = per_second * mean / 1e9;
+    if (under_way / f64::from(depth) - 1.0).abs() > LITTLE {
+        return Err(contradict(&format!(
+            "{per_second:.0} requests a second of {} each{how} are {under_way:.2} at a time, and depth is {depth}",
+            us(mean)
+        )));
     }
     Ok(())
+}
+
+/// The mean latency of all requests from those of reads and writes, and how, in words; `None`: one is not there, or a
+/// request is both.
+fn mean_of_kinds(experiment: &Experiment, op: Op) -> Option<(f64, String)> {
+    let reads = op.reads();
+    let kinds = [("read.mean", reads), ("write.mean", 1.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
+    let (mut mean, mut how) = (0.0, Vec::new());
+    for (name, share) in kinds.filter(|_| op != Op::Commit) {
+        let ns = experiment.measured.get(name)?;
+        mean += share * ns;
+        how.push(format!("{:.0} % of {name} {:.1} us", share * 100.0, ns / 1e3));
+    }
+    (!how.is_empty()).then(|| (mean, how.join(" and ")))
 }
 
 /// Whether a fill can be one of a drive of `capacity` bytes.
@@ -106,17 +173,18 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
     let ends = ["phase1.until", "phase2.until"].map(value);
     for (name, end) in ["phase1.until", "phase2.until"].iter().zip(ends) {
         if end.is_some_and(|end| end > capacity) {
-            return Err(format!(
-                "the figures contradict each other: {name} is {:.0} GB, and the capacity is {:.0} GB",
+            return Err(contradict(&format!(
+                "{name} is {:.0} GB, and the capacity is {:.0} GB",
                 end.unwrap_or_default() / 1e9,
                 capacity / 1e9
-            ));
+            )));
         }
     }
     if let [Some(first), Some(second)] = ends
         && first > second
     {
-        return Err("the figures contradict each other: phase1.until is above phase2.until".to_owned());
+        let [first, second] = [first, second].map(|end| end / 1e9);
+        return Err(contradict(&format!("phase1.until is above phase2.until: {first:.1} GB and {second:.1} GB")));
     }
     let Some(whole) = value("whole.rate") else { return Ok(()) };
     let (mut from, mut seconds, mut is_whole) = (0.0, 0.0, false);
@@ -131,12 +199,11 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
     }
     let expected = capacity / seconds;
     if is_whole && (whole / expected - 1.0).abs() > BY_EYE {
-        return Err(format!(
-            "the figures contradict each other: the phases make {:.0} MB/s over the whole drive, and whole.rate is \
-             {:.0} MB/s",
+        return Err(contradict(&format!(
+            "the phases make {:.0} MB/s over the whole drive, and whole.rate is {:.0} MB/s",
             expected / 1e6,
             whole / 1e6
-        ));
+        )));
     }
     Ok(())
 }
@@ -144,42 +211,98 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
 impl MeasuredDrive {
     /// Why no drive can have the figures of all experiments; `None`: one can.
     pub fn contradiction(&self) -> Option<String> {
-        agree_with_each_other(&self.experiments).err().map(|(_, problem)| problem)
+        self.agrees(&|number| self.place(number)).err().map(|(_, problem)| problem)
+    }
+
+    /// Where an experiment stands: its number from 1, and its line if it has one.
+    pub(crate) fn place(&self, number: usize) -> String {
+        let line = self.experiments[number].line;
+        let line = if line > 0 { format!(" (line {line})") } else { String::new() };
+        format!("experiment {}{line}", number + 1)
+    }
+
+    /// Whether experiments can be of one drive: what is stated twice has about the same figures, and more requests at a
+    /// time are not answered at a far smaller rate. `place` is what messages call an experiment.
+    /// Errors: two of them contradict each other: the number of the second, and why.
+    pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
+        let all = &self.experiments;
+        for second in 0..all.len() {
+            for first in 0..second {
+                let told = |number: usize| format!("in {}, \"{}\"", place(number), all[number].title());
+                let problem = self.differ(first, second).or_else(|| slower([&all[first], &all[second]]));
+                if let Some(Differ { name, values, why }) = problem {
+                    let [one, other] = values.map(|value| spoken(name, value));
+                    let told = format!("{name} is {one} {}, and {other} {}: {why}", told(first), told(second));
+                    return Err((second, contradict(&told)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A figure that two statements of one experiment have with clearly different values.
+    fn differ(&self, first: usize, second: usize) -> Option<Differ> {
+        let [one, other] = [first, second].map(|number| &self.experiments[number]);
+        if one.work != other.work {
+            return None;
+        }
+        let apart = |name: &'static str| {
+            let own = [one, other].map(|experiment| {
+                let value = experiment.measured[name];
+                let is_time = figure::find(name).is_ok_and(|figure| figure.unit == Unit::Time);
+                // What the measuring host adds may differ.
+                if is_time { (value - self.host_ns(experiment) as f64).max(1.0) } else { value }
+            });
+            let ratio = own[0].max(own[1]) / own[0].min(own[1]);
+            (ratio > most_apart(name, [one, other])).then(|| Differ {
+                name,
+                values: [one, other].map(|experiment| experiment.measured[name]),
+                why: "both state the same experiment",
+            })
+        };
+        one.measured.keys().filter(|name| other.measured.contains_key(*name)).find_map(|name| apart(name))
     }
 }
 
-/// Whether experiments can be of one drive: more requests at a time are not answered at a far smaller rate.
-/// Errors: two of them contradict each other: the line of the second, and why.
-pub(crate) fn agree_with_each_other(experiments: &[Experiment]) -> Result<(), (usize, String)> {
-    let depth = |experiment: &Experiment| match experiment.work {
-        Work::Closed { depth, .. } => Some(depth),
-        _ => None,
-    };
-    let at_depth_1 = |experiment: &Experiment| match experiment.work {
-        // What was done before may differ, as a drive is overwritten between two of them.
-        Work::Closed { op, order, size, beside, area, .. } => {
-            Some(Work::Closed { op, order, size, depth: 1, beside, area, overwrites: 0.0 })
+/// How many times one value of a figure may be the other: no drive is within the bands of both beyond that.
+fn most_apart(name: &str, experiments: [&Experiment; 2]) -> f64 {
+    let bands = experiments.map(|experiment| experiment.band(name));
+    match bands {
+        [Some(one), Some(other)] => {
+            let [one, other] = [one, other].map(|band| band.max(LEAST_BAND));
+            (1.0 + one) / (1.0 - other).max(0.1)
         }
-        _ => None,
-    };
-    for shallow in experiments {
-        for deep in experiments.iter().filter(|deep| depth(deep) > depth(shallow)) {
-            let is_alike = depth(shallow).is_some() && at_depth_1(shallow) == at_depth_1(deep);
-            let (Some(few), Some(many)) = (shallow.measured.get("iops"), deep.measured.get("iops")) else { continue };
-            let only_reads = matches!(deep.work, Work::Closed { op: Op::Read, .. });
-            if is_alike && *few > FEWER[usize::from(!only_reads)] * many {
-                return Err((
-                    deep.line,
-                    format!(
-                        "the figures contradict each other: iops is {many} in \"{}\", and {few} in \"{}\" (line {}): \
-                         more requests at a time are not answered so much more slowly",
-                        deep.title(),
-                        shallow.title(),
-                        shallow.line
-                    ),
-                ));
-            }
-        }
+        _ => APART[usize::from(name.contains("p999"))],
     }
-    Ok(())
+}
+
+/// A figure of two experiments that no drive can have.
+struct Differ {
+    name: &'static str,
+    values: [f64; 2],
+    why: &'static str,
+}
+
+/// A value for people.
+fn spoken(name: &str, value: f64) -> String {
+    figure::find(name).map_or_else(|_| value.to_string(), |figure| figure.spoken(value))
+}
+
+/// The rates of two closed loops, alike but for their depth, of which the deeper one is far slower.
+fn slower(pair: [&Experiment; 2]) -> Option<Differ> {
+    let alike = |experiment: &Experiment| match experiment.work {
+        // What was done before may differ, as a drive is overwritten between two of them.
+        Work::Closed { op, order, size, depth, beside, area, .. } => {
+            Some((depth, Work::Closed { op, order, size, depth: 1, beside, area, overwrites: 0.0 }))
+        }
+        _ => None,
+    };
+    let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
+    let [first, second] = pair.map(|experiment| experiment.measured.get("iops").copied());
+    let values = [first?, second?];
+    let [few, many] = if one < other { values } else { [values[1], values[0]] };
+    let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });
+    let is_slower = one != other && work == its && few > FEWER[usize::from(!only_reads)] * many;
+    let why = "more requests at a time are not answered so much more slowly";
+    is_slower.then_some(Differ { name: "iops", values, why })
 }

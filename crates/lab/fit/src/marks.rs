@@ -233,17 +233,17 @@ mod tests {
 
     #[test]
     fn what_no_drive_can_miss_is_forced() {
-        let offered = |taken: u32| {
+        let offered = |writes: u32, taken: u32| {
             format!(
-                "[[experiment]]\nkind = \"offered\"\nwrites_per_second = 10000\nsource = \"s\"\n\
+                "[[experiment]]\nkind = \"offered\"\nwrites_per_second = {writes}\nsource = \"s\"\n\
                  measured = {{ iops = {taken}, read.mean = \"80us\" }}\n"
             )
         };
         let one = [
             reads(32, "fit = [\"iops\"]\nmeasured = { iops = 40_000, mean = \"800us\" }"),
             reads(4, "measured = { iops = 40_000, mean = \"100us\", rate = \"163.84MB/s\" }"),
-            offered(9_951),
-            offered(8_000),
+            offered(10_000, 9_951),
+            offered(10_500, 8_000),
         ];
         let drive = drive(&one.concat());
         let forced: Vec<Mark> = drive.forced(&drive.marks()).into_keys().collect();

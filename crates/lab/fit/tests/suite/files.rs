@@ -125,15 +125,78 @@ fn an_experiment_may_have_a_band_of_its_own() {
 fn figures_that_contradict_each_other_are_refused() {
     for (measured, wanted) in [
         ("iops = 40_000, mean = \"200us\"", "8.00 at a time"),
-        ("p50 = \"90us\", p99 = \"80us\"", "p50 is above p99"),
-        ("iops = 40_000, rate = \"1GB/s\"", "is not rate"),
-        ("waf = 0.9", "below 1"),
+        ("rate = \"163.84MB/s\", mean = \"200us\"", "40000 requests a second of 200.0 us each are 8.00 at a time"),
+        ("p50 = \"90us\", p99 = \"80us\"", "p50 is above p99: 90.0 us and 80.0 us"),
+        ("iops = 40_000, rate = \"1GB/s\"", "is not rate: 40000 a second make 163.8 MB/s, and rate is 1000.0 MB/s"),
+        ("waf = 0.9", "waf is 0.9, below 1"),
         ("mean = \"30us\", p50 = \"90us\"", "p50 alone makes it 45.0 us or more"),
+        ("iops = 40_000, read.mean = \"200us\"", "(100 % of read.mean 200.0 us) are 8.00 at a time, and depth is 4"),
+        (
+            "mean = \"100us\", read.mean = \"200us\"",
+            "mean is 100.0 us, and 100 % of read.mean 200.0 us make it 200.0 us",
+        ),
     ] {
         let text = SOUND.replace("iops = 40_000, mean = \"100us\"", measured);
         let message = MeasuredDrive::from_text(&text, "d.toml").unwrap_err().to_string();
-        assert!(message.contains(wanted) && message.contains("line 5"), "{measured}: {message}");
+        assert!(message.contains(wanted), "{measured}: {message}");
+        assert!(message.starts_with("d.toml, line 5: experiment 1: "), "{measured}: {message}");
+        assert!(message.ends_with("Correct one of them, or leave it out") || measured == "waf = 0.9", "{message}");
     }
+}
+
+/// The law was applied to reads alone and writes alone.
+#[test]
+fn the_latencies_of_a_mix_are_held_to_its_depth() {
+    let mix = |measured: &str| {
+        let text = SOUND.replace("op = \"read\"", "op = \"mixed\"\nreads = 0.75");
+        let text = text.replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&text, "d.toml").map_err(|error| error.to_string())
+    };
+    mix("iops = 40_000, read.mean = \"80us\", write.mean = \"160us\"").unwrap();
+    mix("rate = \"163.84MB/s\", read.mean = \"80us\", write.mean = \"160us\"").unwrap();
+    mix("iops = 90_000, read.mean = \"80us\"").unwrap();
+    let problem = mix("iops = 40_000, read.mean = \"160us\", write.mean = \"80us\"").unwrap_err();
+    let wanted = "40000 requests a second of 140.0 us each (75 % of read.mean 160.0 us and 25 % of write.mean 80.0 \
+                  us) are 5.60 at a time, and depth is 4";
+    assert!(problem.contains(wanted), "{problem}");
+    let problem = mix("mean = \"100us\", read.mean = \"160us\", write.mean = \"80us\"").unwrap_err();
+    assert!(problem.contains("mean is 100.0 us, and 75 % of read.mean"), "{problem}");
+}
+
+/// Either statement was fitted to, whichever stood first.
+#[test]
+fn an_experiment_that_is_stated_twice_has_about_the_same_figures() {
+    let twice = |measured: &str, more: &str| {
+        let second = &SOUND[SOUND.find("[[experiment]]").unwrap()..];
+        let second = second.replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&format!("{SOUND}{second}{more}"), "d.toml").map_err(|error| error.to_string())
+    };
+    twice("iops = 38_000, mean = \"105us\", p999 = \"300us\"", "").unwrap();
+    let problem = twice("iops = 80_000, mean = \"50us\"", "").unwrap_err();
+    let title = "\"4 KiB random reads, depth 4\"";
+    let wanted = format!(
+        "d.toml, line 11: the figures contradict each other: iops is 40.0k/s in experiment 1 (line 5), {title}, and \
+         80.0k/s in experiment 2 (line 11), {title}: both state the same experiment. Correct one of them, or leave it \
+         out"
+    );
+    assert_eq!(problem, wanted);
+    // What a slow host adds is no difference of the drive.
+    let host = "[source.slow]\ntext = \"t\"\nhost_time = \"80us\"\n";
+    let slow = |measured: &str| {
+        let second = SOUND[SOUND.find("[[experiment]]").unwrap()..].replace("source = \"s\"", "source = \"slow\"");
+        let second = second.replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&format!("{}{second}{host}", SOUND.replace("iops = 40_000, ", "")), "d.toml")
+    };
+    slow("mean = \"180us\"").unwrap();
+    assert!(slow("mean = \"300us\"").is_err());
+    // Tails that rare events make are less exact.
+    let tails = |second: &str| {
+        let text = SOUND.replace("mean = \"100us\"", "mean = \"100us\", p999 = \"1ms\", p99 = \"300us\"");
+        let other = text[text.find("[[experiment]]").unwrap()..].replace("1ms", second);
+        MeasuredDrive::from_text(&format!("{text}{other}"), "d.toml")
+    };
+    tails("3ms").unwrap();
+    assert!(tails("5ms").unwrap_err().to_string().contains("p999 is 1ms in experiment 1"));
 }
 
 /// A host that was busy for a second was measured into a file that no fit took.
@@ -166,7 +229,19 @@ fn experiments_that_no_drive_can_have_together_are_refused() {
             ),
             "the phases make 1333 MB/s",
         ),
-        (offered.to_owned(), "only writes_per_second = 1000 are offered"),
+        (
+            offered.to_owned(),
+            "experiment 2: the figures contradict each other: iops is 2000, and only writes_per_second = 1000 are \
+             offered",
+        ),
+        (
+            offered.replace("iops = 2000", "rate = \"8.2MB/s\""),
+            "rate is 8.2 MB/s, which are 2002 writes of 4 KiB a second, and only",
+        ),
+        (
+            offered.replace("iops = 2000", "iops = 900, rate = \"2MB/s\""),
+            "which are 488 writes of 4 KiB a second, and iops is 900",
+        ),
         (format!("{}measured = {{ iops = 90_000 }}", &depth_1[16..]), "more requests at a time"),
     ] {
         let text = format!("{SOUND}[[experiment]]\n{experiment}\n");
