@@ -11,6 +11,7 @@
 //! Faithful to: a figure that nothing was fitted to is a prediction, whatever it turns out to be.
 //! Simplified: parameters are taken one by one.
 
+use crate::doubts::{Doubt, Doubts};
 use crate::marks::{Evidence, Mark};
 use crate::measured::{Experiment, MeasuredDrive};
 use crate::parameter::{PARAMETERS, Parameter, Told, Unit, is_by_page};
@@ -98,7 +99,7 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Resul
     if fitting.found.is_empty() {
         return Err(FitError::Unfit(format!(
             "nothing could be fitted: the figures that are to be fitted to tell no parameter of this stack. {}",
-            fitting.notes.into_values().flatten().collect::<Vec<_>>().join("; ")
+            fitting.warnings(Vec::new()).join("; ")
         )));
     }
     watch.begins(steps - 1, steps);
@@ -107,10 +108,9 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Resul
     let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
     let outcomes = fitting.subject.all(measured, &numbers, watch)?;
     let figures: BTreeSet<Mark> = fitting.told().iter().map(|(number, name, _)| (*number, *name)).collect();
-    fitting.note_what_is_left(&figures, &outcomes);
+    let left = fitting.what_is_left(&figures, &outcomes);
     let settings = fitting.settings();
-    let warnings = fitting.notes.into_values().flatten().chain(fitting.warnings).collect();
-    Ok(Fitted { settings, outcomes, figures, warnings })
+    Ok(Fitted { settings, outcomes, figures, warnings: fitting.warnings(left) })
 }
 
 /// A parameter that was fitted.
@@ -130,9 +130,10 @@ struct Fitting<'a> {
     converted: Vec<(String, String)>,
     /// Parameters that were fitted, by their keys.
     found: BTreeMap<&'static str, Found>,
-    /// What a reader should know of each parameter, of the round before.
-    notes: BTreeMap<&'static str, Vec<String>>,
-    warnings: Vec<String>,
+    /// What a reader should know of parameters.
+    doubts: Doubts,
+    /// Figures that the simulated drive does not have, and the parameters that were not fitted to them.
+    lacking: BTreeMap<Mark, BTreeSet<&'static str>>,
 }
 
 impl<'a> Fitting<'a> {
@@ -155,8 +156,8 @@ impl<'a> Fitting<'a> {
         }
         let settings: Vec<Setting> = converted.iter().map(|(key, text)| Setting::new(key, text, "the fit")).collect();
         let subject = if settings.is_empty() { start } else { start.with(&settings).map_err(FitError::Unfit)? };
-        let (found, notes, warnings) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Ok(Self { measured, evidence, subject, converted, found, notes, warnings })
+        let (found, doubts, lacking) = (BTreeMap::new(), Doubts::default(), BTreeMap::new());
+        Ok(Self { measured, evidence, subject, converted, found, doubts, lacking })
     }
 
     /// The figures of all parameters that were fitted, each once.
@@ -177,12 +178,14 @@ impl<'a> Fitting<'a> {
 
     /// Finds the value of a parameter at which its figures are right in the mean.
     fn solve(&mut self, parameter: &Parameter, told: &[Told], watch: &dyn Watch) -> Result<(), FitError> {
-        self.notes.remove(parameter.key);
+        self.doubts.forget(parameter.key);
+        self.lacking.values_mut().for_each(|keys| _ = keys.remove(parameter.key));
         if parameter.unit == Unit::Name {
             return self.choose(parameter, told, watch);
         }
         let Some(mut value) = parameter.first(&self.evidence, self.subject.config()) else {
-            self.note(parameter, "has no value above 0 in the stack to begin with, and was not fitted");
+            let text = "has no value above 0 in the stack to begin with, and was not fitted";
+            self.doubts.add(Doubt::Untold, &[parameter.key], text);
             return Ok(());
         };
         let mut told = told.to_vec();
@@ -224,8 +227,8 @@ impl<'a> Fitting<'a> {
                 break;
             }
             if is_without_effect(&tried) {
-                let names = self.names(&told);
-                self.note(parameter, &format!("has no effect on what tells it ({names}) and keeps its value"));
+                let text = format!("has no effect on what tells it ({}) and keeps its value", self.names(&told));
+                self.doubts.add(Doubt::Untold, &[parameter.key], &text);
                 return Ok(());
             }
             value = next_value(&tried).exp().clamp(low, high);
@@ -235,10 +238,9 @@ impl<'a> Fitting<'a> {
         if is_at_bound {
             let less = if error > 0.0 { "less" } else { "more" };
             let (at, names) = (parameter.spoken(value), self.names(&told));
-            self.note(
-                parameter,
-                &format!("stopped at its bound, {at}: {names} would take {less}. The bound: {}", parameter.source),
-            );
+            let text =
+                format!("stopped at its bound, {at}: {names} would take {less}. The bound: {}", parameter.source);
+            self.doubts.add(Doubt::AtBound, &[parameter.key], &text);
         }
         let (key, text) = parameter.written(subject.config(), value);
         self.found.insert(parameter.key, Found { value: Some(value), key, text });
@@ -276,22 +278,26 @@ impl<'a> Fitting<'a> {
         Ok(())
     }
 
-    fn note(&mut self, parameter: &Parameter, text: &str) {
-        self.notes.entry(parameter.key).or_default().push(format!("{} {text}", parameter.key));
-    }
-
     /// Leaves out the figures that the simulated drive does not have. A drive without a cache has no cliff.
     fn leave_out(&mut self, parameter: &Parameter, told: &mut Vec<Told>, errors: &[Option<f64>]) {
         let (known, missing): (Vec<_>, Vec<_>) = told.drain(..).zip(errors).partition(|(_, error)| error.is_some());
         for ((number, name, _), _) in &missing {
-            let title = self.measured.experiments[*number].title();
-            let text = format!(
-                "was not fitted to {name} of \"{title}\", as the simulated drive has no {name}: begin with a stack \
-                 (--from) that has, or take it out of `fit`"
-            );
-            self.note(parameter, &text);
+            self.lacking.entry((*number, *name)).or_default().insert(parameter.key);
         }
         told.extend(known.into_iter().map(|(told, _)| told));
+    }
+
+    /// One warning for each parameter, and those of figures: what the simulated drive lacks, and what is `left`.
+    fn warnings(self, left: Vec<String>) -> Vec<String> {
+        let lacking = self.lacking.into_iter().filter(|(_, keys)| !keys.is_empty()).map(|((number, name), keys)| {
+            let title = self.measured.experiments[number].title();
+            let keys = keys.into_iter().collect::<Vec<_>>().join(", ");
+            format!(
+                "{name} of \"{title}\" was not fitted to ({keys}), as the simulated drive has no {name}: begin with a \
+                 stack (--from) that has, or take it out of `fit`"
+            )
+        });
+        self.doubts.told().into_iter().chain(lacking).chain(left).collect()
     }
 
     fn with(&self, parameter: &Parameter, value: f64) -> Result<Subject, FitError> {
@@ -320,10 +326,8 @@ impl<'a> Fitting<'a> {
             };
             let change: Vec<f64> = before.iter().zip(&after).map(change).collect();
             if change.iter().all(|change| change.abs() < NO_EFFECT) {
-                self.warnings.push(format!(
-                    "{} changes none of the fitted figures at its value: it may as well be another one",
-                    parameter.key
-                ));
+                let text = "changes none of the fitted figures at its value: it may as well be another one";
+                self.doubts.add(Doubt::Untold, &[parameter.key], text);
             } else {
                 changes.push((parameter, change));
             }
@@ -333,48 +337,41 @@ impl<'a> Fitting<'a> {
     }
 
     fn note_alike(&mut self, changes: &[(&Parameter, Vec<f64>)]) {
+        let mut pairs = Vec::new();
+        for (index, (one, change)) in changes.iter().enumerate() {
+            let others = changes[index + 1..].iter().filter(|(_, its)| cosine(change, its).abs() > ALIKE);
+            pairs.extend(others.map(|(other, _)| [one.key, other.key]));
+        }
+        self.doubts.add_alike(&pairs);
         let is_found = |key: &str| self.found.contains_key(key);
         if is_found("flash.read_time") && !is_found("host.latency") && !is_found("controller.latency") {
-            self.warnings.push(
-                "flash.read_time and host.latency cannot be told apart: what was fitted knows their sum alone. \
-                 host.latency kept its value"
-                    .to_owned(),
-            );
-        }
-        for (index, (one, change)) in changes.iter().enumerate() {
-            for (other, its) in &changes[index + 1..] {
-                if cosine(change, its).abs() > ALIKE {
-                    self.warnings.push(format!(
-                        "{} and {} cannot be told apart: they change all fitted figures alike. Measure something that \
-                         only one of them changes, or leave one as it is",
-                        one.key, other.key
-                    ));
-                }
-            }
+            let text = "cannot be told apart: what was fitted knows their sum alone. host.latency kept its value";
+            self.doubts.add(Doubt::Alike, &["flash.read_time", "host.latency"], text);
         }
     }
 
     /// Figures that no parameter was fitted to although they were meant for it, and fitted ones that are not right all
     /// the same: something the stack does not have, or that contradicts others.
-    fn note_what_is_left(&mut self, fitted: &BTreeSet<Mark>, outcomes: &[Outcome]) {
+    fn what_is_left(&self, fitted: &BTreeSet<Mark>, outcomes: &[Outcome]) -> Vec<String> {
+        let mut left = Vec::new();
         for mark in &self.evidence.marks {
             let (experiment, name) = (&self.measured.experiments[mark.0], mark.1);
             let title = experiment.title();
             if !fitted.contains(mark) {
-                let warning = format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted");
-                self.warnings.push(warning);
+                left.push(format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted"));
                 continue;
             }
             let Some(found) = outcomes[mark.0].as_ref().ok().and_then(|found| found.get(name)) else { continue };
             let error = found / experiment.measured[name] - 1.0;
             if error.abs() > experiment.band(name).unwrap_or(0.1) {
-                self.warnings.push(format!(
+                left.push(format!(
                     "{name} of \"{title}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
                      stack has nothing that explains it",
                     error * 100.0
                 ));
             }
         }
+        left
     }
 
     fn names(&self, told: &[Told]) -> String {

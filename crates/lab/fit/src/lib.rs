@@ -9,6 +9,7 @@
 //! ```
 
 mod curve;
+mod doubts;
 mod figure;
 mod fio;
 mod fitting;

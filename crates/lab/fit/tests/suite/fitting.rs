@@ -117,6 +117,19 @@ fn parameters_that_one_figure_cannot_tell_apart_are_named() {
     assert!(fitted.warnings.iter().any(told), "{:?}", fitted.warnings);
 }
 
+/// `flash.read_time` "stopped at its bound: the mean would take less", and "cannot be told apart from host.latency".
+#[test]
+fn no_parameter_has_two_warnings() {
+    let text = "name = \"too fast\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
+        kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"1us\" }\n";
+    let measured = MeasuredDrive::from_text(text, "test").unwrap();
+    let two_dies = ["flash.channels=2", "flash.dies_per_channel=1"].map(|text| Setting::from_argument(text).unwrap());
+    let fitted = fit(Subject::new("page", &two_dies, &measured, 1).unwrap(), &measured, &()).unwrap();
+    let about: Vec<&String> = fitted.warnings.iter().filter(|warning| warning.starts_with("flash.read_time")).collect();
+    assert!(about.len() == 1 && about[0].contains("stopped at its bound"), "{:?}", fitted.warnings);
+    assert!(fitted.warnings.iter().any(|warning| warning.contains("was fitted to and is +")), "{:?}", fitted.warnings);
+}
+
 #[test]
 fn without_a_figure_to_fit_to_there_is_no_fit() {
     let mut measured = MeasuredDrive::from_text(EXPERIMENTS, "test").unwrap();
