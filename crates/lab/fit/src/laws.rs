@@ -209,9 +209,13 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
 }
 
 impl MeasuredDrive {
-    /// Why no drive can have the figures of all experiments; `None`: one can.
+    /// Why no drive can have the figures of all experiments, each by itself and all together; `None`: one can.
     pub fn contradiction(&self) -> Option<String> {
-        self.agrees(&|number| self.place(number)).err().map(|(_, problem)| problem)
+        let own = self.experiments.iter().enumerate().find_map(|(number, experiment)| {
+            let agrees = agrees_with_itself(experiment).and_then(|()| fits_the_drive(experiment, self.capacity));
+            agrees.err().map(|problem| format!("{}: {problem}", self.place(number)))
+        });
+        own.or_else(|| self.agrees(&|number| self.place(number)).err().map(|(_, problem)| problem))
     }
 
     /// Where an experiment stands: its number from 1, and its line if it has one.
