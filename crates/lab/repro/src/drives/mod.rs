@@ -194,7 +194,7 @@ mod tests {
         "samsung-980-pro 8 %",
         "intel-s4610 17 %",
         "samsung-pm883 11 %",
-        "generic-tlc-client 5 %",
+        "generic-tlc-client 1 %",
         "generic-qlc-client 10 %",
     ];
 
