@@ -71,12 +71,18 @@ impl LineParser for Msr {
 }
 
 fn time(fields: &mut Fields<'_>) -> FieldResult<i64> {
-    let text = fields.text("Timestamp")?;
-    if text.contains(&b':') {
-        let expected = "a FILETIME, or YYYY-MM-DD HH:MM:SS[.fraction] from 1970 on";
-        return number::date_time(text).filter(|time| *time >= 0).ok_or_else(|| fields.wrong("Timestamp", expected));
-    }
-    let ticks = fields.as_time(text, "Timestamp", 1)?;
+    let ticks = if let Some(ticks) = fields.digits() {
+        ticks as i64
+    } else {
+        let text = fields.text("Timestamp")?;
+        if text.contains(&b':') {
+            let expected = "a FILETIME, or YYYY-MM-DD HH:MM:SS[.fraction] from 1970 on";
+            return number::date_time(text)
+                .filter(|time| *time >= 0)
+                .ok_or_else(|| fields.wrong("Timestamp", expected));
+        }
+        fields.as_time(text, "Timestamp", 1)?
+    };
     let ns = number::since_1970(ticks).checked_mul(TICK_NS);
     ns.ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262"))
 }

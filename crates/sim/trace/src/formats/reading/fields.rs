@@ -35,6 +35,11 @@ pub(crate) const NOT_NEGATIVE: &str = "a time of 0 or more (add one amount to al
 
 const FOUND_LIMIT: usize = 60;
 
+/// Digits of a number that surely fits.
+const SAFE_DIGITS: usize = 18;
+/// Bytes of a field that are looked at one by one: most fields are shorter than what a search by vectors costs.
+const SHORT: usize = 12;
+
 /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
 #[must_use]
 pub fn field_error(
@@ -80,7 +85,9 @@ impl<'a> Fields<'a> {
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
         let end = match self.separator {
-            Some(separator) => memchr::memchr(separator, rest),
+            Some(separator) => {
+                rest.iter().take(SHORT).position(|byte| *byte == separator).or_else(|| memchr::memchr(separator, rest))
+            }
             None => memchr::memchr2(b' ', b'\t', rest),
         };
         let (field, tail) = match end {
@@ -107,6 +114,32 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The next field, if it is nothing but digits, and of a separated line; otherwise it is still the next one.
+    #[inline]
+    pub fn digits(&mut self) -> Option<u64> {
+        let (rest, separator) = (self.rest?, self.separator?);
+        let mut value = 0;
+        let mut end = 0;
+        while end < SAFE_DIGITS
+            && let Some(digit) = rest.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
+        {
+            value = value * 10 + u64::from(digit);
+            end += 1;
+        }
+        let tail = match rest.get(end) {
+            Some(byte) if *byte == separator => Some(&rest[end + 1..]),
+            None => None,
+            Some(_) => return None,
+        };
+        if end == 0 {
+            return None;
+        }
+        self.rest = tail;
+        self.column += 1;
+        self.last = &rest[..end];
+        Some(value)
+    }
+
     /// What follows the field read last; `None` after the last field.
     pub fn rest(&self) -> Option<&'a [u8]> {
         self.rest
@@ -123,7 +156,6 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about the field read last.
-    /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
     #[must_use]
     #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
     #[cold]
@@ -133,6 +165,9 @@ impl<'a> Fields<'a> {
 
     #[inline]
     pub fn integer(&mut self, name: &'static str) -> FieldResult<u64> {
+        if let Some(value) = self.digits() {
+            return Ok(value);
+        }
         let text = self.text(name)?;
         number::integer(text).ok_or_else(|| self.wrong(name, "an integer of 0 or more, below 2^64"))
     }
@@ -158,6 +193,9 @@ impl<'a> Fields<'a> {
     /// An integer number of nanoseconds or of another unit of `unit_ns` nanoseconds.
     #[inline]
     pub fn time(&mut self, name: &'static str, unit_ns: i64) -> FieldResult<i64> {
+        if let Some(time) = self.digits().map(|value| (value as i64).checked_mul(unit_ns)) {
+            return time.ok_or_else(|| self.wrong_time(self.last, name));
+        }
         let text = self.text(name)?;
         self.as_time(text, name, unit_ns)
     }
@@ -219,6 +257,17 @@ mod tests {
         assert_eq!(fields.integer("b"), Ok(22));
         assert_eq!(fields.text("c"), Ok(&b"x"[..]));
         assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn digits_are_taken_alone_or_not_at_all() {
+        let mut fields = Fields::commas(b"12,x1, 3,,1234567890123456789,4");
+        assert_eq!((fields.digits(), fields.digits()), (Some(12), None));
+        assert_eq!(fields.text("name"), Ok(&b"x1"[..]));
+        assert_eq!((fields.digits(), fields.integer("blank")), (None, Ok(3)));
+        assert_eq!((fields.digits(), fields.next()), (None, Some(&b""[..])));
+        assert_eq!((fields.digits(), fields.integer("long")), (None, Ok(1_234_567_890_123_456_789)));
+        assert_eq!((fields.digits(), fields.digits(), fields.column), (Some(4), None, 6));
     }
 
     #[test]
