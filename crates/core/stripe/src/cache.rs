@@ -37,12 +37,11 @@ pub(crate) struct Cache {
     /// Entry of each stripe.
     of: Vec<u32>,
     links: Links,
-    /// Delayed stripes, most recently updated first; by number of newer pages unless the order of updates
-    /// alone counts.
+    /// Delayed stripes, in the order in which victims are looked for. Stripes that are equal in that order share a
+    /// list, most recently updated first.
     lists: Vec<List>,
-    /// Lists in the order in which victims are looked for.
-    order: Vec<u32>,
-    by_count: bool,
+    /// The list of a stripe, by number of newer pages.
+    list_of: Vec<u32>,
     policy: Box<dyn CommitPolicy>,
     /// Reads of a commit by number of newer pages.
     costs: Vec<u32>,
@@ -62,20 +61,19 @@ impl Cache {
         cost: impl Fn(u32) -> u32,
     ) -> Self {
         let room = limits[0].saturating_add(limits[1]).min(stripes.saturating_add(1)) as usize;
-        let counts = 0..=data;
-        let mut order: Vec<u32> = counts.rev().collect();
         let costs: Vec<u32> = (0..=data).map(cost).collect();
-        if policy.order() == CommitOrder::Cheapest {
-            order.sort_by_key(|count| costs[*count as usize]);
-        }
-        let by_count = policy.order() != CommitOrder::Oldest;
+        let list_of: Vec<u32> = match policy.order() {
+            CommitOrder::Oldest => vec![0; costs.len()],
+            CommitOrder::Largest => (0..=data).rev().collect(),
+            CommitOrder::Cheapest => costs.clone(),
+        };
+        let lists = list_of.iter().max().map_or(0, |last| last + 1);
         Self {
             entries: Slots::with_capacity(room),
             of: units::table(stripes as usize, NONE),
             links: Links::new(0),
-            lists: vec![List::default(); if by_count { data as usize + 1 } else { 1 }],
-            order: if by_count { order } else { vec![0] },
-            by_count,
+            lists: vec![List::default(); lists as usize],
+            list_of,
             policy,
             costs,
             delayed: 0,
@@ -148,7 +146,7 @@ impl Cache {
         if entry.transient {
             return;
         }
-        let list = if self.by_count { entry.newer.count_ones() } else { 0 };
+        let list = self.list_of[entry.newer.count_ones() as usize];
         let old = std::mem::replace(&mut entry.list, list);
         if old != NONE {
             self.links.remove(&mut self.lists[old as usize], slot);
@@ -159,8 +157,8 @@ impl Cache {
     /// The delayed stripe that is committed next, and those that may be after it. Only one that is `idle` is taken;
     /// whether others are is not looked up, as that is what takes long.
     pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
-        let Self { policy, order, links, lists, entries, costs, .. } = self;
-        let slots = order.iter().flat_map(|list| links.oldest_first(&lists[*list as usize]));
+        let Self { policy, links, lists, entries, costs, .. } = self;
+        let slots = lists.iter().flat_map(|list| links.oldest_first(list));
         let candidates = slots.map(|slot| {
             let Entry { stripe, newer, .. } = *entries.at(slot);
             Candidate { stripe, newer: newer.count_ones(), reads: costs[newer.count_ones() as usize] }
@@ -189,7 +187,7 @@ impl Cache {
         self.entries.iter().map(|(_, entry)| entry)
     }
 
-    /// Delayed stripes, least recently updated first.
+    /// Delayed stripes, in the order in which victims are looked for.
     pub fn delayed_stripes(&self) -> Vec<u32> {
         let slots = self.lists.iter().flat_map(|list| self.links.oldest_first(list));
         slots.map(|slot| self.entries.at(slot).stripe).collect()

@@ -158,6 +158,26 @@ fn the_oldest_the_largest_or_the_cheapest_stripe_is_committed() {
     }
 }
 
+/// One newer page of eight and six of them cost two reads each: the stripe with more newer pages went first.
+#[test]
+fn of_stripes_that_are_equally_cheap_to_commit_the_one_updated_longest_ago_is_committed() {
+    for single_first in [true, false] {
+        let settings = [("stripe.cache.entries", "2"), ("stripe.cache.victim", "cheapest")];
+        let mut drive = filled(&plan("raid5-ppc", 8, 40, &settings));
+        let stripes = [(0, 1), (8, 6)];
+        let order = if single_first { stripes } else { [stripes[1], stripes[0]] };
+        for (page, pages) in order {
+            write(&mut drive, page, pages);
+        }
+        write(&mut drive, 80, 1);
+        assert_eq!(parity_costs(&mut drive), (2, 1), "one of them is committed");
+        // The stripe that was not committed is in the cache, and a write to it needs no room.
+        let (left, _) = order[1];
+        write(&mut drive, left, 1);
+        assert_eq!(parity_costs(&mut drive).1, 0, "the single page first: {single_first}");
+    }
+}
+
 #[test]
 fn collection_has_old_versions_committed_or_moves_them() {
     for kind in ["raid5-ppc", "raid6-ppc"] {
