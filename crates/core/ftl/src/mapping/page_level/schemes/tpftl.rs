@@ -408,4 +408,15 @@ mod tests {
         trial.read(16);
         assert!(!trial.is_free(8) && trial.is_free(1), "1 and 4 on average against 2");
     }
+
+    /// Means were rounded down: 3 and 3.5 were equal, and the node of the first translation page gave up its entries.
+    #[test]
+    fn of_nodes_whose_means_differ_by_less_than_one_access_the_colder_gives_up_its_entries() {
+        let mut trial = trial(3, 2, &[]);
+        for logical in [0, 1, 8, 0, 0] {
+            trial.read(logical);
+        }
+        trial.read(16);
+        assert!(!trial.is_free(8) && trial.is_free(1), "2 and 5 on average against 3");
+    }
 }

@@ -4,13 +4,13 @@ use super::NONE;
 
 /// Youngest number first. Equal ages leave in order of a key of the caller's.
 #[derive(Clone, Debug)]
-pub(in crate::mapping) struct AgeHeap {
-    heap: Vec<(u64, u32, u32)>,
+pub(in crate::mapping) struct AgeHeap<Age = u64> {
+    heap: Vec<(Age, u32, u32)>,
     /// Place of each slot in the heap.
     place: Vec<u32>,
 }
 
-impl AgeHeap {
+impl<Age: Copy + Ord> AgeHeap<Age> {
     /// A heap for slots below `slots`.
     pub fn new(slots: usize) -> Self {
         Self { heap: Vec::with_capacity(slots), place: vec![NONE; slots] }
@@ -21,12 +21,12 @@ impl AgeHeap {
     }
 
     /// The age of a slot in it.
-    pub fn age(&self, slot: u32) -> Option<u64> {
+    pub fn age(&self, slot: u32) -> Option<Age> {
         let place = self.place[slot as usize];
         (place != NONE).then(|| self.heap[place as usize].0)
     }
 
-    pub fn push(&mut self, slot: u32, age: u64, key: u32) {
+    pub fn push(&mut self, slot: u32, age: Age, key: u32) {
         self.heap.push((age, key, slot));
         self.place[slot as usize] = self.heap.len() as u32 - 1;
         self.rise(self.heap.len() - 1);
@@ -34,12 +34,12 @@ impl AgeHeap {
 
     /// The slot with the lowest age.
     #[inline]
-    pub fn first(&self) -> Option<(u64, u32)> {
+    pub fn first(&self) -> Option<(Age, u32)> {
         self.heap.first().map(|(age, _, slot)| (*age, *slot))
     }
 
     /// Takes the slot with the lowest age.
-    pub fn pop(&mut self) -> Option<(u64, u32)> {
+    pub fn pop(&mut self) -> Option<(Age, u32)> {
         let lowest = self.first()?;
         self.remove(lowest.1);
         Some(lowest)
@@ -58,23 +58,14 @@ impl AgeHeap {
     }
 
     /// Gives a slot in it another age.
-    pub fn set_age(&mut self, slot: u32, age: u64) {
+    pub fn set_age(&mut self, slot: u32, age: Age) {
         let place = self.place[slot as usize] as usize;
         self.heap[place].0 = age;
         self.settle(place);
     }
 
-    /// Adds one to the age of a slot in it.
-    pub fn grow_older(&mut self, slot: u32) -> u64 {
-        let place = self.place[slot as usize] as usize;
-        self.heap[place].0 += 1;
-        let age = self.heap[place].0;
-        self.sink(place);
-        age
-    }
-
     /// Ages and slots, lowest first.
-    pub fn sorted(&self) -> Vec<(u64, u32)> {
+    pub fn sorted(&self) -> Vec<(Age, u32)> {
         let mut all = self.heap.clone();
         all.sort_unstable();
         all.into_iter().map(|(age, _, slot)| (age, slot)).collect()
@@ -112,6 +103,17 @@ impl AgeHeap {
     }
 }
 
+impl AgeHeap {
+    /// Adds one to the age of a slot in it.
+    pub fn grow_older(&mut self, slot: u32) -> u64 {
+        let place = self.place[slot as usize] as usize;
+        self.heap[place].0 += 1;
+        let age = self.heap[place].0;
+        self.sink(place);
+        age
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +122,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_lowest_age_leaves_first(steps in prop::collection::vec((0..16_u32, 0..20_u64, 0..5_u8), 0..200)) {
-            let mut heap = AgeHeap::new(16);
+            let mut heap: AgeHeap = AgeHeap::new(16);
             let mut plain: Vec<(u64, u32)> = Vec::new();
             for (slot, age, what) in steps {
                 let at = plain.iter().position(|entry| entry.1 == slot);

@@ -7,6 +7,7 @@
 use super::{AgeHeap, Index, NO_LPN};
 use crate::mapping::page_level::scheme::TranslationShape;
 use layer::recency::{Links, List};
+use std::cmp::Ordering;
 use units::{Lpn, Tpn};
 
 /// Cached entries by node. A slot number stays with its entry until that is removed.
@@ -19,7 +20,7 @@ pub(in crate::mapping) struct NodeTable {
     links: Links,
     /// Node of each translation page; without entries it is not cached.
     nodes: Vec<Node>,
-    coldest_first: AgeHeap,
+    coldest_first: AgeHeap<Mean>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +45,40 @@ impl Node {
         self.clean.len() + self.dirty.len()
     }
 
-    /// Mean time of the last use of the entries, rounded down.
-    fn mean(&self) -> u64 {
-        self.used / u64::from(self.len())
+    /// Mean time of the last use of the entries.
+    fn mean(&self) -> Mean {
+        Mean { used: self.used, entries: self.len() }
     }
 }
+
+/// A mean time of use, as the fraction that it is: rounded it would make nodes equal that are not.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    /// Sum of the times.
+    used: u64,
+    entries: u32,
+}
+
+impl Ord for Mean {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let scaled = |mean: &Self, by: &Self| u128::from(mean.used) * u128::from(by.entries);
+        scaled(self, other).cmp(&scaled(other, self))
+    }
+}
+
+impl PartialOrd for Mean {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Mean {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Mean {}
 
 impl NodeTable {
     /// Room for `capacity` entries.
@@ -115,7 +145,7 @@ impl NodeTable {
         let page = self.shape.page_of(logical);
         let node = &mut self.nodes[page.index()];
         if node.len() == 0 {
-            self.coldest_first.push(page.0, now, page.0);
+            self.coldest_first.push(page.0, Mean { used: now, entries: 1 }, page.0);
         }
         node.used += now;
         self.links.push_front(if dirty { &mut node.dirty } else { &mut node.clean }, slot);
@@ -285,10 +315,11 @@ mod tests {
     type Plain = Vec<(Lpn, u64, bool)>;
 
     fn coldest(plain: &Plain, shape: TranslationShape) -> Option<Tpn> {
+        // A node has up to eight entries: 840 times the mean is a whole number.
         let mean = |page: Tpn| {
             let used: Vec<u64> =
                 plain.iter().filter(|entry| shape.page_of(entry.0) == page).map(|entry| entry.1).collect();
-            (!used.is_empty()).then(|| (used.iter().sum::<u64>() / used.len() as u64, page))
+            (!used.is_empty()).then(|| (840 * used.iter().sum::<u64>() / used.len() as u64, page))
         };
         shape.pages().filter_map(mean).min().map(|(_, page)| page)
     }
