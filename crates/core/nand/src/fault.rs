@@ -28,12 +28,16 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// Whether any command may fail.
+    /// Whether any command may fail, now or when blocks are worn out.
     pub fn may_fail(&self) -> bool {
+        self.endurance > 0 || self.may_fail_unworn()
+    }
+
+    /// Whether any command may fail before a block is worn out.
+    pub fn may_fail_unworn(&self) -> bool {
         self.program > 0.0
             || self.erase > 0.0
             || self.read > 0.0
-            || self.endurance > 0
             || !self.bad_programs.is_empty()
             || !self.bad_erases.is_empty()
             || !self.dead_dies.is_empty()
@@ -57,6 +61,11 @@ impl Faults {
     pub(crate) fn set_chances(&mut self, [program, erase, read]: [f64; 3]) {
         (self.plan.program, self.plan.erase, self.plan.read) = (program, erase, read);
         self.active |= program > 0.0 || erase > 0.0 || read > 0.0;
+    }
+
+    /// Whether any command may fail before a block is worn out.
+    pub(crate) fn may_fail_unworn(&self) -> bool {
+        self.active && self.plan.may_fail_unworn()
     }
 
     pub(crate) fn state(&self) -> [u64; 4] {

@@ -23,7 +23,7 @@ pub struct Spare {
     /// pages, old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest
     /// log blocks.
     pub in_reserve: u64,
-    /// Of those in reserve, blocks that are kept erased only because commands may fail.
+    /// Of those in reserve, blocks that are kept erased only because commands may fail before a block is worn out.
     pub for_failures: u64,
     /// Spare blocks beyond those in reserve and blocks that are not in use, as a share of data and parity in use; 0:
     /// there are none. `None`: nothing is collected, as spare blocks are log blocks, and their number is a choice.
@@ -83,9 +83,7 @@ impl Spare {
         };
         let failures = match self.for_failures {
             0 => String::new(),
-            blocks => format!(
-                "; {blocks} of them only because blocks can fail, as flash.endurance or a flash.fault chance is set"
-            ),
+            blocks => format!("; {blocks} of them only because blocks can fail, as a flash.fault chance is set"),
         };
         let unused = if self.unused > 0.0 {
             format!("with the {} blocks of addresses not in use ", in_blocks(self.unused.round()))
@@ -189,7 +187,7 @@ impl DrivePlan {
 
     /// Blocks that the mapping of `mapped` pages keeps erased in each of its `lanes` because commands may fail.
     fn kept_for_failures(&self, lanes: u64, mapped: u64, good: f64) -> u32 {
-        if !self.fault_plan().may_fail() {
+        if !self.fault_plan().may_fail_unworn() {
             return 0;
         }
         let geometry = &self.geometry;
@@ -219,14 +217,8 @@ mod tests {
     /// cleaning.
     #[test]
     fn spare_flash_that_is_all_in_reserve_is_told_and_the_remedy_mends_it() {
-        // Its endurance would take one more block of each plane.
-        let small = [
-            "drive.capacity=4GiB",
-            "flash.part=tlc-16k",
-            "flash.pages_per_block=576",
-            "flash.dies_per_channel=1",
-            "flash.endurance=0",
-        ];
+        let small =
+            ["drive.capacity=4GiB", "flash.part=tlc-16k", "flash.pages_per_block=576", "flash.dies_per_channel=1"];
         let spare = plan("dftl", &[&small[..], &["drive.over_provisioning=9%"]].concat()).spare();
         assert_eq!(spare.in_reserve, 48);
         assert!((48.8..49.0).contains(&spare.blocks), "{spare:?}");
@@ -263,7 +255,7 @@ mod tests {
         assert_eq!((logs.effective_share, logs.warning()), (None, None));
     }
 
-    /// A drive of 512 MiB wrote 27 % more with an endurance than without one, under the same words.
+    /// Chances to fail made a drive of 512 MiB write 27 % more, under the same words.
     #[test]
     fn a_block_kept_because_blocks_can_fail_is_in_reserve_and_told() {
         let small = ["drive.capacity=512MiB", "flash.pages_per_block=128"];
@@ -271,23 +263,25 @@ mod tests {
         let plain = with(&[]);
         assert_eq!((plain.blocks, plain.in_reserve, plain.for_failures), (160.0, 128, 0));
         assert!(!plain.sentence().contains("fail"), "{}", plain.sentence());
-        for setting in ["flash.endurance=3000", "flash.fault.program=0.1%", "flash.fault.erase=0.1%"] {
+        for setting in ["flash.fault.program=0.1%", "flash.fault.erase=0.1%"] {
             let failing = with(&[setting]);
             assert_eq!((failing.blocks, failing.in_reserve, failing.for_failures), (160.0, 160, 32), "{setting}");
             let (sentence, warning) = (failing.sentence(), failing.warning().unwrap());
             for text in [sentence, warning] {
                 let expected = "160 spare blocks all are in reserve (open, kept erased, or for the map; 32 of them \
-                                only because blocks can fail, as flash.endurance or a flash.fault chance is set)";
+                                only because blocks can fail, as a flash.fault chance is set)";
                 assert!(text.contains(expected) && text.contains("leaves 0.0 %"), "{text}");
             }
         }
+        // Blocks that only wear out do not fail until one is worn out.
+        assert_eq!(with(&["flash.endurance=3000"]), plain);
         // No plane has room for one more: none is kept.
-        let tight = with(&["flash.endurance=3000", "drive.over_provisioning=9%"]);
+        let tight = with(&["flash.fault.erase=0.1%", "drive.over_provisioning=9%"]);
         assert_eq!((tight.for_failures, tight.in_reserve), (0, 128), "{tight:?}");
         // Superblocks of stripes with a map of their own, and log blocks, know no such reserve.
         for stack in ["raid-elastic", "fast"] {
             assert_eq!(
-                plan(stack, &["flash.endurance=3000", "drive.capacity=1GiB"]).spare().for_failures,
+                plan(stack, &["flash.fault.erase=0.1%", "drive.capacity=1GiB"]).spare().for_failures,
                 0,
                 "{stack}"
             );

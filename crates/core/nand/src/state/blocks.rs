@@ -143,14 +143,16 @@ pub struct Blocks {
     pub(super) skips: Vec<(BlockId, u16, u16)>,
     slc: Option<Box<SlcMode>>,
     /// Erases that a block survives; 0: it never wears out.
-    pub(super) endurance: u32,
+    endurance: u32,
+    /// A block has had all of them.
+    worn_out: bool,
 }
 
 impl Blocks {
     /// Erased blocks that were never used.
     pub(super) fn new(geometry: Geometry) -> Self {
         let rows = units::table(geometry.blocks() as usize, BlockRow::NEW);
-        Self { geometry, rows, skips: Vec::new(), slc: None, endurance: 0 }
+        Self { geometry, rows, skips: Vec::new(), slc: None, endurance: 0, worn_out: false }
     }
 
     #[inline]
@@ -209,11 +211,33 @@ impl Blocks {
         if let Some(slc) = self.slc.as_deref_mut().filter(|_| was_slc) {
             slc.erases[block.index()] += 1;
         }
+        self.worn_out |= self.is_worn_out(block);
+    }
+
+    /// A block survives so many erases from now on; 0: any number.
+    pub(super) fn set_endurance(&mut self, erases: u32) {
+        self.endurance = erases;
+        self.look_for_worn_out();
+    }
+
+    /// Whether a block has had all the erases that it survives: the next one fails.
+    pub fn is_worn_out(&self, block: BlockId) -> bool {
+        self.endurance > 0 && self.wear(block) >= self.endurance
+    }
+
+    /// Whether any block has had all the erases that it survives.
+    pub(super) fn any_is_worn_out(&self) -> bool {
+        self.worn_out
+    }
+
+    fn look_for_worn_out(&mut self) {
+        self.worn_out = (0..self.rows.len() as u32).any(|block| self.is_worn_out(BlockId(block)));
     }
 
     /// All blocks were erased so many times before.
     pub fn wear_all(&mut self, erases: u32) {
         self.rows.iter_mut().for_each(|row| row.erases = erases);
+        self.look_for_worn_out();
     }
 
     /// Erases of a block that wear it as much as all it had, those with one bit a cell included.
@@ -239,6 +263,7 @@ impl Blocks {
             Some(slc) if slc.erases.len() == erases.len() => slc.erases = erases,
             _ => return erases.is_empty(),
         }
+        self.look_for_worn_out();
         true
     }
 
@@ -266,6 +291,7 @@ impl Blocks {
         if let Some(slc) = self.slc.as_deref_mut() {
             slc.erases[block.index()] = slc_erases;
         }
+        self.worn_out |= self.is_worn_out(block);
     }
 
     /// Done, flags and erases of each block, for a snapshot.
@@ -286,6 +312,7 @@ impl Blocks {
         for (row, &[done, flags, erases]) in self.rows.iter_mut().zip(rows) {
             *row = BlockRow::at_rest(done as u16, flags as u16, erases);
         }
+        self.look_for_worn_out();
         true
     }
 }

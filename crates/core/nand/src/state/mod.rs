@@ -156,7 +156,7 @@ impl FlashState {
 
     /// Sets which commands fail from now on.
     pub fn set_faults(&mut self, plan: FaultPlan, seed: u64) {
-        self.blocks.endurance = plan.endurance;
+        self.blocks.set_endurance(plan.endurance);
         self.faults = Faults::new(plan, seed);
         self.look_again();
     }
@@ -178,9 +178,16 @@ impl FlashState {
         self.plain
     }
 
-    /// Whether any command may fail.
+    /// Whether any command may fail, now or when blocks are worn out.
     pub fn may_fail(&self) -> bool {
         self.faults.active
+    }
+
+    /// Whether a layer keeps a block for one that fails: commands fail by chance or in blocks and dies that are bad, or
+    /// a block has had all the erases that it survives. The next erase of that block fails, after all that is
+    /// programmed into it before.
+    pub fn expects_failures(&self) -> bool {
+        self.blocks.any_is_worn_out() || self.faults.may_fail_unworn()
     }
 
     /// Lets a die die now: from here on each of its commands fails.

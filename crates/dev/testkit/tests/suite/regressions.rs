@@ -1,7 +1,7 @@
 //! Small tests of faults that were found, each named for its symptom.
 
 use crate::striped::counted;
-use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
+use nand::{CountedFlash, Counters, FaultPlan, Flash, TimedFlash};
 use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};
@@ -420,6 +420,59 @@ fn tombstones_leave_a_plane_that_its_own_pages_fill() {
             assert_eq!(drive.outstanding(), 0, "{kind}: request {number} finds no room");
         }
         assert_eq!(drive.oracle().unwrap().violation(), None);
+    }
+}
+
+/// What 4000 writes of one sector program and erase, and the fewest erased blocks of a lane after each. They end with
+/// the first erase that fails.
+fn cost_of_writes(settings: &[(&'static str, &str)], lanes: usize) -> (u64, u64, Vec<usize>) {
+    let mut stack = Stack::plain();
+    let small = [
+        ("flash.channels", "4"),
+        ("flash.dies_per_channel", "1"),
+        ("flash.page_size", "512B"),
+        ("flash.pages_per_block", "8"),
+        ("drive.capacity", "128KiB"),
+        ("ftl.gc.frontier", "shared"),
+        ("ftl.gc.free_blocks", "0"),
+        ("engine.contents", "none"),
+    ];
+    for (key, value) in small.iter().chain(settings) {
+        stack.set(key, value);
+    }
+    let mut drive = counted(&stack.plan().unwrap());
+    let mut stream = engine::random::Stream::new(1, "writes");
+    let mut fewest = Vec::new();
+    for _ in 0..4000 {
+        drive.submit(0, &request(HostOp::Write, stream.below(drive.sectors()), 1));
+        drain(&mut drive);
+        let state = drive.flash().state();
+        if state.counters.failed_erases > 0 {
+            break;
+        }
+        let rows = state.blocks();
+        let erased = |lane: &[nand::BlockRow]| lane.iter().filter(|row| row.is_free()).count();
+        fewest.extend(rows.chunks(rows.len() / lanes).map(erased).min());
+    }
+    let counters = &drive.flash().state().counters;
+    (Counters::total(&counters.programs), Counters::total(&counters.erases), fewest)
+}
+
+/// Blocks that could wear out one day took an erased block of each plane or segment from the first write on: four spare
+/// blocks of a segment were as good as three.
+#[test]
+fn a_drive_with_an_endurance_copies_no_more_than_one_without_until_a_block_is_worn_out() {
+    let zones =
+        [("stripe.kind", "coded"), ("coded.size", "64KiB"), ("coded.block", "1KiB"), ("coded.spare_blocks", "4")];
+    let planes = [("drive.over_provisioning", "60%")];
+    for (settings, lanes) in [(&zones[..], 8), (&planes, 4)] {
+        let with = |endurance| cost_of_writes(&[settings, &[("flash.endurance", endurance)]].concat(), lanes);
+        assert_eq!(with("1000"), with("0"), "{settings:?}");
+        let (.., never) = with("0");
+        let (.., worn) = with("15");
+        assert!(worn.len() < never.len(), "{settings:?}: an erase of a worn-out block fails");
+        assert_eq!(never.iter().min(), Some(&1), "{settings:?}: one is kept for collection");
+        assert_eq!(worn.last(), Some(&2), "{settings:?}: and one more when a block is worn out");
     }
 }
 

@@ -84,7 +84,7 @@ fn notes_of_a_life_are_told_once() {
 /// A row said that 0.0 % of the life went into pages without data.
 #[test]
 fn causes_that_spend_nothing_are_no_rows_of_a_life() {
-    let load = ["--workload", "zipf", "--requests", "20000"];
+    let load = ["--workload", "hot-cold", "--requests", "20000"];
     let whole = document(&life(&[&load[..], &["--json"]].concat()));
     let unfilled = number(&whole, "/causes/unfilled/share");
     assert!(0.0 < unfilled && unfilled < 0.0005, "{unfilled}: take another load");

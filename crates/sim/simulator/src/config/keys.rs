@@ -325,9 +325,10 @@ const FLASH: &[Parameter] = &[
         "flash.endurance",
         Kind::Count { min: 0, max: u32::MAX as u64 },
         "0",
-        "Erases a block survives; 0: never wears out. With an endurance or a flash.fault chance above 0, a page-level \
-         mapping keeps one more erased block in each plane that has room for it, because any block can fail. Where \
-         planes have few spare blocks, this raises write amplification.",
+        "Erases a block survives; 0: never wears out. From the time at which the first block is worn out, a page-level \
+         mapping keeps one more erased block in each plane (with coded zones: in each segment) that has room for it, \
+         because any block can fail. With a flash.fault chance above 0 it does so from the beginning. Where planes \
+         have few spare blocks, this raises write amplification.",
     ),
     Parameter::new(
         MULTI_PLANE.key,

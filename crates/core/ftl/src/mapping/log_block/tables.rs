@@ -174,8 +174,8 @@ impl Tables {
 
     /// Log blocks the drive may have: as many as asked for, and as failures leave.
     pub(in crate::mapping) fn log_limit<F: Flash>(&self, flash: &F) -> u32 {
-        // Where blocks may fail, the target of a merge may as well.
-        let spare = self.blocks.spare(self.settings.merge_blocks + u32::from(flash.state().may_fail()));
+        // Where blocks fail, the target of a merge may as well.
+        let spare = self.blocks.spare(self.settings.merge_blocks + u32::from(flash.state().expects_failures()));
         let least = self.blocks.spare(self.settings.merge_blocks);
         self.settings.most_logs().min(spare.max(least.min(self.settings.least_logs)))
     }

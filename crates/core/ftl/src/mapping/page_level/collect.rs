@@ -193,7 +193,7 @@ impl<A: MapAccess> PageMap<A> {
             self.space.lanes.free(victim, 0);
         }
         if flash.erase(self.owner, victim, cause) == Outcome::Done {
-            self.space.lanes.erased(flash.state(), victim);
+            self.freed(flash, victim);
         } else {
             self.hurry_erases(flash);
         }

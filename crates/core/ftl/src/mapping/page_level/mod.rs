@@ -347,12 +347,20 @@ impl<A: MapAccess> PageMap<A> {
     }
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
-        self.space.lanes.erased(flash.state(), block);
+        self.freed(flash, block);
         self.collect(flash, self.space.lanes.of_block(block));
         if !self.trims.tombstones().short().is_empty() {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
+    }
+
+    /// The erase of a block is done.
+    pub(super) fn freed<F: Flash>(&mut self, flash: &F, block: units::BlockId) {
+        self.space.lanes.erased(flash.state(), block);
+        if flash.state().blocks.is_worn_out(block) {
+            self.space.withhold(flash.state(), self.pages.logical_pages());
+        }
     }
 
     /// A copy of a lane ended: whoever collection was behind of may try again.

@@ -142,8 +142,8 @@ pub(super) fn have_room(placement: Placement, rooms: impl Iterator<Item = u32>, 
     }
 }
 
-/// Blocks of a plane that are kept erased beyond [`kept`] where commands may fail, as the one kept for collection may
-/// fail as well: one, if planes of so many `blocks` have room for it.
+/// Blocks of a plane that are kept erased beyond [`kept`] where commands fail, as the one kept for collection may fail
+/// as well: one, if planes of so many `blocks` have room for it.
 pub(super) fn kept_for_failures<A: MapAccess>(values: &Values, layout: &Layout, blocks: u32) -> u32 {
     let settings = Settings::read::<A>(values, true);
     let room = blocks.saturating_sub(settings.least_reserve() + 1) * layout.pages_per_block;

@@ -149,7 +149,7 @@ impl Blocks {
 
     /// Whether there is a free block that need not stay for a merge.
     pub(super) fn has_free<F: Flash>(&self, flash: &F) -> bool {
-        self.free.len() > if flash.state().may_fail() { self.kept } else { 1 }
+        self.free.len() > if flash.state().expects_failures() { self.kept } else { 1 }
     }
 
     fn assign(&mut self, block: BlockId, role: Role) {

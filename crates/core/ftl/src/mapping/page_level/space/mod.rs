@@ -91,12 +91,12 @@ impl Space {
         space
     }
 
-    /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
-    /// spare each lane keeps a second, as [`super::parameters::kept_for_failures`] says beforehand. `pages`: logical
-    /// pages of the drive.
+    /// Where blocks fail, the one kept for collection may as well: as long as there are blocks to spare each lane keeps
+    /// a second, as [`super::parameters::kept_for_failures`] says beforehand. As long as blocks fail only when they are
+    /// worn out, it does so from the first that is. `pages`: logical pages of the drive.
     pub fn withhold(&mut self, state: &FlashState, pages: u32) {
         let reserve = self.least_reserve + 1;
-        let spare = state.may_fail() && self.lanes.have_more_than(state, self.placement, reserve, pages);
+        let spare = state.expects_failures() && self.lanes.have_more_than(state, self.placement, reserve, pages);
         self.lanes.withheld = kept(self.sharing) as usize + usize::from(spare);
     }
 
