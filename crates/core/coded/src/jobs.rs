@@ -3,7 +3,7 @@
 use crate::base::NONE;
 use crate::group::Elements;
 use layer::{FlushLine, Slots, Waited};
-use nand::PayloadId;
+use nand::{PayloadId, Ticket};
 use units::Nanos;
 
 /// Where a write is.
@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub serial: u64,
     pub op: u32,
     pub unit: u32,
+    /// Where it stands in the queues of its banks, from its read to its program.
+    pub ticket: Ticket,
     pub line: u32,
     pub next: u32,
     /// Of the first of a line: the last.
@@ -42,6 +44,8 @@ pub(crate) struct Job {
     pub failed: bool,
     /// It is among those that found no room.
     pub stalled: bool,
+    /// The gate let it through: its bank, or in lockstep all of them, work for nobody else until it is done.
+    pub has_bank: bool,
     /// What was to be read could not be: only what the host gave is written.
     pub partial: bool,
     /// Code blocks to be updated.
@@ -133,11 +137,12 @@ impl Jobs {
         &mut self.waited[number as usize]
     }
 
-    pub fn begin(&mut self, op: u32, unit: u32, line: u32, now: Nanos) -> u32 {
+    pub fn begin(&mut self, op: u32, unit: u32, line: u32, ticket: Ticket, now: Nanos) -> u32 {
         let number = self.all.insert(Job {
             serial: self.flushes.begin(),
             op,
             unit,
+            ticket,
             line,
             next: NONE,
             tail: NONE,
@@ -148,6 +153,7 @@ impl Jobs {
             touched: false,
             failed: false,
             stalled: false,
+            has_bank: false,
             partial: false,
             codes: Elements::NONE,
             summed: false,

@@ -9,7 +9,9 @@
 //! Write      all pages of the unit
 //! Codes      old code block + old data + new data, where codes are updated
 //! ```
-//! Simplified: XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn.
+//! Faithful to: a write is one entry of its bank's queue, from the read of what the host did not give to the last
+//! program; a bank that cleans for it programs it next. Simplified: XOR takes no time; while a write waits for other
+//! banks, as where codes are updated, and while what it waits for stands behind it, its bank goes on with others.
 //! Protects: the mapping sees the writes of a unit in the order they were accepted in; no code block is read while a
 //! source of it changes on flash.
 
@@ -119,7 +121,8 @@ impl Writes {
             self.make_stale(reads, codes, turn, block);
         }
         for unit in first..=last {
-            let job = self.jobs.begin(number, unit, self.line_of(unit), turn.now());
+            let ticket = turn.flash.take_ticket();
+            let job = self.jobs.begin(number, unit, self.line_of(unit), ticket, turn.now());
             if self.jobs.at(job).phase == Phase::Read {
                 self.ready.push_back(job);
             }
@@ -225,7 +228,7 @@ impl Writes {
         }
     }
 
-    /// Does what a phase begins with; through the gate, if it takes banks. `false`: it waits.
+    /// Does what a phase begins with; its first one through the gate, if it takes banks. `false`: it waits.
     fn enter_phase<F: Flash>(
         &mut self,
         reads: &mut Reads,
@@ -236,13 +239,12 @@ impl Writes {
         if self.jobs.at(number).phase == Phase::Read && !self.plan(codes, turn, number) {
             return true;
         }
-        if turn.base.gate.is_open() {
+        if turn.base.gate.is_open() || self.jobs.at(number).has_bank {
             self.do_phase(reads, codes, turn, number);
             return self.jobs.at(number).begun;
         }
-        let bank = self.place_of(self.jobs.at(number).unit, 0).bank;
         self.jobs.waited(number).since = turn.now();
-        turn.base.gate.push(Sub::Job { number }, bank);
+        turn.base.gate.push(Sub::Job { number }, self.bank_of(number));
         false
     }
 
@@ -250,6 +252,8 @@ impl Writes {
     pub fn send_gated<F: Flash>(&mut self, reads: &mut Reads, codes: &mut Codes, turn: &mut Turn<'_, F>, number: u32) {
         let waited = self.jobs.waited(number);
         waited.queue += turn.now() - waited.since;
+        turn.base.gate.enter(self.bank_of(number));
+        self.jobs.at_mut(number).has_bank = true;
         self.do_phase(reads, codes, turn, number);
         if self.jobs.at(number).begun && self.jobs.at(number).outstanding == 0 {
             self.ready.push_back(number);
@@ -341,7 +345,9 @@ impl Writes {
     ) -> Option<u32> {
         let bank = self.bank_of_step(turn.base, number, Tag::of(op.token).index);
         turn.base.gate.enter(bank);
+        turn.flash.show_ticket(Some(self.jobs.at(number).ticket));
         let answer = turn.submit(op);
+        turn.flash.show_ticket(None);
         let job = self.jobs.at_mut(number);
         let writes = job.phase == Phase::Write && !matches!(answer, Answer::Full { taken: 0, .. });
         if self.updates_codes && writes && !std::mem::replace(&mut job.touched, true) {
@@ -510,6 +516,9 @@ impl Writes {
             let (at, _) = self.layout.group_at(self.layout.place(job.unit));
             codes.set_agrees(at, job.codes, false);
         }
+        if job.has_bank {
+            turn.base.gate.leave(self.bank_of(number));
+        }
         turn.payloads().release(job.cells, self.unit_pages);
         turn.payloads().release(job.old, self.old_pages(&job));
         let next = self.jobs.leave(number);
@@ -569,6 +578,11 @@ impl Writes {
     /// The element of its group that a page of the unit belongs to.
     fn element_of(&self, unit: u32, page: u32) -> u32 {
         self.layout.group_at(self.place_of(unit, page)).1
+    }
+
+    /// The bank that a job takes at the gate; in lockstep that is all of them.
+    fn bank_of(&self, number: u32) -> u32 {
+        self.place_of(self.jobs.at(number).unit, 0).bank
     }
 
     /// Bank of a step of a job about an element of its group; any will do in lockstep, and where the gate is open.

@@ -19,6 +19,10 @@ pub struct CommandId {
     pub(crate) generation: u32,
 }
 
+/// A place in the queues of all dies, kept for commands that are issued later ([`Flash::take_ticket`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Ticket(pub(crate) u64);
+
 /// A set of commands that end together: one operation of the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JoinId(pub(crate) u32);
@@ -407,6 +411,15 @@ pub trait Flash: 'static {
     /// From now on commands start, move and end without taking time, or take theirs again. A layer sets it around work
     /// whose cost is left out of account; that is counted all the same.
     fn set_instant(&mut self, _instant: bool) {}
+    /// Keeps a place in the queues of all dies, behind what is in them.
+    fn take_ticket(&mut self) -> Ticket {
+        Ticket::default()
+    }
+    /// From now on commands stand in the queues of their dies at this place, or with `None` again behind all others. A
+    /// layer shows a ticket around each step of one piece of work. At the moment at which a step ends its die begins no
+    /// other command, so that the next step can follow. Commands of collection take the place only where collection is
+    /// not interrupted.
+    fn show_ticket(&mut self, _ticket: Option<Ticket>) {}
     /// Takes back an operation made of reads. If none of its commands has started, none will; otherwise all of them run
     /// on and are counted as wasted. No event follows.
     fn cancel(&mut self, _join: JoinId) -> Cancelled {

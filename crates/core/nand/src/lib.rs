@@ -27,7 +27,7 @@ pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
     Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner,
-    PageCopy, PageProgram, Program, ProgramFailure, Read, Token, WaitList, WaitVector,
+    PageCopy, PageProgram, Program, ProgramFailure, Read, Ticket, Token, WaitList, WaitVector,
 };
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};

@@ -12,9 +12,10 @@
 
 use super::channels::{Channels, Turn};
 use super::commands::{Commands, Kind, Slot, State, What, flag};
-use super::dies::{Die, Dies, is_cleaning};
+use super::dies::{Die, Dies, Follows, is_cleaning};
 use super::observer::Observer;
 use super::schedule::{Due, Schedule};
+use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
 use crate::flash::{Backlog, CommandId, Completion};
@@ -35,7 +36,8 @@ pub(super) struct Chips {
     pub times: Times,
     pub schedule: Schedule,
     pub observer: Observer,
-    options: CommandOptions,
+    pub tickets: Tickets,
+    pub options: CommandOptions,
     /// Array and transfer of a die can overlap; otherwise the die's event serves both.
     cached: bool,
     /// Queued commands may begin together.
@@ -56,6 +58,7 @@ impl Chips {
             times: Times::new(part, &state),
             schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
             observer: Observer::new(geometry.dies(), geometry.channels),
+            tickets: Tickets::default(),
             options,
             cached,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
@@ -76,7 +79,7 @@ impl Chips {
         } else if !self.cached && die.transfer != NIL {
             return self.transfer_finished(index);
         } else {
-            self.cleaning_has_paused(index);
+            self.look_again(index);
         }
         NIL
     }
@@ -98,6 +101,10 @@ impl Chips {
     pub fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
         let command = self.commands.insert(slot, completion, self.schedule.now);
         self.observer.command_begins(command.slot, self.schedule.now);
+        if self.tickets.are_used() {
+            // A collection that others may interrupt takes no place of the write that it is for.
+            self.tickets.issued(command.slot, self.options.uninterrupted || !is_cleaning(slot.cause));
+        }
         command
     }
 
@@ -152,33 +159,22 @@ impl Chips {
         if kind == Kind::Read && self.times.shares_physical_pages() && self.join_gang(die, id) {
             return;
         }
-        let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
-        let queue = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { self.dies.queue(kind, cause) };
-        if traced && cause == Cause::Host as u8 {
-            let before = self.dies[die].last_before(self.dies[die].tail[queue]);
+        let queue = if self.goes_on(die, id) { Die::CLEANING } else { self.dies.queue(kind, cause) };
+        let behind = self.place_behind(die, queue, id);
+        if traced
+            && cause == Cause::Host as u8
+            && let Some(before) = self.dies[die].last_before(behind, queue)
+        {
             self.commands.at(id).root = self.commands.get(before).root;
         }
         self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
-        self.dies.link(die, queue, id, &mut self.commands);
+        self.dies.link(die, queue, behind, id, &mut self.commands);
         if queue == Die::URGENT && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
         if self.cached {
             self.dispatch(die);
         }
-    }
-
-    /// Whether a program in front of all others of its die would overtake one of its own block.
-    fn overtakes(&self, die: usize, id: u32) -> bool {
-        let slot = self.commands.get(id);
-        let block = self.block_of(slot.page);
-        let row = self.state.block(block);
-        if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
-            return false;
-        }
-        self.commands
-            .chain(self.dies[die].head[0])
-            .any(|id| self.block_of(self.commands.get(id).page) == block && self.commands.get(id).kind != Kind::Read)
     }
 
     /// Takes a queued command out of its die's queue.
@@ -265,6 +261,9 @@ impl Chips {
         self.settle_gang(index, gang);
         let slot = self.commands.get(gang);
         self.occupy(index, gang, [slot.cause, slot.root]);
+        if self.tickets.are_used() {
+            self.dies[index].follows = self.follows(gang);
+        }
         self.observer.array_begins(index, self.schedule.now);
         self.schedule.arm(Due::Die(index), left);
     }
@@ -277,10 +276,10 @@ impl Chips {
 
     /// Starts what the die can start now.
     #[inline]
-    fn dispatch(&mut self, index: usize) {
+    pub fn dispatch(&mut self, index: usize) {
         let die = &self.dies[index];
         if die.array == NIL && die.transfer == NIL {
-            if self.options.uninterrupted && self.wait_for_cleaning(index) {
+            if die.follows != Follows::Nothing && self.make_look_again(index) {
                 return;
             }
             let die = &self.dies[index];
@@ -304,35 +303,13 @@ impl Chips {
         }
     }
 
-    /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment:
-    /// the others wait until all that ends now has been told of. If nothing follows then they go on, so that a
-    /// collection which waits for one of them never waits in vain.
-    fn wait_for_cleaning(&mut self, index: usize) -> bool {
-        let die = &self.dies[index];
-        let head = die.head[die.next_queue()];
-        if !die.cleans || head == NIL || is_cleaning(self.commands.get(head).cause) {
-            return false;
-        }
-        self.schedule.arm(Due::Die(index), 0);
-        true
-    }
-
-    /// Nothing more of the collection has come: others may go on.
-    #[cold]
-    fn cleaning_has_paused(&mut self, index: usize) {
-        self.dies[index].cleans &= self.dies[index].head[Die::CLEANING] != NIL;
-        self.dispatch(index);
-    }
-
     /// Starts the other half of a cache command: the array while the register moves, or the
     /// register while the array works.
     fn dispatch_cached(&mut self, index: usize) {
         let die = &self.dies[index];
         let queue = die.next_queue();
         let head = die.head[queue];
-        let interrupts =
-            self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.commands.get(head).cause);
-        if head == NIL || die.suspended != NIL || interrupts {
+        if head == NIL || die.suspended != NIL || !self.may_begin_beside(index, head) {
             return;
         }
         let next = self.commands.get(head).kind;
@@ -440,10 +417,7 @@ impl Chips {
         let (kind, cause, root) = (slot.kind, slot.cause, slot.root);
         if self.dies[index].array == NIL {
             self.occupy(index, gang, [cause, root]);
-            if self.options.uninterrupted {
-                self.schedule.disarm(Due::Die(index)); // it need not look again
-                self.dies[index].cleans = is_cleaning(cause);
-            }
+            self.note_follows(index, gang);
         }
         if matches!(kind, Kind::Program | Kind::Gathered) {
             self.dies[index].move_gang(gang);

@@ -19,6 +19,16 @@ const fn bit(cause: Cause) -> u32 {
     1 << cause.index()
 }
 
+/// What may follow the command that a die began last, before any other of its commands begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    Nothing,
+    /// More of a collection that is not interrupted.
+    Collection,
+    /// What has a ticket.
+    Ticket,
+}
+
 /// One die. A *gang* is a list of commands for different planes that run together; without
 /// multi-plane commands it has one member.
 ///
@@ -49,8 +59,8 @@ pub(super) struct Die {
     pub loaded: bool,
     /// The gang in the array waits for its command, or has the channel for it.
     pub commanded: bool,
-    /// What began last was of a collection.
-    pub cleans: bool,
+    /// What may go on with what began last.
+    pub follows: Follows,
     /// Parts of the member that moves which have moved already, where gathered pages move in parts.
     pub moved: u8,
     /// Interruptions of the gang in the array.
@@ -78,7 +88,7 @@ impl Die {
         array_done: false,
         loaded: false,
         commanded: false,
-        cleans: false,
+        follows: Follows::Nothing,
         moved: 0,
         suspends: 0,
         channel: 0,
@@ -110,13 +120,12 @@ impl Die {
         if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
     }
 
-    /// The command a newcomer stands behind: the last of its queue, or the one on the die.
+    /// The command that a newcomer stands behind, if there is one: `behind` in its queue, or one on the die, or the
+    /// first of another queue.
     #[inline]
-    pub fn last_before(&self, tail: u32) -> u32 {
-        [tail, self.array, self.transfer, self.suspended, self.head[0], self.head[1], self.head[2]]
-            .into_iter()
-            .find(|&id| id != NIL)
-            .expect("a busy die has a command")
+    pub fn last_before(&self, behind: u32, queue: usize) -> Option<u32> {
+        let heads = (0..self.head.len()).filter(|other| *other != queue).map(|other| self.head[other]);
+        [behind, self.array, self.transfer, self.suspended].into_iter().chain(heads).find(|&id| id != NIL)
     }
 
     /// Gangs on the die that have not ended their work in its array or its register.
@@ -189,22 +198,26 @@ impl Dies {
         if ends.contains(&id) { Die::CLEANING } else { self.queue(slot.kind, slot.cause) }
     }
 
-    /// Puts a command at the end of a queue.
+    /// Puts a command into a queue, behind `before` or, if that is NIL, in front of all others.
     #[inline]
-    pub fn link(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {
+    pub fn link(&mut self, index: usize, queue: usize, before: u32, id: u32, commands: &mut Commands) {
         let die = &mut self.all[index];
-        let tail = die.tail[queue];
+        let next = if before == NIL { die.head[queue] } else { commands.get(before).next };
         let slot = commands.at(id);
         slot.state = State::Queued;
-        slot.prev = tail;
-        slot.next = NIL;
+        slot.prev = before;
+        slot.next = next;
         die.queued.commands += 1;
         die.queued.cleaning += u32::from(is_cleaning(slot.cause));
-        die.tail[queue] = id;
-        if tail == NIL {
+        if before == NIL {
             die.head[queue] = id;
         } else {
-            commands.at(tail).next = id;
+            commands.at(before).next = id;
+        }
+        if next == NIL {
+            die.tail[queue] = id;
+        } else {
+            commands.at(next).prev = id;
         }
     }
 

@@ -6,7 +6,7 @@ use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
     Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Outcome, Owner, PageCopy,
-    PageProgram, ProgramFailure, Read, Token,
+    PageProgram, ProgramFailure, Read, Ticket, Token,
 };
 use crate::memory::Memory;
 use crate::state::{BlockUse, FlashState, LawBroken};
@@ -144,6 +144,14 @@ impl Flash for TimedFlash {
 
     fn set_instant(&mut self, instant: bool) {
         self.controller.chips.times.set_instant(instant);
+    }
+
+    fn take_ticket(&mut self) -> Ticket {
+        self.controller.chips.tickets.take()
+    }
+
+    fn show_ticket(&mut self, ticket: Option<Ticket>) {
+        self.controller.chips.tickets.show(ticket);
     }
 
     fn cancel(&mut self, join: JoinId) -> Cancelled {

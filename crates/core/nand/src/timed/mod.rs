@@ -23,7 +23,7 @@
 //!   Gather      memory for pages on their way into cells
 //!   Chips       arrays and transfers: queues, gangs, suspension
 //!    Commands   slots, what each has waited for, joins, barriers
-//!    Dies, Channels, Times, Schedule, Observer
+//!    Dies, Channels, Times, Tickets, Schedule, Observer
 //! ```
 
 mod account;
@@ -36,6 +36,7 @@ mod gather;
 mod issue;
 mod observer;
 mod schedule;
+mod tickets;
 mod times;
 
 use crate::NIL;

@@ -54,6 +54,51 @@ fn what_a_request_waited_for_inside_the_layer_is_not_its_own_work() {
     }
 }
 
+/// Such a write read what it did not cover and stood behind all others again before it was programmed: the read came
+/// after 0.1 ms.
+#[test]
+fn a_read_waits_for_the_programs_of_small_writes_that_came_before_it() {
+    for (queues, rest) in [("bank", READ / 2), ("one", READ / 2), ("lockstep", READ)] {
+        let mut drive = encoded(&stack(&[("coded.queues", queues), ("coded.code_zones", "0")]).plan().unwrap());
+        let small = |block| Request { sectors: 1, ..write(block, 1) };
+        let times = responses(&mut drive, &[small(0), small(8), small(16), read(24, 1)]);
+        let each = rest + WRITE;
+        assert_eq!(times, [each, 2 * each, 3 * each, 3 * each + READ], "{queues}");
+    }
+}
+
+/// Reads that came while a bank cleaned were served before the write that it cleaned for.
+#[test]
+fn the_write_that_a_bank_cleaned_for_comes_before_reads_that_came_meanwhile() {
+    for cleaning in ["uninterrupted", "interleaved"] {
+        let settings = [("flash.cleaning", cleaning), ("coded.code_zones", "0"), ("ftl.gc.free_blocks", "0")];
+        let mut drive = encoded(&stack(&settings).plan().unwrap());
+        let mut cleaned = 0;
+        for number in 0..40 {
+            // Blocks of one segment.
+            drive.submit(0, &Request { arrival: drive.now(), ..write(number % 5 * 8, 1) });
+            // Nothing pins the block any more: its erase has begun.
+            let is_erased = |row: &nand::BlockRow| row.erase_pending() && row.pins() == 0;
+            let is_erasing = |drive: &Drive<TimedFlash>| drive.flash().state().blocks().iter().any(is_erased);
+            while drive.outstanding() > 0 && !is_erasing(&drive) {
+                assert!(drive.step());
+            }
+            if drive.outstanding() == 0 {
+                continue;
+            }
+            cleaned += 1;
+            let begun = drive.now();
+            for row in 5..8 {
+                drive.submit(1, &Request { arrival: begun, ..read(row * 8, 1) });
+            }
+            let done: Vec<HostOp> = own_times(&mut drive).into_iter().map(|(op, _)| op).collect();
+            let last = &done[done.len() - 4..];
+            assert_eq!(last, [HostOp::Write, HostOp::Read, HostOp::Read, HostOp::Read], "{cleaning}, write {number}");
+        }
+        assert!(cleaned > 5, "{cleaning}: {cleaned} writes had to wait for an erase");
+    }
+}
+
 #[test]
 fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
     let mut coded = encoded(&stack(&[("coded.reads", "lazy")]).plan().unwrap());

@@ -1,0 +1,189 @@
+//! Tickets: the order of the queues of dies where commands follow each other.
+//!
+//! A *ticket* is a place in the queues of all dies. A layer keeps one for a piece of work of several steps, such as to
+//! read a page and then to program it. The layer issues the program when the read has ended. The program stands where
+//! it would have stood if the layer had issued it with the read.
+//!
+//! The layer issues the next step at the moment at which the step before ends. A collection that is not interrupted
+//! goes on in the same way. So a die looks again before it begins another command: after all commands that end at this
+//! moment have been told of. If no step follows, the die goes on with the other commands. A step that waits for one of
+//! them never waits in vain.
+//!
+//! *Protects*: programs of a block stay in order whatever their tickets are.
+
+use super::chips::Chips;
+use super::commands::Kind;
+use super::dies::{Die, Follows, is_cleaning};
+use super::schedule::Due;
+use crate::NIL;
+use crate::flash::Ticket;
+
+/// Where a command stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stand {
+    /// Queues are in the order of these numbers, from 1 on. 0: it has not entered a queue since tickets are in use.
+    number: u64,
+    has_ticket: bool,
+}
+
+/// The order of the queues; empty until a ticket is taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tickets {
+    /// By command.
+    stands: Vec<Stand>,
+    /// Numbers given out.
+    given: u64,
+    /// The place of commands that are issued now.
+    shown: Option<Ticket>,
+}
+
+impl Tickets {
+    /// A layer takes tickets.
+    #[inline(always)]
+    pub fn are_used(&self) -> bool {
+        self.given > 0
+    }
+
+    /// A place behind all that has entered a queue.
+    pub fn take(&mut self) -> Ticket {
+        self.given += 1;
+        Ticket(self.given)
+    }
+
+    /// Commands that are issued from now on stand at this place.
+    pub fn show(&mut self, ticket: Option<Ticket>) {
+        self.shown = ticket;
+    }
+
+    /// A command is issued, which may stand where the ticket says.
+    pub fn issued(&mut self, id: u32, may_use: bool) {
+        let id = id as usize;
+        if id >= self.stands.len() {
+            self.stands.resize(id + 1, Stand::default());
+        }
+        let ticket = self.shown.filter(|_| may_use);
+        self.stands[id] = ticket.map_or(Stand::default(), |Ticket(number)| Stand { number, has_ticket: true });
+    }
+
+    fn at(&self, id: u32) -> Stand {
+        self.stands.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// A command enters a queue: without a ticket, behind all others.
+    fn enter(&mut self, id: u32) -> Stand {
+        let stand = self.at(id);
+        if stand.number > 0 {
+            return stand;
+        }
+        self.given += 1;
+        if let Some(own) = self.stands.get_mut(id as usize) {
+            own.number = self.given;
+        }
+        Stand { number: self.given, has_ticket: false }
+    }
+}
+
+impl Chips {
+    /// What a gang that begins on a die may be followed by.
+    pub(super) fn follows(&self, gang: u32) -> Follows {
+        let slot = self.commands.get(gang);
+        if self.options.uninterrupted && is_cleaning(slot.cause) {
+            return Follows::Collection;
+        }
+        // The program that a block was erased for was refused before, and is issued when the erase ends.
+        let may_follow = self.tickets.at(gang).has_ticket || slot.kind == Kind::Erase;
+        if self.tickets.are_used() && may_follow { Follows::Ticket } else { Follows::Nothing }
+    }
+
+    /// Whether a command goes in front of all others of its die, with the collection that the die works for.
+    pub(super) fn goes_on(&self, die: usize, id: u32) -> bool {
+        let Die { follows, head: [first, ..], .. } = self.dies[die];
+        let slot = self.commands.get(id);
+        if follows != Follows::Collection || !is_cleaning(slot.cause) || self.overtakes(die, id) {
+            return false;
+        }
+        // The collection of a part of the die waits for what came before the write that it is for.
+        let stand = self.tickets.at(id);
+        !stand.has_ticket || first == NIL || self.tickets.at(first).number >= stand.number
+    }
+
+    /// Whether a program in front of all others of its die would overtake one of its own block.
+    fn overtakes(&self, die: usize, id: u32) -> bool {
+        let slot = self.commands.get(id);
+        let row = self.state.block(self.block_of(slot.page));
+        if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
+            return false;
+        }
+        self.commands.chain(self.dies[die].head[0]).any(|before| self.is_program_before(before, id))
+    }
+
+    /// Whether a queued command is a program of the block of one that is to stand in its queue.
+    fn is_program_before(&self, before: u32, id: u32) -> bool {
+        let [before, slot] = [before, id].map(|id| self.commands.get(id));
+        before.kind != Kind::Read && self.block_of(before.page) == self.block_of(slot.page)
+    }
+
+    /// Gives a command its place in a queue: behind the command that is returned, or first if that is NIL.
+    pub(super) fn place_behind(&mut self, die: usize, queue: usize, id: u32) -> u32 {
+        let tail = self.dies[die].tail[queue];
+        if !self.tickets.are_used() {
+            return tail;
+        }
+        let Stand { number, has_ticket } = self.tickets.enter(id);
+        let mut before = tail;
+        if has_ticket && queue != Die::CLEANING {
+            while before != NIL && self.tickets.at(before).number > number && !self.is_program_before(before, id) {
+                before = self.commands.get(before).prev;
+            }
+        }
+        before
+    }
+
+    /// Notes what may follow a gang that begins on a die.
+    #[inline]
+    pub(super) fn note_follows(&mut self, index: usize, gang: u32) {
+        if self.options.uninterrupted || self.tickets.are_used() {
+            self.schedule.disarm(Due::Die(index)); // it need not look again
+            self.dies[index].follows = self.follows(gang);
+        }
+    }
+
+    /// Makes a die look again before it begins the next command. `false`: it need not.
+    #[inline]
+    pub(super) fn make_look_again(&mut self, index: usize) -> bool {
+        let die = &self.dies[index];
+        let head = die.head[die.next_queue()];
+        let looks = head != NIL
+            && match die.follows {
+                Follows::Nothing => false,
+                Follows::Collection => {
+                    let waits = die.head[Die::CLEANING] == NIL && self.tickets.at(head).has_ticket;
+                    waits || !is_cleaning(self.commands.get(head).cause)
+                }
+                Follows::Ticket => true,
+            };
+        if looks {
+            self.schedule.arm(Due::Die(index), 0);
+        }
+        looks
+    }
+
+    /// All commands that ended at this moment have been told of: the die goes on with what is queued.
+    #[cold]
+    pub(super) fn look_again(&mut self, index: usize) {
+        let die = &mut self.dies[index];
+        if die.follows == Follows::Ticket || die.head[Die::CLEANING] == NIL {
+            die.follows = Follows::Nothing;
+        }
+        self.dispatch(index);
+    }
+
+    /// Whether the next command of a die may begin beside the one on it: a command that may follow that one goes first.
+    pub(super) fn may_begin_beside(&self, index: usize, head: u32) -> bool {
+        match self.dies[index].follows {
+            Follows::Nothing => true,
+            Follows::Collection => is_cleaning(self.commands.get(head).cause),
+            Follows::Ticket => self.tickets.at(head).has_ticket,
+        }
+    }
+}
