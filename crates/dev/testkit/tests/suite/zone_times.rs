@@ -3,9 +3,9 @@
 use crate::striped::{NOTHING, counted, counters, responses, serve};
 use crate::zones::{BLOCK, READ, WRITE, encoded, read, stack, write};
 use engine::random::Stream;
-use nand::{Counters, Flash, TimedFlash};
+use nand::{CountedFlash, Counters, Flash, TimedFlash};
 use simulator::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
-use units::{HostOp, Request};
+use units::{Cause, HostOp, Request};
 
 /// Serves what was submitted; for each request its operation and what it waited for nothing, ns.
 fn own_times(drive: &mut Drive<TimedFlash>) -> Vec<(HostOp, u64)> {
@@ -54,6 +54,12 @@ fn what_a_request_waited_for_inside_the_layer_is_not_its_own_work() {
     }
 }
 
+/// Programs and erases of collection, of a drive whose time is spent one command after the other.
+fn collected(drive: &Drive<CountedFlash>) -> [u64; 2] {
+    let counters = &drive.flash().state().counters;
+    [counters.programs[Cause::Gc.index()], counters.erases[Cause::Gc.index()]]
+}
+
 /// Such a write read what it did not cover and stood behind all others again before it was programmed: the read came
 /// after 0.1 ms.
 #[test]
@@ -97,6 +103,23 @@ fn the_write_that_a_bank_cleaned_for_comes_before_reads_that_came_meanwhile() {
         }
         assert!(cleaned > 5, "{cleaning}: {cleaned} writes had to wait for an erase");
     }
+}
+
+/// The block that was filled last was no victim: a block with hardly anything invalid was emptied in its place.
+#[test]
+fn a_stripe_block_that_is_written_all_the_time_costs_one_copy_for_each_erase() {
+    let mut drive = counted(&stack(&[("coded.code_zones", "0"), ("ftl.gc.free_blocks", "0")]).plan().unwrap());
+    let all = drive.sectors() / BLOCK;
+    (0..all).for_each(|block| drive.submit(0, &write(block, 1)));
+    assert_eq!(serve(&mut drive), NOTHING);
+    let before = collected(&drive);
+    for _ in 0..300 {
+        drive.submit(0, &write(0, 1));
+        assert_eq!(serve(&mut drive), NOTHING);
+    }
+    let [copies, erases] = collected(&drive);
+    // A block of four stripe blocks takes three new ones and the last of those before.
+    assert_eq!([copies - before[0], erases - before[1]], [2 * 99, 99], "pages copied, and erases");
 }
 
 #[test]

@@ -31,7 +31,7 @@ const SNAPSHOTS: [(&str, &[&str], u64); 25] = [
     (
         "striping-coded",
         &["coded.size=8MiB", "coded.code_zones=2", "coded.offline_first=at-start"],
-        0x3dcb_b8f8_b566_7612,
+        0x40bb_b912_70fc_aeeb,
     ),
     ("tpftl", &[], 0x36f3_12f9_8f48_4105),
     ("tpm", &[], 0xdea4_88e2_900c_350c),

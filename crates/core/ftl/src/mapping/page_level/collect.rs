@@ -60,6 +60,10 @@ impl<A: MapAccess> PageMap<A> {
 
     /// Chooses a victim if the lane needs one and there is room for what it holds.
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+        // A segment has few blocks: the one that was filled last may well be the best.
+        if self.space.lanes.are_segments() {
+            self.space.close_full(&mut self.pages, lane);
+        }
         let (collector, mut gc) = self.collector_and_context();
         let Some((victim, cause)) = collector.next_victim(flash, &mut gc, lane) else { return false };
         let cause = if cause == Cause::Gc && flash.state().block(victim).is_slc() { Cause::Fold } else { cause };

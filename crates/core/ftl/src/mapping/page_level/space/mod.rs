@@ -229,8 +229,8 @@ impl Space {
         }
     }
 
-    /// Closes open blocks that are full although nothing can be opened in their place: what became
-    /// invalid in them may be all there is to reclaim. Whether there were any.
+    /// Closes open blocks that are full although nothing is opened in their place, so that they may be collected: what
+    /// became invalid in them may be all there is to reclaim. Whether there were any.
     pub fn close_full(&mut self, pages: &mut Pages, lane: usize) -> bool {
         let entry = self.lanes.at(lane);
         let mut any = false;
