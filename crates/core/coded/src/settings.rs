@@ -177,7 +177,9 @@ fn code_parameters() -> Vec<Parameter> {
             ParameterKind::Text,
             "regular-2",
             "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
-                0110 0011 1001\"); see `nandarium code`.",
+                0110 0011 1001\"); see `nandarium code`. parity is one code block for each group. The column m = n of \
+                the publication's table 1 has n of them, which are all the sum of the n data blocks: regular-4 in \
+                groups of 4.",
         )
         .only(CODED),
         Parameter::new(

@@ -40,6 +40,11 @@
 //!                of even number   of odd number    not full   superpages       of which the host sees 90 %
 //! ```
 //!
+//! A journal superpage of 16 KiB has room for 1020 records. It is written before it is full where the host waits for a
+//! flush, or reclamation for virtual superpages that are free only when the journal leads away from them: with 5 % held
+//! back it carries 112 records, with 10 % 261 (uniform 4 KiB writes, 200,000 requests, 256 MiB; with 1 GiB 370 and
+//! 405). That is 12 % and 4.3 % of the bytes that the host writes (with 1 GiB 3.7 % and 2.7 %).
+//!
 //! *Faithful to* the paper (Jang and Shin, ITCS 2011): the map, the list of virtual superpages, merging of small writes
 //! into writes of a superpage, old pages invalid at once, reclamation of those with most invalid pages into a free one.
 //!

@@ -93,7 +93,10 @@ fn when_written() -> [Parameter; 6] {
             Kind::Share { max: 0.9 },
             "10%",
             "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; \
-             a small drive gives more.",
+             a small drive gives more. The less is held back, the sooner the journal is written, and the fewer of the \
+             1020 records that fit into 16 KiB it carries: 112 with 5 % and 261 with 10 % (uniform 4 KiB writes, \
+             200,000 requests, 256 MiB; with 1 GiB 370 and 405). The journal then adds 12 % and 4.3 % to the bytes \
+             that the host writes (with 1 GiB 3.7 % and 2.7 %).",
         ),
         parameters::timeout(),
         Parameter::new(
