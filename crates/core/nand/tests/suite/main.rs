@@ -17,4 +17,5 @@ mod rig;
 mod sheet;
 mod slots;
 mod suspend;
+mod tickets;
 mod waits;
