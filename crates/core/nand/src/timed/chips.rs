@@ -58,7 +58,7 @@ impl Chips {
             times: Times::new(part, &state),
             schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
             observer: Observer::new(geometry.dies(), geometry.channels),
-            tickets: Tickets::default(),
+            tickets: Tickets::new(options.uninterrupted),
             options,
             cached,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
@@ -159,8 +159,12 @@ impl Chips {
         if kind == Kind::Read && self.times.shares_physical_pages() && self.join_gang(die, id) {
             return;
         }
-        let queue = if self.goes_on(die, id) { Die::CLEANING } else { self.dies.queue(kind, cause) };
-        let behind = self.place_behind(die, queue, id);
+        let (queue, behind) = if self.tickets.are_followed {
+            self.place(die, id)
+        } else {
+            let queue = self.dies.queue(kind, cause);
+            (queue, self.dies[die].tail[queue])
+        };
         if traced
             && cause == Cause::Host as u8
             && let Some(before) = self.dies[die].last_before(behind, queue)
@@ -168,7 +172,11 @@ impl Chips {
             self.commands.at(id).root = self.commands.get(before).root;
         }
         self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
-        self.dies.link(die, queue, behind, id, &mut self.commands);
+        if behind == self.dies[die].tail[queue] {
+            self.dies.link(die, queue, id, &mut self.commands);
+        } else {
+            self.dies.link_behind(die, queue, behind, id, &mut self.commands);
+        }
         if queue == Die::URGENT && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }

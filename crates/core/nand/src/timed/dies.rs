@@ -198,9 +198,28 @@ impl Dies {
         if ends.contains(&id) { Die::CLEANING } else { self.queue(slot.kind, slot.cause) }
     }
 
-    /// Puts a command into a queue, behind `before` or, if that is NIL, in front of all others.
+    /// Puts a command at the end of a queue.
     #[inline]
-    pub fn link(&mut self, index: usize, queue: usize, before: u32, id: u32, commands: &mut Commands) {
+    pub fn link(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {
+        let die = &mut self.all[index];
+        let tail = die.tail[queue];
+        let slot = commands.at(id);
+        slot.state = State::Queued;
+        slot.prev = tail;
+        slot.next = NIL;
+        die.queued.commands += 1;
+        die.queued.cleaning += u32::from(is_cleaning(slot.cause));
+        die.tail[queue] = id;
+        if tail == NIL {
+            die.head[queue] = id;
+        } else {
+            commands.at(tail).next = id;
+        }
+    }
+
+    /// Puts a command into a queue that is not empty: behind `before` or, if that is NIL, in front of all others.
+    #[inline(never)]
+    pub fn link_behind(&mut self, index: usize, queue: usize, before: u32, id: u32, commands: &mut Commands) {
         let die = &mut self.all[index];
         let next = if before == NIL { die.head[queue] } else { commands.get(before).next };
         let slot = commands.at(id);
@@ -214,11 +233,7 @@ impl Dies {
         } else {
             commands.at(before).next = id;
         }
-        if next == NIL {
-            die.tail[queue] = id;
-        } else {
-            commands.at(next).prev = id;
-        }
+        commands.at(next).prev = id; // or it would stand at the end
     }
 
     /// Takes a command out of a queue: O(1).

@@ -27,8 +27,10 @@ struct Stand {
 }
 
 /// The order of the queues; empty until a ticket is taken.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Tickets {
+    /// Commands may follow each other: tickets are taken, or collections are not interrupted.
+    pub are_followed: bool,
     /// By command.
     stands: Vec<Stand>,
     /// Numbers given out.
@@ -38,6 +40,11 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
+    /// None are taken. `uninterrupted`: collections are not.
+    pub fn new(uninterrupted: bool) -> Self {
+        Self { are_followed: uninterrupted, stands: Vec::new(), given: 0, shown: None }
+    }
+
     /// A layer takes tickets.
     #[inline(always)]
     pub fn are_used(&self) -> bool {
@@ -46,6 +53,7 @@ impl Tickets {
 
     /// A place behind all that has entered a queue.
     pub fn take(&mut self) -> Ticket {
+        self.are_followed = true;
         self.given += 1;
         Ticket(self.given)
     }
@@ -95,8 +103,16 @@ impl Chips {
         if self.tickets.are_used() && may_follow { Follows::Ticket } else { Follows::Nothing }
     }
 
+    /// The queue of a command, and the one that it stands behind in it, or NIL.
+    #[inline(never)] // most drives have none of this in their way
+    pub(super) fn place(&mut self, die: usize, id: u32) -> (usize, u32) {
+        let slot = self.commands.get(id);
+        let queue = if self.goes_on(die, id) { Die::CLEANING } else { self.dies.queue(slot.kind, slot.cause) };
+        (queue, self.place_behind(die, queue, id))
+    }
+
     /// Whether a command goes in front of all others of its die, with the collection that the die works for.
-    pub(super) fn goes_on(&self, die: usize, id: u32) -> bool {
+    fn goes_on(&self, die: usize, id: u32) -> bool {
         let Die { follows, head: [first, ..], .. } = self.dies[die];
         let slot = self.commands.get(id);
         if follows != Follows::Collection || !is_cleaning(slot.cause) || self.overtakes(die, id) {
@@ -124,7 +140,7 @@ impl Chips {
     }
 
     /// Gives a command its place in a queue: behind the command that is returned, or first if that is NIL.
-    pub(super) fn place_behind(&mut self, die: usize, queue: usize, id: u32) -> u32 {
+    fn place_behind(&mut self, die: usize, queue: usize, id: u32) -> u32 {
         let tail = self.dies[die].tail[queue];
         if !self.tickets.are_used() {
             return tail;
@@ -142,7 +158,7 @@ impl Chips {
     /// Notes what may follow a gang that begins on a die.
     #[inline]
     pub(super) fn note_follows(&mut self, index: usize, gang: u32) {
-        if self.options.uninterrupted || self.tickets.are_used() {
+        if self.tickets.are_followed {
             self.schedule.disarm(Due::Die(index)); // it need not look again
             self.dies[index].follows = self.follows(gang);
         }
