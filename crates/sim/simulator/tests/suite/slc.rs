@@ -278,9 +278,24 @@ fn the_slc_cache_of_a_drive_in_use_is_empty_when_measuring_begins() {
 fn the_first_commits_after_a_rest_land_in_the_cache() {
     let few = ["workload.requests=200", "workload.flush_every=1", "workload.request_size=4KiB"];
     let more = ["workload.queue_depth=1", "flash.program_memory_protected=false"];
-    let (_, result) = rested("uniform-write", &[&few[..], &more].concat());
-    let slowest = result.latency[HostOp::Flush.index()].histogram().max();
-    assert!(slowest < 700_000, "a program of three bits a cell takes 700 us, and a flush took {slowest} ns");
+    for rest in ["drive.rest=auto", "drive.rest=10min"] {
+        let (_, result) = rested("uniform-write", &[&few[..], &more, &[rest]].concat());
+        let slowest = result.latency[HostOp::Flush.index()].histogram().max();
+        assert!(
+            slowest < 700_000,
+            "{rest}: a program of three bits a cell takes 700 us, and a flush took {slowest} ns"
+        );
+    }
+}
+
+/// Stale data kept the flash from the cache: at half full and at a fifth full it had the same sixth of its room.
+#[test]
+fn an_overwritten_drive_has_the_cache_that_its_data_leaves_room_for() {
+    for (fill, least) in [("drive.fill=20%", 0.65), ("drive.fill=50%", 0.4)] {
+        let more = ["drive.precondition=overwrite", "ftl.slc.after=fold", "ftl.slc.share=85%", fill];
+        let (free, _) = rested("uniform-read", &more);
+        assert!(free > least, "{fill}: {free} of the cache");
+    }
 }
 
 #[test]

@@ -340,9 +340,14 @@ impl<A: MapAccess> PageMap<A> {
         self.space.lanes.cursor(lane).ended();
         self.collect(flash, lane);
         self.let_host_go_on(lane, outbox);
-        self.hurry_erases(flash);
+        if self.starved {
+            self.hurry_erases(flash);
+        }
         if self.starved && !self.is_making_room(flash) {
             self.announce_room(flash, outbox);
+        }
+        if self.collector.idle && !self.space.lanes[lane].cursor.is_busy() {
+            self.end_idle_work(flash);
         }
     }
 
@@ -353,6 +358,7 @@ impl<A: MapAccess> PageMap<A> {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
+        self.end_idle_work(flash);
     }
 
     /// The erase of a block is done.
@@ -451,8 +457,8 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
-        if let Some(slc) = &mut self.slc {
-            slc.host_returned &= self.collector.idle;
+        if let Some(slc) = self.slc.as_deref_mut().filter(|_| !self.collector.idle) {
+            slc.idle_time_begins();
         }
         self.collector.idle = true;
         let before = flash.state().counters.clone();
@@ -463,12 +469,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
             }
             self.collect(flash, lane);
         }
-        if let Some(slc) = &mut self.slc
-            && !self.space.lanes.are_reclaiming()
-            && !std::mem::replace(&mut slc.host_returned, true)
-        {
-            (0..self.space.lanes.len()).for_each(|lane| self.return_to_cache(flash, lane));
-        }
+        self.end_idle_work(flash);
         self.space.lanes.are_reclaiming() || before != flash.state().counters
     }
 

@@ -28,8 +28,9 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
+    /// Fills up the programs that erases wait for, if nothing else is under way.
     #[cold]
-    fn hurry_all<F: Flash>(&mut self, flash: &mut F) {
+    pub(super) fn hurry_all<F: Flash>(&mut self, flash: &mut F) {
         if !self.space.lanes.all_wait_for_pins(flash.state()) {
             return;
         }

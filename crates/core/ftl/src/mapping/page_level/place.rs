@@ -142,13 +142,27 @@ impl<A: MapAccess> PageMap<A> {
         waits
     }
 
-    /// When idle time has nothing left to do: what it writes next goes to the cache with one bit a cell if that has room, although
-    /// the host has a block with all bits open.
-    pub(super) fn return_to_cache<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+    /// Where idle time has nothing left to do, the host is led back to the cache with one bit a cell. Where memory forgets
+    /// and erases wait for it, their programs are filled up first: folding goes on when they are erased.
+    #[inline]
+    pub(super) fn end_idle_work<F: Flash>(&mut self, flash: &mut F) {
+        if self.slc.is_none() || !self.collector.idle || !self.space.lanes.all_wait_for_pins(flash.state()) {
+            return;
+        }
+        if self.space.lanes.are_reclaiming() {
+            self.hurry_all(flash);
+        } else {
+            (0..self.space.lanes.len()).for_each(|lane| self.return_to_cache(flash, lane));
+        }
+    }
+
+    /// What the host writes next goes to the cache with one bit a cell if that has room, although the host has a block
+    /// with all bits open.
+    fn return_to_cache<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let open = self.space.frontier(lane, Stream::Host).block;
         let Some(block) = open.filter(|block| !flash.state().block(*block).is_slc()) else { return };
-        let has_room = self.slc.as_deref().is_some_and(|slc| slc.has_room(&self.space, lane));
-        if has_room && !self.space.lanes[lane].host_is_full() {
+        let is_full = self.space.lanes[lane].host_is_full();
+        if !is_full && self.slc.as_deref_mut().is_some_and(|slc| slc.returns(&self.space, lane)) {
             self.pad(flash, lane, Stream::Host, block); // nothing would ever fill up what memory holds of it
             self.space.hand_over(&mut self.pages, lane);
         }

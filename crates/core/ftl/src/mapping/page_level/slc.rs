@@ -101,9 +101,6 @@ pub(crate) struct SlcCache {
     /// Free blocks that a lane has left when the cache takes another one.
     floor: usize,
     lanes: Vec<CachedLane>,
-    /// In this idle time the host was led back to the cache. Once is enough: where collection has little room it opens
-    /// closed blocks again.
-    pub host_returned: bool,
 }
 
 /// The cache in one lane.
@@ -113,6 +110,8 @@ struct CachedLane {
     in_use: u32,
     /// A write of the host waits until one of them is folded.
     waits: bool,
+    /// In this idle time the host was led back to the cache.
+    returned: bool,
 }
 
 /// Pages that the cache has.
@@ -139,7 +138,6 @@ impl SlcCache {
             fold_below: values.real(FOLD_BELOW),
             floor: free_blocks as usize + 1,
             lanes: vec![CachedLane::default(); lanes],
-            host_returned: false,
         })
     }
 
@@ -151,9 +149,15 @@ impl SlcCache {
         grows.max(self.kept.saturating_sub(used))
     }
 
-    /// Whether the next block for the host in a lane may be one of the cache.
-    pub fn has_room(&self, space: &Space, lane: usize) -> bool {
-        self.may_take(space, lane) > 0
+    /// A new idle time begins.
+    pub fn idle_time_begins(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.returned = false);
+    }
+
+    /// Whether the host may be led back to the cache in a lane. Once in an idle time is enough: where collection has
+    /// little room it opens closed blocks again.
+    pub fn returns(&mut self, space: &Space, lane: usize) -> bool {
+        self.may_take(space, lane) > 0 && !std::mem::replace(&mut self.lanes[lane].returned, true)
     }
 
     /// Blocks of a lane of so many that stay free beside the dynamic part.
@@ -174,10 +178,13 @@ impl SlcCache {
         (self.share * f64::from(blocks)).ceil() as u32
     }
 
-    /// Whether a lane has too few free blocks for the cache to grow as far as it may, which idle time mends.
-    pub fn is_short(&self, space: &Space, lane: usize) -> bool {
+    /// Whether a lane has too few free blocks for the cache to grow as far as it may where the data, which needs so many
+    /// blocks, fills its blocks: idle time mends that.
+    pub fn is_short(&self, space: &Space, lane: usize, needed: u32) -> bool {
         let entry = &space.lanes[lane];
-        let wanted = self.limit(space, lane).saturating_sub(self.lanes[lane].in_use) as usize;
+        let without_data = entry.count().saturating_sub(needed);
+        let most = self.most_shared(if self.folds_first { without_data } else { entry.count() });
+        let wanted = most.saturating_sub(self.lanes[lane].in_use) as usize;
         self.fold_idle && entry.free() + (entry.erasing() as usize) < self.least_free(entry.count()) + wanted
     }
 
@@ -197,7 +204,7 @@ impl SlcCache {
         if self.may_take(space, lane) == 0 {
             return None;
         }
-        self.lanes[lane] = CachedLane { in_use: self.lanes[lane].in_use + 1, waits: false };
+        self.lanes[lane] = CachedLane { in_use: self.lanes[lane].in_use + 1, ..CachedLane::default() };
         Some(self.pages)
     }
 
@@ -271,7 +278,7 @@ impl SlcCache {
             let problem = "the number of lanes differs".to_owned();
             return Err(SnapshotError::Unfit { section: "slc.in_use", problem });
         }
-        self.lanes = in_use.into_iter().map(|in_use| CachedLane { in_use, waits: false }).collect();
+        self.lanes = in_use.into_iter().map(|in_use| CachedLane { in_use, ..CachedLane::default() }).collect();
         Ok(())
     }
 }
