@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use simulator::config::{did_you_mean, drives, stacks};
-use simulator::session::{SAMPLE, is_trace};
-use trace::synthetic::{self, WORKLOADS};
+use simulator::session::{SAMPLE, is_built_in, is_trace};
+use trace::synthetic::WORKLOADS;
 
 /// The stack of a command that names none.
 pub const STACK: &str = "page";
@@ -28,9 +28,9 @@ impl<'a> Names<'a> {
             if name.contains('=') && !name.contains('+') && !std::path::Path::new(name).exists() {
                 return Err(Failure::usage(format!("`{name}` is a setting: write --set {name}")));
             }
-            if is_stack(name) || workload.is_some() && !is_generator(name) {
+            if is_stack(name) || workload.is_some() && !is_built_in(name) {
                 named.stacks.push(name);
-            } else if !(is_generator(name) || is_trace(name)) {
+            } else if !(is_built_in(name) || is_trace(name)) {
                 return Err(unknown(name));
             } else if let Some(first) = first.replace(name) {
                 return Err(Failure::usage(format!(
@@ -68,11 +68,6 @@ fn is_stack(name: &str) -> bool {
     is_file || [stacks(), drives()].concat().iter().any(|preset| preset.name == base)
 }
 
-/// A workload that is built in.
-fn is_generator(name: &str) -> bool {
-    name == SAMPLE || synthetic::find(name).is_some()
-}
-
 fn unknown(name: &str) -> Failure {
     let presets = [stacks(), drives()].concat();
     let known = presets.iter().map(|preset| preset.name).chain(WORKLOADS.iter().map(|entry| entry.name));
@@ -95,7 +90,7 @@ mod tests {
     #[test]
     fn no_name_is_both_a_stack_and_a_workload() {
         for preset in [stacks(), drives()].concat() {
-            assert!(!is_generator(preset.name), "{}", preset.name);
+            assert!(!is_built_in(preset.name), "{}", preset.name);
         }
     }
 

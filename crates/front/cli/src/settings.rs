@@ -15,26 +15,42 @@ use std::time::UNIX_EPOCH;
 /// The configuration of a stack given as `NAME`, `FILE` or `NAME+key=value+…`.
 /// Errors: no such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
-    load_with(stack, arguments, Vec::new())
+    load_with(stack, Changes::of(arguments), Vec::new())
+}
+
+/// What options change of a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Changes<'a> {
+    pub set: &'a [String],
+    pub seed: Option<u64>,
+    pub requests: Option<u64>,
+    pub format: Option<&'a str>,
+}
+
+impl<'a> Changes<'a> {
+    fn of(arguments: &'a SessionArguments) -> Self {
+        let SessionArguments { set, seed, requests, format, .. } = arguments;
+        Self { set, seed: *seed, requests: *requests, format: format.as_deref() }
+    }
 }
 
 /// As [`load`], with further settings.
-pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Setting>) -> Result<Config, Failure> {
+pub fn load_with(stack: &str, changes: Changes<'_>, mut settings: Vec<Setting>) -> Result<Config, Failure> {
     let is_file = Path::new(stack).exists();
     let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
     let (name, own) = parts.map_err(|problem| Failure::usage(format!("stack `{stack}`: {problem}")))?;
     let is_changed = !own.is_empty();
-    settings.extend(given(&arguments.set)?);
+    settings.extend(given(changes.set)?);
     let option = |key: &str, value: String, place: &str| Setting::new(key, &value, place);
-    if let Some(seed) = arguments.seed {
+    if let Some(seed) = changes.seed {
         settings.push(option("workload.seed", seed.to_string(), "--seed"));
         settings.push(option("engine.seed", seed.to_string(), "--seed"));
     }
-    if let Some(requests) = arguments.requests {
+    if let Some(requests) = changes.requests {
         settings.push(option("workload.requests", requests.to_string(), "--requests"));
     }
-    if let Some(format) = &arguments.format {
-        settings.push(option("workload.format", format.clone(), "--format"));
+    if let Some(format) = changes.format {
+        settings.push(option("workload.format", format.to_owned(), "--format"));
     }
     once(&settings)?;
     settings.extend(own.into_iter().map(|(key, value)| option(&key, value, &format!("stack `{stack}`"))));
@@ -53,7 +69,7 @@ pub fn life_plan(
     question: &LifeQuestion,
     workload: &str,
 ) -> Result<LifePlan, Failure> {
-    let plan = LifePlan::new(|under| load_with(stack, arguments, under), question)?;
+    let plan = LifePlan::new(|under| load_with(stack, Changes::of(arguments), under), question)?;
     plan.check_workload(workload)?;
     Ok(plan)
 }

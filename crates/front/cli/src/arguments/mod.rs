@@ -247,7 +247,7 @@ fn studies() -> PossibleValuesParser {
 pub enum TraceCommand {
     /// Sum up a trace: operations, sizes, devices, footprint.
     Info(TraceInfoArguments),
-    /// Write a trace as the project's own CSV.
+    /// Write a trace, or the requests of a built-in workload, as the project's own CSV.
     Convert(TraceConvertArguments),
     /// Print the first requests of a trace as the project's own CSV.
     Head(TraceHeadArguments),
@@ -331,12 +331,45 @@ pub struct TraceInfoArguments {
 
 /// Arguments of `trace convert`.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("file", |argument| {
+        argument
+            .value_name("NAME|FILE|-")
+            .help("A built-in workload (`nandarium list workloads`), a trace file, or - for standard input")
+    }),
+    after_help = "Requests for another simulator:
+
+    nandarium trace convert uniform-write --set drive.capacity=1GiB --requests 100000 --seed 3 --out out.csv
+
+The file has the arrival times of an open loop. Where a workload has none, all times are 0 unless \
+workload.interarrival is set."
+)]
 pub struct TraceConvertArguments {
     #[command(flatten)]
     pub input: TraceInput,
+    #[command(flatten)]
+    pub requests: RequestArguments,
     /// Where to write; standard output otherwise.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Which requests of a built-in workload are written.
+#[derive(Debug, Args)]
+pub struct RequestArguments {
+    /// The stack or drive that a built-in workload would run on: it has the size of the drive.
+    #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
+    pub stack: Option<String>,
+    /// Change a key of a built-in workload or its drive, for example --set drive.capacity=1GiB; may be given several
+    /// times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of a built-in workload (workload.seed).
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub seed: Option<u64>,
+    /// Requests of a built-in workload (workload.requests).
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub requests: Option<u64>,
 }
 
 /// Arguments of `trace head`.

@@ -3,6 +3,7 @@
 mod check;
 mod code;
 mod compare;
+pub mod convert;
 mod ctl;
 pub mod explain;
 mod fit;

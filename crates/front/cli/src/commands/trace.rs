@@ -1,27 +1,25 @@
-//! `nandarium trace info | convert | head`.
+//! `nandarium trace info | head`.
 
+use super::convert::{self, STANDARD_OUTPUT, tell, written};
 use super::results::pretty;
-use crate::arguments::{
-    OrderArgument, TraceCommand, TraceConvertArguments, TraceHeadArguments, TraceInfoArguments, TraceInput,
-};
+use crate::arguments::{OrderArgument, TraceCommand, TraceHeadArguments, TraceInfoArguments, TraceInput};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Grid, count, share, size, time};
 use serde_json::Value;
+use simulator::session::{is_built_in, is_trace};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
-use tempfile::NamedTempFile;
 use trace::WorkloadError;
 use trace::formats::{
-    OddLines, OpenOptions, Order, Records, TraceSummary, long_duration, open, read_in_order, summarise, write_nandarium,
+    OddLines, OpenOptions, Order, TraceSummary, long_duration, open, read_in_order, summarise, write_nandarium,
 };
 
 pub fn execute(command: &TraceCommand) -> Result<(), Failure> {
     match command {
         TraceCommand::Info(arguments) => info(arguments),
-        TraceCommand::Convert(arguments) => convert(arguments),
+        TraceCommand::Convert(arguments) => convert::execute(arguments),
         TraceCommand::Head(arguments) => head(arguments),
     }
 }
@@ -35,7 +33,9 @@ fn order_of(order: OrderArgument) -> Order {
     }
 }
 
-fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
+/// How a trace is read.
+/// Errors: `odd_lines` is no number and no share.
+pub fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
     let odd_lines = input.odd_lines.as_deref().map(OddLines::parse).transpose().map_err(WorkloadError::from)?;
     Ok(OpenOptions {
         format: input.format.clone(),
@@ -49,6 +49,20 @@ fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
     })
 }
 
+/// Refuses a name that is no file. A file in this folder may have the name of a built-in workload.
+fn check_is_trace(file: &str) -> Result<(), Failure> {
+    if is_trace(file) || Path::new(file).exists() {
+        return Ok(());
+    }
+    if !is_built_in(file) {
+        return Err(convert::unknown(file));
+    }
+    Err(Failure::usage(format!(
+        "`{file}` is a built-in workload and no trace file: write its requests to a file first, with \
+         `nandarium trace convert {file} --out {file}.csv`"
+    )))
+}
+
 fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
     let (text, document) = told(&arguments.input)?;
     output::print(&if arguments.json { pretty(&document) } else { text })
@@ -57,6 +71,7 @@ fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
 /// What a trace holds, and the command that runs it: as text, and as the document of `--json`.
 /// Errors: it cannot be read; the text says where it stumbled.
 pub fn told(input: &TraceInput) -> Result<(String, Value), Failure> {
+    check_is_trace(&input.file)?;
     let summary = read_in_order(&input.file, &options(input)?, summarise)?;
     let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
     document["command"] = command(input).into();
@@ -187,87 +202,9 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Standard output cannot be written anew, so a trace that may have to be sorted as a whole is read once before. A file
-/// begins anew, and takes its name once it is whole.
-fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {
-    let (input, options) = (&arguments.input, options(&arguments.input)?);
-    match arguments.out.as_deref() {
-        Some(out) if is_replaceable(out) => convert_file(input, &options, out),
-        Some(out) => {
-            let mut file = File::create(out).map_err(|error| unwritable(out, &error))?;
-            convert_once(input, options, &mut file, &out.display().to_string())
-        }
-        None => convert_once(input, options, &mut io::stdout().lock(), STANDARD_OUTPUT),
-    }
-}
-
-/// Whether `out` is a regular file, or nothing yet. An open one, such as standard output, has no name to take.
-fn is_replaceable(out: &Path) -> bool {
-    let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|name| out.starts_with(name));
-    !out.exists() || out.is_file() && !is_open
-}
-
-fn convert_file(input: &TraceInput, options: &OpenOptions, out: &Path) -> Result<(), Failure> {
-    // A link goes on pointing to the file.
-    let place = out.canonicalize().unwrap_or_else(|_| out.to_owned());
-    let (name, mut unopened) = (out.display().to_string(), None);
-    let failed = |source| WorkloadError::Io { path: name.clone(), source };
-    let result = read_in_order(&input.file, options, |records| {
-        let mut file = beside(&place).map_err(|source| {
-            unopened = Some(unwritable(out, &source));
-            failed(source)
-        })?;
-        write_nandarium(records.by_ref(), &mut file, &name)?;
-        Ok((file, records.all_notes()))
-    });
-    let result = result.and_then(|(file, notes)| {
-        file.persist(&place).map_err(|error| failed(error.error))?;
-        Ok(notes)
-    });
-    unopened.map_or_else(|| written(result, &name), Err)
-}
-
-/// A file beside `place` that is removed unless it takes that name, with the rights that a file of this name has.
-fn beside(place: &Path) -> io::Result<NamedTempFile> {
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.prefix(".nandarium-").tempfile_in(folder)?;
-    if place.exists() {
-        // What nobody may write is not replaced either.
-        let old = File::options().append(true).open(place)?;
-        file.as_file().set_permissions(old.metadata()?.permissions())?;
-    }
-    Ok(file)
-}
-
-fn unwritable(out: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{} could not be opened for writing: {error}", out.display()))
-}
-
-fn convert_once(
-    input: &TraceInput,
-    mut options: OpenOptions,
-    out: &mut dyn io::Write,
-    name: &str,
-) -> Result<(), Failure> {
-    if Path::new(&input.file).is_file() {
-        let look = |records: &mut Records| -> Result<Order, WorkloadError> {
-            let may_start_anew = records.order() == Order::Sort;
-            while may_start_anew && records.next().transpose()?.is_some() {}
-            records.look_behind()?;
-            Ok(records.order())
-        };
-        options.order = Some(read_in_order(&input.file, &options, look)?);
-    }
-    let mut records = open(&input.file, &options)?;
-    let result = write_nandarium(records.by_ref(), out, name);
-    written(result.map(|_| records.all_notes()), name)
-}
-
 fn head(arguments: &TraceHeadArguments) -> Result<(), Failure> {
     let (file, options) = (&arguments.input.file, options(&arguments.input)?);
+    check_is_trace(file)?;
     let is_file = Path::new(file).is_file();
     if is_file {
         open(file, &options)?.look_behind()?;
@@ -282,25 +219,6 @@ fn head(arguments: &TraceHeadArguments) -> Result<(), Failure> {
         records.look_behind()?;
         Ok(records.unread_note().into_iter().collect())
     });
-    written(result, STANDARD_OUTPUT)
-}
-
-const STANDARD_OUTPUT: &str = "standard output";
-
-/// Tells the notes of what was written. A closed pipe is the reader's right; what cannot be written to `out` is no
-/// mistake of the user.
-fn written(result: Result<Vec<String>, WorkloadError>, out: &str) -> Result<(), Failure> {
-    match result {
-        Ok(notes) => {
-            for note in notes {
-                output::complain(&format!("note: {note}"));
-            }
-            Ok(())
-        }
-        Err(WorkloadError::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(WorkloadError::Io { path, source }) if path == out => {
-            Err(Failure::failed(format!("{path} could not be written: {source}")))
-        }
-        Err(error) => Err(error.into()),
-    }
+    tell(&written(result, STANDARD_OUTPUT)?);
+    Ok(())
 }

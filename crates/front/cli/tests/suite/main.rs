@@ -2,6 +2,7 @@
 
 mod answers;
 mod comparing;
+mod conversions;
 mod dependencies;
 mod explained;
 mod figures;

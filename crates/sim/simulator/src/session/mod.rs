@@ -17,6 +17,7 @@ mod given;
 mod precondition;
 mod probe;
 pub(crate) mod repeated;
+mod requests;
 pub(crate) mod rest;
 mod shuffled;
 mod snapshot;
@@ -34,8 +35,9 @@ pub use gather::{Inside, Measured, served};
 pub use gauges::Gauge;
 pub use given::GivenRequests;
 pub use precondition::in_use;
+pub use requests::WorkloadRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
-pub use source::{SAMPLE, WorkloadSource, is_trace};
+pub use source::{SAMPLE, WorkloadSource, is_built_in, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};
 pub use written::Written;
 

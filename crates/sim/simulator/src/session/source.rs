@@ -79,9 +79,14 @@ pub(super) fn is_generator(name: &str) -> bool {
     synthetic::find(name).is_some()
 }
 
+/// Whether a workload of this name is part of the program: a generator or the recorded sample.
+pub fn is_built_in(name: &str) -> bool {
+    is_generator(name) || name == SAMPLE
+}
+
 /// Whether a workload of this name or path, if there is one, is a trace of the user's and no generator.
 pub fn is_trace(name: &str) -> bool {
-    !is_generator(name) && name != SAMPLE && (name == "-" || looks_like_path(name))
+    !is_built_in(name) && (name == "-" || looks_like_path(name))
 }
 
 /// A first pass over the trace called `name`, if it is one and can be read twice.
