@@ -16,6 +16,7 @@ from . import _nandarium, errors, policies
 from ._nandarium import Disk
 from ._catalogue import Key, drives, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
+from ._convert import trace_convert
 from ._life import Cost, DataSheet, Interval, Life, LifeCause, life
 from ._repro import Reproduction, repro, studies
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
@@ -100,6 +101,7 @@ __all__ = [
     "studies",
     "sweep",
     "torture",
+    "trace_convert",
     "trace_info",
     "workloads",
 ]

@@ -35,6 +35,7 @@ __all__ = [
     "compare",
     "comparison_text",
     "explain",
+    "is_built_in",
     "items",
     "keys",
     "life",
@@ -54,9 +55,11 @@ __all__ = [
     "studies",
     "torture",
     "torture_commands",
+    "trace_convert",
     "trace_info",
     "trace_problem",
     "unbeaten",
+    "workload_convert",
     "write_page",
 ]
 MOST_THREADS: int
@@ -268,6 +271,7 @@ def compare(
 ) -> list[Outcome]: ...
 def comparison_text(outcomes: list[Outcome]) -> str: ...
 def explain(name: str) -> str: ...
+def is_built_in(name: str) -> bool: ...
 def items(kind: str) -> list[tuple[str, str]]: ...
 def keys() -> list[tuple[str, str | None, str, str]]: ...
 def life(
@@ -314,6 +318,17 @@ def torture(
 def torture_commands(
     texts: _Texts, asked: dict[str, Any], recording: Recording | None, out: str | None
 ) -> tuple[str, str, str, tuple[int, str] | None]: ...
+def trace_convert(
+    path: str,
+    out: str,
+    format: str | None = None,
+    order: str | None = None,
+    gap_limit: str | None = None,
+    columns: str | None = None,
+    member: str | None = None,
+    allocator: str | None = None,
+    odd_lines: str | None = None,
+) -> list[str]: ...
 def trace_info(
     path: str,
     format: str | None = None,
@@ -326,4 +341,7 @@ def trace_info(
 ) -> tuple[str, str]: ...
 def trace_problem(path: str, digest: str) -> str | None: ...
 def unbeaten(metrics: list[str], costs: list[list[tuple[float, float]]]) -> list[bool]: ...
+def workload_convert(
+    name: str, text: str, settings: list[tuple[str, str]], workload: str, out: str, is_stack_given: bool
+) -> list[str]: ...
 def write_page(path: str, outcomes: list[Outcome]) -> None: ...

@@ -111,6 +111,7 @@ def test_an_error_tells_of_a_name_of_100_kb_the_beginning(tiny: dict[str, Any]) 
         lambda: nd.life("page", warranty=long),
         lambda: nd.sweep({long: 1}),
         lambda: nd.trace_info(long),
+        lambda: nd.trace_convert(long, "out.csv"),
     )
     for call in calls:
         begun = time.monotonic()

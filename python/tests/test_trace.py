@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import console
+from conftest import console, program, sets
 
 import nandarium as nd
 
@@ -95,3 +98,40 @@ def test_tables_and_archives_are_read_by_what_the_caller_says(tmp_path: Path) ->
         nd.trace_info(archive, columns=columns)
     workload = nd.Workload(str(archive), columns=columns, member="set/mine.csv")
     assert nd.run("page", workload, settings={"drive.capacity": "1GiB"}).requests == 100
+
+
+def test_requests_of_a_workload_are_written_as_by_the_command(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    said, out = tmp_path / "said.csv", tmp_path / "out.csv"
+    command = [program(), "trace", "convert", "zipf", *sets(tiny), "--requests", "500", "--seed", "3", "--out", str(said)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    notes = nd.trace_convert("zipf", out, settings=tiny, requests=500, seed=3)
+    assert out.read_text() == said.read_text() and done.stderr == "".join(f"note: {note}\n" for note in notes)
+    alike = nd.Workload("zipf", requests=500, seed=3, interarrival="100us")
+    assert len(nd.trace_convert(alike, out, stack=nd.Stack("page", settings=tiny))) == 1
+    info = nd.trace_info(out)
+    assert info.records == 500 and info.inter_arrival_ns_mean is not None and 80e3 < info.inter_arrival_ns_mean < 120e3
+
+
+def test_a_run_of_the_file_is_a_run_of_the_workload(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    out, counted = tmp_path / "out.csv", {**tiny, "engine.time": "none"}
+    nd.trace_convert("mixed", out, settings=counted, requests=3000, seed=3)
+    runs = [nd.run("page", workload, settings=counted, seed=3, requests=3000, snapshots=False) for workload in ("mixed", out)]
+    assert runs[0].hash == runs[1].hash
+
+
+def test_a_trace_is_converted_and_what_has_no_effect_is_refused(trace: Path, tmp_path: Path, tiny: dict[str, Any]) -> None:
+    out = tmp_path / "out.csv"
+    assert nd.trace_convert(nd.Workload(str(trace), format="nandarium", odd_lines=3), out) == ()
+    assert [row.split(",")[:5] for row in out.read_text().splitlines()] == [row.split(",") for row in ROWS.splitlines()]
+    calls: tuple[tuple[Callable[[], object], str], ...] = (
+        (lambda: nd.trace_convert("zipf", out), "--set drive.capacity=64GiB"),
+        (lambda: nd.trace_convert("zpif", out), "did you mean `zipf`"),
+        (lambda: nd.trace_convert(trace, out, seed=3), "seed has no effect on the file written from the trace"),
+        (lambda: nd.trace_convert(nd.Workload(str(trace), repeat=2), out), "workload.repeat has no effect"),
+        (lambda: nd.trace_convert(nd.Workload("zipf", repeat=2), out, settings=tiny), "workload.repeat has no effect"),
+    )
+    for call, match in calls:
+        with pytest.raises(nd.WorkloadError, match=match):
+            call()
+    with pytest.raises(ValueError, match="out is empty"):
+        nd.trace_convert("zipf", "", settings=tiny)

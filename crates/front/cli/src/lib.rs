@@ -24,7 +24,8 @@ pub use arguments::Listing;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
 pub use library::{
     TraceReading, explanation, failed, items, life_text, make_folder, pretty, snapshots, study_cache, study_text,
-    sweep_document, sweep_problem, sweep_text, text, trace_info, write_folder, write_page, write_study, write_sweep,
+    sweep_document, sweep_problem, sweep_text, text, trace_convert, trace_info, workload_convert, write_folder,
+    write_page, write_study, write_sweep,
 };
 pub use output::look_at_stdout;
 pub use settings::{program_hash, set_program};

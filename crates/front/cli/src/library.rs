@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, Listing, OrderArgument, TraceInput};
 use crate::commands::sweep::{self as sweeping, Swept};
-use crate::commands::{explain, list, repro as studies, results, trace as traces};
+use crate::commands::{convert, explain, list, repro as studies, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use clap::ValueEnum;
@@ -11,6 +11,7 @@ use experiment::Cache;
 use metrics::{LifeReport, RunResult};
 use repro::Study;
 use serde_json::Value;
+use simulator::Config;
 use simulator::session::{SessionError, Snapshots};
 use std::path::{Path, PathBuf};
 use sweep::{Grid, Outcome};
@@ -142,23 +143,44 @@ pub struct TraceReading<'a> {
 /// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`.
 /// Errors: it cannot be read, and the text says where it stumbled; no such order or allocator, no time.
 pub fn trace_info(file: &str, reading: TraceReading<'_>) -> Result<(String, Value), String> {
-    let TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines } = reading;
-    let order = order.map(|name| {
-        OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp, sort or whole"))
-    });
-    let gap_limit =
-        gap_limit.map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
-    let allocator =
-        allocator.map(|text| arguments::allocator(text).map_err(|problem| format!("allocator is `{text}`: {problem}")));
-    let input = TraceInput {
-        file: file.to_owned(),
-        format,
-        columns,
-        member,
-        order: order.transpose()?,
-        gap_limit: gap_limit.transpose()?,
-        allocator: allocator.transpose()?,
-        odd_lines: odd_lines.map(arguments::odd_lines).transpose()?,
-    };
-    traces::told(&input).map_err(|failure| failure.message)
+    traces::told(&reading.of(file)?).map_err(|failure| failure.message)
+}
+
+/// Writes a trace to `out` as `nandarium trace convert` does, and tells what is to be known of it.
+/// Errors: as [`trace_info`]; `out` cannot be written.
+pub fn trace_convert(file: &str, reading: TraceReading<'_>, out: &Path) -> Result<Vec<String>, String> {
+    convert::file(&reading.of(file)?, Some(out)).map_err(|failure| failure.message)
+}
+
+/// Writes the requests of the built-in workload called `name` to `out` as `nandarium trace convert` does, and tells
+/// what is to be known of them. `is_stack_given`: the user chose the stack of `config`.
+/// Errors: nothing says how large the drive is; the configuration cannot be used; `out` cannot be written.
+pub fn workload_convert(config: Config, is_stack_given: bool, name: &str, out: &Path) -> Result<Vec<String>, String> {
+    convert::workload(config, is_stack_given, name, Some(out)).map_err(|failure| failure.message)
+}
+
+impl TraceReading<'_> {
+    /// The same as arguments of the command line.
+    /// Errors: no such order or allocator, no time, no number of odd lines.
+    fn of(self, file: &str) -> Result<TraceInput, String> {
+        let TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines } = self;
+        let order = order.map(|name| {
+            OrderArgument::from_str(name, false)
+                .map_err(|_| format!("order is `{name}`; give error, clamp, sort or whole"))
+        });
+        let gap_limit = gap_limit
+            .map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
+        let allocator = allocator
+            .map(|text| arguments::allocator(text).map_err(|problem| format!("allocator is `{text}`: {problem}")));
+        Ok(TraceInput {
+            file: file.to_owned(),
+            format,
+            columns,
+            member,
+            order: order.transpose()?,
+            gap_limit: gap_limit.transpose()?,
+            allocator: allocator.transpose()?,
+            odd_lines: odd_lines.map(arguments::odd_lines).transpose()?,
+        })
+    }
 }

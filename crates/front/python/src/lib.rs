@@ -26,6 +26,7 @@ mod run;
 mod studies;
 mod sweeps;
 mod torture;
+mod traces;
 
 #[pyo3::pymodule]
 mod _nandarium {
@@ -44,7 +45,7 @@ mod _nandarium {
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
-    use crate::life::{life, trace_info};
+    use crate::life::life;
     #[pymodule_export]
     use crate::outcome::{Outcome, comparison_text, write_page};
     #[pymodule_export]
@@ -63,4 +64,6 @@ mod _nandarium {
     use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
     #[pymodule_export]
     use crate::torture::{Disk, Recorded, record, record_commands, torture, torture_commands};
+    #[pymodule_export]
+    use crate::traces::{is_built_in, trace_convert, trace_info, workload_convert};
 }

@@ -1,9 +1,9 @@
-//! How long a drive lives, and what a trace holds.
+//! How long a drive lives.
 
 use crate::beside::{Together, beside};
 use crate::command::{Given, settings_of};
 use crate::depth::Inside;
-use crate::errors::{WorkloadError, of_compare, of_life};
+use crate::errors::{of_compare, of_life};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
 use crate::run::{Asked, early, full, snapshots_in};
@@ -80,26 +80,4 @@ fn over_seeds(py: Python<'_>, plan: LifePlan, asked: Asked<'_, '_>, repetitions:
     let first = compared.ran.into_iter().next().and_then(|ran| Some((ran.result, ran.lived?)));
     let (result, Lived { life, over_seeds, .. }) = first.expect("a stack that was run to its end has a life, or none");
     Ok((result, life, over_seeds))
-}
-
-/// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
-#[pyfunction]
-#[pyo3(signature = (
-    path, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None,
-))]
-#[expect(clippy::too_many_arguments, reason = "named arguments of Python")]
-pub fn trace_info(
-    py: Python<'_>,
-    path: &str,
-    format: Option<String>,
-    order: Option<&str>,
-    gap_limit: Option<&str>,
-    columns: Option<String>,
-    member: Option<String>,
-    allocator: Option<&str>,
-    odd_lines: Option<&str>,
-) -> PyResult<(String, String)> {
-    let reading = cli::TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines };
-    let told = py.detach(|| cli::trace_info(path, reading));
-    told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

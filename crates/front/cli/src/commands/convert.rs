@@ -83,8 +83,22 @@ fn refuse(given: &[(&str, bool)], why: impl Fn() -> String) -> Result<(), Failur
     option.map_or(Ok(()), |(option, _)| Err(Failure::usage(format!("{option} {}", why()))))
 }
 
-/// The failure of a name that is neither a workload nor a file.
-pub fn unknown(name: &str) -> Failure {
+/// Refuses a name that is no file. A file in this folder may have the name of a built-in workload.
+pub fn check_is_trace(file: &str) -> Result<(), Failure> {
+    if is_trace(file) || Path::new(file).exists() {
+        return Ok(());
+    }
+    if !is_built_in(file) {
+        return Err(unknown(file));
+    }
+    Err(Failure::usage(format!(
+        "`{file}` is a built-in workload and no trace file: write its requests to a file first, with \
+         `nandarium trace convert {file} --out {file}.csv`"
+    )))
+}
+
+/// A name that is neither a workload nor a file.
+fn unknown(name: &str) -> Failure {
     let known: Vec<&str> = WORKLOADS.iter().map(|entry| entry.name).chain([SAMPLE]).collect();
     let hint = did_you_mean(name, known.iter().copied());
     Failure::usage(format!(
@@ -152,6 +166,7 @@ fn note_on_times(name: &str, requests: &WorkloadRequests) -> Option<String> {
 /// begins anew, and takes its name once it is whole.
 /// Errors: the trace cannot be read, or `out` not written.
 pub fn file(input: &TraceInput, out: Option<&Path>) -> Result<Vec<String>, Failure> {
+    check_is_trace(&input.file)?;
     let options = options(input)?;
     match out.filter(|out| is_replaceable(out)) {
         Some(out) => convert_file(input, &options, out),

@@ -1,13 +1,12 @@
 //! `nandarium trace info | head`.
 
-use super::convert::{self, STANDARD_OUTPUT, tell, written};
+use super::convert::{self, STANDARD_OUTPUT, check_is_trace, tell, written};
 use super::results::pretty;
 use crate::arguments::{OrderArgument, TraceCommand, TraceHeadArguments, TraceInfoArguments, TraceInput};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Grid, count, share, size, time};
 use serde_json::Value;
-use simulator::session::{is_built_in, is_trace};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -47,20 +46,6 @@ pub fn options(input: &TraceInput) -> Result<OpenOptions, Failure> {
         odd_lines: odd_lines.unwrap_or_default(),
         ..OpenOptions::default()
     })
-}
-
-/// Refuses a name that is no file. A file in this folder may have the name of a built-in workload.
-fn check_is_trace(file: &str) -> Result<(), Failure> {
-    if is_trace(file) || Path::new(file).exists() {
-        return Ok(());
-    }
-    if !is_built_in(file) {
-        return Err(convert::unknown(file));
-    }
-    Err(Failure::usage(format!(
-        "`{file}` is a built-in workload and no trace file: write its requests to a file first, with \
-         `nandarium trace convert {file} --out {file}.csv`"
-    )))
 }
 
 fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
