@@ -14,6 +14,9 @@ pub const PUBLISHED_CACHE: usize = 2;
 /// Pages of 32 GB of flash.
 const FLASH_PAGES: u64 = (32 << 30) / PAGE_BYTES;
 const PAGE_BYTES: u64 = 2048;
+const PAGES_PER_BLOCK: u64 = 64;
+/// Share of the flash that a small log takes, %.
+const SMALL_LOG_PERCENT: u64 = 3;
 /// Smallest cache of the drive for uniform traffic.
 const LEAST_CACHE_BYTES: u64 = 4 * PAGE_BYTES;
 /// Map entries of a translation page.
@@ -34,11 +37,13 @@ pub const DFTL: usize = 1;
 pub const LEAFTL: usize = 5;
 /// Index of a hybrid mapping, compared with DFTL in rows of its own.
 pub const FAST: usize = 6;
+/// Index of the same hybrid mapping with a log of [`SMALL_LOG_PERCENT`].
+pub const FAST_SMALL_LOG: usize = 7;
 /// The mappings of the study itself: the studied one, and the variants of DFTL.
 pub const STUDIED: std::ops::Range<usize> = TPM..LEAFTL;
 
 /// All mappings that are run.
-pub const VARIANTS: [Variant; 7] = [
+pub const VARIANTS: [Variant; 8] = [
     Variant { name: "TPM", settings: &[("ftl.kind", "tpm")] },
     dftl("DFTL", &[KIND, SHARED, ("ftl.dftl.replacement", "slru"), ("ftl.dftl.batch_update", "true")]),
     dftl("DFTL, single updates", &[KIND, SHARED, ("ftl.dftl.replacement", "slru"), ("ftl.dftl.batch_update", "false")]),
@@ -51,6 +56,7 @@ pub const VARIANTS: [Variant; 7] = [
     Variant { name: "LeaFTL", settings: &[("ftl.kind", "leaftl"), SHARED, ("ftl.leaftl.error_bound", "4")] },
     // All spare blocks are its log.
     Variant { name: "FAST", settings: &[("ftl.kind", "fast")] },
+    Variant { name: "FAST, log of 3 %", settings: &[("ftl.kind", "fast")] },
 ];
 
 const KIND: (&str, &str) = ("ftl.kind", "dftl");
@@ -109,6 +115,10 @@ fn with_cache(options: &Options, variant: &Variant, cache_bytes: u64) -> Result<
         ("ftl.map_cache_covers", options.setting(&MEMORY).to_owned()),
         ("ftl.translation.write_pointers", "one".to_owned()),
     ];
+    if *variant == VARIANTS[FAST_SMALL_LOG] {
+        let blocks = flash / PAGES_PER_BLOCK * SMALL_LOG_PERCENT / 100;
+        settings.push(("ftl.log.blocks", blocks.max(1).to_string()));
+    }
     settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
     Bench::new(&format!("{} with {} of cache", variant.name, quantity::format_size(cache_bytes)), &settings)
 }

@@ -61,7 +61,7 @@ pub(crate) static STUDY: Study = Study {
     least: Scale::one_over(64),
     usual: Scale::DEFAULT,
     shown: &[
-        ("hit-ratio", &["3.1a", "3.1b", "3.2a", "3.2b", "3.3", "3.13"]),
+        ("hit-ratio", &["3.1a", "3.1b", "3.2a", "3.2b", "3.3", "3.3v", "3.13"]),
         ("translation-operations", &["3.4", "3.4v", "3.14a"]),
         ("response", &["5.8b"]),
         ("response-normalised", &["3.5", "3.5v"]),

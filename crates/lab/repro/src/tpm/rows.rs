@@ -1,7 +1,7 @@
 //! Rows from measurements.
 
 use super::TARGETS;
-use super::drives::{CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
+use super::drives::{CACHES, DFTL, FAST, FAST_SMALL_LOG, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
 use super::runs::{Place, Results};
 use super::traces::Trace;
 use crate::cells::{self, Cells};
@@ -86,6 +86,7 @@ impl Table<'_> {
         let least_note =
             "The least over Financial and the laptops; Websearch is judged by 3.1b, as request length alone limits it.";
         let mean_note = "Segmented LRU, batch updates. Of the other variants: see figure hit-ratio.";
+        let [gain, gain_of_tpm] = self.gains();
         vec![
             row(
                 "3.1a",
@@ -109,17 +110,29 @@ impl Table<'_> {
                 &self.all(),
                 "",
             ),
-            self.gain(),
+            gain,
+            gain_of_tpm,
         ]
     }
 
-    fn gain(&self) -> Row {
-        let gain = |of: &dyn Fn(&Trace) -> bool| {
-            mean(self.which(of).into_iter().map(|trace| self.hit(TPM, 3, trace) - self.hit(TPM, 0, trace)))
+    /// The published sentence names no mapping. It is judged for DFTL, because row 3.1a leaves TPM too little to gain.
+    fn gains(&self) -> [Row; 2] {
+        let gain = |variant: usize, of: &dyn Fn(&Trace) -> bool| {
+            mean(self.which(of).into_iter().map(|trace| self.hit(variant, 3, trace) - self.hit(variant, 0, trace)))
         };
-        let (writes, reads) = (gain(&Trace::is_write_dominant), gain(&|trace| !trace.is_write_dominant()));
-        let figures = format!("{writes:.1} points where writes dominate, {reads:.1} where reads do");
-        row("3.3", Measured::statement(writes > reads && reads > 0.0, figures), &self.all(), "")
+        let gains =
+            |variant| [gain(variant, &Trace::is_write_dominant), gain(variant, &|trace| !trace.is_write_dominant())];
+        let text =
+            |[writes, reads]: [f64; 2]| format!("{writes:.1} points where writes dominate, {reads:.1} where reads do");
+        let [dftl, tpm] = [DFTL, TPM].map(gains);
+        let holds = dftl[0] > dftl[1] && dftl[1] > 0.0;
+        let judged = "Judged for DFTL, by the trend alone: the least hit ratio of row 3.1a leaves TPM at most 10.73 \
+                      points to gain, so TPM cannot gain 12 to 20.";
+        let recorded = "Not judged: see row 3.3.";
+        [
+            row("3.3", Measured::statement(holds, text(dftl)), &self.all(), judged),
+            row("3.3v", Figures(text(tpm)), &self.all(), recorded),
+        ]
     }
 
     /// Mean reduction by TPM against a variant, over the traces that were measured.
@@ -266,7 +279,7 @@ impl Table<'_> {
 
     /// DFTL beside a hybrid mapping.
     fn hybrid(&self) -> Vec<Row> {
-        let [dftl, fast] = [DFTL, FAST].map(|variant| &self.results.transactions[&variant]);
+        let [dftl, fast, small] = [DFTL, FAST, FAST_SMALL_LOG].map(|variant| &self.results.transactions[&variant]);
         let less = reduction(dftl.response_ns, fast.response_ns);
         let blocks = dftl.counter("data_victims") + dftl.counter("translation_victims");
         let merges: u64 = fast.merges.iter().sum();
@@ -274,6 +287,12 @@ impl Table<'_> {
             "Mean response {:.2} ms under DFTL, {:.2} ms under FAST.",
             dftl.response_ns / 1e6,
             fast.response_ns / 1e6
+        );
+        let small_log = Figures(format!("{:.2} %", -reduction(dftl.response_ns, small.response_ns)));
+        let small_note = format!(
+            "Mean response {:.2} ms under FAST with this log, {} merges.",
+            small.response_ns / 1e6,
+            small.merges.iter().sum::<u64>()
         );
         let [switch, partial, full] = fast.merges;
         let kinds = format!(
@@ -287,6 +306,7 @@ impl Table<'_> {
                 "oltp",
                 &kinds,
             ),
+            row("5.1v", small_log, "oltp", &small_note),
             row("5.2", NotRun, "none", "There is no generator with the statistics of TPC-H."),
         ]
     }

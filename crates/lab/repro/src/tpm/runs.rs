@@ -1,6 +1,6 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::drives::{self, CACHES, DFTL, FAST, FAST_SMALL_LOG, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::cells::Cells;
@@ -97,14 +97,14 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
         let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
         jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Uniform], bench });
     }
-    for variant in [DFTL, FAST] {
+    for variant in [DFTL, FAST, FAST_SMALL_LOG] {
         let bench = drives::bench(options, &VARIANTS[variant], PUBLISHED_CACHE)?;
         jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Transactions], bench });
     }
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
         for (variant, of) in VARIANTS.iter().enumerate() {
             let published = cache == PUBLISHED_CACHE;
-            if variant == LEAFTL && !published || variant == FAST {
+            if variant == LEAFTL && !published || [FAST, FAST_SMALL_LOG].contains(&variant) {
                 continue;
             }
             let compared = variant == TPM || variant == DFTL;
