@@ -11,8 +11,8 @@ const LITTLE: f64 = 0.10;
 const FEWER: [f64; 2] = [1.5, 4.0];
 /// How far the mean rate of a fill may be from what its phases give: both are read from graphs.
 const BY_EYE: f64 = 0.35;
-/// More writes a second than were offered, as chance has it.
-const CHANCE: f64 = 1.05;
+/// More writes a second than were offered: a client catches up with what a busy host kept it from sending.
+const CHANCE: f64 = 1.25;
 
 /// How far two statements of one figure may be apart where the figure is not judged, as a factor: most figures, and
 /// the tails, which rare events make.
