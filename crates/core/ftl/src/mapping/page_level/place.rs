@@ -142,8 +142,8 @@ impl<A: MapAccess> PageMap<A> {
         waits
     }
 
-    /// Where idle time has nothing left to do, the host is led back to the cache with one bit a cell. Where memory forgets
-    /// and erases wait for it, their programs are filled up first: folding goes on when they are erased.
+    /// Where idle time has nothing left to do, the host is led back to the cache with one bit a cell. Where memory
+    /// forgets and erases wait for it, their programs are filled up first: folding goes on when they are erased.
     #[inline]
     pub(super) fn end_idle_work<F: Flash>(&mut self, flash: &mut F) {
         if self.slc.is_none() || !self.collector.idle || !self.space.lanes.all_wait_for_pins(flash.state()) {

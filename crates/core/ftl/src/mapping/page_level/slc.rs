@@ -178,8 +178,8 @@ impl SlcCache {
         (self.share * f64::from(blocks)).ceil() as u32
     }
 
-    /// Whether a lane has too few free blocks for the cache to grow as far as it may where the data, which needs so many
-    /// blocks, fills its blocks: idle time mends that.
+    /// Whether a lane has too few free blocks for the cache to grow as far as it may where the data, which needs so
+    /// many blocks, fills its blocks: idle time mends that.
     pub fn is_short(&self, space: &Space, lane: usize, needed: u32) -> bool {
         let entry = &space.lanes[lane];
         let without_data = entry.count().saturating_sub(needed);
