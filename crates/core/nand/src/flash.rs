@@ -431,10 +431,6 @@ pub trait Flash: 'static {
     fn await_program(&mut self, _owner: Owner, _page: Ppn, _token: Token) -> Outcome {
         Outcome::Done
     }
-    /// The owner hears of a program that completed where it was issued as of any other ([`Event::Notified`]), once
-    /// nothing else can happen without it: a layer that gathers pages while others are under way asks for this. Flash
-    /// with time completes nothing where it is issued.
-    fn notify_late(&mut self, _owner: Owner, _page: Ppn, _token: Token) {}
     /// Whether memory that is not protected holds pages of `block`, for a program that is not full, which keep `erase`
     /// from being erased; without `erase`, which flushes wait for. Their owner fills the program up.
     fn holds_back(&self, _block: BlockId, _erase: Option<BlockId>) -> bool {

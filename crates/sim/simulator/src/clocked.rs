@@ -1,6 +1,6 @@
 //! Flash with time and without.
 
-use nand::{CountedFlash, FlashState, MeteredFlash, Recorder, RecorderPlan, TimedFlash};
+use nand::{CountedFlash, Flash, FlashState, MeteredFlash, Recorder, RecorderPlan, TimedFlash};
 use stack::Stacked;
 use units::Nanos;
 
@@ -51,7 +51,7 @@ impl Clocked for CountedFlash {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        CountedFlash::advance(self)
+        !self.state().events.is_empty()
     }
 }
 
@@ -65,7 +65,7 @@ impl Clocked for MeteredFlash {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        MeteredFlash::advance(self)
+        !self.state().events.is_empty()
     }
 }
 

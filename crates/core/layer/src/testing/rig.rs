@@ -50,7 +50,7 @@ impl TestFlash for CountedFlash {
     }
 
     fn step(&mut self) -> bool {
-        self.advance()
+        !self.state().events.is_empty()
     }
 
     fn power_cut(&self, stream: &mut Stream) -> FlashState {

@@ -194,11 +194,6 @@ impl<F: Clocked> Drive<F> {
     /// Lets the layers do what they do before the first request of the host, to its end.
     pub fn prepare(&mut self) {
         self.top.prepare(&mut self.flash);
-        self.drain();
-    }
-
-    /// What is under way comes to its end.
-    pub(crate) fn drain(&mut self) {
         while self.flash.advance() {
             self.handle_events();
         }
@@ -207,7 +202,9 @@ impl<F: Clocked> Drive<F> {
     /// Lets the layers do all that they do while the host is idle, to its end; nothing may be outstanding.
     pub(crate) fn rest(&mut self) {
         while self.top.on_idle(&mut self.flash) {
-            self.drain();
+            while self.flash.advance() {
+                self.handle_events();
+            }
         }
     }
 

@@ -27,4 +27,3 @@ mod translation;
 mod units;
 mod waiting;
 mod warm_up;
-mod without_time;
