@@ -268,7 +268,7 @@ def life(
         >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "flash.pages_per_block": 64}
         >>> life = nd.life("page", "zipf", settings={**small, "flash.endurance": 3000}, requests=100_000, price=10.0)
         >>> list(life.causes), life.cost.price
-        (['gc', 'host', 'uneven'], 10.0)
+        (['gc', 'host', 'unfilled', 'uneven'], 10.0)
     """
     question = (_per_day(per_day), _warranty(warranty), _price("price_per_gb", price_per_gb), _price("price", price), _tbw(tbw))
     if price is not None and price_per_gb is not None:

@@ -191,7 +191,7 @@ mod tests {
         "micron-7450-max 11 %",
         "sk-hynix-pe8110 22 %",
         "solidigm-p5520 27 %",
-        "samsung-980-pro 8 %",
+        "samsung-980-pro 7 %",
         "intel-s4610 17 %",
         "samsung-pm883 11 %",
         "generic-tlc-client 1 %",
