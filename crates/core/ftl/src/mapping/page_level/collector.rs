@@ -272,10 +272,12 @@ impl GcContext<'_> {
     /// The block with the fewest valid pages, if at most half of them are and the cache of blocks with one bit a cell
     /// wants for free blocks.
     fn sparse_for_cache<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        let slc = self.slc?;
         let valid = |block: &BlockId| self.pages.blocks().valid_count(*block);
         let live = self.space.lanes[lane].blocks().map(|block| valid(&block)).sum::<u32>();
-        let needed = live.div_ceil(self.pages_per_block);
-        self.slc.filter(|slc| slc.is_short(self.space, lane, needed))?;
+        if !slc.is_short(self.space, lane, live.div_ceil(self.pages_per_block)) {
+            return None;
+        }
         let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pins(*block));
         let least = blocks.min_by_key(valid).filter(|block| 2 * valid(block) <= self.pages_per_block)?;
         self.emptying(flash, lane, least).is_admitted(true).then_some(least)

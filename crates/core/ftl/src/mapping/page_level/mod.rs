@@ -342,9 +342,9 @@ impl<A: MapAccess> PageMap<A> {
         self.let_host_go_on(lane, outbox);
         if self.starved {
             self.hurry_erases(flash);
-        }
-        if self.starved && !self.is_making_room(flash) {
-            self.announce_room(flash, outbox);
+            if !self.is_making_room(flash) {
+                self.announce_room(flash, outbox);
+            }
         }
         if self.collector.idle && !self.space.lanes[lane].cursor.is_busy() {
             self.end_idle_work(flash);

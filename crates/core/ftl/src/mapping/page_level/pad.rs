@@ -23,17 +23,15 @@ impl<A: MapAccess> PageMap<A> {
     /// programs that each lane fills up whenever another one is emptied would take more room than that gives.
     #[inline]
     pub(super) fn hurry_erases<F: Flash>(&mut self, flash: &mut F) {
-        if flash.state().is_forgetful() && (self.starved || !self.homeless.is_empty()) {
+        let somebody_waits = self.starved || !self.homeless.is_empty();
+        if flash.state().is_forgetful() && somebody_waits && self.space.lanes.all_wait_for_pins(flash.state()) {
             self.hurry_all(flash);
         }
     }
 
-    /// Fills up the programs that erases wait for, if nothing else is under way.
+    /// Fills up the programs that erases wait for.
     #[cold]
     pub(super) fn hurry_all<F: Flash>(&mut self, flash: &mut F) {
-        if !self.space.lanes.all_wait_for_pins(flash.state()) {
-            return;
-        }
         for lane in 0..self.space.lanes.len() {
             if self.space.lanes[lane].erasing() == 0 {
                 continue;

@@ -165,12 +165,16 @@ impl SlcCache {
         self.floor.max((self.fold_below * f64::from(blocks)).ceil() as usize)
     }
 
-    /// Blocks of a lane that the dynamic part takes: where writes wait for folding it gives way to what is folded, so
-    /// that they wait alike until the drive is full.
+    /// Blocks of a lane that the dynamic part takes now.
     fn limit(&self, space: &Space, lane: usize) -> u32 {
         let entry = &space.lanes[lane];
-        let without_data = entry.free() as u32 + entry.erasing() + self.lanes[lane].in_use;
-        self.most_shared(if self.folds_first { without_data } else { entry.count() })
+        self.limit_beside(entry.free() as u32 + entry.erasing() + self.lanes[lane].in_use, entry.count())
+    }
+
+    /// Blocks that the dynamic part takes of a lane of so many, of which `without_data` hold no folded data. Where
+    /// writes wait for folding the cache gives way to folded data, so that they wait alike until the drive is full.
+    fn limit_beside(&self, without_data: u32, blocks: u32) -> u32 {
+        self.most_shared(if self.folds_first { without_data } else { blocks })
     }
 
     /// The dynamic part of so many blocks.
@@ -182,8 +186,7 @@ impl SlcCache {
     /// many blocks, fills its blocks: idle time mends that.
     pub fn is_short(&self, space: &Space, lane: usize, needed: u32) -> bool {
         let entry = &space.lanes[lane];
-        let without_data = entry.count().saturating_sub(needed);
-        let most = self.most_shared(if self.folds_first { without_data } else { entry.count() });
+        let most = self.limit_beside(entry.count().saturating_sub(needed), entry.count());
         let wanted = most.saturating_sub(self.lanes[lane].in_use) as usize;
         self.fold_idle && entry.free() + (entry.erasing() as usize) < self.least_free(entry.count()) + wanted
     }
