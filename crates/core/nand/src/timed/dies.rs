@@ -128,6 +128,15 @@ impl Die {
         [behind, self.array, self.transfer, self.suspended].into_iter().chain(heads).find(|&id| id != NIL)
     }
 
+    /// A command stands in one of the queues from now on, between these two.
+    #[inline(always)]
+    fn begins_to_wait(&mut self, slot: &mut Slot, [prev, next]: [u32; 2]) {
+        slot.state = State::Queued;
+        (slot.prev, slot.next) = (prev, next);
+        self.queued.commands += 1;
+        self.queued.cleaning += u32::from(is_cleaning(slot.cause));
+    }
+
     /// Gangs on the die that have not ended their work in its array or its register.
     pub fn gangs(&self) -> [u32; 3] {
         [self.array, if self.transfer == self.array { NIL } else { self.transfer }, self.suspended]
@@ -203,12 +212,7 @@ impl Dies {
     pub fn link(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {
         let die = &mut self.all[index];
         let tail = die.tail[queue];
-        let slot = commands.at(id);
-        slot.state = State::Queued;
-        slot.prev = tail;
-        slot.next = NIL;
-        die.queued.commands += 1;
-        die.queued.cleaning += u32::from(is_cleaning(slot.cause));
+        die.begins_to_wait(commands.at(id), [tail, NIL]);
         die.tail[queue] = id;
         if tail == NIL {
             die.head[queue] = id;
@@ -222,12 +226,7 @@ impl Dies {
     pub fn link_behind(&mut self, index: usize, queue: usize, before: u32, id: u32, commands: &mut Commands) {
         let die = &mut self.all[index];
         let next = if before == NIL { die.head[queue] } else { commands.get(before).next };
-        let slot = commands.at(id);
-        slot.state = State::Queued;
-        slot.prev = before;
-        slot.next = next;
-        die.queued.commands += 1;
-        die.queued.cleaning += u32::from(is_cleaning(slot.cause));
+        die.begins_to_wait(commands.at(id), [before, next]);
         if before == NIL {
             die.head[queue] = id;
         } else {

@@ -10,6 +10,12 @@ fn with_ticket(flash: &mut TimedFlash, ticket: Ticket, page: Ppn) {
     flash.show_ticket(None);
 }
 
+/// The times at which the programs of these pages end, us.
+fn ends(flash: &mut TimedFlash, pages: [Ppn; 5]) -> [u64; 5] {
+    let seen = run(flash);
+    pages.map(|page| time_of(&seen, programmed(page)) / US)
+}
+
 #[test]
 fn a_program_with_a_ticket_stands_before_what_came_after_the_ticket_was_taken() {
     let mut flash = plain();
@@ -19,9 +25,8 @@ fn a_program_with_a_ticket_stands_before_what_came_after_the_ticket_was_taken() 
     program(&mut flash, at(0, 1, 0));
     with_ticket(&mut flash, second, at(0, 2, 0));
     with_ticket(&mut flash, first, at(0, 3, 0));
-    let seen = run(&mut flash);
     let order = [at(0, 0, 0), at(0, 0, 1), at(0, 3, 0), at(0, 2, 0), at(0, 1, 0)];
-    assert_eq!(order.map(|page| time_of(&seen, programmed(page)) / US), [105, 210, 315, 420, 525]);
+    assert_eq!(ends(&mut flash, order), [105, 210, 315, 420, 525]);
 }
 
 #[test]
@@ -33,9 +38,8 @@ fn programs_of_a_block_stay_in_order_whatever_their_tickets_are() {
         program(&mut flash, page);
     }
     with_ticket(&mut flash, ticket, at(0, 1, 1));
-    let seen = run(&mut flash);
     let order = [at(0, 0, 0), at(0, 2, 0), at(0, 1, 0), at(0, 1, 1), at(0, 3, 0)];
-    assert_eq!(order.map(|page| time_of(&seen, programmed(page)) / US), [105, 210, 315, 420, 525]);
+    assert_eq!(ends(&mut flash, order), [105, 210, 315, 420, 525]);
 }
 
 /// The program is issued when the read has ended, at that very moment; the other read was there long before.

@@ -24,9 +24,9 @@ fn settings(more: &[&str]) -> Vec<Setting> {
     DRIVE.iter().chain(more).map(|text| Setting::from_argument(text).unwrap()).collect()
 }
 
-fn written(more: &[&str]) -> RunResult {
+fn written(workload: &str, more: &[&str]) -> RunResult {
     let config = Config::load("page", &settings(more)).unwrap();
-    let options = SessionOptions { workload: "sequential-write".to_owned(), snapshots: None };
+    let options = SessionOptions { workload: workload.to_owned(), snapshots: None };
     session::run(config, &options, &mut ()).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn a_flush_costs_what_its_program_lacks() {
     for (every, pads) in [(1, 11), (5, 7), (12, 0), (18, 6)] {
         let every_text = format!("workload.flush_every={every}");
         let size = ["workload.request_size=4KiB", "workload.requests=1900", "workload.queue_depth=1"];
-        let result = written(&[&size[..], &[&every_text]].concat());
+        let result = written("sequential-write", &[&size[..], &[&every_text]].concat());
         // A flush is a request as well.
         let flushes = result.host[3].requests;
         assert!(flushes >= 100, "{flushes} flushes");
@@ -55,7 +55,10 @@ fn a_flush_costs_what_its_program_lacks() {
 
 #[test]
 fn protected_memory_makes_flushes_cost_nothing() {
-    let result = written(&["workload.flush_every=1", "flash.program_memory_protected=true", "workload.requests=1000"]);
+    let result = written(
+        "sequential-write",
+        &["workload.flush_every=1", "flash.program_memory_protected=true", "workload.requests=1000"],
+    );
     assert_eq!(programs(&result, Cause::Padding), 0);
 }
 
@@ -70,9 +73,7 @@ fn random_writes_with_flushes_go_on_for_long() {
         "engine.contents=stamp",
         "flash.channels=2",
     ];
-    let config = Config::load("page", &settings(&more)).unwrap();
-    let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
-    let result = session::run(config, &options, &mut ()).unwrap();
+    let result = written("uniform-write", &more);
     assert!(result.host[1].requests > 40_000 && programs(&result, Cause::Gc) > 0);
 }
 
@@ -88,9 +89,7 @@ fn a_full_drive_that_cleans_fills_up_few_programs() {
         "flash.channels=8",
         "ftl.gc.superblocks=true",
     ];
-    let config = Config::load("page", &settings(&more)).unwrap();
-    let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
-    let result = session::run(config, &options, &mut ()).unwrap();
+    let result = written("uniform-write", &more);
     let [padding, moved] = [Cause::Padding, Cause::Gc].map(|cause| programs(&result, cause));
     assert!(moved > 20_000, "{moved} pages were moved");
     assert!(padding < moved / 50, "{padding} pages fill up programs beside {moved} that were moved");
