@@ -1,5 +1,6 @@
 //! When a key is read: what must be so, said where the key is declared.
 
+use crate::spelling::joined;
 use crate::{Parameter, Value, Values};
 
 /// Something that must be so for a key to be read.
@@ -104,8 +105,8 @@ impl Condition {
         // The shorter way to say it.
         match others.len() {
             0 => None,
-            others if names.len() <= others => Some(format!("{key} is {}", any_of(&names))),
-            _ => Some(format!("{key} is not {}", any_of(&others))),
+            others if names.len() <= others => Some(format!("{key} is {}", joined(&names, "or"))),
+            _ => Some(format!("{key} is not {}", joined(&others, "or"))),
         }
     }
 
@@ -184,14 +185,6 @@ impl Parameter {
         let is_that =
             lacking.counts_as.is_some_and(|name| matches!(values.get(self.key), Some(Value::Name(own)) if own == name));
         (!is_that).then(|| lacking.lacking(values, known))
-    }
-}
-
-/// `a, b or c`.
-fn any_of(names: &[&str]) -> String {
-    match names {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => names.concat(),
     }
 }
 

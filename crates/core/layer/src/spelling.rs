@@ -72,6 +72,15 @@ pub fn readable(message: &str) -> String {
     message.split_inclusive(char::is_whitespace).map(short).collect()
 }
 
+/// Names in a sentence: `a`, `a WORD b`, `a, b WORD c`.
+pub fn joined(names: &[impl AsRef<str>], word: &str) -> String {
+    let all = |names: &[_]| names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} {word} {}", all(first), last.as_ref()),
+        _ => all(names),
+    }
+}
+
 /// Names with a word that one letter makes of `found`, where the words have three letters or more.
 fn near_words<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = found.to_lowercase();

@@ -4,6 +4,8 @@
 //! figures would take less of it" cannot both be true. One that stopped at its bound has no value that another one
 //! could make up for.
 
+use layer::spelling::joined;
+
 /// What is doubtful of a parameter, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doubt {
@@ -25,7 +27,7 @@ pub(crate) struct Doubts {
 impl Doubts {
     /// Adds a doubt of some parameters; `text` is told behind their keys.
     pub fn add(&mut self, doubt: Doubt, keys: &[&'static str], text: &str) {
-        self.all.push((doubt, keys.to_vec(), format!("{} {text}", and(keys))));
+        self.all.push((doubt, keys.to_vec(), format!("{} {text}", joined(keys, "and"))));
     }
 
     /// A parameter is fitted anew: what was doubtful of it alone is forgotten.
@@ -66,15 +68,6 @@ impl Doubts {
             }
         }
         told
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn and(keys: &[&str]) -> String {
-    match keys {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 

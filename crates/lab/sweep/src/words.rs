@@ -2,6 +2,7 @@
 
 use crate::metric::Metric;
 use figures::number;
+use layer::spelling::joined;
 use metrics::Cell;
 
 /// Units of a kind, the largest first: what one of it is, and its name.
@@ -74,12 +75,10 @@ pub(crate) fn axis(metric: &Metric, most: f64) -> (f64, Box<dyn Fn(f64) -> Strin
 pub(crate) fn listed(names: &[String]) -> String {
     /// Most that are named.
     const MOST: usize = 3;
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        _ if names.len() > MOST + 1 => format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    if names.len() > MOST + 1 {
+        return format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST);
     }
+    joined(names, "and")
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Lives of all drives: the cheapest a year, or the longest.
 
 use super::SHARE;
-use super::ranking::{Placed, Ranked, and, share};
+use super::ranking::{Placed, Ranked, share};
 use crate::life::words::{money, short};
 use crate::runs::Ran;
+use layer::spelling::joined;
 use metrics::{LifeReport, Range};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -144,7 +145,7 @@ impl Best {
         } else {
             let all = std::iter::once(&self.drive).chain(&self.close);
             let all = all.map(|drive| format!("{} ({})", drive.stack, words(drive)));
-            format!("{what}: no measurable difference between {}.", and(all.collect()))
+            format!("{what}: no measurable difference between {}.", joined(&all.collect::<Vec<String>>(), "and"))
         };
         if let Some(factor) = self.open {
             let _ =
@@ -156,7 +157,7 @@ impl Best {
         if !self.missing.is_empty() {
             let why = if self.is_by_price { "a life or a price" } else { "a life" };
             let missing = self.missing.iter().map(|(stack, reason)| format!("{stack} ({reason})"));
-            let _ = write!(text, " Without {why}: {}.", and(missing.collect()));
+            let _ = write!(text, " Without {why}: {}.", joined(&missing.collect::<Vec<String>>(), "and"));
         }
         text
     }

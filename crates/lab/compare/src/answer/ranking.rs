@@ -4,6 +4,7 @@ use super::SHARE;
 use crate::life::words::short;
 use crate::repeated::{FACTOR, Figures, named};
 use figures::capital;
+use layer::spelling::joined;
 use metrics::Cell;
 use serde_json::{Value, json};
 use sweep::{Contrast, Metric, shown_cell};
@@ -89,7 +90,7 @@ impl Ranked {
             return format!("Fastest {tail}: {stack}, {shown}.");
         }
         let all = std::iter::once(&self.best).chain(close).map(|one| format!("{} ({})", one.stack, one.shown));
-        format!("No measurable difference in {tail} between {}.", and(all.collect()))
+        format!("No measurable difference in {tail} between {}.", joined(&all.collect::<Vec<String>>(), "and"))
     }
 
     /// The best one, and those that are behind it so far that it matters.
@@ -136,12 +137,6 @@ pub(super) fn share(ratio: f64) -> f64 {
 /// A ratio in words: `+42 %`, `-64 %`, `x2.4`.
 fn against(ratio: f64) -> String {
     if ratio >= FACTOR { format!("x{}", short(ratio)) } else { format!("{:+.0}\u{a0}%", (ratio - 1.0) * 100.0) }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn and(mut names: Vec<String>) -> String {
-    let last = names.pop().unwrap_or_default();
-    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
 /// The tail of each operation that all stacks served: the highest percentile that all their runs have.

@@ -2,8 +2,8 @@
 //! tails are worth is about in proportion to it.
 
 use super::SHARE;
-use super::ranking::and;
 use crate::runs::Stack;
+use layer::spelling::joined;
 use simulator::MissingSpare;
 
 /// Drives that `drive.scale` leaves too little spare flash: each with what is missing.
@@ -28,7 +28,7 @@ impl TooSmall {
 
     /// What the answer says of it.
     pub fn sentence(&self) -> String {
-        let names = and(self.drives.iter().map(|(name, _)| name.clone()).collect());
+        let names = joined(&self.drives.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "and");
         let what = if self.drives.len() == 1 {
             "has too little spare flash: it lives longer and answers faster as a whole drive"
         } else {
