@@ -7,12 +7,10 @@ import os
 from . import _nandarium
 from ._run import AnyStack, asked
 from ._stack import Stack
+from ._trace import READING
 from ._values import Settings, path_of
 from ._workload import Workload
 from .errors import WorkloadError
-
-_READING = ("format", "order", "gap_limit", "columns", "member", "allocator", "odd_lines")
-"""Attributes of a `Workload` that say how a trace is read, in the order in which the compiled half takes them."""
 
 
 def trace_convert(
@@ -67,10 +65,10 @@ def trace_convert(
         return tuple(notes)
     arguments = {"stack": stack, "settings": settings, "seed": seed, "requests": requests}
     unused = [name for name, value in arguments.items() if value is not None]
-    unused += [key for key in described.settings if key.removeprefix("workload.") not in _READING]
+    unused += [key for key in described.settings if key.removeprefix("workload.") not in READING]
     if unused:
         raise WorkloadError(f"{unused[0]} has no effect on the file written from the trace `{_nandarium.readable(described.name)}`: leave it out")
-    reading = {name: getattr(described, name) for name in _READING}
+    reading = {name: getattr(described, name) for name in READING}
     if described.odd_lines is not None:
         reading["odd_lines"] = str(described.odd_lines)
-    return tuple(_nandarium.trace_convert(described.name, file, **reading))
+    return tuple(_nandarium.trace_convert(described.name, file, reading))

@@ -318,27 +318,8 @@ def torture(
 def torture_commands(
     texts: _Texts, asked: dict[str, Any], recording: Recording | None, out: str | None
 ) -> tuple[str, str, str, tuple[int, str] | None]: ...
-def trace_convert(
-    path: str,
-    out: str,
-    format: str | None = None,
-    order: str | None = None,
-    gap_limit: str | None = None,
-    columns: str | None = None,
-    member: str | None = None,
-    allocator: str | None = None,
-    odd_lines: str | None = None,
-) -> list[str]: ...
-def trace_info(
-    path: str,
-    format: str | None = None,
-    order: str | None = None,
-    gap_limit: str | None = None,
-    columns: str | None = None,
-    member: str | None = None,
-    allocator: str | None = None,
-    odd_lines: str | None = None,
-) -> tuple[str, str]: ...
+def trace_convert(path: str, out: str, reading: dict[str, str | None]) -> list[str]: ...
+def trace_info(path: str, reading: dict[str, str | None]) -> tuple[str, str]: ...
 def trace_problem(path: str, digest: str) -> str | None: ...
 def unbeaten(metrics: list[str], costs: list[list[tuple[float, float]]]) -> list[bool]: ...
 def workload_convert(

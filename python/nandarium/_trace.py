@@ -134,6 +134,10 @@ class TraceInfo(Record):
         return _html.card(f"Trace in format {self.format}", facts, _html.table(["", "requests", "data"], rows), sizes)
 
 
+READING = ("format", "columns", "member", "order", "gap_limit", "allocator", "odd_lines")
+"""How a trace is read: arguments of `trace_info`, and attributes of a `Workload`."""
+
+
 def trace_info(
     path: str | os.PathLike[str],
     format: str | None = None,
@@ -173,6 +177,6 @@ def trace_info(
         >>> info.records, info.ops[1].op, info.ops[1].bytes, info.inter_arrival_ns_mean
         (2, 'write', 8192, 1000.0)
     """
-    odd = None if odd_lines is None else str(odd_lines)
-    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit, columns, member, allocator, odd)
+    given = [format, columns, member, order, gap_limit, allocator, None if odd_lines is None else str(odd_lines)]
+    text, document = _nandarium.trace_info(os.fspath(path), dict(zip(READING, given, strict=True)))
     return TraceInfo(document, text)

@@ -149,7 +149,8 @@ pub fn trace_info(file: &str, reading: TraceReading<'_>) -> Result<(String, Valu
 /// Writes a trace to `out` as `nandarium trace convert` does, and tells what is to be known of it.
 /// Errors: as [`trace_info`]; `out` cannot be written.
 pub fn trace_convert(file: &str, reading: TraceReading<'_>, out: &Path) -> Result<Vec<String>, String> {
-    convert::file(&reading.of(file)?, Some(out)).map_err(|failure| failure.message)
+    let input = reading.of(file)?;
+    convert::check_is_trace(file).and_then(|()| convert::file(&input, Some(out))).map_err(|failure| failure.message)
 }
 
 /// Writes the requests of the built-in workload called `name` to `out` as `nandarium trace convert` does, and tells

@@ -7,48 +7,44 @@ use pyo3::prelude::*;
 use simulator::DrivePlan;
 use std::path::PathBuf;
 
-/// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
-#[pyfunction]
-#[pyo3(signature = (
-    path, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None,
-))]
-#[expect(clippy::too_many_arguments, reason = "named arguments of Python")]
-pub fn trace_info(
-    py: Python<'_>,
-    path: &str,
+/// How a trace is read: a dictionary with all of these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Reading {
     format: Option<String>,
-    order: Option<&str>,
-    gap_limit: Option<&str>,
     columns: Option<String>,
     member: Option<String>,
-    allocator: Option<&str>,
-    odd_lines: Option<&str>,
-) -> PyResult<(String, String)> {
-    let reading = TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines };
-    let told = py.detach(|| cli::trace_info(path, reading));
+    order: Option<String>,
+    gap_limit: Option<String>,
+    allocator: Option<String>,
+    odd_lines: Option<String>,
+}
+
+impl Reading {
+    fn get(&self) -> TraceReading<'_> {
+        TraceReading {
+            format: self.format.clone(),
+            columns: self.columns.clone(),
+            member: self.member.clone(),
+            order: self.order.as_deref(),
+            gap_limit: self.gap_limit.as_deref(),
+            allocator: self.allocator.as_deref(),
+            odd_lines: self.odd_lines.as_deref(),
+        }
+    }
+}
+
+/// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
+#[pyfunction]
+pub fn trace_info(py: Python<'_>, path: &str, reading: Reading) -> PyResult<(String, String)> {
+    let told = py.detach(|| cli::trace_info(path, reading.get()));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }
 
 /// Writes a trace as CSV, and tells what is to be known of it.
 #[pyfunction]
-#[pyo3(signature = (
-    path, out, format=None, order=None, gap_limit=None, columns=None, member=None, allocator=None, odd_lines=None,
-))]
-#[expect(clippy::too_many_arguments, reason = "named arguments of Python")]
-pub fn trace_convert(
-    py: Python<'_>,
-    path: &str,
-    out: PathBuf,
-    format: Option<String>,
-    order: Option<&str>,
-    gap_limit: Option<&str>,
-    columns: Option<String>,
-    member: Option<String>,
-    allocator: Option<&str>,
-    odd_lines: Option<&str>,
-) -> PyResult<Vec<String>> {
-    let reading = TraceReading { format, columns, member, order, gap_limit, allocator, odd_lines };
-    py.detach(|| cli::trace_convert(path, reading, &out)).map_err(WorkloadError::new_err)
+pub fn trace_convert(py: Python<'_>, path: &str, out: PathBuf, reading: Reading) -> PyResult<Vec<String>> {
+    py.detach(|| cli::trace_convert(path, reading.get(), &out)).map_err(WorkloadError::new_err)
 }
 
 /// Writes the requests of a built-in workload as CSV, and tells what is to be known of them. `is_stack_given`: the

@@ -30,6 +30,7 @@ pub fn execute(arguments: &TraceConvertArguments) -> Result<(), Failure> {
         let config = settings::load_with(stack.as_deref().unwrap_or(STACK), changes, Vec::new())?;
         workload(config, stack.is_some(), &input.file, out)?
     } else {
+        check_is_trace(&input.file)?;
         refuse_requests(input, requests)?;
         file(input, out)?
     };
@@ -72,9 +73,6 @@ fn refuse_requests(input: &TraceInput, requests: &RequestArguments) -> Result<()
         ("--seed", requests.seed.is_some()),
         ("--requests", requests.requests.is_some()),
     ];
-    if !is_trace(&input.file) {
-        return Err(unknown(&input.file));
-    }
     refuse(&given, || format!("has no effect on the trace `{}`, only on a built-in workload: leave it out", input.file))
 }
 
@@ -85,6 +83,7 @@ fn refuse(given: &[(&str, bool)], why: impl Fn() -> String) -> Result<(), Failur
 
 /// Refuses a name that is no file. A file in this folder may have the name of a built-in workload.
 pub fn check_is_trace(file: &str) -> Result<(), Failure> {
+    // A file of the name of a workload is read, although a run takes the name for the workload.
     if is_trace(file) || Path::new(file).exists() {
         return Ok(());
     }
@@ -166,7 +165,6 @@ fn note_on_times(name: &str, requests: &WorkloadRequests) -> Option<String> {
 /// begins anew, and takes its name once it is whole.
 /// Errors: the trace cannot be read, or `out` not written.
 pub fn file(input: &TraceInput, out: Option<&Path>) -> Result<Vec<String>, Failure> {
-    check_is_trace(&input.file)?;
     let options = options(input)?;
     match out.filter(|out| is_replaceable(out)) {
         Some(out) => convert_file(input, &options, out),
