@@ -40,8 +40,7 @@ pub enum LifetimeError {
         "the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} \
          often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to \
          its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace \
-         at \
-         least four times (workload.repeat = 4)",
+         at least four times (workload.repeat = 4)",
         by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0
     )]
     Unsteady {

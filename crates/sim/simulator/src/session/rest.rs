@@ -119,7 +119,7 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
             "; flash that holds data is no room for a cache: lower drive.fill, or raise \
              ftl.gc.background_free_blocks, for more"
         }
-        Rest::For(_) => "; a longer drive.rest lets the drive fold more of it",
+        Rest::For(_) => "; drive.rest = auto lets the drive fold all that it can",
         Rest::Not if values.whole("host.idle_after") == 0 => {
             "; host.idle_after = 0ns leaves the drive no idle time to fold it in"
         }
