@@ -25,8 +25,6 @@ mod slots;
 mod snapshot;
 pub mod spelling;
 mod tag;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod timing;
 mod unit;
 mod waited;

@@ -39,6 +39,9 @@ pub struct StackPlan<'a> {
 
 /// Flash that layers can be built over.
 pub trait Stacked: Flash + Sized {
+    /// The builder of the mapping called `name`, for tests of mappings; `None`: no mapping has this name.
+    fn mapping(name: &str) -> Option<Builder<Self>>;
+
     /// Layers over flash in its fresh state.
     fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self>;
 
@@ -55,6 +58,10 @@ pub trait Stacked: Flash + Sized {
 macro_rules! stacked {
     ($($flash:ty),*) => {$(
         impl Stacked for $flash {
+            fn mapping(name: &str) -> Option<Builder<Self>> {
+                mapping::builder(name)
+            }
+
             fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self> {
                 plan.over(self)
             }

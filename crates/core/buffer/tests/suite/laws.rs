@@ -3,10 +3,10 @@
 use crate::rig::{PAGES, Page, Plan, Rig, SECTORS, over};
 use buffer::{Buffer, buffers};
 use engine::random::Stream;
-use layer::testing::{Step, cases, steps};
 use layer::{Parameter, ParameterKind};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testing::{Step, cases, steps};
 
 const WHOLE: u64 = (1 << SECTORS) - 1;
 

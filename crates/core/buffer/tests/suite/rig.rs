@@ -1,15 +1,16 @@
 //! A buffer over a table of pages, and what is done to it a page at a time.
 
 use buffer::{Buffer, BufferContext};
-use layer::testing::{self, Host, flash_of};
 use layer::{
     Answer, BUFFER_OWNER, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError,
     SnapshotReader, SnapshotWriter, Values,
 };
 use nand::{Event, Flash, FlashState, Owner, PayloadId, TimedFlash};
+use stack::Stacked as _;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use testing::{Host, flash_of};
 use units::{Cause, Geometry, HostOp, Lpn, Request, Shape};
 
 /// Logical pages of the host.
@@ -168,9 +169,8 @@ impl Plan {
         let Self { kind, ref values, geometry, .. } = *self;
         let context = BufferContext { geometry, user_pages: PAGES, owner: BUFFER_OWNER, name: kind.name, values };
         (kind.check)(&context).expect("the values fit together");
-        let build = buffer::build::<TimedFlash>(kind.name).expect("it is in the table");
         let below = Below { table: self.table.clone(), takes: self.takes, waiting: VecDeque::new() };
-        build(&context, Box::new(below), state)
+        TimedFlash::buffered(kind.name, &context, Box::new(below), state)
     }
 
     /// Whether its memory outlives a power cut.

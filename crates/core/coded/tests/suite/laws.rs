@@ -1,9 +1,10 @@
 //! What coded striping promises: a read returns the last write, by whichever blocks it is computed.
 
 use crate::rig::{BLOCKS, PAGES, Plan, ZONE};
-use layer::testing::{Host, Step, TestFlash, cases, steps};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
+use stack::Stacked;
+use testing::{Host, Step, TestFlash, cases, steps};
 
 /// Most steps fall into half of the first zone, so that pages are written often.
 const NEAR: u32 = 64;
@@ -26,7 +27,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 /// A drive of which every page was written, and every row encoded.
-fn encoded<F: TestFlash>(set: &[(&str, &str)]) -> Host<F> {
+fn encoded<F: TestFlash + Stacked>(set: &[(&str, &str)]) -> Host<F> {
     let mut host: Host<F> = Plan::new(set).host();
     let all: Vec<Step> =
         (0..BLOCKS).map(|block| Step::Write { first: block * PAGES, pages: PAGES, mask: 1, fua: false }).collect();
@@ -36,12 +37,12 @@ fn encoded<F: TestFlash>(set: &[(&str, &str)]) -> Host<F> {
     host
 }
 
-fn live<F: TestFlash>(set: &[(&str, &str)], steps: &[Step]) {
+fn live<F: TestFlash + Stacked>(set: &[(&str, &str)], steps: &[Step]) {
     encoded::<F>(set).live(steps);
 }
 
 /// A bank is lost once code blocks are up to date: all of its blocks are computed.
-fn lose_bank<F: TestFlash>(set: &[(&str, &str)], steps: &[Step], bank: u32) {
+fn lose_bank<F: TestFlash + Stacked>(set: &[(&str, &str)], steps: &[Step], bank: u32) {
     let mut host = encoded::<F>(set);
     // After a power cut no code block counts, and the state of a drive is kept before the first request.
     let steps: Vec<Step> =

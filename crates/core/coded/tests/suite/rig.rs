@@ -2,10 +2,11 @@
 
 use coded::CodedPlan;
 use engine::random::Stream;
-use ftl::mapping::{self, FtlContext};
-use layer::testing::{self, Host, Plan as _, TestFlash, flash_of};
+use ftl::mapping;
 use layer::{PageLayer, PageOp, ParameterKind, Values};
-use nand::{CountedFlash, Flash, FlashState};
+use nand::{CountedFlash, FlashState};
+use stack::{StackPlan, Stacked};
+use testing::{Host, Plan as _, TestFlash, flash_of};
 use units::{Geometry, HostOp, Lpn, Organization};
 
 /// Banks, in groups of four.
@@ -43,7 +44,7 @@ impl Plan {
             ("coded.offline_first", "at-start"),
             ("coded.read_ahead.after", "0B"),
         ];
-        let all = [mapping::parameters(), stripe_kind(), coded::parameters()].concat();
+        let all = [buffer::parameters(), mapping::parameters(), stripe_kind(), coded::parameters()].concat();
         let values = testing::values(all, &[set, &own].concat());
         let organization = Organization {
             channels: BANKS,
@@ -59,24 +60,25 @@ impl Plan {
         Self { coded: plan, values, geometry }
     }
 
-    fn context(&self) -> FtlContext<'_> {
+    fn stack(&self) -> StackPlan<'_> {
         let Self { geometry, values, .. } = self;
-        FtlContext { geometry: *geometry, user_pages: BLOCKS * PAGES, owner: 0, seed: 1, values, stripes: None }
+        let (stripes, coded) = (None, Some(&self.coded));
+        StackPlan { geometry: *geometry, user_pages: BLOCKS * PAGES, seed: 1, values, stripes, coded, gather: None }
     }
 
     /// A host of it that tries whatever a host may do.
-    pub fn host<F: TestFlash>(self) -> Host<F> {
+    pub fn host<F: TestFlash + Stacked>(self) -> Host<F> {
         Host::new(flash_of(self.geometry), BLOCKS * PAGES, true, self)
     }
 }
 
-impl<F: TestFlash> testing::Plan<F> for Plan {
+impl<F: TestFlash + Stacked> testing::Plan<F> for Plan {
     fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
-        self.coded.build(&self.context(), &below(), flash)
+        flash.layers(&self.stack())
     }
 
     fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
-        self.coded.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
+        F::recovered(&self.stack(), image).expect("flash has out-of-band areas")
     }
 }
 
@@ -195,9 +197,4 @@ impl Rig {
 fn stripe_kind() -> Vec<layer::Parameter> {
     let kind = ParameterKind::Choice(|| vec![(coded::KIND, "coded striping")]);
     vec![layer::Parameter::new("stripe.kind", kind, coded::KIND, "How pages are striped.")]
-}
-
-fn below<F: Flash>() -> mapping::VersionedEntry<F> {
-    let builder = mapping::builder::<F>("page").expect("it is in the table");
-    builder.versioned.expect("pages stay on their chip")
 }

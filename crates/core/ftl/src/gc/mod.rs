@@ -181,7 +181,7 @@ pub(crate) mod testing {
         let keys = valid.map(|valid| valid.map_or(Keys::NO_CANDIDATE, |valid| valid as u32));
         let keys = Keys::Superblocks(&keys);
         let view = VictimView { keys, closed_at: &closed_at, closings: 100, rows: &[], pages_per_block: 64 };
-        let values = layer::testing::values(parameters(), &[]);
+        let values = ::testing::values(parameters(), &[]);
         for entry in VICTIMS {
             let picked = (entry.build)(&values).pick(&view, &mut Stream::new(1, "test"));
             assert_eq!(picked, pick(&mut *(entry.build)(&values), &valid, &closed_at), "{}", entry.name);
@@ -212,7 +212,7 @@ pub(crate) mod testing {
 
     #[test]
     fn every_policy_picks_only_candidates_and_nothing_when_there_is_none() {
-        let values = layer::testing::values(parameters(), &[]);
+        let values = ::testing::values(parameters(), &[]);
         for entry in VICTIMS {
             let mut policy = (entry.build)(&values);
             assert_eq!(pick(&mut *policy, &[None, Some(5), None], &[3, 2, 1]), Some(1), "{}", entry.name);

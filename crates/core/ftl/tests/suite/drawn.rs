@@ -2,9 +2,10 @@
 
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext, Layout, Mapping};
-use layer::testing::{Host, Plan, TestFlash};
 use layer::{PageLayer, ParameterKind, Value, Values};
 use nand::{AgeingOptions, ContentsKind, Correction, ErrorRate, FaultPlan, FlashState, RefreshLimits};
+use stack::Stacked;
+use testing::{Host, Plan, TestFlash};
 use units::{Geometry, Shape};
 
 /// What the cells of a drive are like.
@@ -161,7 +162,7 @@ impl Drawn {
     }
 
     /// Its host.
-    pub fn host<F: TestFlash>(&self, faults: Option<FaultPlan>) -> Host<F> {
+    pub fn host<F: TestFlash + Stacked>(&self, faults: Option<FaultPlan>) -> Host<F> {
         let mut flash = F::over(self.cells.flash(self.geometry));
         if let Some(plan) = faults {
             flash.state_mut().set_faults(plan, 1);
@@ -177,14 +178,14 @@ impl Drawn {
     }
 }
 
-impl<F: TestFlash> Plan<F> for Drawn {
+impl<F: TestFlash + Stacked> Plan<F> for Drawn {
     fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
-        let builder = mapping::builder::<F>(self.name).expect("it is in the table");
+        let builder = F::mapping(self.name).expect("it is in the table");
         (builder.build)(&self.context(), flash)
     }
 
     fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
-        let builder = mapping::builder::<F>(self.name).expect("it is in the table");
+        let builder = F::mapping(self.name).expect("it is in the table");
         (builder.recover)(&self.context(), image).expect("it has contents")
     }
 }

@@ -2,10 +2,10 @@
 
 use ftl::mapping::elastic::{self, Chips};
 use ftl::mapping::{self, FtlContext};
-use layer::testing::{self, Host, Plan, TestFlash, cases, flash_of, steps};
 use layer::{PageLayer, Values};
 use nand::{CountedFlash, FlashState, TimedFlash};
 use proptest::prelude::*;
+use testing::{Host, Plan, TestFlash, cases, flash_of, steps};
 use units::{Geometry, Shape};
 
 const CHIPS: Chips = Chips { data: 4, spares: 0 };

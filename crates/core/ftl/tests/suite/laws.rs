@@ -2,9 +2,9 @@
 
 use crate::drawn::Drawn;
 use ftl::mapping::mappings;
-use layer::testing::{cases, steps};
 use nand::{CountedFlash, FaultPlan, TimedFlash};
 use proptest::prelude::*;
+use testing::{cases, steps};
 
 /// More pages than any drive drawn has; those beyond its end are cut to what there is.
 const PAGES: u32 = 97;

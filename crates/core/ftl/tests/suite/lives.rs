@@ -4,8 +4,8 @@
 
 use crate::drawn::Drawn;
 use ftl::mapping::mappings;
-use layer::testing::Step;
 use nand::CountedFlash;
+use testing::Step;
 
 fn step(word: &str) -> Step {
     match word {

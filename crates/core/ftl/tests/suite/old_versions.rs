@@ -1,10 +1,11 @@
 //! The page mapping under a layer of stripes: the newest version of each page, and one old version until it is dropped.
 
 use ftl::mapping::{self, FtlContext, StripeShape, Stripes};
-use layer::testing::{self, Rig, TestFlash, cases, flash_of};
 use layer::{Old, PageOp, Values, Versioned};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
+use stack::Stacked;
+use testing::{Rig, TestFlash, cases, flash_of};
 use units::{Geometry, HostOp, Lpn, Shape};
 
 const PAGES: u32 = 24;
@@ -57,14 +58,14 @@ struct Expected {
     old: Option<u64>,
 }
 
-struct Model<F: TestFlash> {
+struct Model<F: TestFlash + Stacked> {
     rig: Rig<F, dyn Versioned<F>>,
     held: [Expected; PAGES as usize],
     values: Values,
     moves_old: bool,
 }
 
-impl<F: TestFlash> Model<F> {
+impl<F: TestFlash + Stacked> Model<F> {
     fn new(moves_old: bool) -> Self {
         let values = testing::values(mapping::parameters(), &[]);
         let shape = Shape {
@@ -167,7 +168,7 @@ impl<F: TestFlash> Model<F> {
     }
 }
 
-fn build<F: TestFlash>(values: &Values, moves_old: bool, flash: &F) -> Box<dyn Versioned<F>> {
+fn build<F: TestFlash + Stacked>(values: &Values, moves_old: bool, flash: &F) -> Box<dyn Versioned<F>> {
     let stripes = Stripes {
         lanes: &LANES,
         lanes_per_plane: 1,
@@ -180,11 +181,11 @@ fn build<F: TestFlash>(values: &Values, moves_old: bool, flash: &F) -> Box<dyn V
     };
     let geometry = flash.state().geometry;
     let context = FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: Some(stripes) };
-    let builder = mapping::builder::<F>("page").expect("it is in the table");
+    let builder = F::mapping("page").expect("it is in the table");
     (builder.versioned.expect("pages stay on their chip").build)(&context, flash)
 }
 
-fn live<F: TestFlash>(moves_old: bool, deeds: &[Deed]) {
+fn live<F: TestFlash + Stacked>(moves_old: bool, deeds: &[Deed]) {
     let mut model = Model::<F>::new(moves_old);
     for (stamp, deed) in (1..).zip(deeds) {
         model.do_it(*deed, stamp);

@@ -1,10 +1,11 @@
 //! What every kind of stripes promises: a read returns the last write, whatever loses power, and whichever die is lost.
 
 use crate::rig::{PAGES, Plan};
-use layer::testing::{Host, Step, TestFlash, cases, steps};
 use nand::{CountedFlash, TimedFlash};
 use proptest::prelude::*;
+use stack::Stacked;
 use stripe::stripe_names;
+use testing::{Host, Step, TestFlash, cases, steps};
 
 /// Chips that a kind can lose.
 fn parities(kind: &str) -> u32 {
@@ -26,7 +27,7 @@ fn settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
     keys.map(|(key, values)| prop::sample::select(values).prop_map(move |value| (key, value))).to_vec()
 }
 
-fn live<F: TestFlash>(kind: &str, set: &[(&str, &str)], lives: &[Vec<Step>]) {
+fn live<F: TestFlash + Stacked>(kind: &str, set: &[(&str, &str)], lives: &[Vec<Step>]) {
     let mut host: Host<F> = Plan::new(kind, set).host();
     host.live(&lives[0]);
     for (die, steps) in (0..parities(kind)).zip(&lives[1..]) {

@@ -1,11 +1,12 @@
 //! A drive of stripes over the page mapping, what was written to it, and what is read from flash behind its back.
 
 use engine::random::Stream;
-use ftl::mapping::{self, FtlContext};
-use layer::testing::{self, Host, Plan as _, TestFlash, flash_of};
+use ftl::mapping;
 use layer::{PageLayer, PageOp, Values};
 use nand::{CountedFlash, Flash, FlashState, PageKind};
+use stack::{StackPlan, Stacked};
 use stripe::{StripeLayout, StripePlan};
+use testing::{Host, Plan as _, TestFlash, flash_of};
 use units::{Cause, Geometry, HostOp, Lpn, Organization, Ppn};
 
 /// Logical pages of the host, of one sector each: eight stripes of four data pages.
@@ -46,31 +47,32 @@ impl Plan {
             ("stripe.buffer_size", "0B"),
             ("stripe.cache.entries", "2"),
         ];
-        let all = [mapping::parameters(), stripe::parameters()].concat();
+        let all = [buffer::parameters(), mapping::parameters(), stripe::parameters()].concat();
         let values = testing::values(all, &[set, &own].concat());
         let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
         let plan = plan.expect("there are stripes");
         Self { stripes: plan, values, geometry }
     }
 
-    fn context(&self) -> FtlContext<'_> {
+    fn stack(&self) -> StackPlan<'_> {
         let Self { geometry, values, .. } = self;
-        FtlContext { geometry: *geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: None }
+        let (stripes, coded) = (Some(&self.stripes), None);
+        StackPlan { geometry: *geometry, user_pages: PAGES, seed: 1, values, stripes, coded, gather: None }
     }
 
     /// A host of it that tries whatever a host may do.
-    pub fn host<F: TestFlash>(self) -> Host<F> {
+    pub fn host<F: TestFlash + Stacked>(self) -> Host<F> {
         Host::new(flash_of(self.geometry), PAGES, true, self)
     }
 }
 
-impl<F: TestFlash> testing::Plan<F> for Plan {
+impl<F: TestFlash + Stacked> testing::Plan<F> for Plan {
     fn build(&self, flash: &F) -> Box<dyn PageLayer<F>> {
-        self.stripes.build(&self.context(), &below(), flash)
+        flash.layers(&self.stack())
     }
 
     fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<F>> {
-        self.stripes.recover(&self.context(), &below(), image).expect("flash has out-of-band areas")
+        F::recovered(&self.stack(), image).expect("flash has out-of-band areas")
     }
 }
 
@@ -222,9 +224,4 @@ impl Rig {
         let member = |index| layout.user_page(stripe, index).map_or(0, |page| self.held[page.index()]);
         (0..layout.data).map(member).collect()
     }
-}
-
-fn below<F: Flash>() -> mapping::VersionedEntry<F> {
-    let builder = mapping::builder::<F>("page").expect("it is in the table");
-    builder.versioned.expect("pages stay on their chip")
 }

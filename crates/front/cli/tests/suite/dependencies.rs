@@ -138,19 +138,36 @@ fn each_dependency_of_a_crate_has_its_reason_in_the_table_and_nothing_else_stand
     assert_eq!(Vec::from_iter(found), known, "docs/dependencies.md has a row for each, in alphabetical order");
 }
 
-/// A test drive replays no packed traces, and whoever embeds it compiles what it names.
-#[test]
-fn a_drive_for_tests_compiles_no_codec() {
+/// The packages that cargo compiles, a line each in the form of `format`.
+fn compiled(which: &[&str], format: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "-p", "nandarium-drive", "-e", "normal", "--prefix", "none", "--offline", "--locked"])
+        .args(["tree", "--prefix", "none", "--offline", "--locked", "--format", format])
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .args(which)
         .output()
         .expect("cargo runs the tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let tree = String::from_utf8_lossy(&output.stdout).into_owned();
-    let packages: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(packages.contains("nandarium-trace"), "{tree}");
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+/// A test drive replays no packed traces, and whoever embeds it compiles what it names.
+#[test]
+fn a_drive_for_tests_compiles_no_codec() {
+    let lines = compiled(&["-p", "nandarium-drive", "-e", "normal"], "{p}");
+    let packages: BTreeSet<&str> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert!(packages.contains("nandarium-trace"), "{packages:?}");
     for codec in ["brotli-decompressor", "bzip2", "flate2", "liblzma", "lz4_flex", "parquet", "tar", "zip", "zstd"] {
         assert!(!packages.contains(codec), "{codec} is compiled for a drive; name it as a feature of the trace crate");
+    }
+}
+
+/// A package with other features than the tests have is compiled once more, and so is everything above it.
+#[test]
+fn the_program_and_the_python_package_share_what_the_tests_compile() {
+    let tested = compiled(&["--workspace", "-e", "normal,build,dev"], "{p} with {f}");
+    for package in ["nandarium", "nandarium-python"] {
+        let own = compiled(&["-p", package, "-e", "normal,build"], "{p} with {f}");
+        let twice: Vec<&String> = own.difference(&tested).collect();
+        assert!(twice.is_empty(), "{package} needs these with features that the tests do not have: {twice:#?}");
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::mapping) struct Trial<S> {
 impl<S: Scheme> Trial<S> {
     /// A scheme with an empty cache and these settings; the others have their defaults.
     pub fn new(shape: TranslationShape, budget: u64, parameters: Vec<Parameter>, settings: &[(&str, &str)]) -> Self {
-        let values = layer::testing::values(parameters, settings);
+        let values = testing::values(parameters, settings);
         let (pages, count) = (shape.user_pages as usize, shape.count as usize);
         Self {
             shape,

@@ -312,7 +312,7 @@ mod tests {
     fn a_remap_takes_along_what_was_gathered_since_its_oldest_page_was_written() {
         let (pages, translation_pages, log) = (1 << 16, 1 << 9, 1 << 12);
         let share = f64::from(log) / f64::from(pages) * 100.0;
-        let values = layer::testing::values(parameters(), &[("ftl.shrd.log", &format!("{share}%"))]);
+        let values = testing::values(parameters(), &[("ftl.shrd.log", &format!("{share}%"))]);
         let mut scheme = Shrd::new(TranslationShape::new(pages, pages / translation_pages), 1 << 10, &values);
         let mut stream = Stream::new(7, "shrd");
         let mut write = |count: u32| {

@@ -1,7 +1,7 @@
 //! A layer over small flash, and the operations that are under way in it.
 
-use crate::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal, SnapshotReader, SnapshotWriter};
 use engine::random::Stream;
+use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal, SnapshotReader, SnapshotWriter};
 use nand::{
     CommandOptions, ContentsKind, CountedFlash, Event, Flash, FlashState, Part, PayloadId, SlcTimes, TimedFlash, Token,
 };

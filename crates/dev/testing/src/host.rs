@@ -3,9 +3,9 @@
 //! For each sector it keeps every value since the last power cut. A power cut may leave those since the last one that
 //! must last. Operations overlap; a read returns what was newest when it was submitted, or something newer.
 
-use super::rig::{Ended, Rig, TestFlash};
-use crate::{PageLayer, PageOp};
+use crate::rig::{Ended, Rig, TestFlash};
 use engine::random::Stream;
+use layer::{PageLayer, PageOp};
 use nand::{FlashState, PayloadId};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

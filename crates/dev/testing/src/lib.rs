@@ -9,8 +9,8 @@
 mod host;
 mod rig;
 
-use crate::{Parameter, Values};
 pub use host::{Host, Plan, Step, cases, steps};
+use layer::{Parameter, Values};
 pub use rig::{Ended, Rig, TestFlash, UNIT_PART, flash_of};
 
 /// The values of these parameters: as in `set`, and where it has no such key, the default.
