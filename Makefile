@@ -156,7 +156,7 @@ python-test: $(BUILT) python-environment
 	$(VENV)/bin/nandarium --version
 	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests
 	$(VENV)/bin/pytest --doctest-modules --pyargs nandarium
-	$(VENV)/bin/python python/tests/markdown.py docs/python.md docs/many-machines.md
+	$(VENV)/bin/python python/tests/markdown.py docs/guides/python.md docs/guides/many-machines.md
 	MYPYPATH=python $(VENV)/bin/mypy --python-executable $(VENV)/bin/python -p nandarium
 	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python python/tests
 	$(VENV)/bin/stubtest nandarium._nandarium

@@ -1,6 +1,6 @@
 """What the Python package costs: beside a run, for each request given in an array, and for each call of a policy.
 
-Run it on a quiet machine with the package built in release mode (`pip install .`); docs/python.md quotes it.
+Run it on a quiet machine with the package built in release mode (`pip install .`); docs/guides/python.md quotes it.
 """
 
 from __future__ import annotations

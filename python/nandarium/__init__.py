@@ -9,7 +9,7 @@ True
 
 `run`, `compare`, `sweep`, `life` and `repro` do what the commands of these names do, with the same hashes; `optimize`
 searches a plan; `torture` cuts the power; `Requests` takes requests from arrays; `Result` gives arrays and Arrow tables;
-`policies` takes policies written in Python. docs/python.md has more.
+`policies` takes policies written in Python. docs/guides/python.md has more.
 """
 
 from . import _nandarium, errors, policies

@@ -77,7 +77,7 @@ class DataSheet:
 class Life:
     """How much can be written until a drive is worn out, and what spends its life.
 
-    Everything in it is also in ``life.json`` (`data`, `to_json`). It can be pickled. docs/lifetime.md says how it is computed,
+    Everything in it is also in ``life.json`` (`data`, `to_json`). It can be pickled. docs/guides/lifetime.md says how it is computed,
     and how far to trust it.
 
     Attributes:

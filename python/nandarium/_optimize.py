@@ -63,7 +63,7 @@ class SearchResult:
     @cached_property
     def front(self) -> Table:
         """The designs that no other one beats, the first objective ascending: none is better in one objective, and worse in
-        none, by more than the intervals of their repetitions allow (docs/sweeps.md).
+        none, by more than the intervals of their repetitions allow (docs/guides/sweeps.md).
 
         They are rows of `trials`; a design that was tried more than once is there once, as its first trial.
         """

@@ -96,7 +96,7 @@ class SweepResult:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """What ``nandarium sweep --json`` prints (docs/sweeps.md); what is absent is ``None``."""
+        """What ``nandarium sweep --json`` prints (docs/guides/sweeps.md); what is absent is ``None``."""
         document: dict[str, Any] = json.loads(self._swept.document())
         return document
 
@@ -192,7 +192,7 @@ def sweep(
     jobs: int | None = None,
     progress: SweepProgress | None = None,
 ) -> SweepResult:
-    """Runs every combination of a plan (docs/sweeps.md) that has not been run yet, with the hashes of ``nandarium sweep``.
+    """Runs every combination of a plan (docs/guides/sweeps.md) that has not been run yet, with the hashes of ``nandarium sweep``.
 
     What was run is kept in the folder under a hash of all that decides it: the same call goes on after an interruption,
     and runs nothing twice. A combination that cannot be built, and a run that fails, is a row that says why; where runs

@@ -8,7 +8,7 @@ A run with a policy that depends on nothing but its views, its own state and ``v
 time; the simulator cannot see to that. The preconditioned state of such a drive is never kept in a snapshot, and a
 policy object does not outlive a phase: preconditioning and the measured run have one each.
 
-What a call costs is in docs/python.md.
+What a call costs is in docs/guides/python.md.
 
 Example:
     >>> import nandarium as nd

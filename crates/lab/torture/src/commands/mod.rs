@@ -34,7 +34,7 @@ use units::quantity;
 /// Bytes that are read from the drive at once.
 const PIECE: usize = 1 << 20;
 
-/// Commands for `sh`, which find the drive in their environment: `docs/torture.md` has the variables.
+/// Commands for `sh`, which find the drive in their environment: `docs/guides/power-loss.md` has the variables.
 #[derive(Clone, Debug)]
 pub struct Commands {
     /// Runs once, and is recorded; the lines that it prints are promises.

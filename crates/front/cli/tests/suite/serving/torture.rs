@@ -81,7 +81,7 @@ fn shards_make_each_check_of_a_recording_once() {
 
 #[test]
 fn the_example_of_the_page_holds_and_without_its_flush_is_caught() {
-    let page = include_str!("../../../../../../docs/torture.md");
+    let page = include_str!("../../../../../../docs/guides/power-loss.md");
     let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("log.py");
@@ -241,7 +241,7 @@ fn a_drive_is_a_plain_file_and_qcow2_lives_on_it() {
     let options = ["--mount", "none", "--workload", write, "--check", zeros, "--states", "100"];
     let (code, stdout, stderr) = torture(&options);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    let page = include_str!("../../../../../../docs/torture.md");
+    let page = include_str!("../../../../../../docs/guides/power-loss.md");
     let command = page.split("```sh\n").find(|block| block.contains("qemu-img create")).expect("the page has it");
     let command = command.split("```").next().unwrap().replace("\\\n", " ");
     let program = assert_cmd::cargo::cargo_bin("nandarium");
@@ -336,7 +336,7 @@ fn a_killed_torture_leaves_no_mount_of_checks_that_ran_side_by_side() {
 
 #[test]
 fn a_lie_is_noticed_and_a_die_that_goes_is_not_missed_under_parity() {
-    let page = include_str!("../../../../../../docs/torture.md");
+    let page = include_str!("../../../../../../docs/guides/power-loss.md");
     let example = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has one");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("log.py");
