@@ -333,7 +333,8 @@ fn hashes_that_are_whole(out: &Path) -> Vec<String> {
 fn the_plan_of_the_documentation_is_the_sample_and_can_be_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let plan = root.join("samples/spare-space.toml");
-    let (page, text) = (fs::read_to_string(root.join("docs/guides/sweeps.md")).unwrap(), fs::read_to_string(&plan).unwrap());
+    let page = fs::read_to_string(root.join("docs/guides/sweeps.md")).unwrap();
+    let text = fs::read_to_string(&plan).unwrap();
     let (_, body) = text.split_once('\n').unwrap();
     assert!(page.contains(body), "docs/guides/sweeps.md shows another plan than samples/spare-space.toml");
     let checked = said(nandarium(&["sweep", plan.to_str().unwrap(), "--dry-run"]));

@@ -194,7 +194,7 @@ fn a_drive_with_translation_pages_may_end_before_the_interval_but_not_by_much() 
         assert!(holds(bytes, real, 0.35), "seed {seed}: {bytes:?}, in truth {real}");
         early += u32::from(!holds(bytes, real, 0.0));
     }
-    assert!((1..=6).contains(&early), "{early} of 8 end early: the limit that docs/guides/lifetime.md tells of has changed");
+    assert!((1..=6).contains(&early), "{early} of 8 end early: the limit in docs/guides/lifetime.md has changed");
 }
 
 /// The test above could fail: the life of another drive is no life of this one.
