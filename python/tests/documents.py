@@ -125,7 +125,7 @@ def shell(script: str, folder: Path) -> tuple[int, str, str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """Variables of the commands of a page: the program by its name, and a home of its own."""
-    program = Path(os.environ["NANDARIUM"]).resolve()
+    program = Path(os.environ.get("NANDARIUM", ROOT / "target/debug/nandarium")).resolve()
     path = f"{folder / '.bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"
     if not (folder / ".bin").exists():
         (folder / ".bin").mkdir()
