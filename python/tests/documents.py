@@ -4,9 +4,9 @@
 they are. `python` blocks run one after the other. A block whose first line is `# NAME.toml`, or another name of a file, is written to that file.
 `<!-- not run: REASON -->` on the line before a block leaves it out. All blocks of a page share one folder, which is thrown away.
 
-    NANDARIUM=target/debug/nandarium python3 python/tests/documents.py [--write] PAGE...
+    NANDARIUM=target/debug/nandarium python3 python/tests/documents.py [--write] [--no-python] PAGE...
 
-`--write` puts the present outputs into the pages.
+`--write` puts the present outputs into the pages. `--no-python` leaves out the `python` blocks, which need the package.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def console(block: Block, folder: Path, write: bool) -> str:
     return body
 
 
-def run(page: Path, write: bool = False) -> int:
-    """Runs the blocks of a page and returns their number."""
+def run(page: Path, write: bool = False, python: bool = True) -> int:
+    """Runs the blocks of a page, those of Python too if asked for, and returns their number."""
     text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
     result, end, ran, home = "", 0, 0, Path.cwd()
@@ -168,13 +168,13 @@ def run(page: Path, write: bool = False) -> int:
                 if block.file:
                     (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                     (folder / block.file).write_text(body)
-                elif block.runs and block.kind == "python":
+                elif block.runs and block.kind == "python" and python:
                     os.chdir(folder)
                     with redirect_stdout(StringIO()):
                         exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), names)
                 elif block.runs and block.kind == "console":
                     body = console(block, folder, write)
-                elif block.runs:
+                elif block.runs and block.kind == "sh":
                     status, out, err = shell(f"set -e\n{body}", folder)
                     if status:
                         raise Broken(f"exit code {status}\n{out}{err}")
@@ -182,7 +182,7 @@ def run(page: Path, write: bool = False) -> int:
                 raise Broken(f"{page}:{block.line}: {broken}") from None
             finally:
                 os.chdir(home)
-            ran += block.runs
+            ran += block.runs and (python or block.kind != "python")
             result += text[end : block.start] + body
             end = block.start + len(block.body)
     if write:
@@ -192,10 +192,10 @@ def run(page: Path, write: bool = False) -> int:
 
 def main() -> None:
     """Runs the blocks of each page given."""
-    pages = [name for name in sys.argv[1:] if name != "--write"]
+    pages = [name for name in sys.argv[1:] if not name.startswith("--")]
     for page in pages:
         begun = os.times()
-        ran = run(Path(page).resolve(), "--write" in sys.argv)
+        ran = run(Path(page).resolve(), "--write" in sys.argv, "--no-python" not in sys.argv)
         used = os.times()
         cost = used.children_user + used.children_system - begun.children_user - begun.children_system
         print(f"{page}: {ran} blocks run, {cost:.1f} s of CPU")
