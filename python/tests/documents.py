@@ -1,6 +1,7 @@
 """Runs the commands and the examples of Markdown pages as they stand there, and compares the outputs, with numbers masked.
 
-`console` blocks: each line that begins with `$ ` is a command, and its output follows; a line `...` stands for any lines. `sh` blocks are run as
+`console` blocks: each line that begins with `$ ` is a command, and its standard output follows (or standard error, if there is none); a line `...`
+stands for any lines. `sh` blocks are run as
 they are. `python` blocks run one after the other. A block whose first line is `# NAME.toml`, or another name of a file, is written to that file.
 `<!-- not run: REASON -->` on the line before a block leaves it out. All blocks of a page share one folder, which is thrown away.
 
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -111,16 +113,27 @@ def renewed(expected: str, found: str) -> str:
     return "".join(result)
 
 
-def shell(script: str, folder: Path) -> tuple[int, str, str]:
-    """Runs a script in the folder of a page. What it starts in the background goes on."""
-    with open(folder / ".out", "w+") as out, open(folder / ".err", "w+") as err:
-        status = subprocess.run(["bash", "-c", script], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, stdout=out, stderr=err).returncode
+def shell(script: str, folder: Path, started: list[int]) -> tuple[int, str]:
+    """Runs a script in the folder of a page; exit code and output. Programs that it starts in the background go on, in the group that `started` gets."""
+    with open(folder / ".said", "w+", encoding="utf-8") as said:
+        shell = subprocess.Popen(
+            ["bash", "-c", script], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+        )
+        started.append(shell.pid)
+        status = shell.wait()
         if re.search(r"[^&]&\n", script):
             end = time.monotonic() + 20
             while not any(path.is_socket() for path in folder.iterdir()) and time.monotonic() < end:
                 time.sleep(0.05)
-        out.seek(0), err.seek(0)
-        return status, out.read(), err.read()
+        said.seek(0)
+        return status, said.read()
+
+
+def ended(groups: list[int]) -> None:
+    """Ends all programs of these groups."""
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -134,23 +147,25 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "HOME": str(folder / ".home"), "XDG_CACHE_HOME": str(folder / ".cache"), "NO_COLOR": "1"}
 
 
-def console(block: Block, folder: Path, write: bool) -> str:
+def console(block: Block, folder: Path, started: list[int], write: bool) -> str:
     """Runs a `console` block; the body with the outputs as they are now."""
     lines = commands(block.body)
-    script = "".join(f"{command}\n_said=$?; printf '\\n{MARK}%d{MARK}' $_said; (exit $_said)\n" for command, _ in lines)
-    _, out, err = shell(script, folder)
+    script = "".join(f"exec 2>.err{number}\n{command}\n_said=$?; printf '\\n{MARK}%d{MARK}' $_said; (exit $_said)\n" for number, (command, _) in enumerate(lines))
+    _, out = shell(script, folder, started)
     parts = re.split(rf"\n{MARK}(\d+){MARK}", out)
     body = ""
     for number, (command, expected) in enumerate(lines):
         found, status = parts[2 * number], int(parts[2 * number + 1])
         asked = number + 1 < len(lines) and "$?" in lines[number + 1][0]
+        warned = (folder / f".err{number}").read_text(encoding="utf-8")
         if status and not asked:
-            raise Broken(f"{command}: exit code {status}\n{found}{err}")
+            raise Broken(f"{command}: exit code {status}\n{found}{warned}")
+        found = warned if expected.strip() and not found.strip() else found
         found = found if found.endswith("\n") or not found else f"{found}\n"
         found = "".join(f"{line.rstrip()}\n" for line in found.splitlines())
         missing = differs(expected, found)
         if missing is not None and not write:
-            raise Broken(f"{command}: the page has\n{missing}\nthe program said\n{masked(found)}\n{err}")
+            raise Broken(f"{command}: the page has\n{missing}\nthe program said\n{masked(found)}")
         body += f"$ {command}\n{renewed(expected, found) if write else expected}"
     return body
 
@@ -159,8 +174,10 @@ def run(page: Path, write: bool = False, python: bool = True) -> int:
     """Runs the blocks of a page, those of Python too if asked for, and returns their number."""
     text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
+    started: list[int] = []
     result, end, ran, home = "", 0, 0, Path.cwd()
-    with tempfile.TemporaryDirectory(prefix="nandarium-page-") as name:
+    with tempfile.TemporaryDirectory(prefix="nandarium-page-") as name, ExitStack() as last:
+        last.callback(ended, started)
         folder = Path(name)
         for block in blocks(text):
             body = block.body
@@ -173,11 +190,11 @@ def run(page: Path, write: bool = False, python: bool = True) -> int:
                     with redirect_stdout(StringIO()):
                         exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), names)
                 elif block.runs and block.kind == "console":
-                    body = console(block, folder, write)
+                    body = console(block, folder, started, write)
                 elif block.runs and block.kind == "sh":
-                    status, out, err = shell(f"set -e\n{body}", folder)
+                    status, out = shell(f"set -e\n{body}", folder, started)
                     if status:
-                        raise Broken(f"exit code {status}\n{out}{err}")
+                        raise Broken(f"exit code {status}\n{out}")
             except Broken as broken:
                 raise Broken(f"{page}:{block.line}: {broken}") from None
             finally:
