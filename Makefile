@@ -13,7 +13,7 @@ CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/nu
 EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden tidy docs setup locked validation page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden pages tidy docs setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: $(EMBEDDED) ## everything, release mode
@@ -156,7 +156,6 @@ python-test: $(BUILT) python-environment
 	$(VENV)/bin/nandarium --version
 	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests
 	$(VENV)/bin/pytest --doctest-modules --pyargs nandarium
-	$(VENV)/bin/python python/tests/markdown.py docs/guides/python.md docs/guides/many-machines.md
 	MYPYPATH=python $(VENV)/bin/mypy --python-executable $(VENV)/bin/python -p nandarium
 	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python python/tests
 	$(VENV)/bin/stubtest nandarium._nandarium
@@ -241,6 +240,10 @@ fuzz: ## the readers of traces and stack files, and the NBD protocol, a minute e
 golden: $(EMBEDDED) ## refresh the golden results; say in CHANGELOG.md why they change
 	GOLDEN=write $(CARGO) test -p nandarium --test suite golden
 	git --no-pager diff --stat -- crates/front/cli/tests/golden
+
+pages: build ## the outputs of commands that README and docs show, anew
+	NANDARIUM="$$(realpath $(NANDARIUM))" "$(PYTHON)" python/tests/documents.py --write --no-python $$(grep -l '^```console' README.md docs/*.md docs/*/*.md)
+	git --no-pager diff --stat -- README.md docs
 
 tidy: ## limits of files and functions
 	$(CARGO) test -p nandarium --test suite tidy

@@ -87,7 +87,7 @@ def differs(expected: str, found: str) -> str | None:
         if at < 0:
             return piece
         rest = rest[at + len(piece) :]
-    return f"(end), and not {rest[:200]}" if pieces[-1] and rest.strip() else None
+    return f"(end), and not {rest.strip()[:200]}" if pieces[-1] and rest.strip() else None
 
 
 def renewed(expected: str, found: str) -> str:
@@ -138,7 +138,7 @@ def ended(groups: list[int]) -> None:
 
 def environment(folder: Path) -> dict[str, str]:
     """Variables of the commands of a page: the program by its name, and a home of its own."""
-    program = Path(os.environ.get("NANDARIUM", ROOT / "target/debug/nandarium")).resolve()
+    program = Path(os.environ.get("NANDARIUM") or ROOT / "target/debug/nandarium").resolve()
     path = f"{folder / '.bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"
     if not (folder / ".bin").exists():
         (folder / ".bin").mkdir()
