@@ -82,8 +82,8 @@ pub const ACKNOWLEDGED_ON_FLASH: Choices<bool> = Choices {
         ("buffer", "once it is in the buffer", false),
         (
             "flash",
-            "once it is on flash: every write goes straight through, and the buffer only serves reads of what its \
-             policy keeps",
+            "once it is on flash: every write goes straight through, and the buffer only serves reads of the pages \
+             that its policy keeps",
             true,
         ),
     ],
@@ -96,13 +96,14 @@ pub(crate) fn common() -> Vec<Parameter> {
             "buffer.size",
             ParameterKind::Size { min: 512, max: 1 << 40 },
             "16MiB",
-            "Bytes of data the buffer holds, all its parts together.",
+            "Bytes of data that the buffer holds, all its parts together.",
         ),
         Parameter::new(
             "buffer.nonvolatile",
             ParameterKind::Switch,
             "false",
-            "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
+            "Whether the buffer outlives a power cut, as with capacitors or a battery. If not, a power cut keeps only \
+             flushed data and FUA writes.",
         ),
         Parameter::new(
             ACKNOWLEDGED_ON_FLASH.key,
@@ -114,8 +115,8 @@ pub(crate) fn common() -> Vec<Parameter> {
             "buffer.write_back_pages",
             ParameterKind::Count { min: 0, max: 1 << 20 },
             "0",
-            "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
-                page is there at once.",
+            "Pages that the buffer writes to flash at the same time when it needs room; 0: one for each plane. \
+             Without time (engine.time = none) every page is written at once.",
         ),
     ]
 }
@@ -125,13 +126,16 @@ pub(crate) const BLOCK_SIZE: Parameter = Parameter::new(
     "buffer.block_size",
     ParameterKind::Size { min: 0, max: 1 << 30 },
     "0B",
-    "Bytes of a logical block of the buffer; 0: an erase block.",
+    "Bytes of a logical block of the buffer, for example 512KiB; 0: an erase block.",
 );
 
 /// Whether a logical block takes room for all of its pages.
 const TAKES_FRAMES: Choices<bool> = Choices {
     key: "buffer.accounting",
-    table: &[("frames", "a frame for all of its pages", true), ("pages", "only the pages it has there", false)],
+    table: &[
+        ("frames", "a frame for all of its pages", true),
+        ("pages", "only the pages that are in the buffer", false),
+    ],
 };
 
 /// How room for blocks is counted.
@@ -139,7 +143,7 @@ pub(crate) const ACCOUNTING: Parameter = Parameter::new(
     TAKES_FRAMES.key,
     ParameterKind::Choice(|| TAKES_FRAMES.named()),
     "frames",
-    "What a logical block takes of the buffer.",
+    "The room in the buffer that a logical block takes.",
 );
 
 /// Sizes from the configuration.

@@ -82,8 +82,8 @@ impl ZoneLayout {
         if banks == group {
             layout.code_banks = Self::other_banks(code).ok_or_else(|| {
                 format!(
-                    "with a single group of {banks} banks the code blocks of coded.code cannot each have a bank of \
-                    their own without one of their sources; use twice as many banks, or a code of fewer edges"
+                    "with a single group of {banks} banks the code blocks of coded.code cannot each have a bank that \
+                     holds none of their sources. Use twice as many banks, or a code with fewer edges"
                 )
             })?;
         } else {

@@ -67,7 +67,7 @@ pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
     },
     ReadPolicy {
         name: "lazy",
-        doc: "all data blocks and all code blocks that can help; whoever is late is taken back",
+        doc: "all data blocks and all code blocks that can help; commands that are no longer needed are cancelled",
         looks: Looks::Nowhere,
         choose: lazy,
     },

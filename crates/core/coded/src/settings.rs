@@ -41,8 +41,8 @@ const QUEUES: Choices<Queues> = Choices {
     key: "coded.queues",
     table: &[
         ("bank", "in a queue for each bank", Queues::Bank),
-        ("one", "in one queue, whose first waits for its bank and the others behind it", Queues::One),
-        ("lockstep", "in one queue of requests: all banks work in step on one", Queues::Lockstep),
+        ("one", "in one queue: the first sub-request waits for its bank, and the others wait behind it", Queues::One),
+        ("lockstep", "in one queue of requests: all banks work on one request in step", Queues::Lockstep),
     ],
 };
 /// How the decoder finds the blocks that follow from the blocks read.
@@ -51,12 +51,8 @@ const DECODER: Choices<Decoder> = Choices { key: "coded.decoder", table: DECODER
 pub(crate) const CLEANS_IN_TURN: Choices<bool> = Choices {
     key: "coded.cleaning",
     table: &[
-        ("any", "any at the same time", false),
-        (
-            "in-turn",
-            "one after the other, so that the others can answer for it; writes wait for their bank's turn",
-            true,
-        ),
+        ("any", "any number of banks", false),
+        ("in-turn", "one bank after the other; writes wait for their bank's turn", true),
     ],
 };
 /// Whether the first off-line phase comes before the first request.
@@ -64,7 +60,7 @@ pub const CODES_AT_START: Choices<bool> = Choices {
     key: "coded.offline_first",
     table: &[
         ("after-one-period", "after the first period (coded.offline_every)", false),
-        ("at-start", "before the first request, with what is known of reads then", true),
+        ("at-start", "before the first request, with the read counts of that moment", true),
     ],
 };
 
@@ -131,23 +127,29 @@ fn shape_parameters() -> Vec<Parameter> {
             "coded.size",
             ParameterKind::Size { min: 1, max: 1 << 50 },
             "256MiB",
-            "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
+            "Bytes of a zone, over all banks. nandarium counts reads by zone, and gives the zones read most a code \
+             zone.",
         ),
         Parameter::new(
             "coded.block",
             ParameterKind::Size { min: 512, max: 1 << 20 },
             "8KiB",
-            "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
-                mapped as a whole.",
+            "Bytes of a stripe block. Consecutive stripe blocks go to consecutive banks; each block is read, written \
+             and mapped as a whole.",
         ),
         Parameter::new(
             "coded.spare_blocks",
             ParameterKind::Count { min: 2, max: 1 << 16 },
             "2",
-            "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
-                drive.over_provisioning, which zones do not use.",
+            "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They replace \
+             drive.over_provisioning, which zones do not use.",
         ),
-        Parameter::new(QUEUES.key, ParameterKind::Choice(|| QUEUES.named()), "bank", "How sub-requests wait."),
+        Parameter::new(
+            QUEUES.key,
+            ParameterKind::Choice(|| QUEUES.named()),
+            "bank",
+            "How sub-requests wait for their banks.",
+        ),
     ]
 }
 
@@ -157,50 +159,54 @@ fn code_parameters() -> Vec<Parameter> {
             CLEANS_IN_TURN.key,
             ParameterKind::Choice(|| CLEANS_IN_TURN.named()),
             "any",
-            "Which banks may clean.",
+            "Which banks may clean at the same time. With in-turn, code blocks on the other banks can answer reads of \
+             the bank that cleans.",
         ),
         Parameter::new(
             "coded.code_zones",
             ParameterKind::Count { min: 0, max: 1 << 16 },
             "0",
-            "Zones with code blocks: one for each of as many data zones, the most read first.",
+            "Zones with code blocks. Each one serves a data zone; the zones read most come first. More code zones \
+             speed up more reads, and take more flash.",
         ),
         Parameter::new(
             "coded.group",
             ParameterKind::Count { min: 1, max: 16 },
             "4",
-            "Neighbouring banks whose stripe blocks of a row are coded together.",
+            "Neighbouring banks whose stripe blocks in a row are coded together, for example 4.",
         )
         .only(IN_GROUPS),
         Parameter::new(
             "coded.code",
             ParameterKind::Text,
             "regular-2",
-            "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
-                0110 0011 1001\"); see `nandarium code`. parity is one code block for each group. The column m = n of \
-                the publication's table 1 has n of them, which are all the sum of the n data blocks: regular-4 in \
-                groups of 4.",
+            "Code of a group of data blocks: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of \
+             bits, for example \"1100 0110 0011 1001\"; see `nandarium code`. parity is one code block for each \
+             group. The column m = n of the publication's table 1 has n code blocks that are all the sum of the n \
+             data blocks: regular-4 in groups of 4.",
         )
         .only(CODED),
         Parameter::new(
             DECODER.key,
             ParameterKind::Choice(|| DECODER.named()),
             "peel",
-            "How the decoder finds the blocks that follow from the blocks read.",
+            "How the decoder finds the blocks that follow from the blocks read. gauss decodes more sets of blocks; \
+             peel is the published decoder.",
         )
         .only(CODED),
         Parameter::new(
             "coded.reads",
             ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
             "lazy",
-            "Which blocks are asked for when code blocks could help.",
+            "Which blocks a read asks for when code blocks can help. Reading more blocks lowers tail latency and \
+             keeps more banks busy.",
         )
         .only(CODED.counts_as(DIRECT)),
         Parameter::new(
             STALE.key,
             ParameterKind::Choice(|| STALE.named()),
             "invalidate",
-            "What becomes of a code block when one of its sources is written.",
+            "How a code block is treated when one of its sources is written.",
         )
         .only(CODED),
     ]
@@ -212,8 +218,8 @@ fn phase_parameters() -> Vec<Parameter> {
             "coded.offline_every",
             ParameterKind::Duration { max: CENTURY },
             "24h",
-            "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
-                host is idle.",
+            "Time between two off-line phases. In an off-line phase the zones read most get code zones. Each phase \
+             waits until the host is idle.",
         )
         .only(CODED)
         .only(IN_TIME)
@@ -229,22 +235,23 @@ fn phase_parameters() -> Vec<Parameter> {
             "coded.encoding_takes_time",
             ParameterKind::Switch,
             "false",
-            "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
-                code.",
+            "Whether reads and programs of encoding take time. Without time they are still counted, under the cause \
+             code.",
         )
         .only(CODED),
         Parameter::new(
             "coded.popularity_halves",
             ParameterKind::Switch,
             "false",
-            "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
+            "Halve the read counts of zones at each off-line phase, so that recent reads count more. Otherwise the \
+             counts accumulate.",
         )
         .only(CODED),
         Parameter::new(
             "coded.encode_rows",
             ParameterKind::Count { min: 1, max: 4096 },
             "16",
-            "Groups of a row encoded at once.",
+            "Groups of a row that are encoded at once.",
         )
         .only(CODED),
     ]
@@ -256,20 +263,22 @@ fn ahead_parameters() -> Vec<Parameter> {
             "coded.read_ahead.after",
             ParameterKind::Size { min: 0, max: 1 << 40 },
             "64KiB",
-            "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
+            "Bytes of a sequential stream after which its reads are widened to whole groups (read-ahead), for example \
+             64KiB; 0B: never.",
         ),
         Parameter::new(
             "coded.read_ahead.streams",
             ParameterKind::Count { min: 1, max: 1024 },
             "20",
-            "Sequential streams told apart (the thread table); each has a buffer of one group.",
+            "Sequential streams that read-ahead distinguishes (the thread table). Each stream has a buffer of one \
+             group.",
         )
         .only(READS_AHEAD),
         Parameter::new(
             "coded.read_ahead.window",
             ParameterKind::Count { min: 1, max: 1024 },
             "20",
-            "Recent reads remembered to notice that a stream begins (the sliding window).",
+            "Recent reads that read-ahead remembers to notice the beginning of a stream (the sliding window).",
         )
         .only(READS_AHEAD),
     ]

@@ -68,8 +68,8 @@ pub enum Placement {
 pub const PLACEMENTS: Choices<Placement> = Choices {
     key: "ftl.allocation.placement",
     table: &[
-        ("dynamic", "a page goes to the next plane with room", Placement::Dynamic),
-        ("static", "a page goes to the plane that its logical page number names", Placement::Static),
+        ("dynamic", "the next plane with room", Placement::Dynamic),
+        ("static", "the plane that its logical page number names", Placement::Static),
     ],
 };
 
@@ -86,7 +86,7 @@ pub enum Frontiers {
 pub const FRONTIERS: Choices<Frontiers> = Choices {
     key: "ftl.gc.frontier",
     table: &[
-        ("separate", "copies go to a block of their own", Frontiers::Separate),
+        ("separate", "copies go to an open block of their own", Frontiers::Separate),
         ("shared", "copies go to the open block of the host", Frontiers::Shared),
     ],
 };

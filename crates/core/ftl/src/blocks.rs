@@ -84,7 +84,7 @@ impl BlockTable {
 
     /// A closed block is taken for collection, or put back with [`BlockTable::put_back`].
     pub fn take(&mut self, block: BlockId) {
-        debug_assert!(self.is_candidate(block), "block {block} is no candidate");
+        debug_assert!(self.is_candidate(block), "block {block} is not a candidate");
         self.keys[block.index()] &= !CANDIDATE;
     }
 

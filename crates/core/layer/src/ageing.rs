@@ -7,11 +7,11 @@ use units::{HOUR, Nanos};
 pub const ERRORS: Choices<bool> = Choices {
     key: "flash.errors.model",
     table: &[
-        ("none", "cells make no errors but those of flash.fault", false),
+        ("none", "cells make no errors except those of flash.fault.*", false),
         (
             "powers",
-            "the raw bit error rate grows as powers of erases, of the age of data and of reads; reads are repeated \
-             until what corrects errors can",
+            "the raw bit error rate grows as powers of erases, of the age of data and of reads; a read is repeated \
+             until the page can be corrected",
             true,
         ),
     ],

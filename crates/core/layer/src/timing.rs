@@ -6,7 +6,7 @@ use crate::{Choices, Condition};
 pub const TIME: Choices<bool> = Choices {
     key: "engine.time",
     table: &[
-        ("none", "commands complete at once and are only counted", false),
+        ("none", "commands complete at once, and are only counted", false),
         ("virtual", "discrete events in integer nanoseconds", true),
     ],
 };
@@ -17,9 +17,9 @@ pub const SERVICE: Choices<bool> = Choices {
         ("parallel", "dies and channels work side by side", false),
         (
             "serial",
-            "the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the \
-             times of all flash commands it causes, collection and mapping included, so response = waiting for the \
-             server + service. A host link takes no time then, and idle time starts no work",
+            "the drive is a single server that takes one request at a time, in order of arrival. A request holds the \
+             server for the sum of the times of all flash commands that it causes, collection and mapping included: \
+             response = waiting for the server + service. A host link takes no time, and idle time starts no work",
             true,
         ),
     ],

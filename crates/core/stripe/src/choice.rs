@@ -53,9 +53,9 @@ impl CommitPolicy for First {
 
 /// Policies by the names `stripe.cache.victim` accepts.
 const POLICIES: [(&str, &str, CommitOrder); 3] = [
-    ("lru", "that of the stripe updated longest ago", CommitOrder::Oldest),
-    ("largest", "that of the stripe with the most newer pages", CommitOrder::Largest),
-    ("cheapest", "that of the stripe whose commit takes the fewest reads", CommitOrder::Cheapest),
+    ("lru", "the parity of the stripe updated longest ago", CommitOrder::Oldest),
+    ("largest", "the parity of the stripe with the most newer pages", CommitOrder::Largest),
+    ("cheapest", "the parity of the stripe whose commit takes the fewest reads", CommitOrder::Cheapest),
 ];
 
 /// What builds a policy that is not in the table: once for each drive.

@@ -60,8 +60,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     },
     Scheme {
         name: "raid5",
-        doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever reads less where every page was \
-            written",
+        doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever takes fewer reads when every \
+              page was written",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -79,8 +79,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     },
     Scheme {
         name: "raid5-ppc",
-        doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory, old versions stand in \
-            for the rest",
+        doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory; old versions on flash \
+              stand in for the rest",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -89,7 +89,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     },
     Scheme {
         name: "raid-elastic",
-        doc: "pages go anywhere, and one parity covers those written together: nothing is read to write",
+        doc: "pages go anywhere, and one parity covers the pages written together: a write needs no reads",
         parity: 1,
         rotates: true,
         elastic: true,
@@ -101,7 +101,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     },
     Scheme {
         name: "fra",
-        doc: "parities are written when the host is idle; data that waits for one is not protected",
+        doc: "parities are written when the host is idle; until then the data is not protected",
         parity: 1,
         rotates: true,
         elastic: false,

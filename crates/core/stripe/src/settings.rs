@@ -21,28 +21,35 @@ pub(crate) enum Reads {
 const READS: Choices<Reads> = Choices {
     key: "stripe.reads",
     table: &[
-        ("direct", "from that chip", Reads::Direct),
-        ("lazy", "from that chip and from the rest at once, late commands being taken back", Reads::Lazy),
-        ("gc-aware", "from the rest alone", Reads::GcAware),
+        ("direct", "from its own chip", Reads::Direct),
+        (
+            "lazy",
+            "from its own chip and from the rest of the stripe at once; the slower commands are cancelled",
+            Reads::Lazy,
+        ),
+        ("gc-aware", "from the rest of the stripe alone", Reads::GcAware),
     ],
 };
 /// Whether runs of pages on one chip are as long as an erase block.
 const BY_BLOCK: Choices<bool> = Choices {
     key: "stripe.granularity",
-    table: &[("page", "one", false), ("block", "as many as an erase block has", true)],
+    table: &[("page", "one page", false), ("block", "as many pages as an erase block has", true)],
 };
 /// Whether a full parity in memory is used to compute the next one.
 const CACHED_PARITY: Choices<bool> = Choices {
     key: "stripe.cache.reads",
     table: &[
-        ("as-no-cache", "as much as without a cache, as published", false),
-        ("cached", "nothing that memory holds", true),
+        ("as-no-cache", "as many as without a cache, as published", false),
+        ("cached", "only pages that are not in memory", true),
     ],
 };
 /// Whether collection moves old versions that a delayed parity still needs.
 pub(crate) const MOVES_OLD: Choices<bool> = Choices {
     key: "stripe.semi_valid",
-    table: &[("commit", "has the parity written first", false), ("copy", "moves it like a valid page", true)],
+    table: &[
+        ("commit", "it has the parity written first", false),
+        ("copy", "it copies the old version like a valid page", true),
+    ],
 };
 
 /// Names of the schemes that `fits` accepts.
@@ -111,8 +118,8 @@ const KEY: &str = "stripe.kind";
 /// Kind of the layer of coded striping, which has parameters of its own.
 const CODED: Named = (
     "coded",
-    "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones; \
-     its keys are coded.*",
+    "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones \
+     (see the keys coded.*)",
 );
 
 /// Names of having no stripes, of all schemes, and of coded striping, with what each is.
@@ -143,32 +150,33 @@ fn shape_parameters() -> Vec<Parameter> {
             KEY,
             ParameterKind::Choice(stripe_choices),
             "none",
-            "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
-                and drive.over_provisioning. Where pages have no chip of their own, ftl.gc.* is about superblocks: one \
-                block of every plane, collected as one.",
+            "How pages are striped over the chips, and how the stripes are protected. Parity protects against a \
+             failing die, and costs programs and spare space: its flash comes on top of drive.capacity and \
+             drive.over_provisioning. Where pages have no chip of their own, ftl.gc.* apply to superblocks: one block \
+             of every plane, collected together.",
         ),
         Parameter::new(
             "stripe.chips",
             ParameterKind::Count { min: 0, max: 22 },
             "0",
-            "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
-                stripe share a channel, and a channel that fails takes both.",
+            "Chips of a stripe, data and parity, for example 8; 0: as many as there are channels. With more chips \
+             than channels, two chips of a stripe share a channel, and a channel that fails takes both.",
         )
         .only(STRIPED),
         Parameter::new(
             BY_BLOCK.key,
             ParameterKind::Choice(|| BY_BLOCK.named()),
             "page",
-            "Consecutive pages that go to one chip.",
+            "Consecutive pages that go to one chip before the next chip follows.",
         )
         .only(FIXED),
         Parameter::new(
             "stripe.spares",
             ParameterKind::Count { min: 0, max: 64 },
             "0",
-            "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
-                one, raid-elastic writes what a lost die held to the others, and needs that much more of \
-                drive.over_provisioning to stay writable.",
+            "Spare dies. They hold nothing until another die fails; then nandarium rebuilds the data of the lost die \
+             on a spare. Without a spare, raid-elastic writes the lost data to the other dies, and needs that much \
+             more drive.over_provisioning to stay writable.",
         )
         .only(HAS_PARITY),
     ]
@@ -181,51 +189,52 @@ fn parity_parameters() -> Vec<Parameter> {
             "stripe.in_flight",
             ParameterKind::Count { min: 1, max: 1 << 16 },
             "256",
-            "Stripes whose parity is being written with their data, at once; further writes wait.",
+            "Stripes that may be under way at once, writing their data and parity. Further writes wait.",
         )
         .only(KEEPS_OLD),
         Parameter::new(
             "stripe.cache.entries",
             ParameterKind::Count { min: 1, max: 1 << 24 },
             "1024",
-            "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
+            "Stripes whose parity may be delayed, in schemes that delay parity (the M of the partial parity cache). \
+             More entries save parity programs and take more non-volatile memory.",
         )
         .only(DELAYS),
         Parameter::new(
             "stripe.cache.victim",
             ParameterKind::Choice(choice::choices),
             "lru",
-            "Which delayed parity is written when room is needed.",
+            "Which delayed parity is written when the cache needs room.",
         )
         .only(DELAYS),
         Parameter::new(
             CACHED_PARITY.key,
             ParameterKind::Choice(|| CACHED_PARITY.named()),
             "as-no-cache",
-            "What an update of a full parity in memory reads.",
+            "The pages that an update reads while the full parity of its stripe is in memory.",
         )
         .only(KEEPS_FULL),
         Parameter::new(
             MOVES_OLD.key,
             ParameterKind::Choice(|| MOVES_OLD.named()),
             "commit",
-            "What collection does with an old version that a delayed parity still needs.",
+            "How collection treats an old version that a delayed parity still needs (a semi-valid page).",
         )
         .only(KEEPS_OLD),
         Parameter::new(
             READS.key,
             ParameterKind::Choice(|| READS.named()),
             "direct",
-            "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
-                where the parity of the stripe is up to date.",
+            "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Reading \
+             the rest of the stripe instead lowers tail latency. It needs an up-to-date parity.",
         )
         .only(READS_AROUND),
         Parameter::new(
             "stripe.rebuild_stripes",
             ParameterKind::Count { min: 1, max: 4096 },
             "4",
-            "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
-                host more.",
+            "Stripes that are rebuilt at once when a spare replaces a lost die. With more the rebuild ends sooner and \
+             slows the host more.",
         )
         .only(KEEPS_OLD)
         .only(HAS_SPARES),
@@ -239,15 +248,17 @@ fn gathering_parameters() -> Vec<Parameter> {
             "stripe.buffer_size",
             ParameterKind::Size { min: 0, max: 1 << 40 },
             "1MiB",
-            "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
-                recently written stripe first; a quarter of it may be under way. 0B: none.",
+            "Bytes of the write buffer that gathers the pages of a stripe, so that they are written together. The \
+             least recently written stripe leaves first, and at most a quarter of the buffer is on its way to flash. \
+             0B: no gathering buffer.",
         )
         .only(STRIPED),
         Parameter::new(
             "stripe.buffer_nonvolatile",
             ParameterKind::Switch,
             "false",
-            "Whether the gathering buffer outlives a power cut.",
+            "Whether the gathering buffer (stripe.buffer_size) outlives a power cut. If not, a power cut loses \
+             buffered pages that were not flushed.",
         )
         .only(STRIPED)
         .only(GATHERS),
@@ -292,8 +303,8 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
     if used == 0 || !used.is_multiple_of(chips) {
         return Err(format!(
             "stripes of {chips} chips (stripe.chips) cannot be spread evenly over {dies} dies less {spares} spares \
-             (flash.channels, flash.dies_per_channel, stripe.spares); \
-             the dies in use must be a multiple of the chips of a stripe"
+             (flash.channels, flash.dies_per_channel, stripe.spares). The dies in use must be a multiple of the chips \
+             of a stripe"
         ));
     }
     let (buffer, page) = (values.whole("stripe.buffer_size"), u64::from(organization.page_bytes));

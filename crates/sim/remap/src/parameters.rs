@@ -13,7 +13,7 @@ const CACHES: Choices<WriteCache> = Choices {
     key: "remap.write_cache",
     table: &[
         ("through", "when the drive has written its virtual superpage or its segment", WriteCache::Through),
-        ("volatile", "when its data are in the host's memory", WriteCache::Volatile),
+        ("volatile", "when its data is in the host's memory", WriteCache::Volatile),
     ],
 };
 
@@ -22,15 +22,15 @@ pub fn superpage() -> Parameter {
     Parameter::optional(
         "remap.superpage",
         Kind::Size { min: 4 << 10, max: 4 << 20 },
-        "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are multiples of. \
-         Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
+        "Bytes of a virtual superpage, a power of two. In a log cache, writes to the log are multiples of it. If not \
+         set: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
     )
 }
 
 /// The values over a drive of [`superpage`], [`timeout`], [`write_cache`] and [`idle_after`].
 ///
 /// # Errors
-/// The superpage is no power of two.
+/// The superpage is not a power of two.
 pub fn terms(values: &Values, site: &Site) -> Result<Terms, String> {
     let usual = if site.unit_bytes > PAGE_BYTES { site.unit_bytes } else { USUAL_SUPERPAGE };
     let superpage = values.get("remap.superpage").map_or(usual, |_| values.whole("remap.superpage"));
@@ -52,7 +52,7 @@ pub fn timeout() -> Parameter {
         "remap.timeout",
         Kind::Duration { max: HOUR },
         "2ms",
-        "How long a page waits for others before its virtual superpage, or its segment, is written all the same. \
+        "How long a page waits for more pages before its virtual superpage, or its segment, is written anyway. \
          Without time (engine.time = none) it waits until nothing else can happen.",
     )
     .only(IN_TIME)
@@ -64,7 +64,8 @@ pub fn write_cache() -> Parameter {
         CACHES.key,
         Kind::Choice(|| CACHES.named()),
         "through",
-        "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut.",
+        "When the driver acknowledges a write. In both cases only a flush ensures that the driver's map survives a \
+         power cut.",
     )
 }
 
@@ -78,12 +79,13 @@ pub fn idle_after() -> Parameter {
         "remap.idle_after",
         Kind::Duration { max: HOUR },
         "100ms",
-        "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back.",
+        "Time without a request after which the host counts as idle. Then hard reclaims superpages, and a log cache \
+         writes its log back.",
     )
     .only(IN_TIME)
 }
 
-/// Refuses a size that is no power of two.
+/// Refuses a size that is not a power of two.
 ///
 /// # Errors
 /// With the next one that is.

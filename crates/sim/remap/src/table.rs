@@ -67,7 +67,8 @@ pub fn keys() -> Vec<Parameter> {
         KEY,
         ParameterKind::Choice(choices),
         "none",
-        "A driver of the host over the drive. With one the host sees the driver's size.",
+        "A driver of the host above the drive, which rearranges writes before the drive gets them. With a driver the \
+         host sees the driver's size, which is smaller than the drive's.",
     )];
     for entry in HOST_DRIVERS {
         let mut at = 1;

@@ -39,7 +39,7 @@ const FIRST_PASS: &str = "flash.first_pass_time";
 const PAGE_ORDER: Choices<bool> = Choices {
     key: "flash.page_order",
     table: &[
-        ("word-lines", "all pages of a word line, then those of the next", false),
+        ("word-lines", "all pages of a word line, then all pages of the next word line", false),
         (
             "staircase",
             "each page of a word line with the one before it of the next word line: lower 0, lower 1, middle 0, lower \
@@ -65,9 +65,10 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             UNIT,
             ParameterKind::Size { min: 512, max: 32 << 10 },
-            "Bytes that one entry of the map stands for, a power of two up to flash.page_size, which it is if not set; \
-             of chips in lockstep (ftl.kind = superpage) up to all their pages together. \
-             With less, writes and copies are gathered in the controller's memory until a program is full.",
+            "Bytes of one entry of the map, a power of two, for example 4KiB on 16 KiB pages. If not set, a flash \
+             page (flash.page_size), which is also the largest value; with chips in lockstep (ftl.kind = superpage) \
+             the largest value is all their pages together. With smaller units, small writes cost less, the map is \
+             larger, and the controller gathers writes and copies in its memory until a program is full.",
         ),
         Parameter::new(
             WORD_LINE,
@@ -80,33 +81,34 @@ fn of_programs() -> Vec<Parameter> {
             AS_ONE,
             ParameterKind::Switch,
             "false",
-            "One block of each plane of a die is filled, programmed and erased with the others, as one larger block.",
+            "Fill, program and erase one block of each plane of a die together, as one larger block. Common in drives \
+             for sale: programs of all planes take the time of one.",
         ),
         Parameter::optional(
             READ_TIMES,
             ParameterKind::Text,
-            "Array read times of the pages of a word line in order, lower page first, such as \"50us,70us,90us\"; they \
-             stand for flash.read_time.",
+            "Array read times of the pages of a word line in order, lower page first, for example \"50us,70us,90us\". \
+             They replace flash.read_time.",
         ),
         Parameter::optional(
             PROGRAM_TIMES,
             ParameterKind::Text,
-            "Array program times of the pages of a word line in order where each is programmed by itself \
-             (flash.word_line_pages = 1); they stand for flash.program_time.",
+            "Array program times of the pages of a word line in order, for example \"500us,2ms,5ms\". Only where each \
+             page is programmed by itself (flash.word_line_pages = 1). They replace flash.program_time.",
         ),
         Parameter::optional(
             FIRST_PASS,
             ParameterKind::Duration { max: 1_000_000_000 },
-            "Array time of a first, coarse pass, where a word line is programmed in two (QLC); flash.program_time is \
-             that of the second, which follows when the next word line of the block has had its first. Both move the \
-             data, which stays in memory until then.",
+            "Array time of a first, coarse pass, where a word line is programmed in two passes (QLC). \
+             flash.program_time is the time of the second pass, which follows the first pass of the next word line of \
+             the block. Both passes move the data, which stays in the controller's memory between them.",
         ),
         Parameter::new(
             PAGE_ORDER.key,
             ParameterKind::Choice(|| PAGE_ORDER.named()),
             "word-lines",
-            "Order of pages in a block where flash.page_read_times or flash.page_program_times tell them apart and \
-             each is programmed by itself.",
+            "Order in which the pages of a block are programmed. Only where flash.page_read_times or \
+             flash.page_program_times distinguish the pages, and each page is programmed by itself.",
         ),
     ]
 }
@@ -118,20 +120,21 @@ fn of_slc() -> [Parameter; 3] {
             SLC_READ,
             ParameterKind::Duration { max: 1_000_000_000 },
             "30us",
-            "Array read time of a page in a block with one bit a cell (ftl.slc.share, ftl.slc.blocks).",
+            "Array read time of a page in a block with one bit a cell, as the SLC cache has them (ftl.slc.share, \
+             ftl.slc.blocks).",
         ),
         Parameter::new(
             SLC_PROGRAM,
             ParameterKind::Duration { max: 1_000_000_000 },
             "300us",
-            "Array program time of a page in such a block, in all planes that are one.",
+            "Array program time of a page in a block with one bit a cell, in all planes that work as one.",
         ),
         Parameter::new(
             SLC_ENDURANCE,
             ParameterKind::Count { min: 0, max: u64::from(u32::MAX) },
             "50000",
-            "Erases a block survives when it is used with one bit a cell, where flash.endurance counts for the others. \
-             0: such use does not wear it.",
+            "Erases that a block survives while it is used with one bit a cell; flash.endurance counts for the other \
+             blocks. 0: use with one bit a cell does not wear a block.",
         ),
     ]
 }
@@ -142,15 +145,16 @@ fn of_memory() -> [Parameter; 2] {
         Parameter::optional(
             MEMORY,
             ParameterKind::Size { min: 512, max: 1 << 40 },
-            "Protected memory of the controller for pages on their way into cells, where a program has several; if not \
-             set, four programs of each plane. Writes wait while it is full.",
+            "Memory of the controller for pages that wait for the rest of their program, or for the program to end. \
+             If not set, four programs of each plane. Writes wait while it is full.",
         ),
         Parameter::new(
             PROTECTED,
             ParameterKind::Switch,
             "true",
-            "That memory outlives a power cut. If not, a flush or a write with FUA fills up the programs that wait \
-             there (cause padding), and what was not flushed may be lost.",
+            "Whether flash.program_memory outlives a power cut, as with capacitors. If not, a flush or a write with \
+             FUA fills up the programs that wait there (cause padding), and a power cut may lose data that was not \
+             flushed.",
         ),
     ]
 }
@@ -158,7 +162,8 @@ fn of_memory() -> [Parameter; 2] {
 /// The flash array of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// As the layers see it: a page is a mapping unit, a block those used as one, a die those in lockstep.
+    /// As the layers see it: a page is a mapping unit, a block all blocks that are used as one, a die all dies in
+    /// lockstep.
     pub mapped: Organization,
     /// Units that one program writes: 1 where each page is mapped and programmed by itself.
     pub units_per_program: u32,
@@ -252,7 +257,7 @@ impl Array {
         [pages(counters.reads), pages(counters.programs), counters.erases.map(|blocks| self.chip_blocks(blocks))]
     }
 
-    /// Blocks of single chips, where the layers count those of all that act as one.
+    /// Blocks of single chips, where the layers count the blocks of all chips that act as one.
     pub fn chip_blocks(&self, blocks: u64) -> u64 {
         blocks * self.lockstep.chips()
     }
@@ -329,7 +334,7 @@ impl Array {
         self.mapped.pages_per_block / (self.page_bytes / self.mapped.page_bytes) / self.planes_as_one
     }
 
-    /// Units of a block without those that may be lost to filling up a program.
+    /// Units of a block, less the units that filling up a program may lose.
     ///
     /// # Errors
     /// In words, where nothing is left of a block.
@@ -348,10 +353,10 @@ impl Array {
         Ok(units - program)
     }
 
-    /// What the pages of a word line take, where they differ.
+    /// Times of the pages of a word line, where they differ.
     ///
     /// # Errors
-    /// In words, where a list is no list of times.
+    /// In words, where a list is not a list of times.
     pub(crate) fn page_times(&self, values: &Values) -> Result<[Option<PageTimes>; 2], String> {
         let word_line = values.whole(WORD_LINE);
         let [mut read, mut program] = [times(values, READ_TIMES)?, times(values, PROGRAM_TIMES)?];
@@ -405,7 +410,7 @@ impl Array {
         Ok([read, program])
     }
 
-    /// Why there is no flash of such a shape, and what to change.
+    /// The reason why flash cannot have this shape, and the key to change.
     pub(crate) fn impossible(&self, error: &GeometryError, config: &Config) -> ConfigError {
         let page = u64::from(self.mapped.page_bytes);
         let remedy = match *error {
@@ -531,7 +536,7 @@ fn check_programs(values: &Values, mapping: &Mapping, per_program: u64) -> Resul
     if per_program > 1 && mapping.kept_erased.is_none() {
         return Err(format!(
             "ftl.kind = {} puts each page at its own place in a block and programs it there by itself, so it takes \
-             neither {UNIT} below flash.page_size nor {WORD_LINE} nor {AS_ONE}; use a page-level mapping such as \
+             neither {UNIT} below flash.page_size nor {WORD_LINE} nor {AS_ONE}. Use a page-level mapping such as \
              ftl.kind = page",
             mapping.name
         ));
@@ -544,8 +549,8 @@ fn check_programs(values: &Values, mapping: &Mapping, per_program: u64) -> Resul
     }
     if per_program == 1 && !values.on(PROTECTED) {
         return Err(format!(
-            "{PROTECTED} = false is for what waits until a program is full, and here a program writes one page, which \
-             waits for nothing; set it to \"true\", or {UNIT}, {WORD_LINE} or {AS_ONE} for programs of several"
+            "{PROTECTED} = false is for pages that wait until a program is full. Here a program writes one page, \
+             which waits for nothing. Set it to \"true\", or {UNIT}, {WORD_LINE} or {AS_ONE} for programs of several"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Errors of cells, what corrects them, and when blocks are written anew, as keys.
+//! Keys of cells' errors, of their correction, and of rewriting blocks.
 
 use layer::{AGE_MAX, CELLS_ERR, ERRORS, Parameter, ParameterKind as Kind, Values};
 use nand::{AgeingOptions, Correction, ErrorRate, FlashState};
@@ -24,7 +24,8 @@ pub(crate) fn parameters() -> Vec<Parameter> {
         ERRORS.key,
         Kind::Choice(|| ERRORS.named()),
         "none",
-        "Errors that cells make as they wear, age and are read. See ftl.refresh for what is done against them.",
+        "Errors that cells make as they wear, as their data ages, and as they are read. ftl.refresh.* rewrites data \
+         before it is lost.",
     )];
     parameters.extend(rates().into_iter().chain(correction()).map(|parameter| parameter.only(CELLS_ERR)));
     parameters
@@ -34,37 +35,48 @@ pub(crate) fn parameters() -> Vec<Parameter> {
 fn rates() -> [Parameter; 11] {
     let number = |key, default, doc| Parameter::new(key, Kind::Number { min: 0.0, max: 10.0 }, default, doc);
     [
-        number(FLOOR, "1.48e-3", "Share of wrong bits of new cells, read at once."),
-        number(WEAR[0], "3.9e-10", "Wrong bits by wear: this, times erases to the power flash.errors.wear_power."),
-        number(WEAR[1], "2.05", "See flash.errors.wear."),
+        number(FLOOR, "1.48e-3", "Raw bit error rate of new cells that are read at once: the share of wrong bits."),
+        number(
+            WEAR[0],
+            "3.9e-10",
+            "Factor of wear in the raw bit error rate: adds flash.errors.wear x erases ^ flash.errors.wear_power.",
+        ),
+        number(WEAR[1], "2.05", "Exponent of erases in the errors by wear (flash.errors.wear)."),
         number(
             RETENTION[0],
             "6.28e-5",
-            "Wrong bits by retention: this, times erases to the power flash.errors.retention_wear_power, times hours \
-             since programming to the power flash.errors.retention_power.",
+            "Factor of retention in the raw bit error rate: adds flash.errors.retention x erases ^ \
+             flash.errors.retention_wear_power x hours ^ flash.errors.retention_power, with the hours since \
+             programming.",
         ),
-        number(RETENTION[1], "0.14", "See flash.errors.retention."),
-        number(RETENTION[2], "0.54", "See flash.errors.retention."),
+        number(RETENTION[1], "0.14", "Exponent of erases in the errors by retention (flash.errors.retention)."),
+        number(
+            RETENTION[2],
+            "0.54",
+            "Exponent of the hours since programming in the errors by retention (flash.errors.retention).",
+        ),
         number(
             DISTURB[0],
             "3.73e-9",
-            "Wrong bits by reads of the same block: this, times erases to the power flash.errors.disturb_wear_power, \
-             times reads for each of its pages to the power flash.errors.disturb_power.",
+            "Factor of read disturb in the raw bit error rate: adds flash.errors.disturb x erases ^ \
+             flash.errors.disturb_wear_power x reads ^ flash.errors.disturb_power, with the reads of the block for \
+             each of its pages.",
         ),
-        number(DISTURB[1], "0.33", "See flash.errors.disturb."),
-        number(DISTURB[2], "1.71", "See flash.errors.disturb."),
+        number(DISTURB[1], "0.33", "Exponent of erases in the errors by read disturb (flash.errors.disturb)."),
+        number(DISTURB[2], "1.71", "Exponent of reads in the errors by read disturb (flash.errors.disturb)."),
         Parameter::new(
             WORN,
             Kind::Count { min: 0, max: 1 << 24 },
             "0",
-            "Erases of every block before the drive is used; they count for flash.endurance as well.",
+            "Erases of every block before the drive is used, for example 1500 for a drive in the middle of its life. \
+             They count for flash.endurance as well.",
         )
         .circumstance(),
         Parameter::new(
             AGE,
             Kind::Duration { max: AGE_MAX },
             "0ns",
-            "Age of what the drive holds when the measured run begins, such as \"90d\".",
+            "Age of the data on the drive when the measured run begins, for example \"90d\".",
         )
         .circumstance(),
     ]
@@ -79,31 +91,31 @@ fn correction() -> [Parameter; 5] {
             CODEWORD,
             Kind::Size { min: 128, max: 16 << 10 },
             "1KiB",
-            "Bytes of a codeword, corrected by itself.",
+            "Bytes of a codeword: the error-correcting code corrects each codeword by itself.",
         ),
         Parameter::new(
             CORRECTED,
             Kind::Count { min: 0, max: 10_000 },
             "72",
-            "Wrong bits of a codeword that can be corrected.",
+            "Wrong bits in a codeword that the error-correcting code can correct.",
         ),
         Parameter::new(
             RETRIES,
             Kind::Count { min: 0, max: 1000 },
             "40",
-            "Times a read is repeated at most with other reference voltages; after that its data is lost.",
+            "How often a read is repeated at most with other reference voltages. After that the page is lost.",
         ),
         Parameter::new(
             GAIN,
             Kind::Number { min: 0.01, max: 0.999 },
             "0.93",
-            "What each repetition multiplies the share of wrong bits with.",
+            "Factor by which each repetition of a read reduces the share of wrong bits: 0.93 leaves 93 % of them.",
         ),
         Parameter::new(
             DECODE,
             Kind::Duration { max: HOUR },
             "20us",
-            "Time of the decoder for each repetition, beside flash.read_time.",
+            "Time of the decoder for each repetition of a read, added to flash.read_time.",
         ),
     ]
 }

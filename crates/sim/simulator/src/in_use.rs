@@ -37,14 +37,14 @@ const LAYOUT: Choices<Layout> = Choices {
     ],
 };
 
-/// What a generator reads of it.
+/// The part that a generator reads.
 pub(crate) const OF_GENERATORS: Parameter = Parameter::new(
     FOOTPRINT,
     Kind::Share { max: 1.0 },
     "100%",
-    "Share of the drive that a generator uses: its first addresses. Unless drive.fill is given as well, \
-     drive.precondition writes only these addresses, and garbage collection has the flash of all other addresses as \
-     spare space.",
+    "Share of the drive that a generator uses: its first addresses, for example 50%. Unless drive.fill is given as \
+     well, drive.precondition writes only these addresses, and garbage collection has the flash of all other \
+     addresses as spare space.",
 );
 
 /// The keys of it.
@@ -54,11 +54,11 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             FILL,
             Kind::Share { max: 1.0 },
             "100%",
-            "Share of the drive in use. drive.precondition writes this share alone: the first addresses, unless \
-             drive.fill_layout says otherwise. Garbage collection has the flash of all other addresses as spare space, \
-             as on a drive with an unpartitioned end. Under a generator drive.fill sets workload.footprint as well, \
-             and workload.footprint sets drive.fill, unless both are given. Under a trace the whole drive is in use \
-             unless drive.fill is given.",
+            "Share of the drive in use. drive.precondition writes only this share: the first addresses, unless \
+             drive.fill_layout says otherwise. Garbage collection has the flash of all other addresses as spare \
+             space, as on a drive with an unpartitioned end. Under a generator drive.fill sets workload.footprint as \
+             well, and workload.footprint sets drive.fill, unless both are given. Under a trace the whole drive is in \
+             use unless drive.fill is given.",
         )
         .circumstance(),
         Parameter::new(
@@ -79,12 +79,12 @@ pub(crate) struct InUse {
 }
 
 impl InUse {
-    /// What a configuration says.
+    /// The value in a configuration.
     pub fn of(values: &Values) -> Self {
         Self { share: values.real(FILL), layout: LAYOUT.read(values) }
     }
 
-    /// The first sectors, of `sectors` in pages of `sectors_per_page`, among which all those in use are: a whole number
+    /// The first sectors, of `sectors` in pages of `sectors_per_page`, that contain all sectors in use: a whole number
     /// of pages. And the share of these that is in use.
     pub fn within(self, sectors: u64, sectors_per_page: u32) -> (u64, f64) {
         match self.layout {
@@ -125,8 +125,8 @@ impl DrivePlan {
         }
     }
 
-    /// Whether the flash of addresses without data is spare space for all others. What one segment of a zone does not
-    /// use is no room for another one, and a logical block of a log-block mapping has its block for itself.
+    /// Whether the flash of addresses without data is spare space for all others. Spare space of one segment of a zone
+    /// is not room for another segment, and a logical block of a log-block mapping has its block for itself.
     pub(crate) fn shares_unused_flash(&self) -> bool {
         self.coded.is_none() && mapping_of(&self.config).kept_erased.is_some()
     }

@@ -38,10 +38,11 @@ pub(crate) fn parameter() -> Parameter {
         SCALE,
         ParameterKind::Count { min: 1, max: 1 << 16 },
         "1",
-        "Makes the drive so many times smaller than the other keys say, with all its dies: fewer blocks and, where a \
-         plane would have less than 1,024, shorter ones. Buffers keep their sizes. Lives and prices are told of the \
-         whole drive. For ftl.kind = page and superpage: what other maps cost depends on the length of blocks and on \
-         caches. A trace keeps its addresses, and belongs on the whole drive.",
+        "Divides the size of the drive by this number and keeps all its dies, so that runs are shorter. For example \
+         64. The drive has fewer blocks and, where a plane would have less than 1,024, shorter blocks. Buffers keep \
+         their sizes. Lives and prices are told of the whole drive. Use it with ftl.kind = page or superpage: the \
+         cost of other mappings depends on the length of blocks and on caches. A trace keeps its addresses, so run \
+         traces on the whole drive.",
     )
     .circumstance()
 }
@@ -95,8 +96,8 @@ impl Scale {
         if !MAPPINGS.contains(&mapping) || stripes == coded::KIND {
             let [key, kind] = if stripes == coded::KIND { ["stripe.kind", stripes] } else { ["ftl.kind", mapping] };
             return Err(format!(
-                "{SCALE} = {scale} is for ftl.kind = page and superpage without coded striping: what {key} = {kind} \
-                 costs depends on the length of blocks and the size of caches; leave {SCALE} out, and set a smaller \
+                "{SCALE} = {scale} is for ftl.kind = page and superpage without coded striping. The cost of {key} = \
+                 {kind} depends on the length of blocks and the size of caches. Leave {SCALE} out, and set a smaller \
                  drive.capacity"
             ));
         }
@@ -129,7 +130,7 @@ impl Scale {
 }
 
 impl DrivePlan {
-    /// What a reader of a run should know: that another drive ran, and what it shows wrongly.
+    /// Notes about a run: a smaller drive ran, and some of its figures are wrong.
     pub(crate) fn scale_note(&self, is_trace: bool) -> Option<String> {
         let (times, capacity) = (self.scale.times, self.host_sectors() * SECTOR_BYTES);
         if times == 1 {

@@ -20,7 +20,8 @@ const COMPENSATION: Parameter = Parameter::new(
     "buffer.compensation",
     ParameterKind::Switch,
     "true",
-    "A block written from begin to end leaves next: nothing more is expected of it.",
+    "A block that was written from beginning to end leaves next, because the host is not expected to write it again \
+     soon (LRU compensation).",
 );
 
 /// When a block is completed with the pages it lacks.
@@ -28,18 +29,18 @@ pub(super) const PADDING: Parameter = Parameter::new(
     Padding::CHOICES.key,
     ParameterKind::Choice(|| Padding::CHOICES.named()),
     "half",
-    "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never \
-        written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever \
-        is set.",
+    "When a logical block that leaves is completed with pages read from the layer below, and written as a whole. The \
+     buffer completes pages that were never written too, as zeros. A flush of the host writes the buffered pages and \
+     completes no block.",
 );
 
 pub(super) fn block_lru() -> Buffer {
-    let doc = "BPLRU: whole logical blocks, the one written longest ago is completed and leaves";
+    let doc = "BPLRU: whole logical blocks; the block written longest ago is completed and leaves";
     super::entry::<Blocks<true>>("block-lru", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
 }
 
 pub(super) fn block_only() -> Buffer {
-    let doc = "whole logical blocks in order of sequential use; completed when half of one is there";
+    let doc = "whole logical blocks in order of sequential use; a block is completed when half of its pages are there";
     super::entry::<Blocks<false>>("block-only", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
 }
 

@@ -29,8 +29,8 @@ impl Padding {
     pub const CHOICES: Choices<Self> = Choices {
         key: "buffer.padding",
         table: &[
-            ("always", "whenever one leaves", Self::Always),
-            ("half", "when at least half of its pages are there", Self::Half),
+            ("always", "whenever a block leaves", Self::Always),
+            ("half", "when at least half of its pages are in the buffer", Self::Half),
             ("never", "never", Self::Never),
         ],
     };

@@ -28,19 +28,21 @@ const THRESHOLD: Parameter = Parameter::new(
     "buffer.cbm.threshold",
     ParameterKind::Share { max: 1.0 },
     "50%",
-    "Share of a logical block's pages that must be in the page region, written, for it to move to the block \
-        region; one page at least. The default takes half of a block for sequential, as buffer.padding = half does.",
+    "Share of a logical block's pages that must be in the page region, written, before the block moves to the block \
+     region; at least one page. With the default a block counts as sequential once half of it is there, as with \
+     buffer.padding = half.",
 );
 
 const READ_CACHE: Parameter = Parameter::new(
     "buffer.cbm.read_cache",
     ParameterKind::Share { max: 1.0 },
     "25%",
-    "Largest share of the buffer for pages that were only read. Writes may use what reads do not.",
+    "Largest share of the buffer for pages that were only read. Writes may use the room that reads leave.",
 );
 
 pub(super) fn entry() -> Buffer {
-    let doc = "written pages one by one until half of a logical block is there, then the block; read ones as well";
+    let doc =
+        "single written pages until half of a logical block is there, then the block; pages that were read as well";
     super::entry::<Cbm>("cbm", doc, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
 }
 

@@ -18,11 +18,12 @@ const WINDOW: Parameter = Parameter::new(
     "buffer.cflru.window",
     ParameterKind::Share { max: 1.0 },
     "10%",
-    "Share of the buffer, from the tail, in which clean pages leave first.",
+    "Share of the buffer, from the tail, in which clean pages leave before dirty ones. A larger window saves more \
+     writes to flash and costs read hits.",
 );
 
 pub(super) fn entry() -> Buffer {
-    let doc = "pages read and written in order of use; clean ones near the tail leave first";
+    let doc = "pages read and written in order of use; clean pages near the tail leave first";
     super::entry::<Cflru>("cflru", doc, || with_common(&[WINDOW]))
 }
 

@@ -13,7 +13,7 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
-    let doc = "pages by logical block, the block with the most pages leaves first";
+    let doc = "pages by logical block; the block with the most pages leaves first";
     super::entry::<Fab>("fab", doc, || with_common(&[BLOCK_SIZE]))
 }
 

@@ -16,7 +16,7 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
-    let doc = "pages by logical block, the block written longest ago leaves as it is";
+    let doc = "pages by logical block; the block written longest ago leaves as it is";
     super::entry::<Groups>("group-lru", doc, || with_common(&[BLOCK_SIZE]))
 }
 

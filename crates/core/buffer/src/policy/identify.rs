@@ -34,8 +34,8 @@ const BY: Choices<By> = Choices {
     key: "buffer.identify",
     table: &[
         ("request-size", "by the size of the request (buffer.small_request)", By::Size),
-        ("hash-counters", "by counters behind hash functions that halve now and then", By::Counters),
-        ("two-lists", "by a list of hot pages with a list of candidates", By::Lists),
+        ("hash-counters", "by counters behind hash functions; all counters are halved from time to time", By::Counters),
+        ("two-lists", "by a list of hot pages and a list of candidates", By::Lists),
     ],
 };
 
@@ -44,21 +44,21 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
         BY.key,
         ParameterKind::Choice(|| BY.named()),
         "request-size",
-        "How random writes are told from others.",
+        "How the buffer distinguishes random writes from other writes.",
     ),
     Parameter::new(
         "buffer.small_request",
         ParameterKind::Size { min: 512, max: 1 << 30 },
         "4KiB",
-        "Largest request that counts as random.",
+        "Bytes of the largest request that counts as a random write.",
     )
     .only(Condition::one_of(BY.key, |_| BY.names(|by| by == By::Size))),
     Parameter::new(
         "buffer.hot_pages",
         ParameterKind::Count { min: 1, max: 1 << 20 },
         "1024",
-        "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
-         (times four) after which all counters are halved.",
+        "Length of the list of hot pages, with buffer.identify = two-lists. With hash-counters all counters are \
+         halved after four times this many page writes.",
     )
     .only(Condition::one_of(BY.key, |_| BY.names(|by| by != By::Size))),
 ];

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
-    let doc = "a clock over logical blocks, the largest one not used lately leaves first";
+    let doc = "a clock over logical blocks; the largest block not used lately leaves first";
     super::entry::<LbClock>("lb-clock", doc, || with_common(&[BLOCK_SIZE]))
 }
 

@@ -17,7 +17,7 @@ use units::Lpn;
 pub(super) const FLUSHES_BLOCKS: Choices<bool> = Choices {
     key: "buffer.flush_unit",
     table: &[
-        ("block", "that page with all pages of its logical block there", true),
+        ("block", "that page, with all buffered pages of its logical block", true),
         ("page", "that page alone", false),
     ],
 };
@@ -26,17 +26,17 @@ pub(super) const FLUSH_UNIT: Parameter = Parameter::new(
     FLUSHES_BLOCKS.key,
     ParameterKind::Choice(|| FLUSHES_BLOCKS.named()),
     "block",
-    "What leaves the part for single pages when the page written longest ago has to.",
+    "The pages that leave together when the page written longest ago has to leave the part for single pages.",
 );
 
 pub(super) fn page_lru() -> Buffer {
-    super::entry::<Pages<false>>("page-lru", "single pages, the one written longest ago leaves alone", || {
+    super::entry::<Pages<false>>("page-lru", "single pages; the page written longest ago leaves alone", || {
         with_common(&[])
     })
 }
 
 pub(super) fn page_only() -> Buffer {
-    let doc = "single pages, the one written longest ago leaves with its logical block";
+    let doc = "single pages; the page written longest ago leaves with its logical block";
     super::entry::<Pages<true>>("page-only", doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
 }
 

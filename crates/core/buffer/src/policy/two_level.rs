@@ -28,7 +28,7 @@ const BLOCK_BUFFER: Parameter = Parameter::new(
 );
 
 pub(super) fn entry() -> Buffer {
-    let doc = "small writes page by page, large ones by logical block";
+    let doc = "small writes page by page, large writes by logical block";
     super::entry::<TwoLevel>("two-level", doc, || {
         let mut all = with_common(&[BLOCK_BUFFER, BLOCK_SIZE, ACCOUNTING, PADDING, FLUSH_UNIT]);
         all.extend(identify::PARAMETERS);

@@ -13,7 +13,7 @@ pub(super) const ENTRY: VictimEntry = VictimEntry {
         "ftl.gc.choices",
         ParameterKind::Count { min: 1, max: 1000 },
         "10",
-        "Blocks drawn at random for each victim (victim policy d-choices).",
+        "Blocks drawn at random for each victim by the victim policy d-choices. More choices come closer to greedy.",
     )],
     build: |values| Box::new(DChoices { choices: values.whole("ftl.gc.choices") }),
 };

@@ -1,8 +1,8 @@
 //! Victim policies: which closed block is collected next.
 //!
-//! A policy decides and does not act: it sees valid counts, closing order and wear of the blocks
-//! of one plane and names one of them. To add one: a file here, its `mod` and a line in [`VICTIMS`]; or, from
-//! a program around this one, [`register`].
+//! A policy decides and does not act: it sees valid counts, closing order and wear of the blocks of one plane, and
+//! returns the number of one block. To add one: a file here, its `mod` and a line in [`VICTIMS`]; or, from a program
+//! around this one, [`register`].
 
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
@@ -21,7 +21,7 @@ use layer::{Condition, Named, Parameter, Values, declaring, of_table};
 use nand::BlockRow;
 use std::sync::Arc;
 
-/// What makes a block a candidate, and how many valid pages it has.
+/// The source of candidates and of their valid pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keys<'a> {
     /// Of erase blocks, as [`crate::BlockTable`] keeps them.
@@ -35,8 +35,8 @@ impl Keys<'_> {
     pub const NO_CANDIDATE: u32 = u32::MAX;
 }
 
-/// What a victim policy sees: the blocks of one plane, or the superblocks of a drive. Of these it sees as valid
-/// pages what collecting one gives no room for, the parities of its copies included.
+/// The view of a victim policy: the blocks of one plane, or the superblocks of a drive. The valid pages of a superblock
+/// include all room that its collection does not give, such as the parities of its copies.
 #[derive(Debug)]
 pub struct VictimView<'a> {
     pub(crate) keys: Keys<'a>,
@@ -44,7 +44,7 @@ pub struct VictimView<'a> {
     pub closed_at: &'a [u32],
     /// Running number the next closing would get.
     pub closings: u32,
-    /// Wear and other states of each block; of a superblock those of one of its blocks.
+    /// Wear and other states of each block; of a superblock, the states of one of its blocks.
     pub rows: &'a [BlockRow],
     /// Pages of a block.
     pub pages_per_block: u32,
@@ -102,8 +102,8 @@ impl VictimView<'_> {
 
 /// Chooses the block to collect.
 pub trait VictimPolicy {
-    /// The block to collect, or `None` to wait. It must be a candidate. Collecting a full block gives no room: a policy
-    /// that chooses nothing else while other blocks would give some is overruled in the end.
+    /// The block to collect, or `None` to wait. It must be a candidate. Collecting a full block gives no room: if a
+    /// policy chooses only full blocks while other blocks would give room, the mapping overrules it in the end.
     fn pick(&mut self, view: &VictimView<'_>, stream: &mut Stream) -> Option<usize>;
 }
 
@@ -112,7 +112,7 @@ pub trait VictimPolicy {
 pub struct VictimEntry {
     /// Name in the configuration.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Its rule, in a line.
     pub doc: &'static str,
     /// Parameters only this policy reads.
     pub parameters: &'static [Parameter],
@@ -134,7 +134,7 @@ pub(crate) fn parameters() -> Vec<Parameter> {
     of_table(VICTIMS.iter().flat_map(|entry| entry.parameters).copied(), CHOSEN)
 }
 
-/// What builds a victim policy that is not in [`VICTIMS`]: once for each drive.
+/// A function that builds a victim policy that is not in [`VICTIMS`]: once for each drive.
 pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;
 
 static OUTSIDE: Registry<VictimFactory> = Registry::new();
@@ -188,7 +188,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// Runs a policy over hand-made blocks: `None` is no candidate.
+    /// Runs a policy over hand-made blocks: `None` is not a candidate.
     pub fn pick(policy: &mut dyn VictimPolicy, valid: &[Option<i16>], closed_at: &[u32]) -> Option<usize> {
         let keys: Vec<i16> = valid.iter().map(|v| v.map_or(0, |valid| i16::MIN | valid)).collect();
         let view = VictimView { keys: Keys::Blocks(&keys), closed_at, closings: 100, rows: &[], pages_per_block: 64 };

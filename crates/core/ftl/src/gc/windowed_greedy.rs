@@ -12,7 +12,8 @@ pub(super) const ENTRY: VictimEntry = VictimEntry {
         "ftl.gc.window_blocks",
         ParameterKind::Count { min: 1, max: 1_000_000 },
         "64",
-        "Oldest closed blocks of a plane among which to choose (victim policy windowed-greedy).",
+        "Oldest closed blocks of a plane from which the victim policy windowed-greedy chooses. A smaller window is \
+         closer to fifo, a larger one to greedy.",
     )],
     build: |values| {
         Box::new(WindowedGreedy { window: values.whole("ftl.gc.window_blocks") as usize, oldest: Vec::new() })

@@ -14,8 +14,9 @@ pub(super) const STATIC_GAP: Parameter = Parameter::new(
     "ftl.wear.static_gap",
     ParameterKind::Count { min: 0, max: 1_000_000 },
     "0",
-    "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase \
-        counts differ by more than this; 0 turns it off.",
+    "Difference of erase counts above which cold data moves away from the least worn block (static wear levelling), \
+     for example 100; 0 turns it off. The least worn block is the one of a plane, or of the drive in a log-block \
+     mapping.",
 );
 
 /// Blocks with programmed pages that can be read; bad blocks and blocks of a lost die are left out.

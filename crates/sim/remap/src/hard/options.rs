@@ -76,10 +76,10 @@ impl Default for Options {
 const PARTIALS: Choices<Partial> = Choices {
     key: "remap.partial",
     table: &[
-        ("pad", "all of it, and slots without a page are lost until it is reclaimed", Partial::Pad),
+        ("pad", "it writes the whole superpage; slots without a page are lost until it is reclaimed", Partial::Pad),
         (
             "hold",
-            "only the filled part, which the drive has to read and modify; the next pages go to the rest",
+            "it writes only the filled part, which the drive has to read and modify; the next pages go to the rest",
             Partial::Hold,
         ),
     ],
@@ -92,25 +92,26 @@ fn when_written() -> [Parameter; 6] {
             "remap.hold_back",
             Kind::Share { max: 0.9 },
             "10%",
-            "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; \
-             a small drive gives more. The less is held back, the sooner the journal is written, and the fewer of the \
-             1020 records that fit into 16 KiB it carries: 112 with 5 % and 261 with 10 % (uniform 4 KiB writes, \
-             200,000 requests, 256 MiB; with 1 GiB 370 and 405). The journal then adds 12 % and 4.3 % to the bytes \
-             that the host writes (with 1 GiB 3.7 % and 2.7 %).",
+            "Share of the driver's space that the host does not see: spare space for reclamation, at least 1 %. A \
+             small drive gives more. With less spare space the driver writes its journal earlier, with fewer of the \
+             1020 records that fit into 16 KiB: 112 with 5 % and 261 with 10 % (uniform 4 KiB writes, 200,000 \
+             requests, 256 MiB; with 1 GiB 370 and 405). The journal then adds 12 % and 4.3 % to the bytes that the \
+             host writes (with 1 GiB 3.7 % and 2.7 %).",
         ),
         parameters::timeout(),
         Parameter::new(
             PARTIALS.key,
             Kind::Choice(|| PARTIALS.named()),
             "pad",
-            "What is written of a virtual superpage that is not full then (remap.timeout).",
+            "How the driver writes a virtual superpage that is not full when remap.timeout ends.",
         ),
         parameters::write_cache(),
         Parameter::new(
             "remap.bypass",
             Kind::Switch,
             "false",
-            "Write whole superpages in place where one virtual superpage holds exactly their pages.",
+            "Write whole superpages in place where one virtual superpage holds exactly their pages. Saves map changes \
+             for large aligned writes.",
         ),
     ]
 }
@@ -121,10 +122,10 @@ fn reclamation() -> [Parameter; 4] {
             "remap.var_free",
             Kind::Count { min: 1, max: 1000 },
             "2",
-            "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is \
-             emptied is free only when the journal leads away from it. So the journal is written before its superpages \
-             are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and \
-             oltp, 200,000 requests, 256 MiB).",
+            "Free virtual superpages at which reclamation (VAR) begins; they are reserved for it. A reclaimed \
+             superpage is free only after the journal no longer refers to it, so the driver writes the journal before \
+             it is full: the journal carried 260 to 530 of the 1020 records that fit into 16 KiB (uniform 4 KiB \
+             writes and oltp, 200,000 requests, 256 MiB).",
         ),
         Parameter::new(
             "remap.var_background",
@@ -137,8 +138,8 @@ fn reclamation() -> [Parameter; 4] {
             "remap.trim",
             Kind::Switch,
             "false",
-            "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes \
-             records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp \
+            "Tell the drive which virtual superpages are free. The driver writes them again soon, and the drive \
+             writes records of the trims: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp \
              (200,000 requests, 256 MiB).",
         ),
     ]
@@ -149,7 +150,7 @@ impl DriverOptions for Options {
     type Layout = Layout;
 
     const NAME: &'static str = "hard";
-    const DOC: &'static str = "small writes become aligned writes of whole superpages, by a map of pages of 4 KiB";
+    const DOC: &'static str = "small writes become aligned writes of whole superpages, through a map of 4 KiB pages";
     const KEEPS: &'static str = "its remapping driver holds back the rest and keeps its map there";
     const SIZE_KEY: &'static str = "remap.superpage";
 

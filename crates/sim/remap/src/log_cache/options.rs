@@ -32,8 +32,8 @@ impl DriverOptions for LogOptions {
     type Layout = LogLayout;
 
     const NAME: &'static str = "log-cache";
-    const DOC: &'static str = "writes gather in segments, go to a log at the beginning of the drive, and later to \
-                               where they belong, sorted";
+    const DOC: &'static str = "writes gather in segments, go to a log at the beginning of the drive, and later, \
+                               sorted, to their own addresses";
     const KEEPS: &'static str = "the rest is the log of its log cache";
     const SIZE_KEY: &'static str = "remap.segment";
 
@@ -44,15 +44,15 @@ impl DriverOptions for LogOptions {
                 "remap.segment",
                 Kind::Size { min: 8 << 10, max: 16 << 20 },
                 "512KiB",
-                "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its \
-                 header included.",
+                "Bytes of a segment of a log cache, a power of two: one write to the log holds at most this, \
+                 including its header.",
             ),
             Parameter::new(
                 "remap.log",
                 Kind::Share { max: 0.5 },
                 "10%",
-                "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as \
-                 four segments have to fit.",
+                "Share of the drive that the log of a log cache takes, at least 0.1 %. A small drive gives more, \
+                 because four segments have to fit.",
             ),
             parameters::timeout(),
             parameters::write_cache(),

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! Errors of a configuration.
 
 use super::Setting;
 use crate::memory::TooLittleMemory;

@@ -11,42 +11,43 @@ pub(super) const FAULTS: &[Parameter] = &[
         "flash.fault.program",
         Kind::Share { max: 1.0 },
         "0%",
-        "Chance that a program fails (its block is given up).",
+        "Chance that a program fails, for example 0.01%. The FTL gives up the block and writes the page elsewhere.",
     )
     .circumstance(),
     Parameter::new(
         "flash.fault.erase",
         Kind::Share { max: 1.0 },
         "0%",
-        "Chance that an erase fails (its block is given up).",
+        "Chance that an erase fails, for example 0.01%. The FTL gives up the block.",
     )
     .circumstance(),
     Parameter::new(
         "flash.fault.read",
         Kind::Share { max: 1.0 },
         "0%",
-        "Chance that a programmed page turns out uncorrectable; needs engine.contents = stamp.",
+        "Chance that a programmed page turns out uncorrectable, for example 0.001%. Needs engine.contents = stamp.",
     )
     .circumstance(),
     Parameter::optional(
         "flash.fault.dies",
         Kind::Text,
-        "Dies that fail for good during the measured run: their numbers, separated by commas, such as \"3\" or \"0,5\" \
-         (die 1 is behind channel 1 where there are several channels). Where dies work in lockstep (ftl.kind = \
-         superpage), a die that fails takes its whole group with it.",
+        "Dies that fail for good during the measured run: their numbers, separated by commas, for example \"3\" or \
+         \"0,5\" (die 1 is behind channel 1 where there are several channels). Where dies work in lockstep (ftl.kind \
+         = superpage), a die that fails takes its whole group with it.",
     )
     .circumstance(),
     Parameter::optional(
         "flash.fault.channels",
         Kind::Text,
-        "Channels all of whose dies fail for good, as flash.fault.dies.",
+        "Channels that fail for good, with all their dies: their numbers, separated by commas, for example \"0\" or \
+         \"1,2\".",
     )
     .circumstance(),
     Parameter::new(
         "flash.fault.dies_after",
         Kind::Count { min: 0, max: u64::MAX },
         "0",
-        "Requests of the measured run before those dies fail.",
+        "Requests of the measured run before the dies of flash.fault.dies and flash.fault.channels fail.",
     )
     .circumstance()
     .only(DIES_FAIL),
@@ -54,7 +55,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "flash.fault.factory_bad",
         Kind::Share { max: 0.5 },
         "0%",
-        "Share of blocks that are bad from the start, drawn with engine.seed.",
+        "Share of blocks that are bad from the start, for example 1%. engine.seed decides which blocks are bad.",
     )
     .circumstance(),
 ];

@@ -37,7 +37,7 @@ pub(super) fn stack_settings(name_or_path: &str, depth: usize) -> Result<(String
 fn text_of(path: &str, is_extended: bool) -> io::Result<String> {
     // Looked at before it is opened: to open a pipe that nobody writes waits for ever.
     if is_extended && !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file, and `extends` takes no other"));
+        return Err(io::Error::other("it is not a regular file, and `extends` takes no other"));
     }
     let mut text = String::new();
     let length = File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;

@@ -28,13 +28,13 @@ pub const PRECONDITION: Choices<Precondition> = Choices {
     key: "drive.precondition",
     table: &[
         ("auto", "overwrite where the workload writes, fill where it only reads", Precondition::Auto),
-        ("none", "erased: nothing was ever written", Precondition::None),
-        ("fill", "written once, in order", Precondition::Fill),
+        ("none", "erased, as new from the factory", Precondition::None),
+        ("fill", "every page written once, in order of address", Precondition::Fill),
         ("overwrite", "as fill, then random page writes of twice the capacity", Precondition::Overwrite),
         (
             "steady",
             "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it \
-             does not become so",
+             does not become steady",
             Precondition::Steady,
         ),
     ],
@@ -42,33 +42,33 @@ pub const PRECONDITION: Choices<Precondition> = Choices {
 pub(crate) const CONTENTS: Choices<ContentsKind> = Choices {
     key: "engine.contents",
     table: &[
-        ("none", "nothing", ContentsKind::None),
-        ("stamp", "a version stamp a sector, with which every read is checked", ContentsKind::Stamp),
-        ("bytes", "the bytes of every sector, with memory for blocks that hold something", ContentsKind::Bytes),
+        ("none", "nothing: pages have no contents", ContentsKind::None),
+        ("stamp", "a version stamp for each sector, with which every read is checked", ContentsKind::Stamp),
+        ("bytes", "the bytes of every sector; only blocks that hold data take memory", ContentsKind::Bytes),
     ],
 };
 /// Whether nothing of a die runs between the commands of a collection.
 pub(crate) const CLEANING: Choices<bool> = Choices {
     key: "flash.cleaning",
     table: &[
-        ("interleaved", "they may, in order of arrival", false),
-        ("uninterrupted", "not before it has ended or waits for something else", true),
+        ("interleaved", "other commands run between them, in order of arrival", false),
+        ("uninterrupted", "other commands wait until the collection has ended, or waits for something else", true),
     ],
 };
 /// Where command and address cycles go.
 pub(crate) const COMMAND_CYCLES: Choices<CommandCycles> = Choices {
     key: "flash.command_cycles",
     table: &[
-        ("die", "those of reads and erases take their die alone", CommandCycles::Die),
-        ("channel", "they take the channel, in the order in which dies ask for it", CommandCycles::Channel),
-        ("channel-first", "they take the channel, before data that waits for it", CommandCycles::ChannelFirst),
+        ("die", "the die: cycles of reads and erases do not take the channel", CommandCycles::Die),
+        ("channel", "the channel, in the order in which dies ask for it", CommandCycles::Channel),
+        ("channel-first", "the channel, before data that waits for it", CommandCycles::ChannelFirst),
     ],
 };
-/// What a read may interrupt.
+/// The commands that a read may interrupt.
 pub(crate) const SUSPEND: Choices<SuspendOption> = Choices {
     key: "flash.suspend",
     table: &[
-        ("off", "nothing", SuspendOption::Off),
+        ("off", "none", SuspendOption::Off),
         ("erase", "an erase", SuspendOption::Erase),
         ("program-erase", "a program or an erase", SuspendOption::ProgramErase),
     ],
@@ -81,7 +81,7 @@ pub(crate) const MULTI_PLANE: Choices<MultiPlane> = Choices {
         ("true", "all: reads, programs and erases", MultiPlane::All),
         (
             "host-reads",
-            "reads of the host, whatever pages of their planes they are for; collection reads one page after another",
+            "reads of the host, at any pages of their planes; collection reads one page after another",
             MultiPlane::HostReads,
         ),
     ],
@@ -90,8 +90,8 @@ pub(crate) const MULTI_PLANE: Choices<MultiPlane> = Choices {
 pub(crate) const URGENT: Choices<bool> = Choices {
     key: "flash.urgent_reads",
     table: &[
-        ("all", "all of them", false),
-        ("host", "those of the host; reads of collection, folding and refresh wait in turn", true),
+        ("all", "all reads", false),
+        ("host", "reads of the host; reads of collection, folding and refresh wait in turn", true),
     ],
 };
 /// Whether reads wait behind writes that wait for room.
@@ -99,7 +99,11 @@ pub(crate) const READS_WHEN_FULL: Choices<bool> = Choices {
     key: "controller.reads_when_full",
     table: &[
         ("pass", "reads go on at once", false),
-        ("in-order", "reads wait behind these writes: the drive takes all commands from one queue, in order", true),
+        (
+            "in-order",
+            "reads wait behind the waiting writes: the drive takes all commands from one queue, in order",
+            true,
+        ),
     ],
 };
 /// Whether a queue depth is kept instead of arrival times; `None`: as the workload wants it.
@@ -107,14 +111,14 @@ pub(crate) const CLOSED: Choices<Option<bool>> = Choices {
     key: "workload.loop",
     table: &[
         ("auto", "open for traces, closed for generators", None),
-        ("open", "requests arrive at their own time", Some(false)),
-        ("closed", "workload.queue_depth requests are always under way, and their times are ignored", Some(true)),
+        ("open", "requests arrive at their own times", Some(false)),
+        ("closed", "workload.queue_depth requests are always under way, and arrival times are ignored", Some(true)),
     ],
 };
 
 const SUSPENDS: Condition = Condition::one_of(SUSPEND.key, |_| SUSPEND.names(|what| what != SuspendOption::Off));
 const IN_CLOSED_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(true)))
-    .otherwise("requests arrive at their own time");
+    .otherwise("requests arrive at their own times");
 const IN_OPEN_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(false)))
     .otherwise("requests follow each other in a closed loop");
 const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| names_besides_coded())
@@ -134,57 +138,78 @@ const DRIVE: &[Parameter] = &[
         "drive.capacity",
         Kind::Size { min: 1 << 12, max: 1 << 46 },
         "8GiB",
-        "Bytes the user sees, rounded down to whole flash pages.",
+        "Bytes that the host sees, for example 64GiB, rounded down to whole flash pages. A larger drive takes longer \
+         to precondition and to simulate: see drive.scale.",
     ),
     Parameter::new(
         "drive.over_provisioning",
         Kind::Share { max: 10.0 },
         "15%",
-        "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each \
-         plane.",
+        "Spare flash as a share of the host's bytes: (physical - user) / user, rounded up to whole blocks in each \
+         plane. More spare flash lowers write amplification, and costs money. Drives for sale have 7% to 28%.",
     )
     .only(SHARES_SPACE),
     Parameter::optional(
         "drive.data_sheet_writes",
         Kind::Size { min: 1, max: 1 << 62 },
-        "Bytes that the data sheet of the drive lets the host write (TBW), for example 1752TB. It changes no run: \
-         `life` and `compare --life` show it beside the life that they find.",
+        "Bytes that the data sheet of the drive lets the host write (TBW), for example 1752TB. `life` and `compare \
+         --life` show this number beside the life that they find. It does not change a run.",
     )
     .circumstance(),
     Parameter::new(
         PRECONDITION.key,
         Kind::Choice(|| PRECONDITION.named()),
         "auto",
-        "State of the drive before the measured run.",
+        "State of the drive before the measured run. An erased drive is faster than a drive in use, because it does \
+         not collect garbage yet.",
     )
     .circumstance(),
     rest::PARAMETER,
-    Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time.").circumstance(),
-    Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time.")
-        .circumstance()
-        .only(IN_TIME),
+    Parameter::new(
+        TIME.key,
+        Kind::Choice(|| TIME.named()),
+        "virtual",
+        "Whether commands take time. Use none for studies of write amplification and wear: a run is much faster and \
+         has no latencies.",
+    )
+    .circumstance(),
+    Parameter::new(
+        SERVICE.key,
+        Kind::Choice(|| SERVICE.named()),
+        "parallel",
+        "How requests share virtual time. Use serial to compare with publications that model the drive as one queue.",
+    )
+    .circumstance()
+    .only(IN_TIME),
     Parameter::new(
         metrics::CAUSES_KEY,
         Kind::Switch,
         "true",
-        "Record what requests wait for. Without it a run is up to a sixth faster, and its result tells latencies and \
-         no causes.",
+        "Record the causes of waiting for each request. Without this record a run is up to a sixth faster, and its \
+         result has latencies but no causes.",
     )
     .circumstance()
     .only(SIDE_BY_SIDE),
-    Parameter::new(CONTENTS.key, Kind::Choice(|| CONTENTS.named()), "none", "What pages hold.").circumstance(),
+    Parameter::new(
+        CONTENTS.key,
+        Kind::Choice(|| CONTENTS.named()),
+        "none",
+        "The contents of pages that the simulation keeps. Use stamp to check every read, and bytes to store real data.",
+    )
+    .circumstance(),
     Parameter::new(
         "engine.seed",
         Kind::Count { min: 0, max: u64::MAX },
         "1",
-        "Seed of the drive's own random streams (victim choice, faults).",
+        "Seed of the drive's own random streams (victim choice, faults). Runs with the same seed give the same \
+         result; change it to see how much a result depends on chance.",
     )
     .circumstance(),
     Parameter::new(
         "host.link_bandwidth",
         Kind::Rate,
         "unlimited",
-        "Bytes a second the host link moves in each direction.",
+        "Bytes a second that the host link moves in each direction, for example 3.5GB/s for PCIe 3.0 with four lanes.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -192,7 +217,7 @@ const DRIVE: &[Parameter] = &[
         "host.latency",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time a request takes from the host to the drive, and its answer back: driver, bus and interrupt.",
+        "Time of a request on its way from the host to the drive and back: driver, bus and interrupt. For example 5us.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -200,8 +225,8 @@ const DRIVE: &[Parameter] = &[
         "controller.latency",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time that each request spends in the drive beside firmware and flash, for example in its interface. Any \
-         number of requests can spend it at once.",
+        "Time that each request spends in the drive outside firmware and flash, for example in its interface. Any \
+         number of requests can spend this time at once, so it limits no throughput.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -209,15 +234,16 @@ const DRIVE: &[Parameter] = &[
         "controller.request_time",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time of the drive's firmware for each request, however large it is. One core takes at most one request in \
-         this time: 2us is 500,000 requests a second.",
+        "Time of the drive's firmware for each request, however large the request is. One core starts at most one \
+         request in this time: 2us is 500,000 requests a second.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::optional(
         "controller.write_request_time",
         Kind::Duration { max: HOUR },
-        "Time of the drive's firmware for each write, however large it is; controller.request_time if not set.",
+        "Time of the drive's firmware for each write, however large the write is. Set it where writes cost more than \
+         reads; otherwise controller.request_time counts for both.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -225,16 +251,17 @@ const DRIVE: &[Parameter] = &[
         "controller.page_time",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time of the drive's firmware for each page (ftl.unit) of a read or write, beside controller.request_time. It \
-         limits large requests: with 4 KiB pages, 1us is 4.1 GB/s. A trim or a flush takes this time once, however \
-         much it covers.",
+        "Time of the drive's firmware for each page (ftl.unit) of a read or write, added to controller.request_time. \
+         It limits large requests: with 4 KiB pages, 1us is 4.1 GB/s. A trim or a flush takes this time once, however \
+         large it is.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::optional(
         "controller.write_time",
         Kind::Duration { max: HOUR },
-        "Time of the drive's firmware for each page of a write; controller.page_time if not set.",
+        "Time of the drive's firmware for each page of a write. Set it where writes cost more than reads; otherwise \
+         controller.page_time counts for both.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -242,7 +269,8 @@ const DRIVE: &[Parameter] = &[
         "controller.cores",
         Kind::Count { min: 1, max: 1024 },
         "1",
-        "Cores of the controller that share it.",
+        "Cores of the controller that share the firmware's work (controller.request_time, controller.page_time). \
+         Twice the cores take twice the requests a second.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -258,14 +286,15 @@ const DRIVE: &[Parameter] = &[
         "host.queue_limit",
         Kind::Count { min: 1, max: 1 << 20 },
         "1024",
-        "Open loop: requests the drive takes at once; further ones wait in the host's queue.",
+        "Requests that the drive takes at once in an open loop; further requests wait in the host's queue. For \
+         example 1024 for one NVMe queue.",
     )
     .only(IN_OPEN_LOOP),
     Parameter::new(
         "host.idle_after",
         Kind::Duration { max: HOUR },
         "1ms",
-        "Idle time after which the drive may begin background work; 0ns turns it off.",
+        "Time without a request after which the drive may begin background work. 0ns turns background work off.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -276,48 +305,75 @@ const FLASH: &[Parameter] = &[
         "flash.part",
         Kind::Choice(part_choices),
         "fast-4k",
-        "Flash part: gives the defaults of the keys below it does not list here.",
+        "Flash part: gives the default of each flash key. `nandarium explain NAME` shows the figures of a part and \
+         their sources. A key that you set yourself takes precedence.",
     ),
-    Parameter::new("flash.channels", Kind::Count { min: 1, max: 256 }, "8", "Channels (buses)."),
+    Parameter::new(
+        "flash.channels",
+        Kind::Count { min: 1, max: 256 },
+        "8",
+        "Channels (buses) between the controller and the flash. More channels move more bytes a second.",
+    ),
     Parameter::new(
         "flash.dies_per_channel",
         Kind::Count { min: 1, max: 256 },
         "4",
-        "Dies behind each channel, over all its chips.",
+        "Dies behind each channel, over all its chips. More dies work on more commands at once.",
     ),
-    Parameter::new("flash.planes_per_die", Kind::Count { min: 1, max: 16 }, "1", "Planes of a die."),
+    Parameter::new(
+        "flash.planes_per_die",
+        Kind::Count { min: 1, max: 16 },
+        "1",
+        "Planes of a die. Set flash.multi_plane as well if planes are to work at the same time.",
+    ),
     Parameter::new(
         "flash.page_size",
         Kind::Size { min: 512, max: 32 << 10 },
         "4KiB",
-        "Bytes of a page; the mapping unit of page-mapped FTLs.",
+        "Bytes of a flash page. Page-level mappings map whole pages unless ftl.unit is smaller.",
     ),
     Parameter::new(
         "flash.pages_per_block",
         Kind::Count { min: 2, max: Geometry::PAGES_PER_BLOCK_MAX },
         "256",
-        "Pages of an erase block.",
+        "Pages of an erase block. With larger blocks garbage collection moves more pages for each block that it frees.",
     ),
-    Parameter::new("flash.read_time", Kind::Duration { max: HOUR }, "25us", "Array read time of a page (tR)."),
+    Parameter::new(
+        "flash.read_time",
+        Kind::Duration { max: HOUR },
+        "25us",
+        "Time in which the flash array reads a page (tR), without the transfer over the channel.",
+    ),
     Parameter::new(
         "flash.program_time",
         Kind::Duration { max: HOUR },
         "200us",
-        "Array program time of a page (tPROG).",
+        "Time in which the flash array programs a page (tPROG), without the transfer over the channel.",
     ),
-    Parameter::new("flash.erase_time", Kind::Duration { max: HOUR }, "1500us", "Erase time of a block (tBERS)."),
-    Parameter::new("flash.bus_bandwidth", Kind::Rate, "unlimited", "Bytes a second a channel moves."),
+    Parameter::new(
+        "flash.erase_time",
+        Kind::Duration { max: HOUR },
+        "1500us",
+        "Time in which the flash array erases a block (tBERS).",
+    ),
+    Parameter::new(
+        "flash.bus_bandwidth",
+        Kind::Rate,
+        "unlimited",
+        "Bytes a second that a channel moves, for example 800MB/s.",
+    ),
     Parameter::new(
         "flash.command_overhead",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Command and address cycles of one command.",
+        "Time of the command and address cycles of one flash command.",
     ),
     Parameter::new(
         COMMAND_CYCLES.key,
         Kind::Choice(|| COMMAND_CYCLES.named()),
         "die",
-        "What flash.command_overhead keeps busy; the cycles of a program go with its data.",
+        "The resource that the cycles of flash.command_overhead keep busy. The cycles of a program always go with its \
+         data.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -325,28 +381,35 @@ const FLASH: &[Parameter] = &[
         "flash.endurance",
         Kind::Count { min: 0, max: u32::MAX as u64 },
         "0",
-        "Erases a block survives; 0: never wears out. From the time at which the first block is worn out, a page-level \
-         mapping keeps one more erased block in each plane (with coded zones: in each segment) that has room for it, \
-         because any block can fail. With a flash.fault chance above 0 it does so from the beginning. Where planes \
-         have few spare blocks, this raises write amplification.",
+        "Erases that a block survives, for example 3000 for TLC; 0: blocks never wear out. From the time at which the \
+         first block is worn out, a page-level mapping keeps one more erased block in each plane (with coded zones: \
+         in each segment) that has room for it, because any block can fail. With a flash.fault chance above 0 the \
+         mapping does so from the beginning. Where planes have few spare blocks, this raises write amplification.",
     ),
     Parameter::new(
         MULTI_PLANE.key,
         Kind::Choice(|| MULTI_PLANE.named()),
         "false",
-        "Which queued commands of one kind for different planes of a die start together. The die is free for others \
-         when the last of them has ended.",
+        "Which queued commands of one kind for different planes of a die start together. The die is free for other \
+         commands when the last of them has ended.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
-    Parameter::new("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred.")
-        .only(IN_TIME)
-        .only(SIDE_BY_SIDE),
+    Parameter::new(
+        "flash.cache_read",
+        Kind::Switch,
+        "false",
+        "Read the next page while the channel transfers the page before it (cache read). Makes sequential reads of a \
+         die faster.",
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.cache_program",
         Kind::Switch,
         "false",
-        "Transfer the next page while the last one is programmed.",
+        "Transfer the next page while the flash array programs the page before it (cache program). Makes sequential \
+         writes of a die faster.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -354,7 +417,7 @@ const FLASH: &[Parameter] = &[
         "flash.read_priority",
         Kind::Switch,
         "false",
-        "Queued reads go before queued programs and erases of their die.",
+        "Queued reads go before queued programs and erases of their die. Lowers read latency under writes.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -362,8 +425,8 @@ const FLASH: &[Parameter] = &[
         URGENT.key,
         Kind::Choice(|| URGENT.named()),
         "all",
-        "Which reads go before queued programs and erases (flash.read_priority) and interrupt those that run \
-         (flash.suspend).",
+        "Which reads go before queued programs and erases (flash.read_priority) and interrupt running programs and \
+         erases (flash.suspend).",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -371,7 +434,7 @@ const FLASH: &[Parameter] = &[
         CLEANING.key,
         Kind::Choice(|| CLEANING.named()),
         "interleaved",
-        "Whether other commands of a die may run between those of a collection or merge.",
+        "Whether other commands of a die may run between the commands of a collection or merge.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -379,7 +442,8 @@ const FLASH: &[Parameter] = &[
         SUSPEND.key,
         Kind::Choice(|| SUSPEND.named()),
         "off",
-        "What a read may interrupt; all but off imply flash.read_priority.",
+        "The commands that a read may interrupt (suspend). All names but off imply flash.read_priority. Suspending \
+         lowers the tail latency of reads, and makes programs and erases longer.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -387,37 +451,38 @@ const FLASH: &[Parameter] = &[
         "flash.suspend_time",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time added to a command by each interruption.",
+        "Time that each interruption adds to the interrupted program or erase.",
     )
     .only(SUSPENDS),
     Parameter::new(
         "flash.suspend_step",
         Kind::Duration { max: HOUR },
         "0ns",
-        "Time between the moments at which a program or erase can be interrupted, as between the pulses of a program; \
-         0ns: at any moment.",
+        "Time between the moments at which a program or erase can be interrupted, as between the pulses of a program. \
+         0ns: a read can interrupt at any moment.",
     )
     .only(SUSPENDS),
     Parameter::new(
         "flash.suspend_end",
         Kind::Duration { max: HOUR },
         "0ns",
-        "A program or erase that ends within this time is no longer interrupted: a read waits for its end. Most reads \
-         wait for flash.suspend_step at most, the rest for this time at most.",
+        "A program or erase that ends within this time is not interrupted: a read waits for its end. Most reads wait \
+         at most flash.suspend_step, the rest at most this time.",
     )
     .only(SUSPENDS),
     Parameter::new(
         "flash.suspend_limit",
         Kind::Count { min: 1, max: 255 },
         "8",
-        "Times that one program or erase is interrupted at most; after that it runs to its end.",
+        "How often one program or erase is interrupted at most. After that many interruptions it runs to its end.",
     )
     .only(SUSPENDS),
     Parameter::new(
         "flash.read_in_flight",
         Kind::Switch,
         "false",
-        "Answer a read of a page under way from the controller's buffer instead of waiting for the flash.",
+        "Answer a read of a page that is still being programmed from the controller's buffer. Otherwise the read \
+         waits until the page is on flash.",
     )
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
@@ -428,58 +493,82 @@ const WORKLOAD: &[Parameter] = &[
         "workload.requests",
         Kind::Count { min: 1, max: u64::MAX },
         "1000000",
-        "Requests to run; a trace ends earlier if it has fewer.",
+        "Requests to run, for example 1000000. A trace with fewer requests ends earlier.",
     ),
-    Parameter::new(CLOSED.key, Kind::Choice(|| CLOSED.named()), "auto", "What decides when a request comes."),
+    Parameter::new(
+        CLOSED.key,
+        Kind::Choice(|| CLOSED.named()),
+        "auto",
+        "Whether requests arrive at times of their own, or when earlier requests end.",
+    ),
     Parameter::new(
         "workload.queue_depth",
         Kind::Count { min: 1, max: 65_536 },
         "32",
-        "Closed loop: requests under way at once.",
+        "Requests under way at once in a closed loop (queue depth), for example 1 to measure latency and 32 to \
+         measure throughput.",
     )
     .only(IN_CLOSED_LOOP),
     warm_up::PARAMETER,
-    Parameter::new("workload.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the generator."),
+    Parameter::new(
+        "workload.seed",
+        Kind::Count { min: 0, max: u64::MAX },
+        "1",
+        "Seed of the generator. Runs with the same seed have the same requests.",
+    ),
     Parameter::new(
         "workload.time_scale",
         Kind::Number { min: 1e-9, max: 1e9 },
         "1",
-        "Open loop: arrival times are multiplied by this; 0.5 is twice as fast.",
+        "Factor for arrival times in an open loop: 0.5 makes requests arrive twice as fast.",
     )
     .only(IN_OPEN_LOOP),
 ];
 
-/// What only generators read.
+/// Keys that only generators read.
 pub(crate) const OF_GENERATORS: &[Parameter] = &[
     Parameter::optional(
         "workload.request_size",
         Kind::Size { min: 512, max: 1 << 30 },
-        "Bytes of a request, for generators of one size.",
+        "Bytes of a request, for generators with one size, for example 4KiB.",
     ),
-    Parameter::optional("workload.read_share", Kind::Share { max: 1.0 }, "Share of reads, for generators that mix."),
-    Parameter::optional("workload.trim_share", Kind::Share { max: 1.0 }, "Share of trims, for generators that mix."),
+    Parameter::optional(
+        "workload.read_share",
+        Kind::Share { max: 1.0 },
+        "Share of reads, for generators that mix reads and writes, for example 70%.",
+    ),
+    Parameter::optional(
+        "workload.trim_share",
+        Kind::Share { max: 1.0 },
+        "Share of trims, for generators with trims, for example 10%.",
+    ),
     Parameter::new(
         "workload.flush_every",
         Kind::Count { min: 0, max: u64::MAX },
         "0",
-        "A flush after this many requests of a generator; 0: none.",
+        "Requests of a generator between two flushes, for example 100; 0: no flushes.",
     ),
     crate::in_use::OF_GENERATORS,
     Parameter::optional(
         "workload.zipf_exponent",
         Kind::Number { min: 0.0, max: 10.0 },
-        "Exponent of the zipf generator.",
+        "Exponent of the zipf generator, for example 0.99: the larger it is, the more requests go to few addresses. 0 \
+         is uniform.",
     ),
-    Parameter::optional("workload.hot_space", Kind::Share { max: 1.0 }, "Share of the space that is hot (hot-cold)."),
+    Parameter::optional(
+        "workload.hot_space",
+        Kind::Share { max: 1.0 },
+        "Share of the addresses that is hot, for the generator hot-cold, for example 20%.",
+    ),
     Parameter::optional(
         "workload.hot_traffic",
         Kind::Share { max: 1.0 },
-        "Share of requests that go to the hot space (hot-cold).",
+        "Share of the requests that go to hot addresses, for the generator hot-cold, for example 80%.",
     ),
     Parameter::optional(
         "workload.interarrival",
         Kind::Duration { max: HOUR },
-        "Mean time between arrivals of a generator in an open loop.",
+        "Mean time between two arrivals of a generator in an open loop: 100us is 10,000 requests a second.",
     )
     .only(IN_OPEN_LOOP),
 ];
@@ -490,10 +579,17 @@ pub fn all_keys() -> Vec<Parameter> {
         buffer::KEY,
         Kind::Choice(buffer::buffer_choices),
         "none",
-        "The write buffer between the host and the flash translation layer.",
+        "The write buffer between the host and the flash translation layer. A buffer absorbs overwrites and makes \
+         larger writes of small ones. Use page-lru for page-level mappings, and kinds with logical blocks for \
+         log-block mappings.",
     );
-    let mapping =
-        Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
+    let mapping = Parameter::new(
+        mapping::KEY,
+        Kind::Choice(mapping::mapping_choices),
+        "page",
+        "The flash translation layer: how logical pages find their place on flash. Use page unless memory for the \
+             map is scarce; the other kinds save memory and cost reads, copies or merges.",
+    );
     let stripes = [stripe::parameters(), coded::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
     let of_mappings = mapping::parameters().into_iter().map(|parameter| match parameter.key {

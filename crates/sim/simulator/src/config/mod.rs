@@ -22,7 +22,7 @@ const PLUS: char = '+';
 /// Keys and values, in the order in which they are laid over each other.
 pub type Pairs = Vec<(String, String)>;
 
-/// Takes `NAME+key=value+…` apart: what a stack is based on, and the keys and values that are laid over it.
+/// Takes `NAME+key=value+…` apart: the base of a stack, and the keys and values that are laid over it.
 /// Errors: in words, without the stack: a part behind a plus sign has no `=`.
 pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
     let mut parts = stack.split(PLUS);
@@ -72,7 +72,7 @@ impl Setting {
         Ok(Self::new(key.trim(), value.trim(), "--set"))
     }
 
-    /// A setting given beside the stack; `place` is what messages call the place it came from.
+    /// A setting given beside the stack; `place` is the name of its source in messages.
     pub fn new(key: &str, value: &str, place: &str) -> Self {
         Self { key: key.to_owned(), value: value.to_owned(), place: place.to_owned(), of_stack: false }
     }

@@ -12,7 +12,7 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// What it is, in a line.
+    /// A description in a line.
     pub fn description(&self) -> String {
         file::description(self.text)
     }
@@ -120,7 +120,7 @@ pub fn parts() -> Vec<Preset> {
     )
 }
 
-/// Names of the built-in parts, with what each is.
+/// Names of the built-in parts, with their descriptions.
 pub(super) fn part_choices() -> Vec<Named> {
     // Read from their files once, to be kept as long as the program runs.
     static CHOICES: LazyLock<Vec<Named>> = LazyLock::new(|| {
@@ -130,7 +130,7 @@ pub(super) fn part_choices() -> Vec<Named> {
     CHOICES.clone()
 }
 
-/// What a part says about the keys of the group `flash`.
+/// Values of a part for the keys of the group `flash`.
 pub(super) fn part_settings(name: &str) -> Result<Vec<Setting>, ConfigError> {
     let part = parts().into_iter().find(|part| part.name == name);
     let part = part.expect("part names are checked with the configuration");

@@ -1,8 +1,8 @@
 //! A trace that is run several times: times go on one mean distance after its last request.
 //!
 //! Protects: repeated in the same order, a trace that writes most pages once has them die in the order in which
-//! they were written; whole blocks are empty by themselves, and a drive seems to live several times too long. What the
-//! trace itself overwrites tells whether that is so, and passes in new orders are the remedy.
+//! they were written; whole blocks are empty by themselves, and a drive seems to live several times too long. The
+//! overwrites of the trace itself tell whether this happens. Passes in new orders are the remedy.
 
 use super::SessionError;
 use super::source::{Opened, WorkloadSource};
@@ -29,13 +29,14 @@ pub(crate) const REPEAT_ORDER: Choices<RepeatOrder> = Choices {
         (
             "same",
             "every pass has the order of the trace: right for a trace that overwrites its own pages. Pages that only \
-             the repetition overwrites die in the order in which they were written, which costs no collection",
+             the repetition overwrites become invalid in the order in which they were written, which costs no \
+             collection",
             RepeatOrder::Same,
         ),
         (
             "shuffle",
-            "the writes of each further pass change places with each other, as workload.seed draws it: right for a \
-             trace that writes each place about once. Arrival times, reads, trims and flushes stay, and writes that \
+            "the writes of each further pass change places with each other, as workload.seed draws: right for a trace \
+             that writes each address about once. Arrival times, reads, trims and flushes stay, and writes that \
              continue each other stay together. A pass of more than 2,097,152 requests is shuffled in pieces of that \
              length",
             RepeatOrder::Shuffle,
@@ -47,7 +48,8 @@ pub(crate) const TIMES_KEY: Parameter = Parameter::new(
     "workload.repeat",
     Kind::Count { min: 1, max: 1_000_000 },
     "1",
-    "Times a trace is run, one after the other; times go on where the last one ended.",
+    "How often a trace is run, one pass after the other. The times of each pass continue where the pass before it \
+     ended.",
 );
 pub(crate) const ORDER_KEY: Parameter = Parameter::new(
     REPEAT_ORDER.key,
@@ -63,7 +65,7 @@ const MUCH: f64 = 0.4;
 /// Where more than this share does, write amplification may be told too low.
 const SOME: f64 = 0.1;
 
-/// What becomes of pages where a trace is run again in the same order.
+/// The fate of pages where a trace is run again in the same order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Echo {
     /// The trace overwrites its own pages as well, in orders of its own.
@@ -80,7 +82,7 @@ pub(super) enum Echo {
 }
 
 impl Echo {
-    /// What the writes of a trace lead to on a drive. Writes in sequence, block after block, die in order whoever
+    /// The effect of a trace's writes on a drive. Writes in sequence, block after block, die in order whoever
     /// overwrites them: a new order of the passes keeps them together.
     pub fn of(pattern: WritePattern, plan: &DrivePlan) -> Self {
         let geometry = &plan.geometry;
@@ -108,9 +110,9 @@ impl Echo {
             )),
             Self::Alone { share, .. } => Some(format!(
                 "The trace writes {:.0} % of its bytes to pages that it writes only once. Only workload.repeat = \
-                 {times} overwrites these pages, in the same order in each pass: they die in the order in which they \
-                 were written, write amplification is too low, and a life would be too long. Set {key} = {shuffle}, \
-                 which gives each further pass a new order.",
+                 {times} overwrites these pages, in the same order in each pass: they become invalid in the order in \
+                 which they were written. Write amplification is too low, and a life would be too long. Set {key} = \
+                 {shuffle}, which gives each further pass a new order.",
                 share * 100.0
             )),
         }

@@ -22,9 +22,9 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
     KEY,
     Kind::DurationOrAuto { max: HOUR, auto: "until the drive has done all that it does while the host is idle" },
     "auto",
-    "How long a drive with an SLC cache rests between preconditioning (or the warm-up) and the measured run. The drive \
-     folds its cache meanwhile, as ftl.slc.fold_idle and host.idle_after say. 0ns measures a drive whose cache is as \
-     full as preconditioning left it.",
+    "How long a drive with an SLC cache rests between preconditioning (or the warm-up) and the measured run. While it \
+     rests, the drive folds its cache as ftl.slc.fold_idle and host.idle_after say. 0ns measures a drive whose cache \
+     is as full as preconditioning left it.",
 )
 .circumstance()
 .only(IN_USE)
@@ -71,7 +71,7 @@ pub(crate) fn check(config: &Config, service: Service) -> Result<(), String> {
         Service::Serial => (SERVICE.key, &config.resolved[SERVICE.key]),
     };
     Err(format!(
-        "{KEY} is {time}, and a drive with {key} = {value} does nothing in idle time; set {KEY} to \"auto\" (the SLC \
+        "{KEY} is {time}, and a drive with {key} = {value} does nothing in idle time. Set {KEY} to \"auto\" (the SLC \
          cache is folded before the run) or to \"0ns\" (it is not)"
     ))
 }
@@ -116,7 +116,7 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
             "; ftl.slc.fold_idle = false keeps the drive from folding it in idle time"
         }
         Rest::UntilDone => {
-            "; flash that holds data is no room for a cache: lower drive.fill, or raise \
+            "; flash that holds data has no room for a cache: lower drive.fill, or raise \
              ftl.gc.background_free_blocks, for more"
         }
         Rest::For(_) => "; drive.rest = auto lets the drive fold all that it can",

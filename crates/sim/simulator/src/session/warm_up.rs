@@ -3,7 +3,7 @@
 //! A drive is preconditioned without time: each command is done before the next one begins. All dies then have their
 //! open blocks filled alike and their spare blocks at the mark where collection begins, so in time they collect at the
 //! same moment, and the first moments of a run have the longest writes. Faithful to: a drive that has been in use under
-//! this load. Protects: what is measured counts nothing of the warm-up, and the measured requests are the same with and
+//! this load. Protects: measurements count nothing of the warm-up, and the measured requests are the same with and
 //! without one.
 
 use super::WorkloadSource;
@@ -22,9 +22,9 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
     KEY,
     Kind::CountOrAuto { max: u64::MAX, auto: "as many as it takes until the dies no longer collect at the same time" },
     "auto",
-    "Requests of a generator that run before the clock starts. They appear in no count, latency or series. A \
-     drive that was just preconditioned has dies that collect at the same time, and its first writes are slower \
-     than the load makes them. 0 turns the warm-up off. A trace has none.",
+    "Requests of a generator that run before the clock starts. They appear in no count, latency or series. Directly \
+     after preconditioning all dies collect garbage at the same time, and the first writes are slower than later \
+     ones. 0 turns the warm-up off. A trace has no warm-up.",
 )
 .only(IN_TIME)
 .only(SIDE_BY_SIDE)
@@ -40,7 +40,7 @@ const LEAST_PAGES: f64 = 262_144.0;
 /// Time in which its requests may arrive however short the run is, ns: the clock of a drive has an end.
 const LEAST_NS: f64 = 60e9;
 
-/// What the first requests of a workload tell of it.
+/// Facts about a workload from its first requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// Whether any of them writes.
@@ -75,8 +75,8 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
     }
     if !source.is_generated() {
         return Ok(Some(
-            "The first moments of the run are those of a drive that was just preconditioned: all dies collect at the \
-             same time, and the longest writes may be there. A trace has no warm-up (measure.warm_up)."
+            "The run begins directly after preconditioning: all dies collect at the same time, and the longest writes \
+             may be among the first. A trace has no warm-up (measure.warm_up)."
                 .to_owned(),
         ));
     }
@@ -92,14 +92,14 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
     plan.config.choose(KEY, &count.to_string())?;
     Ok(Some(if has_cache {
         format!(
-            "{KEY} = 0 was chosen: requests before the clock would use up the SLC cache. The first moments of the run \
-             are those of a drive that was just preconditioned, and the longest writes may be there."
+            "{KEY} = 0 was chosen: requests before the clock would use up the SLC cache. The run begins directly \
+             after preconditioning, and the longest writes may be among the first."
         )
     } else if wanted > most {
         format!(
             "{KEY} = {count} was chosen: so many requests run before the clock starts, and no figure counts them. \
-             After preconditioning all dies collect at the same time, and this passes after {wanted:.0} requests, more \
-             than the run has. The longest writes may be those of the first moments."
+             After preconditioning all dies collect at the same time, and this passes after {wanted:.0} requests, \
+             more than the run has. The longest writes may be among the first of the run."
         )
     } else {
         format!(
@@ -110,7 +110,7 @@ pub(super) fn choose(plan: &mut DrivePlan, source: &WorkloadSource, load: Load) 
     }))
 }
 
-/// What to say of a drive that took no more writes before the clock started.
+/// The note about a drive that took no more writes before the clock started.
 pub(super) fn stuck() -> String {
     format!(
         "The drive took no more writes before the clock started. Set {KEY} = 0 to measure it from its first request on."

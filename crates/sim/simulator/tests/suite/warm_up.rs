@@ -150,7 +150,7 @@ fn where_nothing_is_in_step_or_the_load_would_use_something_up_there_is_no_warm_
     ] {
         let result = run("page", workload, settings);
         assert_eq!(chosen(&result), "auto", "{workload} {settings:?}");
-        let told = result.notes.iter().any(|note| note.contains("first moments") || note.contains(KEY));
+        let told = result.notes.iter().any(|note| note.contains("after preconditioning") || note.contains(KEY));
         assert!(!told, "{workload} {settings:?}: {:?}", result.notes);
     }
     let cached = ["flash.part=tlc-176l", "ftl.slc.blocks=1", "drive.over_provisioning=50%"];
@@ -175,7 +175,7 @@ fn a_drive_of_zones_is_told_neither_a_warm_up_nor_dies_that_collect_at_the_same_
         for workload in ["uniform-write", &trace(folder.path())] {
             let result = zoned(workload, &[]);
             assert_eq!(chosen(&result), "auto", "{stack} {workload}");
-            let told = result.notes.iter().any(|note| note.contains("first moments") || note.contains(KEY));
+            let told = result.notes.iter().any(|note| note.contains("after preconditioning") || note.contains(KEY));
             assert!(!told, "{stack} {workload}: {:?}", result.notes);
         }
         let given = |count: u32| zoned("uniform-write", &[&format!("{KEY}={count}")]).hash;

@@ -76,33 +76,35 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             ORDERS.key,
             ParameterKind::Choice(|| ORDERS.named()),
             "cdp",
-            "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies \
-                behind a channel (d) and planes (p); the first letter varies fastest.",
+            "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies behind a \
+             channel (d) and planes (p). The first letter varies fastest: begin with c so that sequential requests \
+             use all channels.",
         ),
         Parameter::optional(
             "ftl.log.blocks",
             ParameterKind::Count { min: 1, max: 1 << 24 },
-            "Log blocks of the whole drive; without it all spare blocks that are not kept for merging. `block` \
-                has one replacement block without it.",
+            "Log blocks of the whole drive, for example 64. If not set: all spare blocks that are not reserved for \
+             merging, and one replacement block with ftl.kind = block. More log blocks make merges rarer.",
         ),
         Parameter::new(
             "ftl.log.merge_blocks",
             ParameterKind::Count { min: 2, max: 1024 },
             "2",
-            "Blocks kept free for merging, and merges under way at once.",
+            "Blocks reserved for merging, which is also the number of merges under way at once.",
         ),
         Parameter::new(
             "ftl.log.partial_merge",
             ParameterKind::Switch,
             "true",
-            "A log block with the first pages of its logical block in order is filled up and becomes the data \
-                block; otherwise only complete ones do, and the rest is merged in full.",
+            "Fill up a log block that begins with the first pages of its logical block in order, and make it the data \
+             block (partial merge). Otherwise only complete log blocks become data blocks (switch merge), and the \
+             others are merged in full.",
         ),
         Parameter::new(
             "ftl.log.copies_in_flight",
             ParameterKind::Count { min: 1, max: 1024 },
             "8",
-            "Copies of a merge under way at once; the next is issued when one completes.",
+            "Copies of a merge under way at once. The next copy is issued when one completes.",
         ),
         STATIC_GAP,
     ]

@@ -20,8 +20,12 @@ pub const PACE: &str = "ftl.gc.pace";
 const PACES: Choices<bool> = Choices {
     key: PACE,
     table: &[
-        ("eager", "as fast as copies in flight allow, once room is short", false),
-        ("host", "with what the host writes: it is empty when the host has written as much as it gives room for", true),
+        ("eager", "as fast as ftl.gc.copies_in_flight allows, once free blocks are short", false),
+        (
+            "host",
+            "in step with the host: the victim is empty when the host has written as much as the collection frees",
+            true,
+        ),
     ],
 };
 
@@ -38,7 +42,7 @@ const COVERS_DIRECTORY: Choices<bool> = Choices {
     key: "ftl.map_cache_covers",
     table: &[
         ("entries", "cached entries alone, as published figures count", false),
-        ("directory", "the directory of translation pages as well", true),
+        ("directory", "cached entries and the directory of translation pages", true),
     ],
 };
 
@@ -241,7 +245,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             "ftl.wear.dynamic",
             ParameterKind::Switch,
             "true",
-            "Open the least worn free block first; otherwise the one that was erased first.",
+            "Open the free block with the fewest erases first (dynamic wear levelling). Otherwise the block that was \
+             erased first is opened first.",
         )
         .only(Condition::off(SUPERBLOCKS).otherwise("superblocks are opened in the order in which they were erased")),
         STATIC_GAP,
@@ -257,54 +262,59 @@ fn collection() -> [Parameter; 8] {
             "ftl.gc.victim",
             ParameterKind::Choice(victims),
             "greedy",
-            "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, \
-                although they may be dropped before they are moved.",
+            "Which closed block garbage collection takes next (the victim). Use greedy for uniform writes, \
+             cost-benefit or windowed-greedy where hot and cold data mix. Old versions that stripes keep count as \
+             valid pages, although they may be dropped before they are moved.",
         ),
         Parameter::new(
             "ftl.gc.free_blocks",
             ParameterKind::Count { min: 0, max: 1000 },
             "2",
-            "Collection begins when a plane has this many free blocks or fewer (free and being erased count), \
-                whether data or translation pages took them; 0: not before the host finds no page.",
+            "Garbage collection begins when a plane has this many free blocks or fewer, counting blocks that are \
+             being erased; 0: when the host finds no free page. It begins alike whether data or translation pages \
+             took the blocks.",
         ),
         Parameter::new(
             FRONTIERS.key,
             ParameterKind::Choice(|| FRONTIERS.named()),
             "separate",
-            "Where collection copies valid pages to.",
+            "Where garbage collection copies valid pages to. Separate blocks keep cold data apart from new data, \
+             which lowers write amplification.",
         ),
         Parameter::new(
             "ftl.gc.copies_in_flight",
             ParameterKind::Count { min: 1, max: 1024 },
             "8",
-            "Copies of a collection under way at once in each plane; the next is issued when one completes.",
+            "Copies of a garbage collection under way at once in each plane. The next copy is issued when one \
+             completes.",
         ),
         Parameter::new(
             "ftl.gc.background_free_blocks",
             ParameterKind::Count { min: 0, max: 1000 },
             "0",
-            "While the host is idle, collect until a plane has more free blocks than this; 0 turns background \
-                collection off.",
+            "Free blocks of a plane up to which the drive collects garbage while the host is idle, for example 8: it \
+             collects until a plane has more. 0 turns background collection off.",
         ),
         Parameter::new(
             "ftl.gc.copyback",
             ParameterKind::Switch,
             "false",
-            "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
+            "Copy pages inside a plane with the copyback command of the flash, which leaves the channel free.",
         ),
         Parameter::new(
             PACES.key,
             ParameterKind::Choice(|| PACES.named()),
             "eager",
-            "How fast a collection copies while its plane has an erased block to spare, and the host is not idle. host \
-                keeps three blocks of a plane erased or more, and may make writes wait where pages have a home plane.",
+            "How fast a garbage collection copies while its plane has an erased block to spare, and the host is not \
+             idle. host spreads copies over time, which lowers tail latency. host keeps at least three erased blocks \
+             in a plane, and may make writes wait where pages have a home plane.",
         ),
         Parameter::new(
             SUPERBLOCKS,
             ParameterKind::Switch,
             "false",
-            "Collect the blocks of one number in all planes as one: the victim is chosen by the valid pages of all of \
-                them, and free blocks are opened in the order in which they were erased.",
+            "Collect the blocks of one number in all planes together, as superblocks. The victim is chosen by the \
+             valid pages of all of them, and free blocks are opened in the order in which they were erased.",
         ),
     ]
 }
@@ -320,25 +330,25 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
             "ftl.map_cache",
             ParameterKind::Size { min: 8, max: 1 << 40 },
             "512KiB",
-            "Memory for cached map entries, for mappings that keep the map on flash.",
+            "Memory for cached map entries, in mappings that keep the map on flash. A larger cache has fewer misses; \
+             a miss reads a translation page before the data.",
         ),
         Parameter::new(
             COVERS_DIRECTORY.key,
             ParameterKind::Choice(|| COVERS_DIRECTORY.named()),
             "entries",
-            "What ftl.map_cache pays for.",
+            "The memory that counts towards ftl.map_cache.",
         ),
         Parameter::optional(
             "ftl.translation.entries",
             ParameterKind::Count { min: 2, max: 8192 },
-            "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page \
-                holds.",
+            "Map entries of a translation page, a power of two. If not set, as many 4-byte entries as a page holds.",
         ),
         Parameter::new(
             ONE_WRITE_POINTER.key,
             ParameterKind::Choice(|| ONE_WRITE_POINTER.named()),
             "plane",
-            "How many open blocks of translation pages there are.",
+            "Number of open blocks for translation pages.",
         ),
     ]);
     parameters

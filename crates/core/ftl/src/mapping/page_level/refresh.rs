@@ -19,22 +19,23 @@ pub(super) fn parameters() -> [Parameter; 3] {
             READS,
             ParameterKind::Count { min: 0, max: u64::from(u32::MAX) },
             "0",
-            "Reads of a block since its erase after which it is written anew (read disturb); 0: never.",
+            "Reads of a block since its erase after which its data is rewritten, against read disturb, for example \
+             100000; 0: never.",
         )
         .only(CELLS_ERR),
         Parameter::new(
             AGE,
             ParameterKind::Duration { max: AGE_MAX },
             "0ns",
-            "Age of a block's oldest data at which it is written anew, when it is read or the host falls idle; \
-             0ns: never.",
+            "Age of a block's oldest data at which the block is rewritten, against lost charge, for example 90d. The \
+             age is checked when the block is read, and when the host falls idle. 0ns: never.",
         )
         .only(CELLS_ERR),
         Parameter::new(
             RETRIES,
             ParameterKind::Count { min: 0, max: 1000 },
             "0",
-            "Repetitions of one read after which its block is written anew; 0: never.",
+            "Repetitions of one read after which its block is rewritten, for example 5; 0: never.",
         )
         .only(CELLS_ERR),
     ]

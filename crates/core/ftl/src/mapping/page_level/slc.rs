@@ -31,7 +31,7 @@ const AFTER: Choices<bool> = Choices {
         ),
         (
             "fold",
-            "the host writes the cache all the same: a write waits until the oldest block of the cache is folded. The \
+            "the host still writes to the cache: a write waits until the oldest block of the cache is folded. The \
              cache is ftl.slc.share of the blocks without folded data",
             true,
         ),
@@ -47,37 +47,40 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
             SHARE,
             ParameterKind::Share { max: 1.0 },
             "0%",
-            "Blocks of each plane that may be programmed with one bit a cell while enough others are free, as a share \
-             of all: the dynamic part of a cache for host writes.",
+            "Dynamic part of the SLC cache: the share of each plane's blocks that may be programmed with one bit a \
+             cell while enough other blocks are free, for example 10%. The cache takes host writes at the speed of \
+             SLC.",
         ),
         Parameter::new(
             BLOCKS,
             ParameterKind::Count { min: 0, max: 1 << 20 },
             "0",
-            "Blocks of each plane kept for that: the static part of the cache, spare space for nothing else.",
+            "Static part of the SLC cache: blocks of each plane that are reserved for it, for example 8. They are not \
+             used as over-provisioning.",
         ),
         Parameter::new(
             FOLD_IDLE,
             ParameterKind::Switch,
             "true",
-            "Empty the blocks of that cache while the host is idle (host.idle_after). Where free blocks for the cache \
-             are short, collect blocks as well of which at most half is valid.",
+            "Fold the SLC cache while the host is idle (host.idle_after): copy its pages to blocks with all bits. \
+             Where free blocks for the cache are short, the drive also collects blocks with at most half of their \
+             pages valid.",
         ),
         Parameter::new(
             AFTER.key,
             ParameterKind::Choice(|| AFTER.named()),
             "direct",
             "Where the writes of the host go once the SLC cache is full. A sequential fill of an erased drive has two \
-             phases with fold, and a third one with direct where free blocks run out before the drive is full.",
+             phases with fold. With direct it has a third phase if free blocks run out before the drive is full.",
         )
         .only(SLC_CACHED),
         Parameter::new(
             FOLD_BELOW,
             ParameterKind::Share { max: 1.0 },
             "0%",
-            "Fold the SLC cache beside the writes of the host while a plane has a smaller share of its blocks free, \
-             and put no more blocks into the cache; 0%: only where free blocks are short (ftl.gc.free_blocks). It \
-             decides where the second phase of a fill ends.",
+            "Share of free blocks in a plane below which the drive folds the SLC cache beside the writes of the host, \
+             and puts no more blocks into the cache. It decides where the second phase of a fill ends. 0%: fold only \
+             where free blocks are short (ftl.gc.free_blocks).",
         )
         .only(SLC_CACHED),
     ]

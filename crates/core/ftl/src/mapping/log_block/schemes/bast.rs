@@ -27,9 +27,9 @@ enum Victim {
 const VICTIM: Choices<Victim> = Choices {
     key: "ftl.bast.victim",
     table: &[
-        ("lru", "the one written longest ago", Victim::Lru),
-        ("fifo", "the one opened longest ago", Victim::Fifo),
-        ("random", "any", Victim::Random),
+        ("lru", "the log block written longest ago", Victim::Lru),
+        ("fifo", "the log block opened longest ago", Victim::Fifo),
+        ("random", "any log block", Victim::Random),
     ],
 };
 /// Whether the first pages of a logical block go to a log block.
@@ -52,7 +52,7 @@ pub(in crate::mapping) struct Bast {
 pub(in crate::mapping) fn mapping() -> Mapping {
     log_block::mapping::<Bast>(
         "bast",
-        "data blocks in place, a log block for each logical block overwritten",
+        "data blocks in place, and a log block for each logical block that is overwritten",
         parameters,
     )
 }
@@ -64,7 +64,7 @@ fn parameters() -> Vec<Parameter> {
             VICTIM.key,
             ParameterKind::Choice(|| VICTIM.named()),
             "lru",
-            "Which log block is merged when all are in use.",
+            "Which log block is merged when all log blocks are in use.",
         ),
         Parameter::new(
             FIRST_WRITE.key,

@@ -17,7 +17,7 @@ pub(in crate::mapping) struct Block;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "pure block map: an overwrite rewrites its block, copies before and after it";
+    let doc = "pure block map: an overwrite rewrites its block, and copies the pages before and after it";
     log_block::mapping::<Block>("block", doc, || {
         let mut parameters = log_block::common();
         parameters.retain(|parameter| parameter.key != "ftl.log.partial_merge");

@@ -19,11 +19,11 @@ use units::{BlockId, Lpn, Ppn};
 const MERGES: Choices<bool> = Choices {
     key: "ftl.fast.out_of_sequence",
     table: &[
-        ("merge", "that log block is merged first, as published", true),
+        ("merge", "it merges the sequential log block first, as published", true),
         (
             "share",
-            "it stays, and the page goes to the shared log blocks: saves copies where sequential writes skip or \
-             repeat pages",
+            "it keeps the sequential log block, and writes the page to the shared log blocks: saves copies where \
+             sequential writes skip or repeat pages",
             false,
         ),
     ],
@@ -38,7 +38,7 @@ pub(in crate::mapping) struct Fast {
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "data blocks in place, one sequential log block and others that all logical blocks share";
+    let doc = "data blocks in place, one sequential log block, and other log blocks that all logical blocks share";
     log_block::mapping::<Fast>("fast", doc, parameters)
 }
 
@@ -48,8 +48,7 @@ fn parameters() -> Vec<Parameter> {
         MERGES.key,
         ParameterKind::Choice(|| MERGES.named()),
         "merge",
-        "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
-            block.",
+        "How fast treats an overwrite that does not continue the sequential log block of its logical block.",
     ));
     parameters
 }

@@ -24,7 +24,7 @@ const ITEM_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "single map entries are cached above whole translation pages, which take in what leaves";
+    let doc = "single map entries are cached, with a second cache of whole translation pages behind them";
     page_level::mapping::<Translation<Cdftl>>("cdftl", doc, parameters)
 }
 
@@ -35,20 +35,22 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
             "ftl.cdftl.pages",
             ParameterKind::Share { max: 1.0 },
             "50%",
-            "Share of the cache for whole translation pages; one page and one entry always fit.",
+            "Share of the map cache for whole translation pages; the rest is for single entries. One page and one \
+             entry always fit.",
         ),
         Parameter::new(
             "ftl.cdftl.window",
             ParameterKind::Count { min: 1, max: 1_000_000 },
             "16",
-            "Evict the oldest entry that costs no write-back among this many least recently used ones, if there \
-                is one; 1: strictly the least recently used.",
+            "Least recently used entries among which the oldest entry without a write-back is evicted first; 1: \
+             always the least recently used entry.",
         ),
         Parameter::new(
             "ftl.cdftl.batch_update",
             ParameterKind::Switch,
             "true",
-            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+            "Write all cached dirty entries of a translation page when it is programmed, and keep them cached as \
+             clean. Saves programs of translation pages.",
         ),
     ]);
     parameters

@@ -32,9 +32,13 @@ enum Replacement {
 const REPLACEMENT: Choices<Replacement> = Choices {
     key: "ftl.dftl.replacement",
     table: &[
-        ("slru", "segmented LRU: of the entries used once the one used longest ago", Replacement::Segmented),
+        ("slru", "segmented LRU: of the entries used once, the entry used longest ago", Replacement::Segmented),
         ("lru", "the entry used longest ago", Replacement::Recency),
-        ("flashsim-age", "the lowest age of two lists, as in the simulator published with DFTL", Replacement::Age),
+        (
+            "flashsim-age",
+            "the entry with the lowest age of two lists, as in the simulator published with DFTL",
+            Replacement::Age,
+        ),
     ],
 };
 const HAS_TWO_LISTS: Condition =
@@ -42,7 +46,7 @@ const HAS_TWO_LISTS: Condition =
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "single map entries are cached on demand, the map is in translation pages on flash";
+    let doc = "single map entries are cached on demand; the map is in translation pages on flash";
     page_level::mapping::<Translation<Dftl>>("dftl", doc, parameters)
 }
 
@@ -53,20 +57,21 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
             REPLACEMENT.key,
             ParameterKind::Choice(|| REPLACEMENT.named()),
             "slru",
-            "Which entry leaves the cache.",
+            "Which map entry leaves the cache.",
         ),
         Parameter::new(
             "ftl.dftl.protected",
             ParameterKind::Share { max: 0.99 },
             "80%",
-            "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
+            "Share of the map cache for entries that were used again (slru), or for the younger list (flashsim-age).",
         )
         .only(HAS_TWO_LISTS),
         Parameter::new(
             "ftl.dftl.batch_update",
             ParameterKind::Switch,
             "true",
-            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+            "Write all cached dirty entries of a translation page when it is programmed, and keep them cached as \
+             clean. Saves programs of translation pages.",
         ),
     ]);
     parameters

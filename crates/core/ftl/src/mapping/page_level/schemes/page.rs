@@ -14,7 +14,7 @@ pub(in crate::mapping) type Versioned = Resident<KeptVersions>;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "every page is mapped by itself, the whole map is in memory";
+    let doc = "every page is mapped by itself; the whole map is in memory";
     let mapping = page_level::mapping::<Page>("page", doc, || {
         let mut parameters = page_level::common();
         parameters.extend(page_level::slc::parameters());

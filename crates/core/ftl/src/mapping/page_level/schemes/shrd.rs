@@ -38,13 +38,13 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
             "ftl.shrd.log",
             ParameterKind::Share { max: 0.5 },
             "1%",
-            "Size of the log that the host writes small requests to, as a share of the drive.",
+            "Share of the drive for the log to which the host writes small requests.",
         ),
         Parameter::new(
             "ftl.shrd.most_pages",
             ParameterKind::Count { min: 1, max: 4096 },
             "32",
-            "Most pages of a write that goes to the log; larger writes go where they belong.",
+            "Pages of the largest write that goes to the log. Larger writes go to their own addresses.",
         ),
     ]);
     parameters

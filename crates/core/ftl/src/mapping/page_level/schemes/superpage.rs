@@ -17,20 +17,21 @@ const WAYS: &str = "ftl.superpage.ways";
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
+    let doc = "chips work in lockstep, and a map entry stands for one page of each chip: a small write reads, changes \
+               and programs all of them";
     page_level::mapping::<Page>(NAME, doc, || {
         let mut parameters = page_level::common();
         parameters.push(Parameter::new(
             CHANNELS,
             ParameterKind::Count { min: 0, max: 64 },
             "0",
-            "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
+            "Channels whose chips work as one; a divisor of flash.channels. 0: all channels.",
         ));
         parameters.push(Parameter::new(
             WAYS,
             ParameterKind::Count { min: 1, max: 64 },
             "1",
-            "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
+            "Chips behind each channel that work as one; a divisor of flash.dies_per_channel.",
         ));
         parameters
     })

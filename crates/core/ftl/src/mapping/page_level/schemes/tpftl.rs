@@ -28,7 +28,7 @@ const NODE_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "map entries are cached by translation page, with those of the same request and run";
+    let doc = "map entries are cached by translation page, together with entries of the same request and run";
     page_level::mapping::<Translation<Tpftl>>("tpftl", doc, parameters)
 }
 
@@ -38,27 +38,28 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters.extend([
         switch(
             "ftl.tpftl.request_prefetch",
-            "A miss brings in the entries of the rest of its request, as far as they are on the same translation page.",
+            "On a miss, load the map entries of the whole request, up to the end of the translation page.",
         ),
         switch(
             "ftl.tpftl.selective_prefetch",
-            "In a sequential phase a miss brings in as many successors as the entry has cached predecessors in a row, \
-             as far as they are on the same translation page.",
+            "In a sequential phase, load as many entries after a miss as the missed entry has cached predecessors in \
+             a row, up to the end of the translation page.",
         ),
         Parameter::new(
             "ftl.tpftl.threshold",
             ParameterKind::Count { min: 1, max: 1_000_000 },
             "3",
-            "A sequential phase begins when the number of translation pages with cached entries has fallen by this \
-                many, and ends when it has risen by as many.",
+            "Change in the number of translation pages with cached entries that begins or ends a sequential phase: a \
+             fall by this many begins one, a rise by as many ends it.",
         ),
         switch(
             "ftl.tpftl.batch_update",
-            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+            "Write all cached dirty entries of a translation page when it is programmed, and keep them cached as \
+             clean. Saves programs of translation pages.",
         ),
         switch(
             "ftl.tpftl.clean_first",
-            "The coldest node gives up its least recently used clean entry before any dirty one.",
+            "Evict the least recently used clean entry of the coldest node before any dirty entry. Saves write-backs.",
         ),
     ]);
     parameters

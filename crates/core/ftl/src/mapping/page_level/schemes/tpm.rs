@@ -31,8 +31,8 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
         "ftl.tpm.clean_first",
         ParameterKind::Count { min: 0, max: 1_000_000 },
         "0",
-        "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: \
-            strictly the least recently used.",
+        "Least recently used translation pages among which the oldest clean page is evicted first, if there is one; \
+         0: always the least recently used page.",
     ));
     parameters
 }

@@ -50,7 +50,7 @@ const UNTOLD: u32 = NOWHERE - 1;
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    let doc = "map entries are learned as segments, cached on demand by translation page";
+    let doc = "map entries are learned as segments, and cached on demand by translation page";
     page_level::mapping::<Translation<Leaftl>>("leaftl", doc, parameters)
 }
 
@@ -61,14 +61,15 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
             "ftl.leaftl.error_bound",
             ParameterKind::Count { min: 0, max: 255 },
             "0",
-            "Flash pages by which a learned segment may be wrong; a wrong prediction costs a page read. 0: \
-                segments are exact.",
+            "Flash pages by which a learned segment may miss its target. A larger bound needs fewer segments, and so \
+             less memory; a wrong prediction costs a page read. 0: segments are exact.",
         ),
         Parameter::new(
             "ftl.leaftl.batch_pages",
             ParameterKind::Count { min: 1, max: 16_384 },
             "1024",
-            "Changed map entries gathered in memory, 8 bytes each, before they are learned together.",
+            "Changed map entries gathered in memory before they are learned together, 8 bytes each. A larger batch \
+             gives longer segments.",
         ),
     ]);
     parameters
