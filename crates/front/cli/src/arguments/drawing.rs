@@ -15,19 +15,19 @@ const SLOWEST_MOST: usize = 1000;
 /// Closeups next to a percentile.
 const NEAREST: usize = 5;
 
-/// What of a run is drawn over time.
+/// The part of a run that is drawn over time.
 #[derive(Debug, Args)]
 pub struct TimelineArguments {
-    /// Write what requests, layers, channels, dies and planes did into this file, which Perfetto (ui.perfetto.dev)
-    /// opens; with .gz at its end it is compressed.
+    /// Write the work of requests, layers, channels, dies and planes into this file, which Perfetto (ui.perfetto.dev)
+    /// opens. A name that ends in .gz is compressed.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
-    /// Of that, what falls between two moments of the measured run: 10ms..12ms. Two million pieces of work are kept at
-    /// most.
+    /// Write only the part between two moments of the measured run, for example 10ms..12ms. Two million pieces of work
+    /// are kept at most.
     #[arg(long, value_name = "FROM..TO", requires = "timeline", value_parser = window)]
     pub window: Option<Window>,
-    /// Of that, what was done while the slowest requests were under way: slowest:20, which is the default; or five
-    /// requests whose latency is next to a percentile: percentile:99.9 (the run is done twice).
+    /// Write only the work around chosen requests: slowest:20 for the slowest (the default), or percentile:99.9 for
+    /// five requests whose latency is next to a percentile (nandarium runs the workload twice).
     #[arg(long, value_name = "slowest:N|percentile:P", requires = "timeline", conflicts_with = "window",
         value_parser = around)]
     pub around: Option<Around>,
@@ -43,7 +43,7 @@ pub enum Around {
 }
 
 impl TimelineArguments {
-    /// What to take down, the percentile it is to be near to, and where it goes.
+    /// The events to record, the percentile to look for, and the file.
     pub fn plan(&self) -> Option<Drawing> {
         let path = self.timeline.clone()?;
         let (plan, percentile) = match (&self.window, self.around) {
@@ -65,7 +65,7 @@ impl TimelineArguments {
 pub struct Window([Nanos; 2]);
 
 fn window(text: &str) -> Result<Window, String> {
-    let form = || format!("`{text}` is no window; write two times, as 10ms..12ms");
+    let form = || format!("`{text}` is not a window; write two times, as 10ms..12ms");
     let (from, to) = text.split_once("..").ok_or_else(form)?;
     let time = |text: &str| quantity::parse_duration(text.trim()).map_err(|error| error.to_string());
     let (from, to) = (time(from)?, time(to)?);
@@ -74,7 +74,7 @@ fn window(text: &str) -> Result<Window, String> {
 
 fn around(text: &str) -> Result<Around, String> {
     let form =
-        || format!("`{text}` is no choice of requests; write slowest:20 (1 to {SLOWEST_MOST}), or percentile:99.9");
+        || format!("`{text}` is not a choice of requests; write slowest:20 (1 to {SLOWEST_MOST}), or percentile:99.9");
     if let Some(number) = text.strip_prefix("slowest:") {
         let number = number.parse().ok().filter(|number| (1..=SLOWEST_MOST).contains(number));
         return number.map(Around::Slowest).ok_or_else(form);

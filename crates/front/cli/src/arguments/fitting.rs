@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A few parameters are fitted one after the other, each to the figures that tell it and within the \
-range that drives have: raw flash from write amplification, program time from writes before any collection, read time \
-from lone reads, the firmware's from the most requests a second, and so on. The figures that an experiment names in \
-`fit` are used, the others are predicted. The drive is simulated smaller, with all its dies. With --judge nothing is \
-fitted: the table shows what a drive makes of the file.
+    after_help = "nandarium fits a few parameters one after the other. Each one has its own figures, and the range \
+         that drives have: raw flash follows from write amplification, program time from writes before any \
+         collection, read time from lone reads, the firmware's times from the most requests a second, and so on. It \
+         uses the figures that an experiment names in `fit`, and predicts the others. The drive is simulated smaller, \
+         with all its dies. With --judge nothing is fitted: the table shows what a drive makes of the file.
 
     nandarium measure --target disk.img --out disk.toml
     nandarium fit disk.toml --from micron-7450-max-like --out disk-like.toml
@@ -17,14 +17,14 @@ fitted: the table shows what a drive makes of the file.
     nandarium run --drive disk-like.toml --workload zipf"
 )]
 pub struct FitArguments {
-    /// What was measured: a file of `nandarium measure` (docs/validation.md tells its form), JSON of fio, a folder of
-    /// such files, or a built-in one.
+    /// The measurements: a file of `nandarium measure` (docs/validation.md tells its form), JSON of fio, a folder of
+    /// files, or a built-in drive.
     #[arg(value_name = "MEASURED")]
     pub measured: String,
-    /// The stack to begin with; what is not fitted stays as it is there.
+    /// The stack to begin with; keys that are not fitted keep their values.
     #[arg(long, value_name = "NAME|FILE", required_unless_present = "judge", conflicts_with = "judge")]
     pub from: Option<String>,
-    /// Fit nothing: compare --drive with what was measured.
+    /// Fit nothing: compare --drive with the measurements.
     #[arg(long, requires = "drive", conflicts_with = "out")]
     pub judge: bool,
     /// The drive that --judge compares: a stack or its file.
@@ -53,14 +53,14 @@ pub struct FitArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "fio has to be installed. Reads alone are measured unless --destroy-data is given: what was never \
-written reads faster than data, so that figures of reads mean something on a drive that was filled.
+    after_help = "fio has to be installed. Only reads are measured unless you give --destroy-data. Fill the drive \
+         before: pages that were never written read faster than data.
 
     nandarium measure --target nbd://127.0.0.1:10809/ --destroy-data --out mine.toml
     nandarium measure --target /dev/nvme0n1 --out mine.toml"
 )]
 pub struct MeasureArguments {
-    /// What is measured: the address of an NBD server, a file, or a block device.
+    /// The drive to measure: the address of an NBD server, a file, or a block device.
     #[arg(long, value_name = "URI|FILE|DEVICE")]
     pub target: String,
     /// Write what was measured into this file, as `nandarium fit` reads it.
@@ -78,8 +78,9 @@ pub struct MeasureArguments {
     /// Also measure writes: all data on the target is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Also bring the drive into steady state, by writing all of it four times over at random, and measure how its rate
-    /// gets there, and latencies beside a tenth to nine tenths of it. Takes hours on most drives; needs --destroy-data.
+    /// Also bring the drive into steady state, by writing all of it four times over at random. Measure its rate on the
+    /// way, and latencies beside a tenth to nine tenths of the steady rate. Takes hours on most drives; needs
+    /// --destroy-data.
     #[arg(long, requires = "destroy_data")]
     pub steady: bool,
     /// No progress on standard error.

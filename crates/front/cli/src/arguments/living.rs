@@ -10,10 +10,9 @@ const WARRANTY: &str = "5y";
 #[derive(Debug, Args)]
 #[command(
     after_help = "The drive is brought to steady state (drive.precondition = steady, unless set), and the workload is \
-        run as by `run`, with \
-the same hash. From the wear of its blocks follows how much can be written until the drive is worn out: not before the \
-first block is \
-(earliest), not after all of them are (latest), and most likely when the spare blocks are used up (estimate).
+         run as by `run`, with the same hash. The wear of its blocks tells how much the host can write until the \
+         drive is worn out: at the earliest when the first block is worn out (earliest), at the latest when all \
+         blocks are (latest), and most likely when the spare blocks are used up (estimate).
 
 --out DIR also gets life.json and life.html.
 
@@ -28,7 +27,7 @@ pub struct LifeArguments {
     /// A built-in stack or drive, or a TOML file [default: page] (--drive is the same: a drive is a stack).
     #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
     pub stack: Option<String>,
-    /// What is asked besides the run.
+    /// Questions besides the run.
     #[command(flatten)]
     pub question: LifeQuestion,
     /// Price of the drive, with or without a currency: 190, 190EUR, $190.
@@ -46,7 +45,7 @@ pub struct LifeArguments {
     pub session: SessionArguments,
 }
 
-/// What is asked of a life besides its run and the price of the drive.
+/// Questions about a life besides its run and the price of the drive.
 #[derive(Clone, Debug, Args)]
 pub struct LifeQuestion {
     /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a
@@ -82,14 +81,14 @@ impl LifeQuestion {
     }
 }
 
-/// What `compare` is asked about lives.
+/// Questions of `compare` about lives.
 #[derive(Debug, Args)]
 pub struct LivesArguments {
-    /// How long each drive lives as well, as `nandarium life` tells it: each is brought to steady state first, unless
-    /// drive.precondition is set.
+    /// Tell how long each drive lives as well, as `nandarium life` does. Each drive is brought to steady state first,
+    /// unless drive.precondition is set.
     #[arg(long)]
     pub life: bool,
-    /// As those of `life`.
+    /// As in `life`.
     #[command(flatten)]
     pub question: LifeQuestion,
     /// Price of one of the drives, for example page=190, page=190EUR or page=$190; once for each that has one, all in

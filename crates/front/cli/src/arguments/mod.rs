@@ -1,4 +1,4 @@
-//! What the command line accepts.
+//! The command line: commands and options.
 
 mod drawing;
 mod fitting;
@@ -37,46 +37,46 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a workload through one stack and show what happened.
+    /// Run a workload on one stack, and show latencies, their causes, write amplification and wear.
     Run(RunArguments),
     /// Run the same workload through several stacks, side by side.
     Compare(CompareArguments),
     /// Run a published study again: published and measured figures side by side.
     Repro(ReproArguments),
-    /// Fit a stack to what was measured of a drive; it predicts the rest, and says how well.
+    /// Fit a stack to measurements of a drive, and judge its predictions of the others.
     Fit(FitArguments),
-    /// Measure a drive with fio: what `fit` needs to know of it.
+    /// Measure a drive with fio, as input of `fit`.
     Measure(MeasureArguments),
     /// Look into trace files, or convert them.
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Name what there is.
+    /// Name the stacks, drives, policies, workloads, parts, trace formats and keys.
     List(ListArguments),
     /// Explain a key, a group of keys, a policy, workload, part, stack, trace format or term.
     Explain(ExplainArguments),
-    /// Say everything that is wrong with a stack file, a trace file or the file of a served drive.
+    /// Check a stack file, a trace file or the file of a served drive, and name every problem.
     Check(CheckArguments),
-    /// Count what decodes a group of blocks, for published codes or your own, and look for better ones.
+    /// Count the sets of blocks that decode a group, for published codes or your own, and look for better codes.
     Code(CodeArguments),
-    /// Find out about a drive from outside.
+    /// Find out about a drive by measuring it.
     #[command(subcommand)]
     Probe(ProbeCommand),
     /// Serve a simulated drive with real bytes over NBD: for fio, QEMU, file systems and databases.
     Serve(ServeArguments),
-    /// Ask a server for wear and counters, cut its power, let something fail.
+    /// Ask a server for wear and counters, cut its power, or let a part fail.
     Ctl(CtlArguments),
-    /// Record what a program asks of a drive, cut its power ten thousand ways, and check what is left.
+    /// Record a program's requests to a drive, cut the power in ten thousand ways, and check the data after each cut.
     Torture(TortureArguments),
-    /// A driver that remaps small random writes into superpages, over a file or block device.
+    /// Remap small random writes into superpages, over a file or block device.
     #[command(subcommand)]
     Hard(HardCommand),
-    /// How long a drive lives under a workload: terabytes, drive writes a day, years, what spends them, what they cost.
+    /// Tell how long a drive lives under a workload: terabytes, drive writes a day, years, causes of wear, costs.
     Life(LifeArguments),
     /// Run every combination of a plan on all cores: stacks, workloads, any keys, repetitions.
     Sweep(SweepArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
-    /// Print what lets a shell complete commands and options.
+    /// Print a script with which a shell completes commands and options.
     Completions(CompletionsArguments),
     /// Print the manual page, or write one for each command.
     Man(ManArguments),
@@ -97,7 +97,7 @@ pub struct ManArguments {
     pub out: Option<PathBuf>,
 }
 
-/// What `run`, `compare` and `life` share.
+/// Arguments that `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
     /// A built-in workload, a trace file (compressed, in a tar or zip archive or as Parquet too), or - for standard
@@ -122,7 +122,7 @@ pub struct SessionArguments {
     /// Write result.json, report.html and series.csv into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Open the page of --out in the browser: that of the variable BROWSER, or the desktop's.
+    /// Open the page of --out in the browser of the variable BROWSER, or in the desktop's.
     #[arg(long, requires = "out")]
     pub open: bool,
     /// Keep preconditioned states in this folder instead of the user's cache folder.
@@ -148,7 +148,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["names", "stack", "workload", "set", "seed", "requests", "format"])]
     pub again: Option<PathBuf>,
-    /// What is drawn over time.
+    /// Timelines.
     #[command(flatten)]
     pub drawing: TimelineArguments,
     /// Let browsers and Prometheus watch.
@@ -173,18 +173,19 @@ pub struct CompareArguments {
     /// page page+ftl.gc.victim=fifo. Ratios are to the first. A workload among them stands for --workload.
     #[arg(required_unless_present = "drive", value_name = "STACK")]
     pub stacks: Vec<String>,
-    /// Runs of each stack, the first included, each with a seed of its own: means, 95 % intervals of ratios, and what
-    /// can be told. Where a first run does not end, or has no life with --life, there are no others [default: 1; with
-    /// --life 3, or fewer where 3 would be more than 250 million requests for each; 1 for standard input].
+    /// Runs of each stack, the first included, each with a seed of its own. They give means, 95 % intervals of ratios,
+    /// and significant differences. If the first run fails, or has no life with --life, there are no further runs
+    /// [default: 1; with --life 3, or fewer where 3 would be more than 250 million requests for each; 1 for standard
+    /// input].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: Option<u32>,
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Vec<String>,
-    /// How long each lives, and what that costs.
+    /// Lives and costs of each drive.
     #[command(flatten)]
     pub lives: LivesArguments,
-    /// What is drawn over time: a file for each stack.
+    /// Timelines: a file for each stack.
     #[command(flatten)]
     pub drawing: TimelineArguments,
     #[command(flatten)]
@@ -193,11 +194,9 @@ pub struct CompareArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Rows are judged by what was published: E exact, N within a band, T a trend; recorded rows are not \
-        judged. \
-Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
-websearch=WebSearch1.spc.gz \
---trace financial=Financial2.spc.gz"
+    after_help = "Rows are judged by the published claim: E exact, N within a band, T a trend; recorded rows are not \
+         judged. Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
+         websearch=WebSearch1.spc.gz --trace financial=Financial2.spc.gz"
 )]
 pub struct ReproArguments {
     /// The study, or all of them.
@@ -306,16 +305,16 @@ pub fn odd_lines(text: &str) -> Result<String, String> {
     OddLines::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// What to do with times that go backwards.
+/// How to treat times that go backwards.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum OrderArgument {
     /// Refuse the trace.
     Error,
-    /// Let the request arrive with the one before.
+    /// Let the request arrive with the request before it.
     Clamp,
-    /// Sort within a window; sort all of a file where the window is too short.
+    /// Sort within a window, and the whole file where the window is too short.
     Sort,
-    /// Sort all of the trace.
+    /// Sort the whole trace.
     Whole,
 }
 
@@ -392,7 +391,7 @@ pub struct ListArguments {
     pub json: bool,
 }
 
-/// What can be listed.
+/// The kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listing {
     /// Built-in stacks.
@@ -438,7 +437,7 @@ pub struct CodeArguments {
     /// from random ones beyond.
     #[arg(long, conflicts_with = "code", requires = "data")]
     pub search: bool,
-    /// What has to decode, for a search.
+    /// The decoder of the codes that a search compares.
     #[arg(long, value_name = "NAME", default_value = "gauss", requires = "search",
           value_parser = PossibleValuesParser::new(erasure::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
@@ -446,11 +445,11 @@ pub struct CodeArguments {
     #[arg(long, value_name = "N", default_value_t = 100, requires = "search",
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub restarts: u64,
-    /// Most seconds of climbing; what was found until then is shown.
+    /// Most seconds of climbing; then the best code so far is shown.
     #[arg(long, value_name = "N", default_value_t = 60, requires = "search",
           value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub seconds: u64,
-    /// Seed of those.
+    /// Seed of the random codes.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search", value_parser = count)]
     pub seed: u64,
     /// Print JSON.
@@ -481,7 +480,7 @@ pub struct SuperpageArguments {
     /// Bytes that each size writes, and at least 64 writes.
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     pub bytes: String,
-    /// Seed of the places.
+    /// Seed of the addresses to write.
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
     pub seed: u64,
     /// Overwrite a file, a device or an export.
@@ -503,7 +502,7 @@ pub struct ReportArguments {
     /// The page to write; by default report.html in the folder, or here if there are several.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Open the page in the browser: that of the variable BROWSER, or the desktop's.
+    /// Open the page in the browser of the variable BROWSER, or in the desktop's.
     #[arg(long)]
     pub open: bool,
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a server is found, and what it writes down.
+/// Addresses of a server, and the files that it writes.
 #[derive(Debug, Args)]
 pub struct ServerArguments {
     /// The unix socket to listen on.
@@ -87,11 +87,10 @@ fn watch_address(text: &str) -> Result<SocketAddr, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
-        smart (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (what a page \
-        that watches asks for); power-cut [SEED] (cut, and back at once: clients are hung up on); \
-power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: \
-shut-down."
+    after_help = "Commands of a simulated drive: stats (requests, latencies, causes of waiting, flash, layers); smart \
+         (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (data for pages that \
+         watch); power-cut [SEED] (power is cut and comes back at once; clients are disconnected); power-off [SEED]; \
+         power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: shut-down."
 )]
 pub struct CtlArguments {
     /// The control socket.
@@ -106,7 +105,7 @@ pub struct CtlArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum HardCommand {
-    /// Put an empty remapped drive onto a file or block device. What it held is lost.
+    /// Put an empty remapped drive onto a file or block device. The old contents are lost.
     Format(HardFormatArguments),
     /// Serve the remapped drive of a file or block device.
     Serve(HardServeArguments),
@@ -128,7 +127,7 @@ pub struct HardFormatArguments {
     /// Share of the device that is held back, so that reclaiming makes progress: 1% to 50%.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
     pub hold_back: String,
-    /// Yes, what the target holds may be lost.
+    /// Confirm that the contents of the target may be lost.
     #[arg(long)]
     pub yes: bool,
 }

@@ -18,9 +18,8 @@ use std::path::PathBuf;
     drive.over_provisioning = [\"7%\", \"15%\", \"28%\"]
     workload.queue_depth = { from = 1, to = 32, steps = 6, scale = \"log\" }
 
-What has been run is kept in the folder and not run again: a sweep that was stopped goes on with the same command, and \
-shards
-(--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
+Finished runs are kept in the folder and not run again. A sweep that was stopped continues with the same command. \
+Shards (--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
 pub struct SweepArguments {
     /// The plan, a TOML file.
     #[arg(value_name = "PLAN")]
@@ -53,7 +52,8 @@ pub struct SweepArguments {
     /// percentile with requests enough.
     #[arg(long, value_name = "METRIC")]
     pub tail: Option<String>,
-    /// How far beyond the shortest tail that of a recommended design may be, over the plan's own: 10% by default.
+    /// How much longer than the shortest tail a recommended design's tail may be, instead of the plan's value: 10% by
+    /// default.
     #[arg(long, value_name = "SHARE")]
     pub within: Option<String>,
     /// Check the plan and say what would be run.

@@ -31,15 +31,15 @@ pub struct TortureArguments {
     /// Change a key, for example --set drive.capacity=64MiB; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// What the drive promises of writes that need not last yet.
+    /// The promise of the drive about writes that need not last yet.
     #[arg(long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
-    /// What is written whole or not at all: 512B is all that a sector promises; most drives of today keep 4KiB whole.
+    /// Bytes that are written whole or not at all. A sector promises only 512B; most drives of today keep 4KiB whole.
     #[arg(long, value_name = "SIZE", default_value = "512B", value_parser = atomic)]
     pub atomic: u64,
-    /// Where states come from: what a drive promises (--guarantee says what), or cuts within the simulated drive, after
-    /// which its own recovery has the word.
+    /// The source of states: the promises of a drive (--guarantee), or power cuts of the simulated drive, followed by
+    /// its own recovery.
     #[arg(long, value_name = "NAME", default_value = "promise",
         value_parser = PossibleValuesParser::new(["promise", "drive"]))]
     pub cuts: String,
@@ -51,30 +51,30 @@ pub struct TortureArguments {
     /// on: `reads 1%`, `programs 0.1%`, `erases 5%`; may be given several times.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
-    /// Give commands a file system on the drive, new before --prepare, in the folder `NANDARIUM_MOUNT`: ext4, xfs or
-    /// btrfs (root, a loop device), or fuse2fs (ext4 without root, and without its journal); options of mount after a
-    /// colon. With none the drive is the file `NANDARIUM_DISK`, and that is all.
+    /// Give commands a file system on the drive in the folder `NANDARIUM_MOUNT`, new before --prepare: ext4, xfs or
+    /// btrfs (root, a loop device), or fuse2fs (ext4 without root, and without its journal). Write options of mount
+    /// after a colon. With none the drive is only the file `NANDARIUM_DISK`.
     #[arg(long, value_name = "FS[:OPTIONS]")]
     pub mount: Option<Mount>,
-    /// States that are drawn.
+    /// States to draw.
     #[arg(long, value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u64).range(1..1 << 62))]
     pub states: u64,
-    /// What draws them.
+    /// Seed of the states.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Check the state with this number alone. Without --recording the workload runs again: if it asks for other
     /// things, or in another order, it is another state.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 62))]
     pub replay: Option<u64>,
-    /// Take what the workload asked for from this file, which --out has kept, and do not run it.
+    /// Take the workload's requests from this file, which an earlier --out wrote, and do not run the workload.
     #[arg(long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// Make each N-th check alone, from the I-th on, of the states that --recording leaves: N machines share the
     /// checks. A shard ends at its first failure; --replay then makes the one with the least number smaller.
     #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
     pub shard: Option<String>,
-    /// Checks that run at once; by default one for each core. What is found does not depend on it.
+    /// Checks that run at once; by default one for each core. The number of jobs does not change the result.
     #[arg(short, long, value_name = "N",
           value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
     pub jobs: Option<u16>,
@@ -84,7 +84,7 @@ pub struct TortureArguments {
     /// Give each check the drive as a file as well.
     #[arg(long)]
     pub image: bool,
-    /// Write torture.json, torture.html, the recording, and what the drive held before and after the smallest failure,
+    /// Write torture.json, torture.html, the recording, and the drive's contents before and after the smallest failure
     /// into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -99,5 +99,5 @@ pub struct TortureArguments {
 fn atomic(text: &str) -> Result<u64, String> {
     let bytes = quantity::parse_size(text).map_err(|error| error.to_string())?;
     let is_unit = bytes.is_power_of_two() && (SECTOR_BYTES..=1 << 20).contains(&bytes);
-    is_unit.then_some(bytes).ok_or_else(|| format!("`{text}` is no power of two from 512B to 1MiB"))
+    is_unit.then_some(bytes).ok_or_else(|| format!("`{text}` is not a power of two from 512B to 1MiB"))
 }
