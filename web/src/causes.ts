@@ -125,7 +125,7 @@ const STYLES: Record<string, CauseStyle> = {
   },
   fold: {
     ink: DARK,
-    meaning: "Folding: what is valid in blocks with one bit a cell moves into others.",
+    meaning: "Folding: valid pages of blocks with one bit a cell (SLC cache) move into blocks with all bits.",
     advice: [
       { change: "a smaller cache with one bit a cell", key: "ftl.slc.share", unless: ["0%"] },
       IN_IDLE_TIME,

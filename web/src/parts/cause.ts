@@ -48,7 +48,7 @@ export function causeMeanings(causes: readonly string[]): HTMLElement {
   const list = h(
     "details",
     { class: "meanings" },
-    h("summary", {}, "What these causes mean"),
+    h("summary", {}, "Meaning of the causes"),
     h(
       "dl",
       {},

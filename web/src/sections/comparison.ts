@@ -71,7 +71,7 @@ export function comparison(runs: readonly Run[]): HTMLElement {
     null,
     "compare-figures",
     "Side by side",
-    first ? `Ratios are against ${first.letter} ${first.name}; arrows point where the number went. What was waited for is the root cause. ${workloads(runs)} ${repetitions(runs)}` : null,
+    first ? `Ratios are against ${first.letter} ${first.name}; arrows point where the number went. Causes of waiting are root causes. ${workloads(runs)} ${repetitions(runs)}` : null,
     table("Key figures of all runs", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }),
   );
 }

@@ -28,7 +28,7 @@ export function configuration(run: Run): HTMLElement {
       ? h(
           "details",
           { class: "unused" },
-          h("summary", {}, `${folded.length} keys that this run did not read, such as those of layers the stack does not have`),
+          h("summary", {}, `${folded.length} keys that this run did not read, such as keys of layers that the stack does not have`),
           groups(folded),
         )
       : null,

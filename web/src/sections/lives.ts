@@ -59,13 +59,13 @@ export function lives(runs: readonly Run[], notes: readonly string[]): HTMLEleme
   const rows = [...answers, ...assumed];
   const against = `Ratios are against ${base.letter} ${base.name}.`;
   const untold = "No drive of this comparison has a life that can be told: the notes give the reasons.";
-  const lead = alive ? `How long each drive lasts, with the range of the estimate. ${against}` : rows.length > 0 ? `${untold} The prices are those that were given. ${against}` : untold;
+  const lead = alive ? `How long each drive lasts, with the range of the estimate. ${against}` : rows.length > 0 ? `${untold} You gave the prices. ${against}` : untold;
   return section(
     null,
     "compare-lives",
     "Lives",
     lead,
     noteList(notes, runs.some((run) => run.result.life === null)),
-    rows.length > 0 ? table("Lives and prices of all drives, and what they assume", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }) : null,
+    rows.length > 0 ? table("Lives and prices of all drives, and their assumptions", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }) : null,
   );
 }

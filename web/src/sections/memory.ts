@@ -19,7 +19,7 @@ export function memory(run: Run): HTMLElement {
     run,
     "memory",
     "Controller memory and caches",
-    "RAM is what each layer would need in a real controller, not what the simulation used.",
+    "RAM is the memory that each layer would need in a real controller, not the memory of the simulation.",
     h(
       "div",
       { class: "pair" },

@@ -36,7 +36,7 @@ export function worstOfAll(runs: readonly Run[]): HTMLElement | null {
     "The worst moment, in all runs",
     [
       runLabel(worst.run),
-      ` had the longest latency of all: a ${moment.op} of ${time(moment.longest)}, about request ${count(Math.round(number))}. Here is what the others did at that request; the runs are laid on each other by requests, not by time.`,
+      ` had the longest latency of all: a ${moment.op} of ${time(moment.longest)}, about request ${count(Math.round(number))}. Here are the other runs at the same request: runs are compared by request, not by time.`,
     ],
     overRequests(runs, number),
     bars(seen),
@@ -84,7 +84,7 @@ function bars(seen: readonly Seen[]): Child {
   if (full === 0) return null;
   const names = causesIn(...known.map(({ shares }) => Object.fromEntries(shares.map(({ cause, value }) => [cause, value]))));
   return [
-    h("h3", {}, "What a read or write waited for then, by root cause"),
+    h("h3", {}, "Waiting of a read or write at that moment, by root cause"),
     causeLegend(names),
     h(
       "div",

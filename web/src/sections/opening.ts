@@ -23,7 +23,7 @@ function sentence(first: Run, run: Run): Child {
   const [name, base] = [runLabel(run), runLabel(first)];
   if (run.result.hash === first.result.hash) {
     const isSame = JSON.stringify(run.result.config) === JSON.stringify(first.result.config);
-    const why = isSame ? "they have the same configuration." : "what differs between them had no effect here.";
+    const why = isSame ? "they have the same configuration." : "the differences between them had no effect here.";
     return [name, " gave the result of ", base, `, to the last command: ${why}`];
   }
   const told = [

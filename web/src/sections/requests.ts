@@ -49,7 +49,7 @@ class Requests implements Microscope {
       run,
       "requests",
       "Requests under the microscope",
-      "Each bar is one request, split by the root cause of its waiting. The picture shows what the dies that it used (or all, if none was its own) were occupied by from its arrival to its answer: high pieces are commands of the host, low ones the drive's own work, and outlined ones belong to the request itself.",
+      "Each bar is one request, split by the root cause of its waiting. The picture shows the work of its dies (or of all dies, if it used none) from its arrival to its answer. High pieces are commands of the host, low pieces the drive's own work, and outlined pieces belong to the request itself.",
       this.controls,
       h("div", { class: "requests" }, this.list, this.picture),
     );
@@ -168,7 +168,7 @@ class Requests implements Microscope {
     append(this.picture, [
       h("h3", {}, `${name}: ${time(request.latency_ns)}`),
       h("p", { class: "lead" }, sentence(request, pieces)),
-      pieces.length > 0 ? [causeLegend(causesIn(Object.fromEntries(pieces.map((piece) => [piece.cause, 1])))), gantt(`${name}: what went on`, pieces, request.latency_ns, request.cut_short ? Math.min(...pieces.map((piece) => piece.begin)) : 0)] : null,
+      pieces.length > 0 ? [causeLegend(causesIn(Object.fromEntries(pieces.map((piece) => [piece.cause, 1])))), gantt(`${name}: work of the dies`, pieces, request.latency_ns, request.cut_short ? Math.min(...pieces.map((piece) => piece.begin)) : 0)] : null,
       pieces.length > 0 ? folded("The same as a table", () => numbers(pieces)) : null,
     ]);
   }
@@ -199,7 +199,7 @@ function why(request: Closeup): Child {
 function sentence(request: Closeup, pieces: readonly Piece[]): string {
   const told = waits(request).sort(byTime).map(({ cause, value }) => `${time(value)} for ${cause}`);
   const waited = told.length > 0 ? `it waited ${told.join(", ")}` : "it waited for nothing";
-  const known = request.waited_ns ? `${waited}; ${time(own(request))} were its own work` : "what it waited for was not recorded (engine.causes = false)";
+  const known = request.waited_ns ? `${waited}; ${time(own(request))} were its own work` : "causes of waiting were not recorded (engine.causes = false)";
   const parts = [`It arrived ${time(request.arrival_ns)} after the run began; ${known}.`];
   const [root] = waits(request).sort(byTime);
   const [direct] = shares(request.waited_ns ?? undefined).sort(byTime);
@@ -228,5 +228,5 @@ function piecesOf(closeups: Closeups, request: Closeup): Piece[] {
 
 function numbers(pieces: readonly Piece[]): Child {
   const rows = pieces.map((piece): Child[] => [piece.track, piece.own ? "its own" : piece.cause, piece.work, count(piece.pages), time(piece.begin), time(piece.end - piece.begin)]);
-  return table("What dies were occupied by; times since the request arrived", ["Die", "For", "Work", "Pages", "From", "For so long"], rows, { wide: true });
+  return table("Work of the dies; times since the request arrived", ["Die", "For", "Work", "Pages", "From", "For so long"], rows, { wide: true });
 }

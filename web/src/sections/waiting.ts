@@ -67,7 +67,7 @@ export function whySlow(runs: readonly Run[]): HTMLElement {
     single ?? null,
     single ? "why" : "compare-why",
     single ? "Why the tail is slow" : "Why the tails are slow",
-    "Mean time of a request, split by what it waited for. A host command stuck behind another host command stuck behind gc has gc as its root cause and host as its direct blocker.",
+    "Mean time of a request, split by cause of waiting. A host command stuck behind another host command stuck behind gc has gc as its root cause and host as its direct blocker.",
     controls,
     picture,
     causeMeanings(allCauses(runs)),

@@ -78,7 +78,7 @@ export function controls(changed: () => void): Part {
     return made;
   };
   const seeded = (verb: string): string => `${verb} ${seed.value.trim() || "0"}`;
-  const lost = "Clients are hung up on, and what they had not flushed may be lost.";
+  const lost = "Clients are disconnected, and data that they had not flushed may be lost.";
   const cut = button("Cut power", "action danger", () => run(seeded("power-cut"), `Cut power now, and bring it back at once? ${lost}`, "Cut power"));
   const off = button("Power off", "action danger", () => run(seeded("power-off"), `Cut power now, until it is switched on again? ${lost}`, "Power off"));
   const on = button("Power on", "action", () => run("power-on", null, ""));
@@ -95,13 +95,13 @@ export function controls(changed: () => void): Part {
   const fail = button("Let it fail", "action danger", () => {
     const percent = chosen()?.unit.startsWith("chance") ? "%" : "";
     const line = `fault ${kind.value} ${amount.value.trim()}${percent}`;
-    return run(line, `${chosen()?.label ?? ""}: ${amount.value.trim()}${percent}. Let it fail? What is broken stays broken.`, "Let it fail");
+    return run(line, `${chosen()?.label ?? ""}: ${amount.value.trim()}${percent}. Let it fail? Broken parts stay broken.`, "Let it fail");
   });
   const element = h(
     "div",
     { class: "switches" },
     h("p", {}, "Power is ", state, "."),
-    h("div", { class: "actions" }, cut, off, on, h("span", { class: "field" }, h("label", { for: "seed" }, "seed of what a cut leaves"), seed)),
+    h("div", { class: "actions" }, cut, off, on, h("span", { class: "field" }, h("label", { for: "seed" }, "seed of the state that a cut leaves"), seed)),
     h("div", { class: "actions" }, h("span", { class: "field" }, h("label", { for: "fault" }, "fault"), kind), h("span", { class: "field" }, unit, amount), fail),
     said,
     dialog.element,

@@ -30,7 +30,7 @@ export function driveView(changed: () => void): View {
     facts,
     section(null, "now", "Now", null, now.element, sums.element),
     section(null, "time", "Over the last minutes", time, lines.element),
-    section(null, "why", "What requests wait for", "Mean time of a request of the last seconds, split by what was directly in the way.", why.element),
+    section(null, "why", "Causes of waiting", "Mean time of a request in the last seconds, split by the direct cause of waiting.", why.element),
     section(null, "maps", "Maps of the drive", null, blocks.element),
     section(null, "health", "Health", null, wear.element),
     section(null, "power", "Power and faults", null, power.element),

@@ -37,7 +37,7 @@ function connection(): Connection {
     if (since) return;
     since = new Date();
     said.classList.add("bad");
-    said.textContent = `No answer since ${since.toLocaleTimeString("en-GB")} (${why}). The numbers are those of before; what is watched may have ended. It is tried again and again.`;
+    said.textContent = `No answer since ${since.toLocaleTimeString("en-GB")} (${why}). The numbers are old. The watched run may have ended. It is tried again and again.`;
   };
   return { element: h("p", { class: "connection" }, said, pause), isPaused: () => paused, fine, lost };
 }

@@ -79,9 +79,9 @@ export function progressView(): View {
     {},
     section(null, "now", "So far", null, sums.element),
     section(null, "time", "Over the last minutes", time, lines.element),
-    section(null, "why", "What requests wait for", "Mean time of a request of the last seconds, split by what was directly in the way.", why.element),
+    section(null, "why", "Causes of waiting", "Mean time of a request in the last seconds, split by the direct cause of waiting.", why.element),
   );
-  const known = section(null, "sweep", "Runs so far", "As the sweep prints it in the end; what nothing beats so far is unbeaten.", many.element);
+  const known = section(null, "sweep", "Runs so far", "As the sweep prints it at its end. Unbeaten designs are on the Pareto front so far.", many.element);
   const element = h("div", {}, h("p", { class: "headline" }, kind, name), section(null, "progress", "Progress", null, how.element), measured, known);
   let answers: Live[] = [];
   const take = async (state: State): Promise<string> => {
