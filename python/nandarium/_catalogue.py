@@ -1,4 +1,4 @@
-"""What there is, by name."""
+"""Stacks, parts, workloads, formats and keys, by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import _nandarium
 
 
 class Key(NamedTuple):
-    """A configuration key: its default as text (``None``: unset), what values look like, and what it is."""
+    """A configuration key: its default as text (``None``: unset), the form of its values, and its meaning."""
 
     default: str | None
     values: str
@@ -69,7 +69,7 @@ def keys() -> dict[str, Key]:
 
 
 def explain(name: str) -> str:
-    """What ``nandarium explain`` says about a key, a group of keys, a policy, workload, part, stack, format or term.
+    """The text of ``nandarium explain`` about a key, a group of keys, a policy, workload, part, stack, format or term.
 
     Raises:
         KeyError: nothing is called so; the text names what comes close.

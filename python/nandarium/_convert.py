@@ -24,8 +24,9 @@ def trace_convert(
 ) -> tuple[str, ...]:
     """Writes a trace, or the requests of a built-in workload, as CSV in the format ``nandarium``.
 
-    The file is that of ``nandarium trace convert``. It has the requests that `run` measures with the same arguments, in the same
-    order, with the arrival times of an open loop: so another simulator can be given the requests of a generator.
+    ``nandarium trace convert`` writes the same file. It has the requests that `run` measures with the same arguments,
+    in the same order, with the arrival times of an open loop: so another simulator can be given the requests of a
+    generator.
 
     Args:
         workload: a name from `workloads()`, a trace file, or a `Workload`. Of a trace, ``format``, ``columns``, ``member``, ``order``,
@@ -37,8 +38,8 @@ def trace_convert(
         requests: requests of a built-in workload (``workload.requests``).
 
     Returns:
-        What to know about the file, a sentence each: where a workload has no arrival times, that all times are 0 unless
-        ``workload.interarrival`` is set; of a trace, what was left out or moved.
+        Notes about the file, a sentence each: where a workload has no arrival times, all times are 0 unless
+        ``workload.interarrival`` is set; of a trace, the records that were left out or moved.
 
     Raises:
         ConfigError: the stack cannot be used.

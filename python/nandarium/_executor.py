@@ -1,7 +1,7 @@
 """Jobs on a `concurrent.futures.Executor`: of this machine, of Dask, Ray, Parsl, MPI, loky, or whatever is one.
 
 A job goes out as a text, and its answer comes back as one. It is kept here, as soon as it is there, so that workers share
-no folder. What a worker needs of this package is `answer`.
+no folder. A worker needs only `answer` of this package.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ THROWN_AWAY = ""
 
 
 class Errand(Protocol):
-    """Jobs, and what becomes of their answers."""
+    """Jobs, and the store of their answers."""
 
     def __len__(self) -> int:
         """Jobs that are due."""
@@ -62,8 +62,8 @@ def run(
     """Runs an errand on the workers of an executor.
 
     Args:
-        what: sweep or study, which keeps answers and goes on from there; `THROWN_AWAY`, if its folder ends with the call;
-            ``None``, if it has none.
+        what: a sweep or a study, which keeps answers and goes on from there; `THROWN_AWAY`, if its folder ends with the
+            call; ``None``, if it has none.
         work: does a job on a worker, by default `answer`.
 
     Raises:
@@ -97,7 +97,7 @@ def problem(build: str, traces: list[tuple[str, str]]) -> str | None:
 
 
 def place() -> str:
-    """On a worker: what messages call it."""
+    """On a worker: its name in messages."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
@@ -202,13 +202,13 @@ class Jobs:
             self.kept += 1
 
     def goes_on(self, kept: str) -> str:
-        """What to say of what came in: `kept`, if it is."""
+        """The message about answers that came in: `kept`, if it is."""
         if self.what is None:
             return ""
         return kept if self.what else "; what came in is thrown away: with out=FOLDER it is kept, and the same call goes on from there"
 
     def broken(self, why: BrokenExecutor, names: list[str]) -> SimulationError:
-        """What to raise for an executor that has lost a worker, and with it all jobs: it does not say which of them did it."""
+        """The error for an executor that has lost a worker and all its jobs: it does not say which job did it."""
         if not self.kept and not self.under_way:
             return SimulationError(f"the executor was broken before it took a job ({type(why).__name__}: {why}); give a new one")
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -1,4 +1,4 @@
-"""What notebooks show: tables and small pictures as HTML, without a style sheet or a script.
+"""HTML for notebooks: tables and small pictures, without a style sheet or a script.
 
 Text and axes take the colour of the text around them, series have colours that stand out on white and on black: both themes
 of a notebook can be read. Everything given as a text is escaped here.
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 COLOURS = ("#2182f1", "#c68700", "#705720", "#6f0bfa", "#b10064", "#998bc1")
 """Of series, in order: `--either-N` of the palette of all pages (crates/lab/figures/src/style/palette.css)."""
 NONE = "\u2013"
-"""What stands where there is nothing."""
+"""The text for an absent value."""
 GAP = "\u202f"
 """Between a number and its unit: they stay on one line."""
 
@@ -109,7 +109,7 @@ def _cell_bar(part: float | None) -> str:
 
 
 def card(title: str, facts: Iterable[str], *parts: str) -> str:
-    """A heading, a line of facts, and what stands below them; empty parts are left out."""
+    """A heading, a line of facts, and the contents below; empty parts are left out."""
     line = " · ".join(escape(fact) for fact in facts if fact)
     below = f'<div style="opacity:.75;margin:.2em 0 .5em">{line}</div>' if line else ""
     return f'<div><div style="font-weight:600">{escape(title)}</div>{below}{"".join(parts)}</div>'
@@ -134,7 +134,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 14, 24, 38
 
 
 class Axis(NamedTuple):
-    """An axis: what it shows, how its numbers are written, and whether each step is a factor."""
+    """An axis: its quantity, the form of its numbers, and whether each step is a factor."""
 
     title: str
     shown: Format

@@ -27,7 +27,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class LifeCause:
-    """What a cause takes of a life.
+    """The share of a life that a cause takes.
 
     Attributes:
         pages: pages it programmed, or left unfilled; ``None`` for uneven wear.
@@ -75,7 +75,7 @@ class DataSheet:
 
 
 class Life:
-    """How much can be written until a drive is worn out, and what spends its life.
+    """How much the host can write until a drive is worn out, and the causes of wear.
 
     Everything in it is also in ``life.json`` (`data`, `to_json`). It can be pickled. docs/guides/lifetime.md says how it is computed,
     and how far to trust it.
@@ -113,22 +113,22 @@ class Life:
 
     @property
     def hash(self) -> str:
-        """The hash of the run: that of `run` with the same arguments and ``drive.precondition = "steady"``."""
+        """The hash of the run: the same as of `run` with the same arguments and ``drive.precondition = "steady"``."""
         return self.result.hash
 
     @property
     def tbw(self) -> Interval:
-        """Terabytes (10^12 bytes) the host writes until the drive is worn out, with what is not known of the endurance."""
+        """Terabytes (10^12 bytes) the host writes until the drive is worn out: an interval that includes the uncertainty of the endurance."""
         return Interval(**self.data["tbw"])
 
     @property
     def tbw_at_endurance(self) -> Interval:
-        """The same if each block survives exactly as many erases as assumed: an interval of what was measured alone."""
+        """The same if each block survives exactly as many erases as assumed: an interval of the measurement alone."""
         return Interval(**self.data["tbw_at_endurance"])
 
     @property
     def data_sheet(self) -> DataSheet | None:
-        """What the data sheet promises; ``None`` where that is not known."""
+        """The promise of the data sheet; ``None`` where that is not known."""
         sheet = self.data["data_sheet"]
         return None if sheet is None else DataSheet(**sheet)
 
@@ -155,12 +155,12 @@ class Life:
 
     @cached_property
     def causes(self) -> dict[str, LifeCause]:
-        """What spends the life, the largest share first, and at the end what uneven wear costs (``uneven``)."""
+        """The causes of wear, the largest share first, and at the end the cost of uneven wear (``uneven``)."""
         return {cause: LifeCause(**values) for cause, values in self.data["causes"].items()}
 
     @property
     def cost(self) -> Cost | None:
-        """What the drive and what is written to it cost; ``None`` where no price was given."""
+        """The costs of the drive and of the bytes written to it; ``None`` where no price was given."""
         cost = self.data["cost"]
         if cost is None:
             return None
@@ -174,7 +174,7 @@ class Life:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know."""
+        """Remarks for the reader."""
         return self.data["notes"]  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
@@ -238,10 +238,10 @@ def life(
     progress: Progress | None = None,
     repetitions: int = 1,
 ) -> Life:
-    """Tells how much can be written until a drive is worn out, what spends that, and what it costs.
+    """Tells how much the host can write until a drive is worn out, the causes of wear, and the costs.
 
     The drive is brought to steady state (``drive.precondition = "steady"``, unless set) and the workload is run as by `run`,
-    with the same hash. The answer is that of ``nandarium life`` with the same arguments.
+    with the same hash. ``nandarium life`` gives the same answer with the same arguments.
 
     Args:
         stack, workload, settings, seed, requests, snapshots, progress: as for `run`.
@@ -261,7 +261,7 @@ def life(
             writes many pages once is repeated in the same order (``workload.repeat_order``). The text says what to do.
         DriveFull: the drive took no further writes; its ``result`` has what was measured.
         TypeError, ValueError: an argument of another kind, both prices, or `repetitions` that is no number from 1 to 1000.
-        Exception: what `run` raises.
+        Exception: an exception that `run` raises.
 
     Example:
         >>> import nandarium as nd

@@ -1,4 +1,4 @@
-"""The compiled half of the package. Its names are private: use those of `nandarium`."""
+"""The compiled half of the package. Its names are private: use the names of `nandarium`."""
 
 from collections.abc import Callable
 from typing import Any, SupportsIndex, TypeAlias, final
@@ -106,7 +106,7 @@ class RequestColumns:
 
 @final
 class Disk:
-    """A disk: what a workload writes to, or what a power cut has left of it.
+    """A disk: the workload writes to it, and the check reads the state that a power cut has left.
 
     Offsets and lengths are in bytes, multiples of a sector of 512.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 OBJECTIVES = ("write_p999_ns", "waf", "spare_share", "ram_bytes")
-"""What a search makes small unless it is told otherwise: tail latency of writes, write amplification, spare space, memory."""
+"""Objectives of a search by default: tail latency of writes, write amplification, spare space, memory."""
 
 PROBLEM = "problem"
 """Attribute of a trial that gave nothing: why."""
@@ -44,7 +44,7 @@ _held: set[tuple[int, Path]] = set()
 
 
 class SearchResult:
-    """What a search has found.
+    """The result of a search.
 
     Attributes:
         study: Optuna's study, with every trial; a trial's parameter of a key of numbers is the place of the value on its axis.
@@ -62,8 +62,8 @@ class SearchResult:
 
     @cached_property
     def front(self) -> Table:
-        """The designs that no other one beats, the first objective ascending: none is better in one objective, and worse in
-        none, by more than the intervals of their repetitions allow (docs/guides/sweeps.md).
+        """The Pareto front, by ascending first objective. No other design is significantly better in one objective and
+        significantly worse in none (docs/guides/sweeps.md).
 
         They are rows of `trials`; a design that was tried more than once is there once, as its first trial.
         """
@@ -105,9 +105,9 @@ def optimize(
     sampler: BaseSampler | None = None,
     progress: SweepProgress | None = None,
 ) -> SearchResult:
-    """Searches the combinations of a plan for those that are best in several objectives at once, without running all.
+    """Searches the combinations of a plan for the Pareto front of several objectives, without running all.
 
-    The plan is that of `sweep`: its axes and stacks are what is searched, its repetitions are averaged. Designs are run
+    The plan is as for `sweep`: the search varies its axes and stacks, and averages its repetitions. Designs are run
     through the same folder of results, so one that comes again costs nothing. With ``out`` a search goes on where it was
     until it has had so many trials in all. The plan's seed decides the search: the same plan, `objectives` and `at_once`
     try the same designs, interrupted or not, where `trials` is a multiple of `at_once`. A call that finds another one at
@@ -116,7 +116,7 @@ def optimize(
     Args:
         plan: as for `sweep`, with one workload and no axis of ``workload.*``: designs are compared under the same requests
             only. Ranges need ``steps``; many steps cost nothing here.
-        trials: designs in all, those of earlier calls and those that cannot be built included.
+        trials: designs in all, including designs of earlier calls and designs that cannot be built.
         objectives: metrics (columns of `SweepResult.combinations`) that are to be small. A percentile needs ten requests
             beyond it in every run: ``write_p999_ns`` takes 10,000 writes.
         out: folder of the study (``study.db``) and the runs; by default one that is thrown away.
@@ -132,7 +132,7 @@ def optimize(
         SimulationError: as for `sweep`, or ``study.db`` cannot be used.
         TypeError, ValueError: as for `sweep`, or `trials` or `at_once` is no number or below 1.
         ModuleNotFoundError: Optuna is not installed; the text names the extra.
-        KeyboardInterrupt: ended by Ctrl-C; what was tried is kept.
+        KeyboardInterrupt: ended by Ctrl-C; finished trials are kept.
 
     Example:
         >>> import nandarium as nd
@@ -211,7 +211,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _said_of(study: Path) -> Iterator[None]:
-    """What the database of a study says, in words of this package.
+    """The database of a study, in words of this package.
 
     Raises:
         SimulationError: it cannot be used.
@@ -230,13 +230,13 @@ def _said_of(study: Path) -> Iterator[None]:
 
 
 class _Space:
-    """What is searched, checked."""
+    """The search space, checked."""
 
     def __init__(self, plan: _nandarium.Plan, objectives: Sequence[str]) -> None:
         metrics = _nandarium.metrics()
         unknown = [name for name in objectives if name not in metrics]
         if unknown or not objectives or len(set(objectives)) < len(objectives):
-            what = f"`{unknown[0]}` is no metric" if unknown else "give at least one objective, each once"
+            what = f"`{unknown[0]}` is not a metric" if unknown else "give at least one objective, each once"
             raise ConfigError(f"objectives: {what}; there is {', '.join(metrics)}")
         if len(plan.workloads) > 1:
             raise ConfigError(f"a search has one workload, and this plan has {len(plan.workloads)}: {', '.join(plan.workloads)}")
@@ -252,7 +252,7 @@ class _Space:
         self.identity = self.now()
 
     def now(self) -> str:
-        """What the plan means, by its files as they are."""
+        """The meaning of the plan, with its files as they are."""
         return self.plan.identity("minimize " + " ".join(self.objectives))
 
     def choose(self, trial: Trial) -> tuple[int, list[int]]:

@@ -20,7 +20,7 @@ from ._values import Settings, pairs, path_of, threads_of, whole
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a study measured, beside what was published."""
+    """The results of a study, beside the published figures."""
 
     study: str
     """Its name."""
@@ -70,14 +70,15 @@ def repro(
             by default in the user's cache folder.
         executor: any `concurrent.futures.Executor`, as for `sweep`: each simulation is a job of its own.
         jobs: threads on this machine; by default one for each core. Without meaning for an executor.
-        progress: called now and then with the simulations that are done, and all; what it raises ends the study.
+        progress: called now and then with the simulations that are done, and all; an exception that it raises ends the
+            study.
 
     Raises:
         ConfigError: no such study, trace, setting or scale. Nothing has been run.
         ClusterError: no executor, or a worker that cannot be used.
         SimulationError: a simulation fails or was lost, or a file cannot be written.
         TypeError, ValueError: an argument of another kind or out of range, or an empty text as `out`.
-        KeyboardInterrupt: ended by Ctrl-C; what came in is kept.
+        KeyboardInterrupt: ended by Ctrl-C; finished runs are kept.
 
     Example:
         >>> import nandarium as nd

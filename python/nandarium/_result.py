@@ -1,4 +1,4 @@
-"""Results: what a run measured."""
+"""Results: the measurements of a run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Addresses(NamedTuple):
 
 
 class Result:
-    """What a run measured.
+    """The measurements of a run.
 
     Everything in it is also in ``result.json`` (`data`, `to_json`), under the names scripts rely on. Arrays are
     read-only. It can be pickled, for processes with the same build of the package. Terms, units and formulas: ``explain(TERM)``, or GLOSSARY.md.
@@ -185,7 +185,7 @@ class Result:
 
     @property
     def repeated(self) -> dict[str, Any] | None:
-        """What repetitions of `compare` tell: means, 95 % intervals, ratios to the first stack; ``None`` without repetitions."""
+        """Findings of the repetitions of `compare`: means, 95 % intervals, ratios to the first stack; ``None`` without repetitions."""
         return self.data.get("repeated")
 
     @property
@@ -200,7 +200,8 @@ class Result:
 
     @property
     def waiting(self) -> dict[str, dict[str, float]]:
-        """Mean nanoseconds a read or write waited, by what was in the way: of all of them, of the slowest 1 % (``p99``) and 0.1 % (``p999``).
+        """Mean nanoseconds a read or write waited, by direct cause: of all requests, of the slowest 1 % (``p99``) and
+        0.1 % (``p999``).
 
         Empty without requests or without time.
         """
@@ -208,7 +209,7 @@ class Result:
 
     @property
     def waiting_root(self) -> dict[str, dict[str, float]]:
-        """As `waiting`, by what was at the head of the queue."""
+        """As `waiting`, by the command at the head of the queue."""
         return self.data["waiting_root"] or {}
 
     @cached_property
@@ -330,7 +331,7 @@ class Comparison(Sequence[Result]):
 
     @property
     def verdicts(self) -> list[str]:
-        """What repetitions tell of each stack against the first, a sentence for each stack; empty without repetitions."""
+        """The findings of repetitions about each stack against the first, a sentence for each stack; empty without repetitions."""
         repeated = [result.repeated for result in self]
         return [each["sentence"] for each in repeated if each is not None and each["sentence"] is not None]
 

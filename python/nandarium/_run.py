@@ -32,8 +32,8 @@ def run(
 ) -> Result:
     """Runs a workload through a stack.
 
-    The interpreter lock is free meanwhile: threads run side by side. Ctrl-C ends it with ``KeyboardInterrupt``. The
-    result is that of ``nandarium run`` with the same stack, workload and settings, hash included.
+    The interpreter lock is free meanwhile: threads run side by side. Ctrl-C ends it with ``KeyboardInterrupt``.
+    ``nandarium run`` gives the same result, hash included, with the same stack, workload and settings.
 
     Args:
         stack: a name from `stacks()`, a stack file, ``"page+key=value"``, or a `Stack`.
@@ -42,7 +42,7 @@ def run(
         seed: of workload and drive (``workload.seed``, ``engine.seed``).
         requests: requests to run (``workload.requests``); by default all of `Requests`.
         snapshots: whether preconditioned drives are kept for the next run, or in which folder.
-        progress: called from this thread, at most twenty times a second; what it raises ends the run.
+        progress: called from this thread, at most twenty times a second; an exception that it raises ends the run.
 
     Raises:
         ConfigError: the stack cannot be used.
@@ -53,7 +53,7 @@ def run(
         TypeError, ValueError: an argument of another kind, or an empty text as `snapshots`.
         RecursionError: a policy or `progress` begins a run that begins a run, and so on, more than eight deep.
         KeyboardInterrupt: ended by Ctrl-C.
-        Exception: what a policy written in Python raised.
+        Exception: raised by a policy written in Python.
 
     Example:
         >>> import nandarium as nd
@@ -80,7 +80,7 @@ def compare(
 ) -> Comparison:
     """Runs the same workload through several stacks, side by side in threads.
 
-    The answer is that of ``nandarium compare`` with the same arguments.
+    ``nandarium compare`` gives the same answer with the same arguments.
 
     Args:
         stacks: as `run` takes one.
@@ -92,8 +92,8 @@ def compare(
     Raises:
         ConfigError: also where `stacks` is one stack and no list.
         DriveFull: also where a repetition ended before its workload did.
-        TypeError, ValueError: also where `threads` is no number of threads, or `repetitions` no number from 1 to 1000.
-        Exception: what `run` raises; the other runs are ended.
+        TypeError, ValueError: also where `threads` is not a number of threads, or `repetitions` is not a number from 1 to 1000.
+        Exception: an exception that `run` raises; the other runs are ended.
 
     Example:
         >>> import nandarium as nd
@@ -145,7 +145,7 @@ def asked(
     requests: int | None,
     snapshots: bool | str | os.PathLike[str],
 ) -> Asked:
-    """What a run is asked for, but for its stack, checked as far as it can be here."""
+    """The arguments of a run except its stack, checked as far as possible here."""
     given = pairs(settings)
     if seed is not None:
         given += [(key, str(whole("seed", seed))) for key in ("workload.seed", "engine.seed")]

@@ -24,7 +24,7 @@ TAILS = ("write_p999_ns", "write_p99_ns", "read_p999_ns", "read_p99_ns")
 
 
 def result(run: Result) -> str:
-    """A run: latencies, what they waited for, how they changed over time."""
+    """A run: latencies, causes of waiting, changes over time."""
     facts = [
         run.status,
         f"{_html.count(run.requests)} requests in {_html.time(run.sim_ns)}",
@@ -80,7 +80,7 @@ def columns(table: Table) -> str:
 
 
 def sweep(swept: SweepResult) -> str:
-    """A sweep: what each combination gave, and write amplification against the tail."""
+    """A sweep: a row for each combination, and write amplification against the tail."""
     of = swept.combinations
     names = list(of)
     which = [name for name in names[: names.index("complete")] if len(np.unique(of[name])) > 1]

@@ -1,4 +1,4 @@
-"""Stacks: what a drive is made of."""
+"""Stacks: the layers and flash of a drive."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Shape(NamedTuple):
 class Stack:
     """A drive: a built-in stack or a stack file, and keys that are changed.
 
-    It is checked when it is used: `resolved`, `shape`, `nandarium.run`. What is wrong with it is said as a
+    It is checked when it is used: `resolved`, `shape`, `nandarium.run`. Problems are raised as a
     `ConfigError` then; an empty text as the base at once.
 
     Attributes:
         base: a name from `stacks()`, the path of a TOML file, or ``None`` for the defaults alone.
         settings: keys and values laid over it; sizes, times and shares are texts with their unit.
-        name: what results call it; by default the base and its settings, as the command line writes them.
+        name: its name in results; by default the base and its settings, as the command line writes them.
         description: a line about it.
 
     Example:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Workers: TypeAlias = "Client | str | Executor"
-"""Who runs jobs elsewhere: a `distributed.Client`, the address of a scheduler, or an executor."""
+"""The runner of jobs elsewhere: a `distributed.Client`, the address of a scheduler, or an executor."""
 
 AnyPlan: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 """A plan: the path of a TOML file, its text (of more than one line), or a dict of the same shape."""
@@ -37,7 +37,7 @@ SweepProgress: TypeAlias = Callable[[int, int], object]
 
 
 class SweepResult:
-    """What became of the runs of a plan.
+    """The outcomes of the runs of a plan.
 
     Attributes:
         name: of the plan.
@@ -96,13 +96,14 @@ class SweepResult:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """What ``nandarium sweep --json`` prints (docs/guides/sweeps.md); what is absent is ``None``."""
+        """The document of ``nandarium sweep --json`` (docs/guides/sweeps.md); absent values are ``None``."""
         document: dict[str, Any] = json.loads(self._swept.document())
         return document
 
     @property
     def panels(self) -> list[dict[str, Any]]:
-        """What was found under each load, that is a workload with its ``workload.*`` keys: designs compete inside a panel only.
+        """The findings under each load, that is, a workload with its ``workload.*`` keys. Designs compete only inside a
+        panel.
 
         Among others ``title``, ``tail``, ``unbeaten`` (numbers of rows of `combinations`), ``recommended`` (one of them, or
         ``None``), ``knee``, and ``recommendation`` in words.
@@ -120,13 +121,13 @@ class SweepResult:
 
     @property
     def recommendation(self) -> str:
-        """What is recommended over all panels, or in the only one; says why where nothing is."""
+        """The recommendation over all panels, or in the only one; tells why where there is none."""
         text: str = self.document["recommendation"] or self.panels[0]["recommendation"]
         return text
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said besides: absent percentiles, keys without effect, single runs."""
+        """Further remarks: absent percentiles, keys without effect, single runs."""
         notes: list[str] = self.document["notes"]
         return notes
 
@@ -144,7 +145,7 @@ class SweepResult:
 
 
 class _Kept:
-    """What a sweep gave, without its grid: this is what a pickle holds."""
+    """The answers of a sweep, without its grid: the contents of a pickle."""
 
     FILES = ("results.parquet", "summary.csv", "report.html")
 
@@ -194,9 +195,9 @@ def sweep(
 ) -> SweepResult:
     """Runs every combination of a plan (docs/guides/sweeps.md) that has not been run yet, with the hashes of ``nandarium sweep``.
 
-    What was run is kept in the folder under a hash of all that decides it: the same call goes on after an interruption,
-    and runs nothing twice. A combination that cannot be built, and a run that fails, is a row that says why; where runs
-    failed and none was measured, there is a `RuntimeWarning` as well.
+    Finished runs are kept in the folder under a hash of all their inputs. After an interruption the same call
+    continues, and runs nothing twice. A combination that cannot be built, and a run that fails, is a row that says why;
+    where runs failed and none was measured, there is a `RuntimeWarning` as well.
 
     Args:
         plan: the path of a plan, its text, or a dict: ``{"stacks": [...], "workloads": [...], "set": {...}, "axes": {...}}``.
@@ -204,11 +205,11 @@ def sweep(
             thrown away at the end.
         client: a `distributed.Client`, or the address of a scheduler: runs go to its workers, which need the same build
             of this package (and the traces, at the same paths), but no folder in common. ``None``: this machine.
-        executor: any `concurrent.futures.Executor`, such as a `ProcessPoolExecutor`, or that of Ray, Parsl, mpi4py or
-            loky: runs go to its workers, which need the same as those of a client. It is not shut down.
+        executor: any `concurrent.futures.Executor`, such as a `ProcessPoolExecutor`, or one of Ray, Parsl, mpi4py or
+            loky: runs go to its workers, which need the same as workers of a client. It is not shut down.
         settings: keys for all runs, over the plan's own, as ``--set``.
         jobs: threads on this machine; by default one for each core. Without meaning for a client or an executor.
-        progress: called from this thread, now and then; what it raises ends the sweep.
+        progress: called from this thread, now and then; an exception that it raises ends the sweep.
 
     Raises:
         ConfigError: something is wrong with the plan; nothing has been run.
@@ -217,7 +218,7 @@ def sweep(
         OSError: the plan cannot be read.
         TypeError, ValueError: an argument of another kind or out of range, or an empty text as `out`.
         RecursionError: `progress` begins a sweep that begins a sweep, and so on.
-        KeyboardInterrupt: ended by Ctrl-C; what came in is kept.
+        KeyboardInterrupt: ended by Ctrl-C; finished runs are kept.
 
     Example:
         >>> import nandarium as nd
@@ -263,7 +264,7 @@ def carry_out(
 
 
 def is_client(workers: Workers) -> TypeIs[Client | str]:
-    """Whether they are those of a Dask scheduler, given by a client or an address."""
+    """Whether jobs run on a Dask scheduler, given by a client or an address."""
     # Dask need not be installed, so its class is not asked for.
     return isinstance(workers, str) or hasattr(workers, "scheduler_info")
 

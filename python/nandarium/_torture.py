@@ -24,7 +24,7 @@ PARTS = 8
 
 @dataclass(frozen=True)
 class Tortured:
-    """What power cuts left of a program's data, and what its check said."""
+    """The states that power cuts left of a program's data, and the answers of its check."""
 
     holds: bool
     """No state failed."""
@@ -71,7 +71,7 @@ def torture(
     out: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
 ) -> Tortured:
-    """Runs a workload once, and a check on what power cuts may leave of what it wrote.
+    """Runs a workload once, and a check on each state that power cuts may leave of its data.
 
     Two functions run in this process, on a disk in memory: ``workload(disk)`` reads, writes, flushes, and tells with
     ``disk.say(line)`` what it has promised; ``check(disk, said)`` raises what is wrong with the disk after a cut, given
@@ -82,28 +82,29 @@ def torture(
         workload, check: two functions, or two commands for ``sh``.
         prepare: a command that fills the drive first.
         mount: a file system for commands, such as ``"ext4"`` (root) or ``"fuse2fs"``.
-        cuts: where states come from: ``promise``, what any drive may leave that keeps its promises, or ``drive``, cuts
-            within a simulated drive, whose own recovery has the word.
+        cuts: the source of states: ``promise``, any state that a drive may leave that keeps its promises, or ``drive``,
+            cuts within a simulated drive, whose own recovery has the word.
         stack: that drive; with commands also the one that is served (default ``page``).
         settings: keys of that drive.
         bytes: size of the disk in memory, whole sectors of 512 bytes; a simulated drive has its own.
-        guarantee: what is promised of writes that need not last yet: ``any-order`` or ``in-order``.
+        guarantee: the promise of the drive about writes that need not last yet: ``any-order`` or ``in-order``.
         atomic: bytes that are written whole or not at all: 512 is all that a sector promises.
         lies: promises that are broken on purpose: ``ignore-flush``, ``early-fua``, ``late-flush``, ``torn-sector``,
             ``stale-read``.
-        faults: with ``cuts="drive"``, what fails with the power, such as ``"die 1"``.
+        faults: with ``cuts="drive"``, parts that fail with the power, such as ``"die 1"``.
         states: how many states are drawn.
-        seed: what draws them.
+        seed: of the drawing.
         replay: check the state with this number alone.
-        recording: take what the workload asked for from this file, which `out` has kept, and do not run it.
+        recording: take the workload's requests from this file, which `out` has kept, and do not run it.
         time_limit: seconds after which a command is ended.
         jobs: checks that run at once, where they are commands; by default one for each core. A check that is a function runs
             on one thread, as Python code does; an executor runs functions side by side. Without meaning for an executor.
         out: folder for torture.json, torture.html and the recording, and of a failure the drive before and after.
-        executor: any `concurrent.futures.Executor`, as for `sweep`: its workers make the checks, each a part of them, and
-            what is found is what one process finds. The workload runs here, and a failure is made smaller here. Every part
-            has the recording with it and draws all states, which pays where checks take longer than that. A check that is
-            a function has to be one that the executor can send: for a `ProcessPoolExecutor` one at the top of a module.
+        executor: any `concurrent.futures.Executor`, as for `sweep`: its workers make the checks, each a part of them;
+            the result is the same as in one process. The workload runs here, and a failure is made smaller here. Every
+            part has the recording with it and draws all states, which pays where checks take longer than that. A check
+            that is a function has to be one that the executor can send: for a `ProcessPoolExecutor` one at the top of a
+            module.
 
     Raises:
         ClusterError: no executor, or a worker that cannot be used.
@@ -172,7 +173,7 @@ def torture(
 
 
 Checked = Callable[["_nandarium.Recording", dict[str, Any]], "tuple[int, str] | None"]
-"""Makes the checks of a part; the first that failed, by its number among all, and what it said."""
+"""Makes the checks of a part; the first that failed, by its number among all, and its message."""
 
 
 def _function_checked(check: Callable[[Disk, list[str]], None], size: int, recording: _nandarium.Recording, asked: dict[str, Any]) -> tuple[int, str] | None:
@@ -223,7 +224,7 @@ class _Parts:
 
 
 def _first_failure(executor: Executor, recording: _nandarium.Recording, checked: Checked, asked: dict[str, Any]) -> dict[str, tuple[int, str] | None]:
-    """The first check that fails among those that the workers of an executor make."""
+    """The first check that fails among the checks of an executor's workers."""
     # Each part draws all states: more parts than workers would draw them more often than needed.
     workers = getattr(executor, "_max_workers", None)
     parts = _Parts(recording, asked, workers if isinstance(workers, int) and workers > 0 else PARTS)

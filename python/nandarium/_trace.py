@@ -1,4 +1,4 @@
-"""What a trace holds."""
+"""The contents of a trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import _html, _nandarium
 class Record(Mapping[str, Any]):
     """An object of a JSON document that cannot be changed: ``record["name"]`` and ``record.name`` are the same.
 
-    Objects in it are records as well, lists are tuples, and what is null there is ``None``. ``dict(record)`` copies it.
+    Objects in it are records as well, lists are tuples, and null is ``None``. ``dict(record)`` copies it.
     """
 
     __slots__ = ("_fields",)
@@ -56,7 +56,7 @@ def _frozen(value: Any) -> Any:
 
 
 class TraceInfo(Record):
-    """What a trace holds: the document of ``nandarium trace info --json``, each key an attribute.
+    """The contents of a trace: the document of ``nandarium trace info --json``, each key an attribute.
 
     ``print`` shows the table of the command. The attributes named here are there for every trace; the document may have more.
 
@@ -76,10 +76,11 @@ class TraceInfo(Record):
         rewrite_share: share of the written bytes that go where something was written before, 0 to 1; ``None`` where it was not counted.
         footprint_mib: chunks of 1 MiB that are touched.
         end_bytes_max: the highest end of a request: a drive must be at least that large.
-        statistics: what was read and left out.
+        statistics: counts of lines that were read and left out.
         odd_line: the first line that did not fit the format and was left out (``place``, ``column``, ``name``, ``found``,
             ``expected``); ``None`` without any.
-        notes: what to know about the records and about what was left out, moved or is missing, a sentence each.
+        notes: remarks about the records, and about records that were left out, were moved or are missing, a sentence
+            each.
         command: the command line that runs the trace as it was read.
     """
 
@@ -157,8 +158,8 @@ def trace_info(
         columns: the columns of a table in no known format, such as ``"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"``;
             a column is a name in the header or a number from 1.
         member: the file to read from a tar or zip archive that has several.
-        order: what is done with times that go backwards: ``"error"``, ``"clamp"``, ``"sort"`` or ``"whole"``; by default what is
-            usual for the format.
+        order: how to treat times that go backwards: ``"error"``, ``"clamp"``, ``"sort"`` or ``"whole"``; by default the
+            usual one of the format.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.
         allocator: how the keys of a trace without addresses get addresses: ``"first-fit"``, ``"log"`` or ``"by-tier"``.
         odd_lines: how many lines may be left out because they do not fit the format: a number, or a share such as ``"5%"``.

@@ -70,7 +70,7 @@ def whole(name: str, value: object, limit: str = "", *, least: int | None = None
     """An argument that is a whole number, NumPy's included.
 
     Args:
-        limit: what there may be, for the message.
+        limit: the accepted values, for the message.
         least, most: the same in numbers, both included.
 
     Raises:
@@ -98,7 +98,7 @@ def threads_of(name: str, what: str, count: object) -> int | None:
 
 
 def path_of(name: str, path: str | os.PathLike[str], example: str = 'for example "out", or "." for the current folder') -> Path:
-    """An argument that is the path of what is written.
+    """An argument that is the path of a file or folder to write.
 
     Raises:
         ValueError: an empty text, which as a folder would be the one the caller happens to be in.

@@ -1,4 +1,4 @@
-"""Workloads: what the host asks of a drive."""
+"""Workloads: the requests of the host to a drive."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _OF_OPERATIONS = f"give texts ({', '.join(OPERATIONS)}), or codes from 0 to 3 of
 class Workload:
     """A generator, the recorded sample, or a trace file, and how it is run.
 
-    What is not given has the default of its key; each attribute but the name is the key ``workload.NAME``, and
-    ``explain("workload")`` says more about it. Whether a generator takes one of them is checked by the run.
+    Attributes that are not given have the defaults of their keys; each attribute but the name is the key
+    ``workload.NAME``, and ``explain("workload")`` says more about it. Whether a generator takes one of them is checked
+    by the run.
 
     Attributes:
         name: a name from `workloads()`, or the path of a trace (in a format of `formats()`; compressed files, tar
@@ -48,7 +49,8 @@ class Workload:
             a column is a name in the header or a number from 1.
         member: the file to read from a tar or zip archive that has several.
         repeat: times a trace is run, with times that go on.
-        repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps that of the trace.
+        repeat_order: ``"shuffle"`` gives the writes of each further pass a new order, ``"same"`` keeps the order of the
+            trace.
         gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
         allocator: how the keys of a trace without addresses get addresses.
         odd_lines: lines of a trace that may be left out because they do not fit its format: ``"20"``, or a share such as ``"5%"``.
@@ -106,7 +108,7 @@ class Requests:
         arrival: shape (n,), whole nanoseconds since the start, not descending; ``None``: requests follow each other
             in a closed loop (``workload.queue_depth`` of them at once).
         fua: shape (n,), bools: a write is acknowledged only once it would survive a power cut; ``None``: none.
-        name: what results call them.
+        name: their name in results.
 
     Raises:
         WorkloadError: when made: columns of other shapes or kinds, numbers out of range, an unknown operation. When
@@ -220,5 +222,5 @@ def _operations(values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     if unknown:
         close = get_close_matches(unknown[0].lower(), OPERATIONS, 1)
         hint = f"; did you mean `{close[0]}`" if close else f"; there is {', '.join(OPERATIONS)}"
-        raise WorkloadError(f"`{unknown[0]}` is no operation{hint}")
+        raise WorkloadError(f"`{unknown[0]}` is not an operation{hint}")
     return read_only(np.array([OPERATIONS.index(name) for name in names], dtype=np.uint8)[codes], is_own=True)

@@ -1,7 +1,7 @@
-"""What can go wrong, each with the words of the command line.
+"""The exceptions of this package, each with the message of the command line.
 
-Every message names the place, the value, the limit and the remedy. All of them are ``NandariumError``; those that
-are the caller's mistake are ``ValueError`` as well.
+Every message names the place, the value, the limit and the remedy. All of them are ``NandariumError``; mistakes of the
+caller are ``ValueError`` as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class NandariumError(Exception):
-    """Any of the below. Its message tells of a name of 100 kB the beginning, as those of the command line do."""
+    """Any of the below. Its message shows only the beginning of a very long name, as in the command line."""
 
     def __init__(self, *told: object) -> None:
         super().__init__(*(_nandarium.readable(one) if isinstance(one, str) else one for one in told))
@@ -54,7 +54,7 @@ class DriveFull(NandariumError):
     """The drive cannot take further writes: no block can be reclaimed, or too many went bad.
 
     Attributes:
-        result: what was measured until then, or ``None`` if it happened before the measured run.
+        result: the measurements until then, or ``None`` before the measured run.
     """
 
     def __init__(self, message: str, outcome: object = None) -> None:
@@ -71,7 +71,7 @@ class IntegrityError(NandariumError):
 
 
 class PolicyError(NandariumError):
-    """A policy written in Python answered something that is no candidate, or chooses blocks for ever that give no room."""
+    """A policy written in Python answered something that is not a candidate, or chooses blocks for ever that give no room."""
 
 
 class SimulationError(NandariumError):

@@ -8,7 +8,7 @@ A run with a policy that depends on nothing but its views, its own state and ``v
 time; the simulator cannot see to that. The preconditioned state of such a drive is never kept in a snapshot, and a
 policy object does not outlive a phase: preconditioning and the measured run have one each.
 
-What a call costs is in docs/guides/python.md.
+docs/guides/python.md tells the cost of a call.
 
 Example:
     >>> import nandarium as nd
@@ -49,7 +49,7 @@ class VictimPolicy(Protocol):
 class EvictionPolicy(Protocol):
     """Chooses the page that leaves a write buffer (``buffer.kind``).
 
-    The rest of the buffer is that of ``page-only``: ``buffer.flush_unit`` says whether the page leaves alone or with
+    The rest of the buffer is as in ``page-only``: ``buffer.flush_unit`` says whether the page leaves alone or with
     its logical block.
     """
 
@@ -113,7 +113,7 @@ def victim(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]
 def eviction(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]:
     """Registers an `EvictionPolicy` class, or a function of an `EvictionView`, as ``buffer.kind = name``.
 
-    Arguments and errors are those of `victim`.
+    Takes the arguments and raises the errors of `victim`.
 
     Example:
         >>> import nandarium as nd
@@ -135,7 +135,7 @@ def eviction(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Polic
 def commit(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]:
     """Registers a `CommitPolicy` class, or a function of a `CommitView`, as ``stripe.cache.victim = name``.
 
-    Arguments and errors are those of `victim`.
+    Takes the arguments and raises the errors of `victim`.
     """
 
     def register(policy: _Policy) -> _Policy:

@@ -9,7 +9,7 @@ and in a test::
     def test_my_log(torture):
         torture(append, verify, states=10_000)
 
-which fails with what was lost, and how to see it again.
+which fails with the lost data, and tells how to see it again.
 """
 
 from __future__ import annotations

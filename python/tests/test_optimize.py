@@ -135,7 +135,7 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
         ({**SPACE, "workloads": ["zpif"]}, {}, "did you mean `zipf`"),
         ({**SPACE, "workloads": ["zipf", "mixed"]}, {}, "has one workload"),
         ({**SPACE, "axes": {"drive.capactiy": ["1GiB"]}}, {}, "did you mean `drive.capacity`"),
-        (SPACE, {"objectives": ["wfa"]}, "`wfa` is no metric"),
+        (SPACE, {"objectives": ["wfa"]}, "`wfa` is not a metric"),
         (SPACE, {"objectives": []}, "at least one"),
         (SPACE, {"objectives": "waf"}, 'objectives is the text "waf"; give a list'),
         ({**SPACE, "workloads": ["uniform-read"], "axes": {}}, {"objectives": ["write_p999_ns"]}, "is not measured under workload .*no writes"),

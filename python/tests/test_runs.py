@@ -180,7 +180,7 @@ def test_results_are_pickled(used: dict[str, Any], tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(one.series))["time_ns"].tolist() == one.series["time_ns"].tolist()
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert pool.submit(nd.run, "page", "mixed", settings=used, requests=4000).result().hash == one.hash
-    with pytest.raises(nd.SimulationError, match="no result of this build"):
+    with pytest.raises(nd.SimulationError, match="not a result of this build"):
         _nandarium.Outcome.restored(b"{}")
 
 

@@ -141,7 +141,7 @@ def test_what_cannot_be_is_told() -> None:
         ("lies are", {"lies": ["x"]}),
         ("a guarantee is", {"guarantee": "x"}),
         ('add cuts="drive"', {"faults": ["die 1"]}),
-        ("no kind of fault", {"faults": ["dye 1"], "cuts": "drive"}),
+        ("not a kind of fault", {"faults": ["dye 1"], "cuts": "drive"}),
         ("belong to commands", {"mount": "ext4"}),
         ("belong to commands", {"recording": "kept"}),
         ("belongs to commands", {"jobs": 2}),
