@@ -14,8 +14,8 @@ pub enum Decoder {
 
 /// Every decoder: its name, what it does, the decoder.
 pub const DECODERS: &[(&str, &str, Decoder)] = &[
-    ("peel", "constraints with one unknown element are resolved, one after the other (Tanner graph)", Decoder::Peel),
-    ("gauss", "elimination over GF(2): all that can be known", Decoder::Gauss),
+    ("peel", "it resolves constraints with one unknown block, one after the other (Tanner graph)", Decoder::Peel),
+    ("gauss", "elimination over GF(2): every block that follows from the blocks read", Decoder::Gauss),
 ];
 
 /// Most elements of a code whose answers are in a table.

@@ -17,8 +17,8 @@ pub const NAMED_CODES: &[(&str, &str)] = &[
 pub enum CodeError {
     /// No code has this name, and it is no matrix.
     #[error(
-        "no code is called `{0}`; there are regular-1 to regular-N, mirror, parity, peel-best and mds, or write the \
-         code blocks as rows of bits, one digit for each data block, such as \"1100 0110 0011 1001\""
+        "no code is called `{0}`; use regular-1 to regular-N, mirror, parity, peel-best or mds. Or write the code \
+         blocks as rows of bits, one digit for each data block, such as \"1100 0110 0011 1001\""
     )]
     Unknown(String),
     /// More edges than data blocks, or none.
@@ -32,7 +32,7 @@ pub enum CodeError {
     #[error("peel-best is a code of 4 data blocks, and there are {0}")]
     OnlyFour(u32),
     /// A row that does not fit.
-    #[error("`{row}` is no code block of {data} data blocks: write {data} digits, 0 or 1, not all 0")]
+    #[error("`{row}` is not a code block of {data} data blocks: write {data} digits, 0 or 1, not all 0")]
     Row { row: String, data: u32 },
     #[error("{data} data blocks and {code} code blocks are more than {MOST_ELEMENTS}, the most of a group")]
     TooMany { data: u32, code: u32 },

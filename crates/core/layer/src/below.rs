@@ -1,16 +1,16 @@
-//! What is underneath a layer: it takes operations, and what it says is kept until the layer hears it.
+//! The layer below: it takes operations, and its signals are kept until the layer above handles them.
 
 use crate::{Answer, Outbox, PageLayer, PageOp, Room, Signal};
 use nand::{Event, Flash, Owner};
 use std::ops::{Deref, DerefMut};
 
-/// The layer below, with what it has said, and those who wait for room in it.
+/// The layer below, with its signals, and the units that wait for room in it.
 pub struct Below<L: ?Sized> {
     layer: Box<L>,
     said: Outbox,
     /// Signals of it that were heard.
     heard: usize,
-    /// Who waits for room.
+    /// Units that wait for room.
     pub room: Room,
 }
 
@@ -44,7 +44,7 @@ impl<L: ?Sized> Below<L> {
         self.heard < self.said.len()
     }
 
-    /// What it said first of what was not heard.
+    /// Its oldest signal that was not handled.
     #[inline]
     pub fn next_signal(&mut self) -> Option<Signal> {
         let signal = self.said.get(self.heard).copied();

@@ -1,4 +1,4 @@
-//! Settings that take one of a few names: name, what it does in a line, and what it means to the program, in one table.
+//! Settings that take one of a few names: name, a line for the reader, and value for the program, in one table.
 
 use crate::{Named, Values};
 
@@ -9,7 +9,7 @@ use crate::{Named, Values};
 pub struct Choices<T: 'static> {
     /// The configuration key that chooses one of the table.
     pub key: &'static str,
-    /// Name, what it does, meaning.
+    /// Name, a line for the reader, value for the program.
     pub table: &'static [(&'static str, &'static str, T)],
 }
 
@@ -19,14 +19,14 @@ impl<T: Copy> Choices<T> {
         self.table.iter().map(|(name, doc, _)| (*name, *doc)).collect()
     }
 
-    /// What a configuration means.
+    /// The value that a configuration means.
     ///
     /// # Panics
     /// If the key was not declared with these names.
     pub fn read(&self, values: &Values) -> T {
         let name = values.name(self.key);
         self.meaning(name).unwrap_or_else(|| {
-            panic!("`{name}` is no choice of {}: names are checked with the configuration", self.key)
+            panic!("`{name}` is not a choice of {}: names are checked with the configuration", self.key)
         })
     }
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "`rihgt` is no choice of test.side")]
+    #[should_panic(expected = "`rihgt` is not a choice of test.side")]
     fn an_unknown_name_means_nothing() {
         SIDE.read(&with("rihgt"));
     }

@@ -1,4 +1,4 @@
-//! When a key is read: what must be so, said where the key is declared.
+//! When a key is read: conditions, declared with the key.
 
 use crate::spelling::joined;
 use crate::{Parameter, Value, Values};
@@ -8,15 +8,15 @@ use crate::{Parameter, Value, Values};
 pub struct Condition {
     /// The key that is asked.
     pub key: &'static str,
-    /// What its value must be.
+    /// The values that the key must have.
     pub test: Test,
-    /// What is the case otherwise, in words; `None`: the value says it.
+    /// The state otherwise, in words; `None`: the value says it.
     pub otherwise: Option<&'static str>,
-    /// The name that the key with this condition counts as otherwise: whoever sets that one misses nothing.
+    /// The value that the conditional key counts as otherwise: setting this value is not an error.
     pub counts_as: Option<&'static str>,
 }
 
-/// What the value of a key must be.
+/// A test of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Test {
     /// One of the names that the function gives for the key with this condition.
@@ -61,7 +61,7 @@ impl Condition {
         Self::new(key, Test::SetOr(other))
     }
 
-    /// The same, with what is the case where it does not hold.
+    /// The same condition, with the state where it does not hold.
     #[must_use]
     pub const fn otherwise(self, why: &'static str) -> Self {
         Self { otherwise: Some(why), ..self }

@@ -3,7 +3,7 @@
 use crate::{Answer, Outbox, PageOp, Signal};
 use std::collections::VecDeque;
 
-/// What is under way, and the flushes that wait for it, in the order in which they came.
+/// Work under way, and the flushes that wait for it, in order of arrival.
 #[derive(Debug, Default)]
 pub struct FlushLine {
     /// Each with the number of the last that began before it.

@@ -1,11 +1,11 @@
-//! The page-operation waist: what a buffer, a stripe and a flash translation layer have in common.
+//! The page-operation waist: the trait that buffers, stripes and flash translation layers share.
 //!
 //! ```text
 //!   host ---- submit ---> layer ---- submit ---> layer ---- commands ---> flash
 //!   host <--- outbox ---- layer <--- outbox ---- layer <--- events ------ flash
 //! ```
-//! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
-//! empties, so layers never re-enter each other.
+//! Operations go down by direct calls, one for each extent. Answers go up through an outbox that the caller empties, so
+//! layers never re-enter each other.
 
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
@@ -53,7 +53,7 @@ use units::{Cause, DieId, HostOp, Lpn, Ppn, Request};
 /// One operation on an extent of logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOp {
-    /// What to do.
+    /// The operation.
     pub op: HostOp,
     /// First logical page.
     pub first: Lpn,
@@ -69,16 +69,16 @@ pub struct PageOp {
     pub cancellable: bool,
     /// Another operation of the same group follows at once: pages that a buffer gives up together.
     pub more: bool,
-    /// Old versions are meant, as far as there are any ([`Versioned`]): a read returns what was kept, a write
-    /// or trim keeps what it replaces.
+    /// The operation is about old versions, where there are any ([`Versioned`]): a read returns the old version, and a
+    /// write or trim keeps the version that it replaces.
     pub kept: bool,
     /// First of `pages` payloads with the cells to write or to fill.
     pub payload: PayloadId,
-    /// What its reads and programs of user data are counted as.
+    /// Cause under which its reads and programs of user data are counted.
     pub cause: Cause,
     /// Sectors of the whole host request this operation is a part of; 0 if a layer asks for itself.
     pub request_sectors: u32,
-    /// Who hears that the operation is done: [`HOST_OWNER`] or the unit number of the layer above.
+    /// The unit that hears that the operation is done: [`HOST_OWNER`] or the unit number of the layer above.
     pub owner: Owner,
     /// Handed back when the operation is done, in [`nand::Event::Joined`] or [`Signal::Done`].
     pub token: Token,
@@ -92,7 +92,7 @@ pub const BUFFER_OWNER: Owner = Owner::MAX - 1;
 pub const STRIPE_OWNER: Owner = Owner::MAX - 2;
 /// The owner number of the write buffer that gathers pages for the stripe layer.
 pub const GATHER_OWNER: Owner = Owner::MAX - 3;
-/// Names of these owners, from the highest number down.
+/// Names of the owner numbers, from the highest number down.
 pub const OWNERS: [&str; 4] = ["host", "buffer", "stripe", "gather"];
 
 impl PageOp {
@@ -123,7 +123,7 @@ impl PageOp {
         self.first + index
     }
 
-    /// Its pages, in order.
+    /// The pages of the extent, in order.
     #[inline]
     pub fn all(&self) -> impl DoubleEndedIterator<Item = Lpn> + use<> {
         (self.first.0..self.first.0 + self.pages).map(Lpn)
@@ -149,8 +149,8 @@ impl PageOp {
     }
 }
 
-/// Whether a read had better go around its die: that is cleaning, and nobody on the detour is, or more stands before it
-/// than before the longest part of the detour, whose own reads make that one longer.
+/// Whether to reconstruct a page instead of reading it. True if no die of the detour is collecting, and the page's own
+/// die is, or has at least two more commands queued than the busiest die of the detour.
 #[inline]
 pub fn goes_around(way: Backlog, detour: Backlog) -> bool {
     detour.cleaning == 0 && (way.cleaning > 0 || way.commands > detour.commands + 1)
@@ -160,15 +160,15 @@ pub fn goes_around(way: Backlog, detour: Backlog) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpHandle(pub Option<JoinId>);
 
-/// What a layer says to an operation.
+/// The answer of a layer to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Done already; nothing will follow.
+    /// The operation is done. No signal follows.
     Done {
         /// Some page of a read is uncorrectable.
         failed: bool,
     },
-    /// Under way; its owner will hear its token, from flash or through the outbox.
+    /// The operation is under way. Its owner will get its token, from flash or through the outbox.
     Pending(OpHandle),
     /// No room. `taken` pages of the extent were accepted and are under way under the
     /// operation's token (if any); submit the rest again after [`Signal::Room`].
@@ -183,7 +183,8 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What is said of an operation that found no room after `taken` of its pages, where this is to be said of those.
+    /// The answer to an operation that found no room after `taken` of its pages, where `self` is the answer to these
+    /// pages.
     #[must_use]
     pub fn full(self, taken: u32) -> Self {
         match self {
@@ -193,12 +194,12 @@ impl Answer {
     }
 }
 
-/// What a layer tells the one above it.
+/// The signals of a layer to the layer above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// An operation is done.
     Done {
-        /// Who asked for it.
+        /// The unit that submitted it.
         owner: Owner,
         /// Token that the operation was submitted with.
         token: Token,
@@ -211,10 +212,10 @@ pub enum Signal {
     Room,
 }
 
-/// Where a layer puts what it has to say.
+/// The list in which a layer leaves its signals.
 pub type Outbox = Vec<Signal>;
 
-/// What a page holds, from the least on.
+/// The data of a page, from the least on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     /// It was never written, or was trimmed since.
@@ -226,7 +227,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// What a page holds that was written; `has_bytes`: it may read as anything but zeros.
+    /// The data of a page that was written; `has_bytes`: it may read as anything but zeros.
     pub fn written(has_bytes: bool) -> Self {
         if has_bytes { Self::Bytes } else { Self::Zeros }
     }
@@ -251,7 +252,7 @@ pub struct LayerReport {
 
 /// A buffer, a stripe or a flash translation layer over flash of kind `F`.
 pub trait PageLayer<F: Flash> {
-    /// Takes as many pages of an operation as there is room for.
+    /// Accepts as many pages of an operation as there is room for.
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
 
     /// The pages `first..first + pages`, a whole logical block of the layer above, will be written next
@@ -261,28 +262,28 @@ pub trait PageLayer<F: Flash> {
         Answer::Done { failed: false }
     }
 
-    /// Takes an operation back. Queued commands never start; started ones run on, counted as
-    /// wasted. The token will not be heard.
+    /// Cancels an operation. Queued commands never start. Started commands run to their end and are counted as wasted.
+    /// The owner will not get the token.
     fn cancel(&mut self, flash: &mut F, handle: OpHandle) -> Cancelled {
         handle.0.map_or(Cancelled::default(), |join| flash.cancel(join))
     }
 
-    /// Hears an event of flash meant for unit `owner`: this layer, or one below it.
+    /// Handles an event of flash for unit `owner`: this layer, or a layer below it.
     fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox);
 
-    /// The drive has its initial state, and the host will begin: what a layer does before the first request.
+    /// Prepares for the first request: the drive has its initial state, and the host will begin.
     fn prepare(&mut self, _flash: &mut F) {}
 
-    /// The host has nothing to do: background work may begin. Returns whether any was begun.
+    /// The host is idle: background work may begin. Returns whether any work began.
     fn on_idle(&mut self, flash: &mut F) -> bool;
 
     /// These requests come soon: bring their map entries into the cache.
     fn hint_map(&self, flash: &F, soon: &[Request]);
 
-    /// These requests come next and their map entries have been brought: bring what they point to.
+    /// These requests come next and their map entries are in the cache: bring the data that the entries point to.
     fn hint_target(&self, flash: &F, next: &[Request]);
 
-    /// What was acknowledged of a page. What is under way may count already or not yet.
+    /// The acknowledged data of a page. Data of writes under way may be included.
     fn holds(&self, flash: &F, page: Lpn) -> Held;
 
     /// Checks every invariant of the layer against flash.
@@ -294,13 +295,13 @@ pub trait PageLayer<F: Flash> {
     /// Counters for the result.
     fn report(&self, reports: &mut Vec<LayerReport>);
 
-    /// Starts counting anew (after preconditioning).
+    /// Resets the counters (after preconditioning).
     fn reset_counters(&mut self);
 
     /// Writes the state of a drained drive.
     fn save(&self, writer: &mut SnapshotWriter);
 
-    /// Reads what [`PageLayer::save`] wrote.
+    /// Restores the state that [`PageLayer::save`] wrote.
     ///
     /// # Errors
     /// The snapshot does not fit this layer.
@@ -310,24 +311,24 @@ pub trait PageLayer<F: Flash> {
 /// The old version of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Old {
-    /// None is kept: only the newest version counts.
+    /// No old version is kept: only the newest version counts.
     None,
-    /// One is kept: there was nothing, which reads as zeros.
+    /// An old version is kept: the page was unwritten, and reads as zeros.
     Zero,
-    /// One is kept, on a flash page of its own.
+    /// An old version is kept, on a flash page of its own.
     Page,
 }
 
-/// A mapping that leaves every logical page on its chip and can keep one old version of it, which is what
-/// a parity that has not been brought up to date still covers.
+/// A mapping that leaves every logical page on its chip and can keep one old version of it. A parity that is not up to
+/// date still covers this old version.
 ///
 /// An old version is kept by a write or trim that asks for it ([`PageOp::kept`]), unless one is kept
 /// already. It is as safe from erasure as a current one until [`Versioned::drop_old`].
 pub trait Versioned<F: Flash>: PageLayer<F> {
-    /// Nobody needs the old version of a page any more.
+    /// Drops the old version of a page, which no parity needs any more.
     fn drop_old(&mut self, flash: &mut F, logical: Lpn);
 
-    /// What is kept of a page.
+    /// The old version of a page, if one is kept.
     fn old(&self, logical: Lpn) -> Old;
 
     /// The page holds data: it was written, and not trimmed since.
@@ -342,7 +343,7 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// The sequence number of the newest version of a page; 0 without contents, or if there is none.
     fn sequence_of(&self, logical: Lpn) -> u64;
 
-    /// Writes pages with a sequence number of an earlier write: they count as being as old.
+    /// Writes pages with a sequence number of an earlier write: the pages count as being as old as that write.
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer;
 
     /// Appends the logical pages whose old versions are in the way of an erase since the last call: the erase
@@ -353,14 +354,14 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// dropped now.
     fn move_old(&mut self, flash: &mut F, logical: Lpn);
 
-    /// A die answers nothing any more. What was on its way there counts as done; its pages
-    /// read as failed.
+    /// A die no longer answers. Commands on their way to it count as done; its pages read as failed.
     fn lose_die(&mut self, flash: &mut F, die: DieId);
 
     /// Pages of a lost die are placed on `spare` from now on, and are unwritten there.
     fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId);
 
-    /// Begins what a power cut left undone: what has to be on several chips and is on fewer is written again.
+    /// Continues work that a power cut interrupted: data that has to be on several chips and is on fewer is written
+    /// again.
     fn resume(&mut self, flash: &mut F);
 
     /// The old version of a page found after a power cut was in truth no version at all.

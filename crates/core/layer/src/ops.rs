@@ -1,4 +1,4 @@
-//! The operations that a layer has accepted, and what it says to those who asked.
+//! The operations that a layer has accepted, and its answers to their owners.
 //!
 //! ```text
 //! begin ---- part_done, part_done, ... ---- answer: Done, when all parts were done at once
@@ -19,7 +19,7 @@ pub struct Op<T> {
     pub failed: bool,
     /// Its owner was told that it will hear of the end.
     is_pending: bool,
-    /// What the layer knows of it besides.
+    /// Further data of the layer about the operation.
     pub about: T,
 }
 
@@ -108,7 +108,7 @@ impl<T> Ops<T> {
         Some(op)
     }
 
-    /// What to say of an operation when all was done that could be done at once.
+    /// The answer to an operation when all immediate work is done.
     #[inline]
     pub fn answer(&mut self, number: u32) -> Answer {
         let op = self.all.at_mut(number);

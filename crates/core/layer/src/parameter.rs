@@ -6,11 +6,11 @@ use crate::spelling::did_you_mean;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
 
-/// A name that a choice accepts, and what it means, in a line. Both are declared in one place, so that no name is
+/// A name that a choice accepts, and its meaning in a line. Both are declared in one place, so that no name is
 /// without its meaning: a new one does not compile without.
 pub type Named = (&'static str, &'static str);
 
-/// What a parameter's value looks like, with its limits.
+/// The form of a parameter's value, with its limits.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "limits are called by their names")]
 pub enum ParameterKind {
@@ -49,7 +49,7 @@ pub enum ParameterKind {
     Text,
 }
 
-/// Who decides about a key.
+/// Whether the designer of a drive or the circumstances decide about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The designer of a drive: a better value makes a better drive.
@@ -60,7 +60,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What it is called in JSON.
+    /// Name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Design => "design",
@@ -78,11 +78,11 @@ pub struct Parameter {
     pub kind: ParameterKind,
     /// Default, written as in a file; `None`: the key has no default and may be absent.
     pub default: Option<&'static str>,
-    /// What it is, in a sentence or two.
+    /// Meaning, in a sentence or two.
     pub doc: &'static str,
     /// When it is read; without a condition always.
     pub read_when: Conditions,
-    /// Who decides about it.
+    /// Whether the designer or the circumstances decide.
     pub role: Role,
 }
 
@@ -290,7 +290,7 @@ impl ParameterKind {
         }
     }
 
-    /// What it is called.
+    /// Name of the value.
     pub fn name(&self) -> &'static str {
         match self {
             ParameterKind::Size { .. } => "size",
@@ -330,7 +330,7 @@ impl ParameterKind {
         }
     }
 
-    /// What to write, for help texts.
+    /// The form to write, for help texts.
     pub fn describe(&self) -> String {
         match *self {
             ParameterKind::Rate => "rate, or \"unlimited\"".to_owned(),
@@ -433,7 +433,7 @@ mod tests {
     const SHARE: Parameter = Parameter::new("share", ParameterKind::Share { max: 0.5 }, "10%", "");
     const NUMBER: Parameter = Parameter::optional("number", ParameterKind::Number { min: 0.0, max: 10.0 }, "");
     const SWITCH: Parameter = Parameter::new("switch", ParameterKind::Switch, "false", "");
-    const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any")];
+    const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any log block")];
     const CHOICE: Parameter = Parameter::new("choice", ParameterKind::Choice(|| VICTIMS.to_vec()), "greedy", "");
 
     #[test]

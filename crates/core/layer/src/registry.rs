@@ -31,7 +31,7 @@ impl<F: ?Sized + 'static> Registry<F> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
             return Err(format!(
-                "`{name}` is no name for a policy; write lower-case letters, digits and hyphens, beginning with a \
+                "`{name}` is not a name for a policy; write lower-case letters, digits and hyphens, beginning with a \
                  letter"
             ));
         }

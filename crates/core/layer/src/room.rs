@@ -1,4 +1,4 @@
-//! Who waits for room: work of a layer, in order, and an operation from above that it refused.
+//! The queue for room: work of a layer, in order, and an operation from above that it refused.
 
 use crate::{Answer, Outbox, Signal};
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl Room {
         self.note(Answer::Done { failed: false }.full(taken))
     }
 
-    /// There may be room: whoever was refused may try again.
+    /// There may be room: refused operations may try again.
     #[inline]
     pub fn announce(&mut self, outbox: &mut Outbox) {
         if std::mem::take(&mut self.has_refused) {

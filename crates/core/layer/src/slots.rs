@@ -34,7 +34,7 @@ impl<T> Slots<T> {
     /// Takes something out.
     ///
     /// # Panics
-    /// If nothing has this number: what is under way ends once.
+    /// If no slot has this number: each piece of work ends once.
     #[inline]
     pub fn remove(&mut self, number: u32) -> T {
         let entry = self.all[number as usize].take().expect("what is under way ends once");
@@ -42,13 +42,13 @@ impl<T> Slots<T> {
         entry
     }
 
-    /// What has this number, if anything does.
+    /// The work with this number, if there is any.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&T> {
         self.all.get(number as usize)?.as_ref()
     }
 
-    /// What has this number.
+    /// The work with this number.
     ///
     /// # Panics
     /// If nothing has.
@@ -57,7 +57,7 @@ impl<T> Slots<T> {
         self.all[number as usize].as_ref().expect("this number is in use")
     }
 
-    /// What has this number, to be changed.
+    /// The work with this number, mutable.
     ///
     /// # Panics
     /// If nothing has.

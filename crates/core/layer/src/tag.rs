@@ -6,7 +6,7 @@
 
 use nand::Token;
 
-/// What the tokens of one layer are of.
+/// The kinds of work behind the tokens of one layer.
 pub trait TagKind: Copy + 'static {
     /// Every kind, each at the place of its own number.
     const ALL: &'static [Self];
@@ -20,7 +20,7 @@ pub trait TagKind: Copy + 'static {
 /// A token, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag<K> {
-    /// What kind of thing is meant.
+    /// Kind of the work.
     pub kind: K,
     /// Which one: a slot, as a rule.
     pub number: u32,
@@ -43,7 +43,7 @@ impl<K: TagKind> Tag<K> {
         number << Self::SHIFT | kind.number() << K::INDEX_BITS | index
     }
 
-    /// What a token is of.
+    /// The work behind a token.
     #[inline]
     pub fn of(token: Token) -> Self {
         let kind = token >> K::INDEX_BITS & ((1 << Self::KIND_BITS) - 1);

@@ -1,4 +1,4 @@
-//! What a request has waited for inside a layer, beside what its commands have waited for on flash.
+//! Waiting of a request inside a layer, in addition to the waiting of its commands on flash.
 //!
 //! Time in a line or at the gate is waiting in a queue; time without room below is waiting for space. Of the commands
 //! of a step the one that ends last says what it waited for.

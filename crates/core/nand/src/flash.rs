@@ -1,18 +1,19 @@
-//! The narrow waist: the commands a layer may give to flash, and what it hears back.
+//! The narrow waist: the commands that a layer gives to flash, and the events that it gets back.
 
 use crate::memory::Memory;
 use crate::payloads::{PayloadId, RecordId};
 use crate::state::{BlockUse, FlashState};
 use units::{BlockId, Cause, DieId, Nanos, Ppn, WAIT_KINDS, Wait};
 
-/// The unit above flash that issued something and hears of its end; 0 when there is only one.
+/// The unit above flash that issued a command or operation and gets the event of its end; 0 when there is only one
+/// unit.
 pub type Owner = u16;
 
 /// A number the issuer chose, handed back unchanged.
 pub type Token = u32;
 
 /// A command in progress. Slots are reused; the generation tells an old handle from a new command. Without time only
-/// failed programs and waiting erases have handles, of generation 0: nothing else asks for them.
+/// failed programs and waiting erases have handles, of generation 0, because no other command outlives its issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommandId {
     pub(crate) slot: u32,
@@ -27,8 +28,8 @@ pub struct Ticket(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JoinId(pub(crate) u32);
 
-/// Waiting time of an operation by kind: the *direct* entry charges the command that was in the way,
-/// the *root* entry what that command itself had been waiting behind. Nanoseconds.
+/// Waiting time of an operation by kind: the *direct* entry charges the command that was in the way, the *root* entry
+/// the command for which that command itself had been waiting. Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitVector {
     /// Direct and root time of each kind, indexed by [`units::Wait::index`]. Only entries named in
@@ -78,7 +79,7 @@ impl WaitVector {
 
 /// Waiting times by number, until the host has heard of them.
 ///
-/// Entries are used again as they are: of a waiting time only what counts is copied, not all of its kinds.
+/// Entries are reused without clearing them: only the kinds that count are copied.
 #[derive(Clone, Debug, Default)]
 pub struct WaitList {
     entries: Vec<WaitVector>,
@@ -86,7 +87,7 @@ pub struct WaitList {
 }
 
 impl WaitList {
-    /// Keeps a waiting time; its number is for whoever ends an operation with it.
+    /// Keeps a waiting time. The layer that ends an operation passes its number on.
     #[inline]
     pub fn note(&mut self, wait: &WaitVector) -> u32 {
         if self.used == self.entries.len() {
@@ -99,7 +100,7 @@ impl WaitList {
         self.used as u32 - 1
     }
 
-    /// Forgets all of them.
+    /// Forgets all waiting times.
     #[inline]
     pub fn clear(&mut self) {
         self.used = 0;
@@ -115,7 +116,7 @@ impl std::ops::Index<u32> for WaitList {
     }
 }
 
-/// Who hears of a command's end.
+/// The receiver of a command's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The command is part of a join; the last one ends it.
@@ -129,19 +130,19 @@ pub enum Completion {
 pub struct Read {
     /// The page that is read.
     pub page: Ppn,
-    /// What the command is done for.
+    /// Cause of the command, for counters and waiting times.
     pub cause: Cause,
     /// Sectors to transfer over the channel.
     pub sectors: u8,
-    /// Where the cells go; [`PayloadId::NONE`] for nowhere.
+    /// Payload that gets the cells; [`PayloadId::NONE`] for none.
     pub payload: PayloadId,
-    /// Who hears of it. `None`: nobody (a read that only feeds a following command).
+    /// Receiver of the end. `None`: nobody, for a read that only feeds a following command.
     pub completion: Option<Completion>,
     /// Command that must complete first.
     pub after: Option<CommandId>,
 }
 
-/// What a program puts into its page.
+/// The contents that a program puts into its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// User data: the payload's sectors, over the superseded page when `merge` is set.
@@ -164,15 +165,15 @@ pub struct PageProgram {
     pub page: Ppn,
     /// Page whose data this one replaces: its block cannot be erased before this completes.
     pub supersedes: Option<Ppn>,
-    /// What goes into the page.
+    /// Contents of the page.
     pub what: Program,
     /// Logical page for the out-of-band area.
     pub logical: u32,
     /// Sequence number, fixed now, when the map changes.
     pub sequence: u64,
-    /// What the command is done for.
+    /// Cause of the command, for counters and waiting times.
     pub cause: Cause,
-    /// Who hears of it.
+    /// Receiver of the end.
     pub completion: Completion,
     /// Command that must complete first.
     pub after: Option<CommandId>,
@@ -197,9 +198,9 @@ pub struct PageCopy {
     pub to: Ppn,
     /// Logical page, handed back if the program fails.
     pub logical: u32,
-    /// What the command is done for.
+    /// Cause of the command, for counters and waiting times.
     pub cause: Cause,
-    /// Who hears that the page is programmed.
+    /// Receiver of the event that the page is programmed.
     pub completion: Completion,
     /// Whether the data goes through the controller.
     pub way: CopyWay,
@@ -222,12 +223,12 @@ impl PageCopy {
     }
 }
 
-/// What became of a command where it was issued.
+/// Result of issuing a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Completed on the spot.
+    /// The command completed where it was issued.
     Done,
-    /// Queued; an event will tell.
+    /// The command is queued, and an event follows.
     Pending(CommandId),
 }
 
@@ -242,10 +243,10 @@ impl Outcome {
     }
 }
 
-/// What became of an operation whose commands have all been issued.
+/// Result of closing an operation, after all its commands have been issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
-    /// Everything had completed already, no event follows.
+    /// All commands had completed already. No event follows.
     Done {
         /// A read of it was uncorrectable.
         failed: bool,
@@ -256,20 +257,20 @@ pub enum Closed {
 
 /// A program that failed, handed back to its owner with everything needed to place it again.
 /// The pins it holds (on its own and on the superseded block) stay until [`Flash::place_again`] or [`Flash::abandon`].
-/// User data it was to program is still in the controller, which answers reads of the page from there.
+/// The controller still has the user data that it was to program, and answers reads of the page from its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramFailure {
     /// Page that took no data.
     pub page: Ppn,
     /// Page it was to supersede.
     pub supersedes: Option<Ppn>,
-    /// What was to go into the page.
+    /// Contents that were to go into the page.
     pub what: Program,
     /// Logical page, as the out-of-band area says.
     pub logical: u32,
     /// Sequence number, which a copy keeps.
     pub sequence: u64,
-    /// What the program was done for.
+    /// Cause of the program.
     pub cause: Cause,
     /// A program under way supersedes its page, at the moment of asking.
     pub is_superseded: bool,
@@ -277,7 +278,7 @@ pub struct ProgramFailure {
     pub id: CommandId,
 }
 
-/// What flash tells the layers.
+/// Events that flash gives to the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The last command of a join completed.
@@ -306,16 +307,16 @@ pub enum Event {
         /// The block that is bad now.
         block: BlockId,
     },
-    /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
+    /// A program failed, or was queued behind one that failed. [`Flash::failure`] describes it.
     ProgramFailed(CommandId),
-    /// What a block holds is to be written anew: it was read too often, or is too old.
+    /// The data of a block is to be rewritten, because it was read too often or is too old.
     RefreshDue {
         /// The block whose pages are to move.
         block: BlockId,
     },
-    /// A die answers nothing any more.
+    /// A die no longer answers commands.
     DieLost {
-        /// The die that answers nothing any more.
+        /// The die that no longer answers.
         die: DieId,
     },
     /// A timer of the drive fired.
@@ -325,12 +326,12 @@ pub enum Event {
     },
 }
 
-/// What stands before a new command on a die.
+/// Commands that a new command on a die waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Commands queued, and on the die.
     pub commands: u32,
-    /// Of those, the ones of collection and wear levelling.
+    /// Commands of collection and wear levelling among them.
     pub cleaning: u32,
 }
 
@@ -339,9 +340,9 @@ pub struct Backlog {
 /// - *Commands*: read, program, copy and erase pages and blocks; open and close joins, which end together; hold and
 ///   release blocks; place a failed program again or give it up.
 /// - *State*: shape, blocks, contents and counters, to be looked at; the memory of the controller and the uses of
-///   blocks, which layers write; what a failed program was.
-/// - *Time*: the clock, what stands before a die, and waiting. The defaults are those of flash without time, where each
-///   command ends where it is issued.
+///   blocks, which layers write; the description of a failed program.
+/// - *Time*: the clock, the queue of a die, and waiting. The defaults suit flash without time, where each command ends
+///   where it is issued.
 ///
 /// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
 /// page in flight waits for it; an erase waits for every unfinished command in its block, every
@@ -349,8 +350,8 @@ pub struct Backlog {
 pub trait Flash: 'static {
     // Commands.
 
-    /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
-    /// [`Flash::close`] says that there will be no more.
+    /// Opens a join for one operation of the layer above. The join waits for each command issued with it;
+    /// [`Flash::close`] says that no more commands follow.
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
     /// Ends the issue phase of a join.
     fn close(&mut self, join: JoinId, awaits: Awaits) -> Closed;
@@ -358,14 +359,14 @@ pub trait Flash: 'static {
     fn read(&mut self, owner: Owner, read: Read) -> Outcome;
     /// Programs a page.
     fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
-    /// Copies a page. It is under way until its program is.
+    /// Copies a page. The copy ends when its program ends.
     fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
-    /// Takes back an erase that still waits for pins. `false`: none does.
+    /// Cancels an erase that still waits for pins. `false`: no erase of the block waits.
     fn take_back_erase(&mut self, block: BlockId) -> bool;
-    /// Lets go of a block that was held ([`BlockUse::hold`]).
+    /// Releases a block that was held ([`BlockUse::hold`]).
     fn release(&mut self, block: BlockId);
     /// Issues a failed program again at another page, with the pins it kept.
     fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome;
@@ -378,13 +379,13 @@ pub trait Flash: 'static {
 
     // State.
 
-    /// Shape, blocks, contents, counters: what a layer may look at.
+    /// The state that a layer may read: shape, blocks, contents, counters.
     fn state(&self) -> &FlashState;
-    /// Memory of the controller: what a layer may write besides giving commands.
+    /// Memory of the controller, which a layer may write besides giving commands.
     fn memory_mut(&mut self) -> &mut Memory;
-    /// Uses of blocks: what a layer may say of them without a command.
+    /// Uses of blocks, which a layer may set without a command.
     fn blocks_mut(&mut self) -> BlockUse<'_>;
-    /// What a failed program was to do.
+    /// The description of a failed program.
     fn failure(&self, failed: CommandId) -> ProgramFailure;
     /// Whether a page that a layer has placed may read as anything but zeros.
     fn may_hold_bytes(&self, page: Ppn) -> bool {
@@ -398,20 +399,20 @@ pub trait Flash: 'static {
     fn now(&self) -> Nanos {
         0
     }
-    /// What stands before a new command on a die. Commands that wait for others, and erases that wait for pins, are not
-    /// queued yet.
+    /// Commands that a new command on a die waits for. Commands that wait for others, and erases that wait for pins,
+    /// are not queued yet.
     fn backlog(&self, _die: DieId) -> Backlog {
         Backlog::default()
     }
-    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among
-    /// it. A walk over the queue.
+    /// Time that the queue before a new command on a die takes, ns, including programs that only wait for reads. Walks
+    /// over the queue.
     fn backlog_ns(&self, _die: DieId) -> Nanos {
         0
     }
-    /// From now on commands start, move and end without taking time, or take theirs again. A layer sets it around work
-    /// whose cost is left out of account; that is counted all the same.
+    /// From now on commands take no time, or take their time again. A layer calls this around work whose time a model
+    /// leaves out. The commands are counted in both cases.
     fn set_instant(&mut self, _instant: bool) {}
-    /// Keeps a place in the queues of all dies, behind what is in them.
+    /// Reserves a place at the end of the queues of all dies.
     fn take_ticket(&mut self) -> Ticket {
         Ticket::default()
     }
@@ -420,14 +421,14 @@ pub trait Flash: 'static {
     /// other command, so that the next step can follow. Commands of collection take the place only where collection is
     /// not interrupted.
     fn show_ticket(&mut self, _ticket: Option<Ticket>) {}
-    /// Takes back an operation made of reads. If none of its commands has started, none will; otherwise all of them run
-    /// on and are counted as wasted. No event follows.
+    /// Cancels an operation that consists of reads. If none of its commands has started, none starts. Otherwise all of
+    /// them run to their end and are counted as wasted. No event follows.
     fn cancel(&mut self, _join: JoinId) -> Cancelled {
         Cancelled::default()
     }
     /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed, or has failed
-    /// with its data in the controller; a copy that failed must find its place first. `Done`: that was so already.
-    /// Takes no time and moves nothing.
+    /// with its data in the controller; a copy that failed must find its place first. `Done`: it had completed already.
+    /// Takes no time and moves no data.
     fn await_program(&mut self, _owner: Owner, _page: Ppn, _token: Token) -> Outcome {
         Outcome::Done
     }
@@ -438,7 +439,7 @@ pub trait Flash: 'static {
     }
 }
 
-/// What a join waits for.
+/// The commands that a join waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
     /// The commands issued with it.
@@ -456,11 +457,11 @@ pub enum Cancel {
     Possible,
 }
 
-/// What a cancelled operation left behind.
+/// The commands that a cancelled operation leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Cancelled {
     /// Commands that never started.
     pub unstarted: u32,
-    /// Commands that run on in vain, because one of them had started.
+    /// Commands that run to their end without use, because one of them had started.
     pub wasted: u32,
 }

@@ -88,7 +88,7 @@ impl Cause {
     }
 }
 
-/// What a waiting nanosecond is charged to: a cause, or one of the resources that are no command.
+/// The cause of a waiting nanosecond: a cause of commands, or a resource that is not a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wait {
     /// A command of this cause was in the way.
@@ -109,7 +109,7 @@ pub enum Wait {
 /// Number of waiting kinds: the causes, then the resources.
 pub const WAIT_KINDS: usize = DIE_CAUSES + RESOURCES.len();
 
-/// What is waited for and is no command, in the order of [`Wait::index`].
+/// What is waited for and is not a command, in the order of [`Wait::index`].
 const RESOURCES: [&str; 5] = ["bus", "queue", "link", "firmware", "space"];
 
 impl Wait {

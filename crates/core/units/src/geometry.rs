@@ -95,8 +95,8 @@ pub enum GeometryError {
         value: u64,
         limit: u64,
     },
-    /// Page size is no power of two, or smaller than a sector.
-    #[error("a page of {bytes} bytes is no power of two of at least 512 bytes")]
+    /// Page size is not a power of two, or smaller than a sector.
+    #[error("a page of {bytes} bytes is not a power of two of at least 512 bytes")]
     PageSize { bytes: u32 },
     /// Programs cannot fill a block.
     #[error("a program of {pages} pages does not divide a block of {block}")]
@@ -224,7 +224,7 @@ impl Shape {
     }
 }
 
-/// A checked [`Shape`], with what it takes to divide quickly by its counts.
+/// A checked [`Shape`], with constants for fast division by its counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     shape: Shape,

@@ -1,11 +1,11 @@
-//! The block request: what a host asks of a drive.
+//! The block request of a host to a drive.
 
 use crate::Nanos;
 
 /// Bytes of a host sector, the smallest unit a request can name.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// What the host asks for.
+/// Operation of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum HostOp {
@@ -50,7 +50,7 @@ pub struct Request {
     pub first_sector: u64,
     /// Number of sectors; 0 only for a flush.
     pub sectors: u32,
-    /// What is asked of the sectors.
+    /// Operation on the sectors.
     pub op: HostOp,
     /// Force unit access: a write is acknowledged only once it would survive a power cut.
     pub fua: bool,

@@ -15,7 +15,7 @@ use units::{HostOp, Lpn};
 /// Operations that a host has under way at once, at most.
 const QUEUE_DEPTH: usize = 4;
 
-/// What a host does. Pages and masks are cut to what there is.
+/// An action of a host. Pages and masks are cut to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Writes pages; the sectors `mask` of the first one.
@@ -57,8 +57,8 @@ pub enum Step {
     Cut(u32),
 }
 
-/// A test of so many cases, the same ones each time; `PROPTEST_RNG_SEED` draws others, `PROPTEST_CASES` more. What
-/// fails is printed as small as it gets, and kept nowhere.
+/// A test of so many cases, the same ones each time; `PROPTEST_RNG_SEED` draws others, `PROPTEST_CASES` more. A failing
+/// plan is made as small as possible and printed; it is not stored.
 pub fn cases(cases: u32) -> ProptestConfig {
     let config = ProptestConfig::with_cases(cases);
     let rng_seed = match config.rng_seed {
@@ -93,7 +93,7 @@ struct Version {
     value: u64,
 }
 
-/// What the layer that a host uses is built from.
+/// The recipe of the layer that a host uses.
 pub trait Plan<F> {
     /// The layer over flash in its fresh state, or in the state that a snapshot was taken in.
     fn build(&self, flash: &F) -> Box<dyn PageLayer<F>>;
@@ -104,7 +104,7 @@ pub trait Plan<F> {
 
 /// A host: see the module description.
 pub struct Host<F: TestFlash> {
-    /// The layer, and what is under way.
+    /// The layer, and work under way.
     pub rig: Rig<F>,
     plan: Box<dyn Plan<F>>,
     /// Writes last once they have ended.

@@ -288,7 +288,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         self.under_way.len()
     }
 
-    /// What ended since the last call.
+    /// Operations that ended since the last call.
     pub fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a drive.
+//! Errors of a drive.
 
 use simulator::ConfigError;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What of a drive holds data.
+//! The parts of a drive that hold data.
 
 use crate::error::DriveError;
 use crate::requests::{Drive, Power};

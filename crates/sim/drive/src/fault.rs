@@ -27,9 +27,9 @@ impl FromStr for Fault {
     fn from_str(text: &str) -> Result<Self, String> {
         const FORMS: &str = "write `die N`, `channel N`, `block N`, `reads P%`, `programs P%` or `erases P%`";
         let (kind, value) =
-            text.trim().split_once(char::is_whitespace).ok_or_else(|| format!("`{text}` is no fault; {FORMS}"))?;
+            text.trim().split_once(char::is_whitespace).ok_or_else(|| format!("`{text}` is not a fault; {FORMS}"))?;
         let value = value.trim();
-        let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is no number of a {kind}; {FORMS}"));
+        let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is not a number of a {kind}; {FORMS}"));
         let chance = || {
             let share = value
                 .strip_suffix('%')
@@ -37,7 +37,7 @@ impl FromStr for Fault {
                 .map(|percent| percent / 100.0);
             share
                 .filter(|share| (0.0..=1.0).contains(share))
-                .ok_or_else(|| format!("`{value}` is no chance; {FORMS}, from 0% to 100%"))
+                .ok_or_else(|| format!("`{value}` is not a chance; {FORMS}, from 0% to 100%"))
         };
         match kind {
             "die" => number().map(Self::Die),
@@ -46,7 +46,7 @@ impl FromStr for Fault {
             "reads" => chance().map(Self::Reads),
             "programs" => chance().map(Self::Programs),
             "erases" => chance().map(Self::Erases),
-            _ => Err(format!("`{kind}` is no kind of fault; {FORMS}")),
+            _ => Err(format!("`{kind}` is not a kind of fault; {FORMS}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What requests go to: the drive, or a driver of the host over it.
+//! The target of requests: the drive, or a driver of the host over it.
 
 use crate::error::DriveError;
 use layer::{Held, LayerReport};
@@ -128,7 +128,7 @@ impl Host {
         drive.top().check(drive.flash())
     }
 
-    /// What a page of the host holds, of the mapping or of a driver's map.
+    /// The state of a host's page, in the mapping or in a driver's map.
     pub fn holds(&self, page: Lpn) -> Held {
         match self {
             Self::Drive(drive) => drive.holds(page),
@@ -136,14 +136,14 @@ impl Host {
         }
     }
 
-    /// What the layers tell of themselves, from the top.
+    /// The reports of the layers, from the top.
     pub fn reports(&self) -> Vec<LayerReport> {
         let mut reports = Vec::new();
         self.drive().top().report(&mut reports);
         reports
     }
 
-    /// What a driver tells of itself, if there is one.
+    /// The report of a driver, if there is one.
     pub fn driver_report(&self) -> Option<HostReport> {
         match self {
             Self::Drive(_) => None,
@@ -151,7 +151,7 @@ impl Host {
         }
     }
 
-    /// What a driver has counted.
+    /// The counters of a driver.
     pub fn driver_counters(&self) -> Vec<(&'static str, u64)> {
         let counters = self.driver_report().map_or_else(Vec::new, |report| report.counters);
         counters.into_iter().map(|counter| (counter.name, counter.count)).collect()

@@ -7,7 +7,7 @@ use engine::random::Stream;
 use nand::FlashState;
 use simulator::DrivePlan;
 
-/// What a power cut left of a drive. It may recover on another thread, which a drive itself cannot go to.
+/// The state that a power cut left of a drive. It may recover on another thread, which a drive itself cannot go to.
 pub struct LeftByCut {
     plan: DrivePlan,
     left: FlashState,
@@ -25,8 +25,8 @@ impl LeftByCut {
 }
 
 impl Drive {
-    /// What would be left of this drive if power went now. This one goes on as if nothing had been. `seed` says what
-    /// became of what was under way.
+    /// The state that a power cut would leave now. This one goes on as if nothing had been. `seed` decides the fate of
+    /// work under way.
     ///
     /// # Errors
     /// Power is off.

@@ -37,7 +37,7 @@
 //! Any stack will do. Time is simulated: a call returns at once, and [`Drive::now`] says how long it took. The same
 //! calls with the same seeds give the same drive, to the last bit.
 //!
-//! Faithful to: what the simulated drive promises. A write is acknowledged where the stack says so (in flash, or in a
+//! Faithful to: the promises of the simulated drive. A write is acknowledged where the stack says so (in flash, or in a
 //! volatile or non-volatile buffer); after a power cut the layers rebuild themselves from flash alone. Simplified: a
 //! call is one request, served before the call returns; [`Drive::submit`] and [`Drive::advance`] keep several under
 //! way. Protects: nothing acknowledged and flushed is lost but by faults, which are errors and never other data.

@@ -1,4 +1,4 @@
-//! What a drive measures while it is used: requests, latencies and what they waited for, by the rules of a run.
+//! Measurements of a drive in use: requests, latencies and their causes, by the rules of a run.
 
 use crate::host::Host;
 use crate::requests::{Drive, Power};
@@ -38,7 +38,7 @@ impl Measuring {
         }
     }
 
-    /// Power came back: what is held is what the layers found, and nothing is under way.
+    /// Power came back: the drive holds the data that the layers found, and no work is under way.
     pub fn begin_again(&mut self, written: Written) {
         self.written = written;
         self.unwritten.clear();
@@ -68,7 +68,7 @@ impl Measuring {
 }
 
 impl Drive {
-    /// Measures from now on; what was measured before is forgotten.
+    /// Measures from now on, and forgets earlier measurements.
     pub fn measure(&mut self) {
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
@@ -89,7 +89,7 @@ impl Drive {
         Written::found(&self.plan, |page| host.holds(page) > Held::Nothing)
     }
 
-    /// What was measured since [`Drive::measure`], as the result of a run. `workload` names what the requests were;
+    /// The measurements since [`Drive::measure`], as the result of a run. `workload` names what the requests were;
     /// `wall_s`: seconds by the clock. Flash commands and requests count across power cuts; counters of layers begin
     /// when power comes. `None`: nothing is measured.
     pub fn result(&self, workload: &str, wall_s: f64) -> Option<RunResult> {
@@ -152,7 +152,7 @@ pub(crate) fn since(now: &Counters, before: &Counters) -> Counters {
 pub struct Smart {
     /// How it is at this moment.
     pub now: Vec<(&'static str, u64)>,
-    /// Since the drive was made: what it keeps in its file and over power cuts.
+    /// Counters since the drive was made, which it keeps in its file and over power cuts.
     pub lifetime: Vec<(&'static str, u64)>,
     /// Since the drive was opened or made by this program; power cuts do not end it.
     pub since_start: Vec<(&'static str, u64)>,
@@ -213,7 +213,7 @@ impl Drive {
         host.reports().into_iter().flat_map(named).chain(driver).collect()
     }
 
-    /// What the drive has counted: reads, programs and erases of flash by cause since it was opened or made, then
+    /// The counters of the drive: reads, programs and erases of flash by cause since it was opened or made, then
     /// [`Drive::layer_counters`]; nothing without power.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let Power::On(host) = &self.power else { return Vec::new() };

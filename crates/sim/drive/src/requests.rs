@@ -15,7 +15,7 @@ use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
 /// Most sectors of a request that is served at once; longer ones are served piece by piece.
 const PIECE: u32 = 512;
 
-/// What a drive is while power is on, and what is left of it when it is off.
+/// A drive while power is on, and its remains while power is off.
 pub(crate) enum Power {
     On(Host),
     Off(Box<FlashState>),
@@ -28,7 +28,7 @@ pub struct Drive {
     pub(crate) plan: DrivePlan,
     pub(crate) power: Power,
     image: Option<Arc<Image>>,
-    /// What was wrong with the file when it was opened.
+    /// Damage of the file when it was opened.
     pub(crate) damage: FileDamage,
     /// Chances that programs, erases and reads fail.
     chances: [f64; 3],
@@ -38,14 +38,14 @@ pub struct Drive {
     pub(crate) before: Nanos,
     power_cuts: u64,
     completions: Completions,
-    /// What it measures of its use, if it does.
+    /// Measurements of its use, if it takes any.
     pub(crate) measuring: Option<Box<Measuring>>,
 }
 
 impl Drive {
     /// A new drive of a built-in stack or of a stack file, with settings as `key=value`. Contents are bytes, and time
     /// is simulated, whatever the stack says. The drive is erased, or in use where `drive.precondition` is `fill` or
-    /// `overwrite`: what that writes reads as zeros.
+    /// `overwrite`: pages that preconditioning writes read as zeros.
     ///
     /// # Errors
     /// The configuration cannot be used.
@@ -65,9 +65,9 @@ impl Drive {
         Ok(Self::assemble(plan, Power::On(host), None))
     }
 
-    /// The drive kept in a file, which is made if there is none: `drive.precondition` counts only then. What a killed
-    /// program left is recovered as after a power cut. The file is sparse; what it holds is in memory as well while the
-    /// drive is open.
+    /// The drive kept in a file, which is made if there is none: `drive.precondition` counts only then. The state that
+    /// a killed program left is recovered as after a power cut. The file is sparse. Its contents are in memory as well
+    /// while the drive is open.
     ///
     /// # Errors
     /// The configuration cannot be used, or keeps what is not in the pages of flash, as in non-volatile memory; the
@@ -118,8 +118,8 @@ impl Drive {
         self.image.as_ref().is_some_and(|image| image.is_converted())
     }
 
-    /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and what is
-    /// wrong with the file. What is missing at its end counts as lost with power.
+    /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and the damage of the
+    /// file. Bytes missing at its end count as lost with power.
     ///
     /// # Errors
     /// The file cannot be read, is open elsewhere, is not one of a drive, or is damaged so that nothing of it
@@ -140,7 +140,7 @@ impl Drive {
         Ok((drive, damage))
     }
 
-    /// What was wrong with the drive's file when it was opened; nothing without one.
+    /// Damage of the drive's file when it was opened; empty without a file.
     pub fn file_damage(&self) -> FileDamage {
         self.damage
     }
@@ -193,7 +193,7 @@ impl Drive {
         self.before + if let Power::On(host) = &self.power { host.drive().now() } else { 0 }
     }
 
-    /// Reads bytes; what was never written, or trimmed, is zeros.
+    /// Reads bytes. Bytes that were never written, or were trimmed, are zeros.
     ///
     /// # Errors
     /// [`DriveError::Failed`] if any of them cannot be corrected; the others are not given either.
@@ -269,7 +269,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Cuts power now. What is under way is torn, kept or lost as `seed` says; what comes after is refused until
+    /// Cuts power now. Work under way is torn, kept or lost as `seed` says; later requests are refused until
     /// [`Drive::reopen`].
     pub fn power_cut(&mut self, seed: u64) {
         self.cut_after = None;
@@ -288,9 +288,8 @@ impl Drive {
         };
     }
 
-    /// Cuts power after `events` more events of the simulation (commands that begin, move data, or end): somewhere in
-    /// the middle of what the host asks for next. The call under way then, and those after it, get
-    /// [`DriveError::PowerOff`].
+    /// Cuts power after `events` more events of the simulation (commands that begin, move data, or end): somewhere
+    /// within the next requests of the host. The call under way then, and those after it, get [`DriveError::PowerOff`].
     pub fn cut_power_after(&mut self, events: u64, seed: u64) {
         self.cut_after = Some((events, seed));
     }
@@ -355,7 +354,7 @@ impl Drive {
     /// Checks the invariants of all layers.
     ///
     /// # Errors
-    /// Power is off; or, in words, what is broken: a defect of the simulation.
+    /// Power is off; or the broken law, in words: a defect of the simulation.
     pub fn check_layers(&mut self) -> Result<(), DriveError> {
         self.host()?.check().map_err(DriveError::Recovery)
     }

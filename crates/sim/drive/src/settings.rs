@@ -5,7 +5,7 @@ use crate::error::DriveError;
 use simulator::{Config, DrivePlan, Setting};
 
 impl Drive {
-    /// What a drive needs whatever its stack says.
+    /// Settings that a drive needs with any stack.
     pub fn own_settings() -> Vec<Setting> {
         let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel")];
         let setting = |(key, value): (&str, &str)| Setting::new(key, value, "a drive with bytes");

@@ -1,4 +1,4 @@
-//! What a drive tells while it is watched: sums that are cheap to look at, as often as somebody likes.
+//! Data of a drive for viewers: sums that are cheap to read, as often as a viewer likes.
 
 use crate::host::Host;
 use crate::measure::since;
@@ -38,7 +38,7 @@ pub struct Pulse<'a> {
 pub struct Blocks {
     /// All blocks of the flash.
     pub all: u64,
-    /// Those that can be programmed: neither bad nor failed, on a die that answers.
+    /// Blocks that can be programmed: neither bad nor failed, on a die that answers.
     pub usable: u64,
     /// Usable ones that are erased and hold nothing.
     pub free: u64,
@@ -50,7 +50,7 @@ pub struct Blocks {
     pub dead_dies: u32,
 }
 
-/// What each block has been through, and holds.
+/// Wear and contents of each block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMaps {
     /// Erases of each block; `None`: it must not be used.
@@ -62,7 +62,7 @@ pub struct BlockMaps {
 }
 
 impl Drive {
-    /// What was measured up to now. `None`: nothing is measured.
+    /// The measurements up to now. `None`: nothing is measured.
     pub fn pulse(&self) -> Option<Pulse<'_>> {
         let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
         Some(Pulse {

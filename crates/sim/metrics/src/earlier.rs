@@ -9,19 +9,19 @@ const KEYS: [(&str, &str); 1] = [("zones.", "coded.")];
 /// Values of keys that had another name in the version before, and the names of today.
 const VALUES: [(&str, &str, &str); 1] = [("stripe.kind", "zones", "coded")];
 
-/// What a key or counter is called today.
+/// The present name of a key or counter.
 pub fn key_of_today(key: &str) -> Cow<'_, str> {
     let renamed = KEYS.iter().find_map(|(before, today)| Some((today, key.strip_prefix(before)?)));
     renamed.map_or(Cow::Borrowed(key), |(today, rest)| Cow::Owned(format!("{today}{rest}")))
 }
 
-/// What a value of a key is called today.
+/// The present name of a value of a key.
 pub fn value_of_today<'a>(key: &str, value: &'a str) -> &'a str {
     let is_meant = |renamed: &&(&str, &str, &str)| (renamed.0, renamed.1) == (key, value);
     VALUES.iter().find(is_meant).map_or(value, |(_, _, today)| today)
 }
 
-/// What a key, a counter, a group of them or a value is called today, where `name` is what it was called in the version
+/// The present name of a key, a counter, a group of them or a value, where `name` is what it was called in the version
 /// before.
 pub fn name_of_today(name: &str) -> Option<String> {
     let group = format!("{name}.");

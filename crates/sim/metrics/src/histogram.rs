@@ -114,8 +114,8 @@ impl Histogram {
         0
     }
 
-    /// [`Histogram::percentile`] where there are durations enough for it ([`needed`]): what is shown to people and
-    /// programs.
+    /// [`Histogram::percentile`] where there are durations enough for it ([`needed`]): the value that people and
+    /// programs see.
     pub fn supported(&self, share: f64) -> Option<u64> {
         (self.count >= needed(share)).then(|| self.percentile(share))
     }

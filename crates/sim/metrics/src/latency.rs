@@ -60,7 +60,7 @@ pub struct RecordedLatency {
 }
 
 impl RecordedLatency {
-    /// Those of an operation.
+    /// The figures of an operation.
     pub fn of(&self, op: HostOp) -> Option<Latencies> {
         match op {
             HostOp::Read => self.read,
@@ -71,7 +71,7 @@ impl RecordedLatency {
     }
 }
 
-/// What a request waited for.
+/// The causes of a request's waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits<'a> {
     /// Nanoseconds by direct blocker and by root cause, indexed by [`Wait::index`].
@@ -113,7 +113,8 @@ impl Tail {
 }
 
 impl LatencyRecorder {
-    /// Adds a request: its latency, what it waited for since the drive took it, and its time in the host's queue.
+    /// Adds a request: its latency, the causes of its waiting since the drive took it, and its time in the host's
+    /// queue.
     #[inline]
     pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, queue: Nanos) {
         self.record_with(latency, waits, None);

@@ -1,4 +1,4 @@
-//! What a run measured: histograms, waiting times, time series, and the shape of `result.json`.
+//! The measurements of a run: histograms, waiting times, time series, and the shape of `result.json`.
 //! No printing, no clock.
 
 mod earlier;

@@ -29,7 +29,7 @@ const ERASES_FEW: f64 = 4.0;
 /// writes, need 1,000 to 7,000 erases of each block, where the parts say 3,000.
 pub const ENDURANCE_FACTOR: f64 = 3.0;
 
-/// What a drive costs, in any currency.
+/// The cost of a drive, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Price {
     /// For each decimal gigabyte of flash, spare flash included.
@@ -38,7 +38,7 @@ pub enum Price {
     Drive(f64),
 }
 
-/// What a drive costs, whether its life can be told or not.
+/// The cost of a drive, whether its life can be told or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Price of the drive, in the currency that was given.
@@ -74,23 +74,23 @@ impl DataSheet {
     }
 }
 
-/// What else is asked of a life.
+/// Further questions about a life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeTerms {
     /// Days of the warranty, for drive writes a day.
     pub warranty_days: f64,
     /// Bytes the host writes a day; `None`: as in the run.
     pub per_day: Option<u64>,
-    /// What the drive costs, where that matters.
+    /// The price of the drive, if given.
     pub price: Option<Price>,
-    /// What prices are in.
+    /// The currency of prices.
     pub currency: Option<Currency>,
-    /// What the data sheet promises, shown beside the life.
+    /// The promise of the data sheet, shown beside the life.
     pub data_sheet: Option<DataSheet>,
 }
 
 impl LifeTerms {
-    /// What a drive costs in which so much was worn; `None`: no price was given.
+    /// The costs of a drive with this much wear; `None`: no price was given.
     pub fn cost(&self, window: &WearWindow) -> Option<Cost> {
         let price = match self.price? {
             Price::PerFlashGb(price) => price * window.whole(window.flash_bytes) as f64 / GB,
@@ -188,8 +188,7 @@ impl LifeReport {
         self.bytes().times(1.0 / TB)
     }
 
-    /// The same if each block survives exactly [`LifeReport::endurance`] erases: an interval of what was measured
-    /// alone.
+    /// The same if each block survives exactly [`LifeReport::endurance`] erases: an interval of the measurement alone.
     pub fn tbw_at_endurance(&self) -> Range {
         self.life.bytes.times(self.scale() / TB)
     }
@@ -243,7 +242,7 @@ impl LifeReport {
         ((self.life.even_bytes - self.life.bytes.estimate) * self.scale() / TB).max(0.0)
     }
 
-    /// What the drive costs; `None`: no price was given.
+    /// The costs of the drive; `None`: no price was given.
     pub fn cost(&self) -> Option<Cost> {
         self.terms.cost(&self.window)
     }
@@ -259,7 +258,7 @@ impl LifeReport {
         Some(self.years()?.dividing(self.cost()?.price))
     }
 
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.endurance_note());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What it takes to repeat a run, and to tell whether the files are still the same.
+/// The data to repeat a run, and to tell whether the files are still the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of the program.
@@ -17,7 +17,7 @@ pub struct Provenance {
     pub stack: Option<SourceFile>,
 }
 
-/// What was asked for.
+/// The request of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Name or file of the stack.

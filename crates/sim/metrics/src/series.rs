@@ -26,7 +26,7 @@ pub struct Sample {
     pub occupancy: u64,
     /// Flash programs by [`units::Cause::index`].
     pub programs: [u64; DIE_CAUSES],
-    /// What reads and writes waited for, by root cause, indexed by
+    /// Waiting of reads and writes, by root cause, indexed by
     /// [`units::Wait::index`]; sums, ns.
     pub waited: [u64; WAIT_KINDS],
 }

@@ -70,7 +70,7 @@ pub enum OpenError {
     #[error("the metadata could not be read: {0}")]
     Read(#[from] io::Error),
     /// There is no superblock.
-    #[error("the device holds no remapped drive: its first sector is no superblock; format it first")]
+    #[error("the device holds no remapped drive: its first sector is not a superblock; format it first")]
     Foreign,
     /// The superblock is damaged or of another version.
     #[error(

@@ -12,7 +12,7 @@ pub struct Completion {
     pub request: Request,
     /// Data could not be corrected.
     pub failed: bool,
-    /// What it waited for since the drive took it: index into [`Completions::waits`]; `None`: for nothing.
+    /// Causes of its waiting since the drive took it: index into [`Completions::waits`]; `None`: for nothing.
     pub wait: Option<u32>,
     /// Time from its arrival until the drive took it.
     pub queue_ns: Nanos,
@@ -33,7 +33,7 @@ pub struct Completions {
     pub done: Vec<Completion>,
     /// Waiting times the entries refer to.
     pub waits: WaitList,
-    /// Where requests carry cells: those of the successful reads in `done`, one after the other, in its order.
+    /// Where requests carry cells: the cells of the successful reads in `done`, one after the other, in its order.
     pub cells: Vec<u8>,
 }
 

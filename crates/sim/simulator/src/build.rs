@@ -32,8 +32,8 @@ pub struct DrivePlan {
     pub geometry: Geometry,
     /// Logical pages the user sees.
     pub user_pages: u32,
-    /// Share of them, from the first on, that the workload may write: what `workload.footprint` says, until a workload
-    /// is known.
+    /// Share of them, from the first on, that the workload may write: the value of `workload.footprint` says, until a
+    /// workload is known.
     pub(crate) touched: f64,
     /// Stripes over the chips, if there are any.
     pub stripes: Option<StripePlan>,
@@ -270,7 +270,7 @@ impl DrivePlan {
     /// Dies of the layers that fail during the measured run.
     ///
     /// # Errors
-    /// Something that is no number of a die or channel.
+    /// Something that is not a number of a die or channel.
     fn read_deaths(config: &Config, array: &Array) -> Result<Vec<DieId>, ConfigError> {
         let mut dies: Vec<u32> = Vec::new();
         for (key, what, count) in
@@ -379,7 +379,7 @@ impl DrivePlan {
         self.remap.as_ref().map_or(self.geometry.sectors_per_page(), |remap| remap.shape.page_sectors)
     }
 
-    /// Pages that the mapping serves: the user's, and those of parity or code.
+    /// Pages that the mapping serves: pages of the user, of parity or of code.
     pub fn mapped_pages(&self) -> u64 {
         match (&self.stripes, &self.coded) {
             (Some(stripes), _) => stripes.layout().pages(),
@@ -457,7 +457,7 @@ impl DrivePlan {
         MeteredFlash::with_meter(flash, meter)
     }
 
-    /// What the layers are built from.
+    /// The recipe of the layers.
     pub fn stack(&self) -> StackPlan<'_> {
         StackPlan {
             geometry: self.geometry,
@@ -481,8 +481,8 @@ impl DrivePlan {
         }
     }
 
-    /// What outlives a power cut and is not in the pages of flash, and what to set for a drive that has nothing of the
-    /// kind; `None` where all is.
+    /// State that outlives a power cut and is not in the pages of flash, and the keys that turn it off; `None` where
+    /// all is.
     pub fn not_in_pages(&self) -> Option<(String, String)> {
         let values = &self.config.values;
         if let Some(what) = self.stripes.as_ref().and_then(StripePlan::not_in_pages) {
@@ -540,8 +540,8 @@ impl DrivePlan {
     }
 }
 
-/// Blocks of each plane that hold no user data or parity where the mapping serves so many pages, parity included: what
-/// the mapping keeps, and room for the old versions that delayed parities need.
+/// Blocks of each plane that hold no user data or parity where the mapping serves this many pages, parity included: the
+/// reserve of the mapping, and room for the old versions that delayed parities need.
 ///
 /// # Errors
 /// [`ConfigError::Together`] if the values do not fit such a drive.

@@ -16,7 +16,7 @@ pub(crate) type ByRoot = [Nanos; WAIT_KINDS];
 
 const QUEUE: usize = Wait::Queue.index();
 
-/// What the requests at the places of a full drive spent their time on, lately.
+/// Recent causes of delay of the requests at the places of a full drive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostQueue {
     /// Time inside of the drive by root cause, ns; older times count for less.

@@ -1,4 +1,4 @@
-//! Memory that a drive takes, and what this process may have: what cannot be had is said before anything is built. A
+//! Memory that a drive takes, and the limit of this process: an error is raised before anything is built. A
 //! process that asks for it all the same is ended by the system, with everything else that it does.
 
 use crate::DrivePlan;
@@ -81,7 +81,7 @@ pub struct TooLittleMemory {
 
 impl MemoryClaim {
     /// Claims so many bytes: of memory that is taken at once, and of addresses that may be taken in the end.
-    /// Errors: this process may not have them: how much is needed, and what the limit is.
+    /// Errors: this process may not have them: the bytes needed, and the limit.
     pub fn of(bytes: [u64; 2]) -> Result<Self, TooLittleMemory> {
         // Each run has a workload and results of its own beside its tables.
         let bytes = [bytes[0], bytes[1].saturating_add(OWN)];
@@ -112,7 +112,7 @@ impl MemoryClaim {
 impl DrivePlan {
     /// Claims the memory that the tables of a drive take at least. `carries`: it holds the bytes of its clients, and
     /// nothing is checked.
-    /// Errors: [`ConfigError::Memory`]: how much the tables take, what the limit is, and how to mend it.
+    /// Errors: [`ConfigError::Memory`]: the bytes of the tables, the limit, and the remedy.
     pub fn claim_memory(&self, carries: bool) -> Result<MemoryClaim, ConfigError> {
         let [at_once, in_all] = self.least_table_bytes(carries);
         // Drives that hold bytes of clients are neither kept nor loaded.

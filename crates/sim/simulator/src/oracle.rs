@@ -72,7 +72,7 @@ impl Oracle {
         }
     }
 
-    /// Whether acknowledged writes, but for those with FUA, may be lost with power until they are flushed.
+    /// Whether acknowledged writes without FUA may be lost with power until they are flushed.
     pub fn set_volatile(&mut self, volatile: bool) {
         self.volatile = volatile;
     }
@@ -212,8 +212,8 @@ impl Oracle {
         }
     }
 
-    /// Power was cut: what was under way is forgotten, and `found` is what the drive holds now. From
-    /// here on that is what it must keep.
+    /// Power was cut: work under way is forgotten, and `found` is the drive's contents now. From here on the drive must
+    /// keep these contents.
     pub fn after_cut(&mut self, found: &[u64]) {
         self.pending.clear();
         self.flushed += self.unflushed.len() as u64;

@@ -34,7 +34,7 @@ impl Observer for () {
     }
 }
 
-/// What is looked at inside a device while a run goes on; nothing in the run depends on it.
+/// Observations inside a device during a run. The run does not depend on them.
 pub trait Probe<D> {
     /// Flash programs so far, by [`units::Cause::index`].
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES];
@@ -75,7 +75,7 @@ pub enum Ended {
     Stuck,
 }
 
-/// What a run measured on the host's side.
+/// The measurements of a run on the host's side.
 #[derive(Clone, Debug)]
 pub struct HostMeasurements {
     /// Totals by kind of request.
@@ -253,7 +253,7 @@ pub enum RunError {
     /// A request arrives later than the device can tell.
     #[error(
         "request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for \
-         {limit}; shorten the trace, cut long gaps in it with workload.gap_limit, or set workload.time_scale below 1 \
+         {limit}. Shorten the trace, cut long gaps in it with workload.gap_limit, or set workload.time_scale below 1 \
          (workload.loop = closed does without arrival times)"
     )]
     TooLate {
@@ -361,7 +361,7 @@ struct Runner<'a, D: BlockDevice> {
 }
 
 /// Runs `workload` against `device`. `programs` gives flash programs so far (host, all others).
-/// Errors: the workload fails or asks for something the device does not have; what was measured is lost.
+/// Errors: the workload fails or asks for something the device does not have; the measurements are lost.
 pub fn run<D: BlockDevice>(
     device: &mut D,
     workload: &mut dyn Workload,
@@ -373,7 +373,7 @@ pub fn run<D: BlockDevice>(
 }
 
 /// As [`run`]; `probe` looks into the device.
-/// Errors: the workload fails or asks for something the device does not have; what was measured is lost.
+/// Errors: the workload fails or asks for something the device does not have; the measurements are lost.
 pub fn run_probed<D: BlockDevice>(
     device: &mut D,
     workload: &mut dyn Workload,

@@ -12,7 +12,7 @@ use metrics::NoWaf;
 /// all blocks | data and parity  | spare                                                          |
 ///            | in use | unused  | in reserve: open and erased blocks, translation pages | effective |
 /// ```
-/// What is not in use is effective as well.
+/// Blocks that are not in use are effective as well.
 /// Only where spare flash is effective do pages become invalid before their block has to be collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spare {
@@ -23,9 +23,9 @@ pub struct Spare {
     /// pages, old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest
     /// log blocks.
     pub in_reserve: u64,
-    /// Of those in reserve, blocks that are kept erased only because commands may fail before a block is worn out.
+    /// Blocks in reserve that are kept erased only because commands may fail before a block is worn out.
     pub for_failures: u64,
-    /// Spare blocks beyond those in reserve and blocks that are not in use, as a share of data and parity in use; 0:
+    /// Spare blocks beyond blocks in reserve and blocks that are not in use, as a share of data and parity in use; 0:
     /// there are none. `None`: nothing is collected, as spare blocks are log blocks, and their number is a choice.
     pub effective_share: Option<f64>,
     /// Blocks that data and parity fill where the whole drive is in use.
@@ -44,7 +44,7 @@ impl Spare {
     ///
     /// Each collection gains the invalid pages of one block, and these are few where the effective share s is small:
     /// where every page is as likely to be overwritten as any other, a write costs about 1 / (2 s) programs, 17 of them
-    /// at 3 %. What is in reserve helps a little, as open blocks hold invalid pages as well. Programs for each page
+    /// at 3 %. Blocks in reserve help a little, because open blocks hold invalid pages as well. Programs for each page
     /// written and the 99th percentile of writes, measured with `dftl` (4 GiB on 8 dies of `tlc-16k`, uniform writes of
     /// 4 KiB, queue depth 32):
     ///

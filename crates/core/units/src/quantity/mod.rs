@@ -7,7 +7,7 @@
 
 use crate::Nanos;
 
-/// A quantity that could not be read. The text says what was found, what may be meant and which units there are.
+/// A quantity that could not be read. The text names the value found, likely meanings and the units.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}; {}", self.found(), self.remedy(""))]
 pub struct QuantityError {
@@ -20,12 +20,12 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// What was found and what is wrong with it.
+    /// The value found, and its problem.
     pub fn found(&self) -> String {
         format!("`{}` is not a {}: {}", self.text, self.kind, self.problem)
     }
 
-    /// What may be meant, likely ones first; each can be read. Empty if nothing comes near.
+    /// Likely meanings, the likeliest first; each can be read. Empty if nothing comes near.
     pub fn meant(&self) -> &[String] {
         &self.meant
     }
@@ -216,7 +216,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim();
     if number.contains(',') {
-        return Err(kind.error(text, "a comma is no part of a number", &number.replace(',', "."), &[unit]));
+        return Err(kind.error(text, "a comma is not part of a number", &number.replace(',', "."), &[unit]));
     }
     let digits = number.replace('_', "");
     if digits.is_empty() {
@@ -308,7 +308,7 @@ pub fn parse_share(text: &str) -> Result<f64, QuantityError> {
     let Ok(value) = number.replace(',', ".").parse::<f64>() else { return Err(fail("its number cannot be read", &[])) };
     let percent = value / 100.0;
     match text.trim().strip_suffix('%') {
-        _ if number.contains(',') => Err(fail("a comma is no part of a number", &[percent])),
+        _ if number.contains(',') => Err(fail("a comma is not part of a number", &[percent])),
         _ if !value.is_finite() => Err(fail("it is not finite", &[])),
         _ if value.is_sign_negative() && value != 0.0 => Err(fail("it is negative", &[-percent])),
         Some(digits) if digits.trim() == number => Ok(percent),

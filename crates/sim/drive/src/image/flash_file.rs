@@ -6,7 +6,7 @@ use nand::FlashState;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file that holds flash: for checkers of what a killed program leaves of any stack.
+/// A file that holds flash, for checks of the state that a killed program leaves of any stack.
 #[derive(Debug)]
 pub struct FlashFile {
     image: Arc<Image>,
@@ -32,7 +32,7 @@ impl FlashFile {
         if damage.is_any() { Err(image.foreign(damage.to_string())) } else { Ok(Self { image }) }
     }
 
-    /// A flush has ended: what was programmed so far is known to be whole from now on.
+    /// A flush has ended: pages programmed so far are known to be whole from now on.
     pub fn flushed(&self) {
         self.image.settle();
     }

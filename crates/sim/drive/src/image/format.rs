@@ -1,11 +1,11 @@
-//! Where things are in the file of a drive, and what a head says.
+//! Layout of the file of a drive, and the contents of a head.
 
 use nand::{KeptBlock, Oob, PageKind};
 use units::Geometry;
 
-/// Bytes of the description with what is before it.
+/// Bytes of the description and of all before it.
 pub const TABLE: u64 = 64 << 10;
-/// Bytes of what is said of a block.
+/// Bytes of a block's record.
 pub const ROW: usize = 16;
 /// Bytes of a head.
 pub const HEAD: usize = 40;
@@ -25,8 +25,7 @@ pub fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// What every checksum of a file begins with, so that what was written for another place or another file is not taken
-/// for what belongs here.
+/// The beginning of every checksum of a file, so that data written for another place or another file counts as damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// The identity of the file; nothing where the file is of the version that had none.
@@ -120,7 +119,7 @@ impl Places {
     }
 }
 
-/// What is said of a block.
+/// The record of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub kept: KeptBlock,
@@ -160,7 +159,7 @@ impl Row {
     }
 }
 
-/// What is said of a page.
+/// The record of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub kind: u8,
@@ -203,7 +202,7 @@ impl Head {
         bytes
     }
 
-    /// Nothing if it was never written, is damaged, or is that of another page or file.
+    /// Nothing if it was never written, is damaged, or belongs to another page or file.
     pub fn read(sums: Sums, page: u32, bytes: &[u8]) -> Option<Self> {
         if sums.of(About::Head, page, &bytes[..36]) != word(bytes, 36) {
             return None;

@@ -1,4 +1,4 @@
-//! Reading the file: what was programmed, what the end of a program tore, and what is damaged.
+//! Reading the file: programmed pages, pages torn by the end of a program, and damaged pages.
 
 use super::format::{HEAD, Head, ROW, Row, STEP};
 use super::{FileDamage, Image, State};
@@ -49,7 +49,7 @@ impl Image {
                 [Some(first), second] if first.touched || second == Some(first) => first,
                 [_, Some(second)] if second.touched => second,
                 _ => return Err(self.foreign(format!(
-                    "what it says of block {} is damaged, and the block's pages with it; restore the file from a copy",
+                    "its record of block {} is damaged, and the block's pages with it; restore the file from a copy",
                     block.0
                 ))),
             };
@@ -163,9 +163,9 @@ impl Image {
         let place = &mut reading.place[HEAD..];
         self.file.read_exact_at(place, self.places.second(page)).map_err(|error| self.failed(error))?;
         let Some(body) = head.body(self.sums, page, place) else {
-            return Err(self.foreign(
-                "both copies of a record of what was trimmed are damaged; restore the file from a copy".to_owned(),
-            ));
+            return Err(
+                self.foreign("both copies of a record of trims are damaged; restore the file from a copy".to_owned())
+            );
         };
         restore(flash, page, head, Some(body));
         Ok(())

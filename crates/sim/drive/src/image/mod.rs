@@ -1,4 +1,4 @@
-//! Flash kept in a file: what was programmed and erased is there as soon as it happened.
+//! Flash kept in a file: programs and erases are in the file as soon as they happen.
 //!
 //! ```text
 //! description   magic, length and checksum, the identity of the file, then every key and value of the stack
@@ -10,11 +10,11 @@
 //! seconds       records of what was trimmed once more, which nothing else says
 //! rows          once more
 //! ```
-//! Every checksum begins with the identity of the file, what it is about and the number of its block or page: what was
+//! Every checksum begins with the identity of the file, what it is about and the number of its block or page: data
 //! written for another place, or another file, is damage. A page without bytes has heads alone.
 //!
-//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: what
-//! was never programmed takes no room.
+//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: pages that
+//! were never programmed take no room.
 //!
 //! *Order.* A page is first written to its place. Its head follows with the next flush of the host, before
 //! the next erase, and after 256 pages at the latest. All writes have numbers without gaps. When a program is
@@ -28,11 +28,11 @@
 //! again. A volatile write buffer is gone, as it is with power. A power cut of a drive that is served takes pages back
 //! from that memory, and then they are torn in the file.
 //!
-//! Protects: a killed program loses nothing but what its drive would have lost with power. What was flushed
-//! reads as it was, or as an error, whatever single bit or range of 4 KiB of the file is damaged or holds what belongs
-//! elsewhere. Not: a range that is replaced by its own older contents in all copies, and what was not flushed where its
-//! only head is damaged. A crash of the machine may lose what the operating system had not written yet:
-//! [`Image::sync`] is for that, and what is found missing counts as damage.
+//! Protects: a killed program loses nothing but what its drive would have lost with power. Flushed data reads as it
+//! was, or as an error, whichever single bit or range of 4 KiB of the file is damaged or holds data from elsewhere.
+//! Not: a range that is replaced by its own older contents in all copies, and unflushed data whose only head is
+//! damaged. A crash of the machine may lose data that the operating system had not written yet: [`Image::sync`]
+//! prevents this, and missing data counts as damage.
 
 mod flash_file;
 mod format;
@@ -67,10 +67,10 @@ const KINDS: [&[u8]; 2] = [b"nandrv", b"nandnew"];
 /// Most pages whose second heads wait.
 const MOST_PENDING: usize = 256;
 
-/// What is wrong with the file of a drive.
+/// Damage of the file of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileDamage {
-    /// Pages of flash whose bytes are damaged: what they hold cannot be read.
+    /// Pages of flash whose bytes are damaged: their data cannot be read.
     pub pages: u64,
     /// Heads, rows and records that are damaged, and for which a second copy stands in: nothing is lost.
     pub mended: u64,
@@ -137,7 +137,7 @@ fn magic_of(path: &Path) -> Option<[u8; 8]> {
     File::open(path).and_then(|file| file.read_exact_at(&mut magic, 0)).ok().map(|()| magic)
 }
 
-/// Whether a file begins as those of drives do.
+/// Whether a file begins like the file of a drive.
 pub(crate) fn is_drive(path: &Path) -> bool {
     magic_of(path).is_some_and(|magic| KINDS.iter().any(|kind| magic.starts_with(kind)))
 }
@@ -257,8 +257,8 @@ impl Image {
         Ok(image)
     }
 
-    /// The file begins to follow `flash`, which is factory-fresh; what the file holds is put into the flash first. A
-    /// file of the version before is written anew, in its place.
+    /// The file begins to follow `flash`, which is factory-fresh. The contents of the file are put into the flash
+    /// first. A file of the version before is written anew, in its place.
     ///
     /// # Errors
     /// It cannot be read or written, or nothing of it can be used.
@@ -271,7 +271,7 @@ impl Image {
         Ok((image, damage))
     }
 
-    /// A file that holds nothing yet begins to follow `flash`: what is in there already is written first.
+    /// A file that holds nothing yet begins to follow `flash`: the contents of the flash are written first.
     pub fn start(self: &Arc<Self>, flash: &mut FlashState) {
         self.begin(flash);
         self.write_all(flash);

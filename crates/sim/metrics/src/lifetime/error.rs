@@ -22,8 +22,9 @@ pub enum LifetimeError {
     },
     /// The host wrote so little that the run has no write amplification, and a life follows from that.
     #[error(
-        "the host wrote less than the spare flash holds, so that collection cleaned up the state that the drive began \
-         in: neither write amplification nor a life follows from that; run {factor:.1} times as many requests or more"
+        "the host wrote less than the spare flash holds. So garbage collection only cleaned up the state that the \
+         drive began in, and neither write amplification nor a life follows. Run {factor:.1} times as many requests \
+         or more"
     )]
     TooFewWrites {
         /// How many times longer the window has to be.
@@ -38,7 +39,7 @@ pub enum LifetimeError {
     /// The rate of erases was still on its way.
     #[error(
         "the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} \
-         often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to \
+         often for each byte than in the quarter before. A life can be told up to {limit:.0} %. Bring the drive to \
          its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace \
          at least four times (workload.repeat = 4)",
         by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0
@@ -48,10 +49,11 @@ pub enum LifetimeError {
         change: f64,
     },
     /// Data were still growing into the spare space.
-    #[error("the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more \
-        than in the quarter before, and a life can be told up to {limit:.0} %; fill it before the run \
-        (drive.precondition = steady), run several times as many requests, or run a trace at least four times \
-        (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
+    #[error(
+        "the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more \
+         than in the quarter before. A life can be told up to {limit:.0} %. Fill it before the run \
+         (drive.precondition = steady), run several times as many requests, or run a trace at least four times \
+         (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
     Filling {
         /// By how much, as a share of the capacity.
         grown: f64,

@@ -10,12 +10,12 @@
 //! first block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of
 //! the rate (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). A window whose halves
 //! differ in their rate is none of a steady drive: then the second half counts, and how far its own halves differ
-//! widens the interval. Whether blocks differ for good or by chance is read off the two halves of the window: what both
-//! halves agree in (their covariance) lasts, the rest is a random walk. Simplified: the workload goes on as it was in
-//! the window; blocks that wear faster in it do so for life (for `earliest` and the estimate: data that changes its
-//! place later only lengthens life); copies grow as spare space shrinks in proportion to its inverse (for the
-//! estimate); blocks that fail by chance, wear of RAM and NVRAM are left out. Protects: `earliest <= estimate <=
-//! latest`, and a window in which next to nothing was erased has no answer.
+//! widens the interval. Whether blocks differ for good or by chance is read off the two halves of the window:
+//! differences in which both halves agree (their covariance) last; the rest is a random walk. Simplified: the workload
+//! goes on as it was in the window; blocks that wear faster in it do so for life (for `earliest` and the estimate: data
+//! that changes its place later only lengthens life); copies grow as spare space shrinks in proportion to its inverse
+//! (for the estimate); blocks that fail by chance, wear of RAM and NVRAM are left out. Protects: `earliest <= estimate
+//! <= latest`, and a window in which next to nothing was erased has no answer.
 
 mod error;
 mod pace;
@@ -40,13 +40,13 @@ const CHANCE_EARLY: f64 = 0.05;
 /// Pieces in which the time of dying blocks is added up.
 const PIECES: usize = 256;
 
-/// What was worn during a measured run.
+/// The wear of a measured run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WearWindow {
     /// Erases of each block that is not bad since the drive was made: at the beginning, about after each quarter of the
     /// erases, and at the end.
     pub erases: Vec<[u32; 5]>,
-    /// What there was at steps through the window.
+    /// Samples at steps through the window.
     pub steps: Vec<WearStep>,
     /// Bytes the host sees.
     pub capacity_bytes: u64,
@@ -56,8 +56,7 @@ pub struct WearWindow {
     pub spare_pages: u64,
     /// Bytes of a block (of a group of blocks, where chips act as one).
     pub block_bytes: u64,
-    /// Bytes of valid pages, those of parity and maps included: the most there were at a step of the second half, or at
-    /// the end.
+    /// Bytes of valid pages, including parity and maps: the largest value at a step of the second half, or at the end.
     pub live_bytes: u64,
     /// Time over which requests arrived at their own time, the mean distance after the last one included, ns; nothing
     /// in a closed loop.
@@ -116,7 +115,7 @@ pub enum Origin {
     Window,
 }
 
-/// What a life is computed from.
+/// The inputs of a life.
 #[derive(Clone, Copy, Debug)]
 pub struct Wearing<'a> {
     /// Wear during the run.
@@ -125,7 +124,7 @@ pub struct Wearing<'a> {
     pub host_bytes: u64,
     /// Flash programs in it by cause.
     pub programs: &'a [u64; DIE_CAUSES],
-    /// Flash erases in it, and pages of a block: what was erased without having been programmed is a cause of its own.
+    /// Flash erases in it, and pages of a block: pages erased without having been programmed are a cause of their own.
     pub erased_pages: u64,
     /// Erases a block survives; not 0.
     pub endurance: u32,
@@ -164,7 +163,7 @@ impl Range {
     }
 }
 
-/// What a cause takes of a life.
+/// The share of a life that a cause takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// Its name: a cause of flash commands, or `unfilled`: pages erased without having been programmed.
@@ -181,8 +180,8 @@ pub struct Share {
 pub struct Lifetime {
     /// Host bytes until the drive is worn out.
     pub bytes: Range,
-    /// Host bytes until the average block is worn out, without the error of the rate: what perfectly even wear would
-    /// give.
+    /// Host bytes until the average block is worn out, without the error of the rate: the value under perfectly even
+    /// wear.
     pub even_bytes: f64,
     /// Erases over host bytes.
     pub pace: Pace,
@@ -190,12 +189,11 @@ pub struct Lifetime {
     pub spread: f64,
     /// Share of the variance between blocks that lasts; the rest is chance.
     pub lasting: f64,
-    /// Whether blocks were still drifting apart: then `spread` and `lasting` are those of the second half of the
-    /// window.
+    /// Whether blocks were still drifting apart: then `spread` and `lasting` come from the second half of the window.
     pub is_drifting: bool,
     /// Blocks that live data could do without.
     pub spare_blocks: f64,
-    /// What takes the life, largest first.
+    /// The causes of wear, largest first.
     pub causes: Vec<Share>,
     projection: Projection,
 }

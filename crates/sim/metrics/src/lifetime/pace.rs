@@ -1,16 +1,16 @@
 //! How fast blocks are erased: host bytes for an erase, with its error.
 //!
-//! Faithful to: the error of a mean is that of its batches. The rate of a window whose halves differ is that of its
-//! second half. Simplified: a rate that rises or falls on is a straight line within a half. Protects: a rate still on
-//! its way has no pace.
+//! Faithful to: the error of a mean is the error of its batches. Where the halves of a window differ, the second half
+//! gives the rate. Simplified: a rate that rises or falls on is a straight line within a half. Protects: a rate still
+//! on its way has no pace.
 
 use super::{LifetimeError, WearStep, WearWindow};
 use crate::interval::Cell;
 
 /// Batches the error of the rate is taken from.
 const BATCHES: usize = 8;
-/// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over
-/// its window, to either side of the middle.
+/// The uncertainty that "steady" leaves, as a share of the rate: the trend that the rule of preconditioning lets pass
+/// is 10 % over its window, to either side of the middle.
 pub(super) const UNSTEADY: f64 = 0.05;
 /// A drive whose rate of erases goes on rising or falling by more than this between the last two quarters of a window
 /// is not near its steady state: the range that the rule of preconditioning lets pass.
@@ -25,8 +25,8 @@ pub struct Pace {
     pub bytes_per_erase: f64,
     /// Error of that, two-sided 95 %, as a share of it.
     pub error: f64,
-    /// Rate of erases in the second half of the window over that in the first, where the drive was not steady and the
-    /// second half alone counts.
+    /// Rate of erases in the second half of the window divided by the rate in the first, where the drive was not steady
+    /// and the second half alone counts.
     pub unsteady: Option<f64>,
 }
 

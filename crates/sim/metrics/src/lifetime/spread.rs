@@ -1,9 +1,9 @@
-//! How blocks differ in wear: what of it lasts, and what is chance.
+//! Differences of blocks in wear: the lasting part, and chance.
 //!
-//! Faithful to: what two parts of a window agree in (their covariance) lasts, the rest is a random walk. Blocks that
-//! hold cold data are found out slowly: where quarters late in the window agree in more than early ones do, the second
-//! half counts. Simplified: a spread that still grows is projected as it was in the second half, as if all of it
-//! lasted. Protects: the cautious share of what lasts is never below the likely one.
+//! Faithful to: the differences in which two parts of a window agree (their covariance) last; the rest is a random
+//! walk. Blocks that hold cold data are found out slowly: where quarters late in the window agree in more than early
+//! ones do, the second half counts. Simplified: a spread that still grows is projected as it was in the second half, as
+//! if all of it lasted. Protects: the cautious lasting share is never below the likely one.
 
 use super::WearWindow;
 
@@ -60,7 +60,7 @@ fn part(window: &WearWindow, from: usize, to: usize) -> (Vec<f64>, f64) {
 }
 
 impl Spread {
-    /// The spread of the whole window, and that of its second half where it was still growing.
+    /// The spread of the whole window, or of its second half where it was still growing.
     pub fn of(window: &WearWindow) -> (Self, Option<Self>) {
         let (first_half, second_half) = (part(window, 0, 2), part(window, 2, 4));
         let whole = Self::between(part(window, 0, 4), agreement(&first_half.0, &second_half.0));

@@ -1,4 +1,4 @@
-//! What requests carry when contents are on: stamps to write and the check of what was read, or the host's own cells.
+//! Contents of requests when contents are on: stamps to write and to check against, or the host's own cells.
 
 use super::Drive;
 use crate::Oracle;
@@ -14,7 +14,7 @@ fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
 }
 
 impl<F: Clocked> Drive<F> {
-    /// What a page holds (see [`layer::PageLayer::holds`]).
+    /// The contents of a page (see [`layer::PageLayer::holds`]).
     pub fn holds(&self, page: Lpn) -> Held {
         self.top.holds(&self.flash, page)
     }

@@ -1,10 +1,10 @@
-//! What a request passes between the host and the layers: the host link in each direction, a core of the controller,
+//! The path of a request between the host and the layers: the host link in each direction, a core of the controller,
 //! and a latency each way.
 //!
 //! Faithful to: bandwidth by direction, first come, first served; the firmware's time for each request and for each
 //! page of a read or write, on as many cores as there are. Simplified: requests leave the cores in the order in which
 //! they came; background work takes no time of a core.
-//! Protects: what costs nothing is passed at once.
+//! Protects: a step without cost takes no event.
 
 use super::{Drive, Firmware, HostOptions, LINK_IN, LINK_OUT};
 use crate::clocked::Clocked;

@@ -30,7 +30,7 @@ pub struct HostOptions {
     pub latency_ns: Nanos,
     /// Time within the drive that nothing shares, ns.
     pub drive_latency_ns: Nanos,
-    /// What the firmware takes for a write.
+    /// Time of the firmware for a write.
     pub of_writes: Firmware,
     /// The same for any other request.
     pub of_others: Firmware,
@@ -150,12 +150,12 @@ impl<F: Clocked> Drive<F> {
         &mut *self.top
     }
 
-    /// What reads are checked against, when contents are on.
+    /// Reads are checked against it when contents are on.
     pub fn oracle(&self) -> Option<&Oracle> {
         self.oracle.as_deref()
     }
 
-    /// What reads are checked against, to be moved to the drive after a power cut.
+    /// The oracle that reads are checked against, to be moved to the drive after a power cut.
     pub fn oracle_mut(&mut self) -> Option<&mut Oracle> {
         self.oracle.as_deref_mut()
     }
@@ -208,7 +208,7 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
-    /// The host is idle from now on, unless requests are outstanding: what layers do then begins after
+    /// The host is idle from now on, unless requests are outstanding: background work begins after
     /// [`HostOptions::idle_after_ns`].
     #[inline]
     pub(crate) fn begin_idle_time(&mut self) {

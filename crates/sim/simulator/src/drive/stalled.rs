@@ -9,7 +9,7 @@ impl<F: Clocked> Drive<F> {
         !self.stalled.is_empty()
     }
 
-    /// Requests that wait for room end with an error now: what was begun of them is done, the rest never will be.
+    /// Requests that wait for room end with an error now: begun parts are done, the rest never is.
     /// Whether there were any.
     pub fn refuse_stalled(&mut self) -> bool {
         let any = self.is_stalled();

@@ -28,7 +28,7 @@ use units::{HostOp, Lpn, Nanos, Request, SECTOR_BYTES};
 #[derive(Debug)]
 pub struct Driver {
     machine: Box<dyn HostDriver>,
-    /// What reads are checked against, where contents are on.
+    /// Reads are checked against it where contents are on.
     oracle: Option<Box<Oracle>>,
     /// What had been counted when counting began.
     before: HostReport,
@@ -51,14 +51,14 @@ impl Driver {
         Self::new(plan.format(id))
     }
 
-    /// The driver whose map `device` holds. It checks nothing of what was written before, unless given an oracle.
+    /// The driver whose map `device` holds. It does not check earlier writes, unless given an oracle.
     /// Errors: there is none, or it is damaged.
     pub fn open<D: BlockDevice>(plan: &DriverPlan, device: &mut D) -> Result<Self, OpenError> {
         let sectors = device.sectors();
         Ok(Self::new(plan.open(sectors, &mut |sector, into| read_now(device, sector, into))?))
     }
 
-    /// What reads are checked against, where contents are on.
+    /// Reads are checked against it where contents are on.
     pub fn oracle_mut(&mut self) -> Option<&mut Oracle> {
         self.oracle.as_deref_mut()
     }
@@ -128,7 +128,7 @@ pub struct Remapped<D> {
 }
 
 impl<F: Clocked> Remapped<Drive<F>> {
-    /// What a page of the host holds.
+    /// The contents of a page of the host.
     pub fn holds(&self, page: Lpn) -> Held {
         match self.driver.machine.locate(page.0) {
             Source::Zeros => Held::Nothing,
@@ -178,12 +178,12 @@ impl<D: BlockDevice> Remapped<D> {
         &*self.driver.machine
     }
 
-    /// What was counted, and how it stands.
+    /// Counters, and the present state.
     pub fn report(&self) -> HostReport {
         self.driver.machine.report().since(&self.driver.before)
     }
 
-    /// What reads are checked against, where contents are on.
+    /// Reads are checked against it where contents are on.
     pub fn oracle(&self) -> Option<&Oracle> {
         self.driver.oracle.as_deref()
     }

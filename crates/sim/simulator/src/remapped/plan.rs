@@ -1,4 +1,4 @@
-//! What the keys of a driver of the host come to over a drive.
+//! The settings that the keys of a host driver give over a drive.
 
 use crate::config::keys::CONTENTS;
 use layer::{SERVICE, TIME, Values};

@@ -1,7 +1,7 @@
-//! What is written beside its place and then renamed: a number for its name, and an end to what processes that died
-//! have left.
+//! Files that are written beside their place and then renamed: a number for the name, and removal of files that dead
+//! processes have left.
 //!
-//! Protects: whoever finds a name finds a whole file or folder.
+//! Protects: a name always stands for a whole file or folder.
 
 use std::fs::DirEntry;
 use std::io;

@@ -53,7 +53,7 @@ pub enum SessionError {
          the trace to a file"
     )]
     SteadyNeedsFile,
-    /// Wear would be that of a trace repeated in the same order, and not that of a load.
+    /// Wear would follow from repeating a trace in the same order, and not from a load.
     #[error("no life is told: {problem}")]
     InOneOrder {
         /// Why, and what to set.
@@ -61,10 +61,10 @@ pub enum SessionError {
     },
     /// Write amplification did not become steady.
     #[error(
-        "write amplification did not become steady within {rounds} rounds: the last five were {last}; steady means \
-         that their range is at most 20 % of their mean and the slope of their trend line over the five at most 10 % \
-         (at this drive size a round is {round_bytes} of host writes). Use drive.precondition = overwrite, or a \
-         workload that does not change over time"
+        "write amplification did not become steady within {rounds} rounds: the last five were {last}; steady means: \
+         their range is at most 20 % of their mean and the slope of their trend line over the five at most 10 % (at \
+         this drive size a round is {round_bytes} of host writes). Use drive.precondition = overwrite, or a workload \
+         that does not change over time"
     )]
     NotSteady {
         rounds: usize,

@@ -11,7 +11,7 @@ use nand::{Counters, Flash as _, FlashState};
 use std::collections::BTreeMap;
 use units::{DieId, HostOp, Nanos, quantity};
 
-/// What the run itself gave.
+/// The figures of the run itself.
 #[derive(Debug)]
 pub struct Measured {
     pub workload: String,
@@ -31,7 +31,7 @@ pub struct Measured {
     pub recorded: Option<RecordedLatency>,
 }
 
-/// What a drive tells of itself.
+/// Figures that the drive reports.
 #[derive(Debug)]
 pub struct Inside<'a> {
     pub flash: &'a FlashState,
@@ -64,7 +64,7 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
     result
 }
 
-/// The result of a drive that clients used, by the same rules as that of a run.
+/// The result of a drive that clients used, by the same rules as the result of a run.
 pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
     let more_writes = measured.more_writes;
     let mut result = together(plan, inside, measured);
@@ -185,7 +185,7 @@ fn space(plan: &DrivePlan) -> String {
     let shares = if code > 0 {
         let spare = pages - user - code;
         format!(
-            "code zones {:.1} % of the user data, spare blocks {:.1} %, those of code zones included",
+            "code zones {:.1} % of the user data, spare blocks {:.1} %, with the spare blocks of code zones",
             percent(code),
             percent(spare)
         )
@@ -346,8 +346,8 @@ fn add_rebuild(result: &mut RunResult) {
     let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
     if counter("stripe.dies_lost") == 0 {
         result.notes.push(format!(
-            "{dies} failed, and what they held is lost: no layer here can compute it from \
-            others; stripe.kind = raid5 (or another with parity) can."
+            "{dies} failed, and their data is lost: no layer here can compute it from other dies; stripe.kind = raid5 \
+             (or another with parity) can."
         ));
         return;
     }

@@ -1,4 +1,4 @@
-//! What stands in a drive's blocks, buffers and caches, now and then within a window of a run.
+//! Contents of a drive's blocks, buffers and caches, sampled within a window of a run.
 //!
 //! Protects: a look costs a walk over all blocks; some hundred are kept of a window, some thousand are taken, and
 //! none outside of it.
@@ -15,7 +15,7 @@ const FIRST: Nanos = 10_000;
 /// Requests between two questions whether the window has begun.
 const AHEAD: u64 = 64;
 
-/// What stood there at one moment.
+/// The contents at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gauge {
     /// When, in the time of the drive.

@@ -1,6 +1,6 @@
 //! Requests that a program holds in memory, such as columns another language hands over.
 //!
-//! Protects: what a drive cannot serve is said before anything runs, with the number of the request.
+//! Protects: an error names a request that the drive cannot serve before anything runs, with its number.
 
 use super::SessionError;
 use std::sync::Arc;

@@ -60,7 +60,7 @@ use nand::{CountedFlash, Flash as _, FlashState, MeteredFlash};
 use trace::Workload;
 use units::{DIE_CAUSES, Nanos};
 
-/// What a session is doing.
+/// The present phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Writing the whole drive once.
@@ -126,7 +126,7 @@ impl Observer for Unseen<'_> {
     }
 }
 
-/// What to run besides the configuration.
+/// Settings of a run besides the configuration.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// A built-in workload, a trace file, or `-` for a trace from standard input.
@@ -176,7 +176,7 @@ impl Prepared {
         run_session(&self.suited, snapshots, watcher, Beside::default())
     }
 
-    /// As [`Prepared::run`], with the same result, and what each block wore while it was measured.
+    /// As [`Prepared::run`], with the same result, and the wear of each block while it was measured.
     /// Errors: as [`Prepared::run`]; [`SessionError::InOneOrder`], where wear would be that of a repetition.
     pub fn run_wear(
         &self,
@@ -194,7 +194,7 @@ impl Prepared {
         Ok((result, window))
     }
 
-    /// As [`Prepared::run`], with the same result, and what dies, channels and requests did.
+    /// As [`Prepared::run`], with the same result, and the work of dies, channels and requests.
     /// Errors: as [`Prepared::run`]; the drive has no dies that work side by side in time.
     pub fn run_timeline(
         &self,

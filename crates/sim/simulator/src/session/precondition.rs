@@ -63,7 +63,7 @@ enum Image {
     Moved { flash: Box<FlashState>, oracle: Option<Box<Oracle>>, state: DriveState },
 }
 
-/// What the initial state depends on, where it is kept in a snapshot: `None` where it is computed each time.
+/// The inputs of the initial state, where it is kept in a snapshot: `None` where it is computed each time.
 pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<String> {
     let kind = PRECONDITION.read(&plan.config.values);
     // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
@@ -200,7 +200,7 @@ impl Initial {
     }
 }
 
-/// What can be preconditioned: a drive, or one behind a remapping driver.
+/// A drive to precondition, alone or behind a remapping driver.
 pub(super) trait Primed: Measurable<Flash = CountedFlash> {
     /// Requests taken and not completed.
     fn outstanding(&self) -> u32;

@@ -1,4 +1,4 @@
-//! What a session looks at inside of a device while it runs.
+//! Observations of a session inside a device during a run.
 
 use super::gauges::Gauges;
 use super::written::Written;

@@ -22,7 +22,7 @@ pub struct WorkloadRequests {
 }
 
 impl WorkloadRequests {
-    /// Those of the workload called `name`, as a run of `config` gives them to the drive.
+    /// The requests of the workload called `name`, as a run of `config` gives them to the drive.
     /// Errors: no such workload, a trace that cannot be read, a configuration that cannot be built.
     pub fn open(config: Config, name: &str) -> Result<Self, SessionError> {
         let suited = suited::to_workload(config, name)?;

@@ -35,7 +35,7 @@ enum Kind {
     Given(GivenRequests),
 }
 
-/// Draws of a generator that are not those of the measured run.
+/// Draws of a generator other than the draws of the measured run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rehearsal {
     /// For reaching a steady state.
@@ -109,7 +109,7 @@ impl WorkloadSource {
         Self::surveyed(name, plan, None)
     }
 
-    /// As [`WorkloadSource::new`], with what a first pass over its trace found.
+    /// As [`WorkloadSource::new`], with the findings of a first pass over its trace.
     pub(super) fn surveyed(name: &str, plan: &DrivePlan, survey: Option<Survey>) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let sectors = plan.host_sectors();
@@ -234,7 +234,7 @@ impl WorkloadSource {
         self.name != "-" || !matches!(self.kind, Kind::Trace(_))
     }
 
-    /// What distinguishes it from other workloads of the same name: a file's length and age.
+    /// The difference from other workloads of the same name: a file's length and age.
     pub(super) fn fingerprint(&self) -> String {
         let file = match &self.kind {
             Kind::Trace(_) => std::fs::metadata(&self.name).ok(),
@@ -322,7 +322,7 @@ impl WorkloadSource {
         }
     }
 
-    /// What to say where it is repeated in an order in which pages die too evenly.
+    /// The note where it is repeated in an order in which pages become invalid too evenly.
     pub(super) fn repetition_note(&self) -> Option<String> {
         let is_heard = self.repeat > 1 && self.order == RepeatOrder::Same;
         self.echo.filter(|_| is_heard).and_then(|echo| echo.note(self.repeat))

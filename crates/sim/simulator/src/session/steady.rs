@@ -56,8 +56,8 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
         }
         if unfinished {
             return Ok(format!(
-                "Taken to be steady: the workload writes too little to change the drive, {} pages in {} requests, \
-                 where a round is {} of host writes; this is the state after the random writes.",
+                "Taken to be steady: the workload writes too little to change the drive, {} pages in {} requests. A \
+                 round is {} of host writes. The run begins in the state after the random writes.",
                 sheet.totals[HostOp::Write.index()].pages,
                 sheet.totals.iter().map(|op| op.requests).sum::<u64>(),
                 quantity::format_size(round_bytes)

@@ -1,9 +1,7 @@
-//! What a session chooses where nobody said anything: how large the drive is under a trace, what state it is in before
-//! the run, and how much of it is in use. Each choice is written into the configuration, so that the result names it,
-//! and told in a sentence.
+//! Choices of a session where no key was given: the size of the drive under a trace, its state before the run, and the
+//! share in use. Each choice is written into the configuration, so that the result names it, and told in a sentence.
 //!
-//! *Protects*: a key that was given (`--set`) is never changed; what was chosen can be given, and gives the same
-//! result.
+//! *Protects*: a key that was given (`--set`) is never changed; giving a chosen value gives the same result.
 
 use super::source::{self, Opened, WorkloadSource};
 use super::warm_up::{self, Load};
@@ -30,7 +28,7 @@ const LOOKED_AT: usize = 1 << 16;
 pub(super) struct Suited {
     pub plan: DrivePlan,
     pub source: WorkloadSource,
-    /// What was chosen, and what to look out for; a sentence each.
+    /// The choices, and warnings; a sentence each.
     pub chosen: Vec<String>,
 }
 
@@ -119,9 +117,9 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let told = |bytes: u64| quantity::format_size(bytes.next_multiple_of(1 << 20));
     if fits(&plan, wanted) || !may_grow {
         chosen.push(format!(
-            "The trace touches {} (regions of 1 MiB) of the {} it reaches to: what lies beyond the {} of the drive is \
-             moved to free places on it, in regions of 1 MiB \
-             (workload.fit = auto; error refuses, a larger drive.capacity moves less).",
+            "The trace touches {} (regions of 1 MiB) of the {} it reaches to: data beyond the {} of the drive is \
+             moved to free places on it, in regions of 1 MiB (workload.fit = auto; error refuses, a larger \
+             drive.capacity moves less).",
             told(touched),
             told(span),
             quantity::format_size(capacity),

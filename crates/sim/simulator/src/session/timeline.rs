@@ -1,4 +1,4 @@
-//! What dies, channels and requests did during a measured run, beside its result.
+//! Work of dies, channels and requests during a measured run, beside its result.
 
 use super::SessionError;
 use super::gauges::Gauge;
@@ -7,7 +7,7 @@ use layer::{HOST_OWNER, OWNERS};
 use nand::{Choice, Recorder, RecorderPlan, Slice};
 use units::{DieId, Geometry, Nanos, Ppn};
 
-/// What is to be taken down.
+/// The events to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelinePlan {
     /// Everything between these moments, ns since the measured run began.
@@ -20,7 +20,7 @@ pub struct TimelinePlan {
     pub samples: bool,
 }
 
-/// What was taken down.
+/// The recorded events.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// When the measured run began, in the time of all that was recorded.
@@ -34,7 +34,7 @@ pub struct Timeline {
     /// Shape of the flash, which says where a page is.
     pub geometry: Geometry,
     pub recorder: Box<Recorder>,
-    /// What stood in blocks, buffers and caches within the window, in order of time.
+    /// Contents of blocks, buffers and caches within the window, in order of time.
     pub gauges: Vec<Gauge>,
 }
 

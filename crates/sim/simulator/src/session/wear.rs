@@ -1,4 +1,4 @@
-//! What each block wears during a measured run: at its beginning, about after each quarter, at its end; and host bytes,
+//! Wear of each block during a measured run: at its beginning, about after each quarter, at its end; and host bytes,
 //! erases and valid pages in between.
 //!
 //! Protects: looking costs a copy of all erase counts some 8 times and a sum over all blocks some 32 times for each

@@ -86,7 +86,7 @@ impl Written {
         (self.pages - self.empty) as f64 / self.pages as f64
     }
 
-    /// What to keep of it: where the pages begin to hold something, and where they cease to, in turn.
+    /// The stored form: the pages where data begins and ends, in turn.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut before = 0;
@@ -134,7 +134,7 @@ pub(super) fn note(plan: &DrivePlan, before: f64, after: f64) -> Option<String> 
     let spare = if plan.shares_unused_flash() {
         "Garbage collection has the rest as spare space, beside over-provisioning "
     } else {
-        "The rest is no spare space for other addresses here "
+        "The rest is not spare space for other addresses here "
     };
     let only = if before < ALL_HELD { "Only " } else { "The drive is full at first: " };
     Some(format!("{only}{first} of the drive holds data{when}. {spare}(drive.fill, workload.footprint)."))

@@ -31,7 +31,7 @@ const COLUMNS: &str = "major,minor cpu sequence seconds.nanoseconds pid action R
 
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",
-    doc: "blkparse text, rows of action Q: what the host queued",
+    doc: "blkparse text, rows of action Q: requests that the host queued",
     columns: COLUMNS,
     time_unit: "s since the start of the trace, 9 decimals",
     address_unit: "512-byte sectors",
@@ -42,7 +42,7 @@ pub(super) const FORMAT: Format = Format {
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "blkparse-issue",
-    doc: "blkparse text, rows of action D: what was issued to the drive after merging",
+    doc: "blkparse text, rows of action D: requests issued to the drive after merging",
     parser: || Parser::Lines(Box::new(Blkparse::of(b'D'))),
     ..FORMAT
 };

@@ -25,8 +25,8 @@ use super::{Format, Order, SECTOR, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
-    doc: "binary blktrace, records of action Q: what the host queued (join files of several processors: blkparse -i \
-        sda -d all.bin)",
+    doc: "binary blktrace, records of action Q: requests that the host queued (join files of several processors: \
+          blkparse -i sda -d all.bin)",
     columns: "magic sequence time_ns sector bytes action pid device cpu error pdu",
     time_unit: "ns since the start of the trace",
     address_unit: "512-byte sectors, sizes in bytes",
@@ -37,7 +37,7 @@ pub(super) const FORMAT: Format = Format {
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "blktrace-issue",
-    doc: "binary blktrace, records of action D: what was issued to the drive after merging",
+    doc: "binary blktrace, records of action D: requests issued to the drive after merging",
     parser: || Parser::Frames(Box::new(Blktrace::of(b'D'))),
     ..FORMAT
 };

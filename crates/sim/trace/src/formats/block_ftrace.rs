@@ -7,10 +7,9 @@
 //! ```
 //!
 //! As in blkparse text, a trace may show each request at both steps, and exactly one is read. Newer
-//! kernels put a priority behind the sectors, which is skipped, like the task. The bytes are those of
-//! passthrough commands on some kernels and of all on others, so sizes are taken from the sectors.
-//! Other events, and passthrough commands, are counted and left out. Commands to zones are read as in
-//! blkparse text.
+//! kernels put a priority behind the sectors, which is skipped, like the task. The bytes count only passthrough
+//! commands on some kernels and all commands on others, so sizes are taken from the sectors. Other events, and
+//! passthrough commands, are counted and left out. Commands to zones are read as in blkparse text.
 
 use units::HostOp;
 
@@ -23,7 +22,7 @@ use super::{Format, Order, SECTOR, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "block-ftrace",
-    doc: "ftrace text, events block_bio_queue: what the host queued",
+    doc: "ftrace text, events block_bio_queue: requests that the host queued",
     columns: "task-pid [cpu] flags seconds: event: major,minor RWBS [bytes (command)] sector + sectors [task]",
     time_unit: "s, decimal",
     address_unit: "512-byte sectors",
@@ -34,7 +33,7 @@ pub(super) const FORMAT: Format = Format {
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "block-ftrace-issue",
-    doc: "ftrace text, events block_rq_issue: what was issued to the drive after merging",
+    doc: "ftrace text, events block_rq_issue: requests issued to the drive after merging",
     parser: || Parser::Lines(Box::new(BlockFtrace::of(b'D'))),
     ..FORMAT
 };

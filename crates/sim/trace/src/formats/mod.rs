@@ -1,4 +1,4 @@
-//! Trace formats: one file each, registered in [`FORMATS`], and what they share.
+//! Trace formats: one file each, registered in [`FORMATS`], and their common code.
 //!
 //! Address unit, time unit and operation code differ between formats, and hardly any file says
 //! which one it is. So every format has an explicit name, and detection refuses to guess between
@@ -62,7 +62,7 @@ const SECTOR: u64 = units::SECTOR_BYTES;
 pub struct Format {
     /// The name `--format` takes.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description, in one line.
     pub doc: &'static str,
     /// The columns, in order.
     pub columns: &'static str,
@@ -72,7 +72,7 @@ pub struct Format {
     pub address_unit: &'static str,
     /// File-name endings that settle a choice between formats the contents fit.
     pub extensions: &'static [&'static str],
-    /// What to do when time goes back, unless the caller says otherwise.
+    /// Default treatment of times that go back.
     pub usual_order: Order,
     /// A parser at the start of a file.
     pub parser: fn() -> Parser,

@@ -39,7 +39,7 @@ pub(super) const FORMAT_BYTES: Format = Format {
 };
 
 const RECORD_BYTES: usize = 24;
-/// What is expected of an object.
+/// The expected form of an object.
 pub(super) const OBJECT: &str = "an address below 2^64 bytes (an object that is a hash is none)";
 
 struct OracleGeneral {

@@ -112,7 +112,7 @@ impl LineParser for ScsiFtrace {
 
     fn notes(&self) -> Vec<String> {
         let block_note = "The trace does not say how long its blocks are, and they were read as 512 bytes (format \
-             scsi-ftrace); give format scsi-ftrace-4k for drives with blocks of 4096 bytes, such as UFS.";
+             scsi-ftrace). Give format scsi-ftrace-4k for drives with blocks of 4096 bytes, such as UFS.";
         if self.block_bytes == 512 { vec![block_note.to_owned()] } else { Vec::new() }
     }
 
@@ -124,7 +124,7 @@ impl LineParser for ScsiFtrace {
 }
 
 impl ScsiFtrace {
-    /// Counts a row that is no command, and takes note of a completion.
+    /// Counts a row that is not a command, and takes note of a completion.
     fn other(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         sink.other();
         let Some(at) = find(line, DONE) else { return Ok(()) };

@@ -7,7 +7,7 @@ use units::Request;
 /// A published figure beside the generator's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is compared, with its unit.
+    /// The compared figure, with its unit.
     pub figure: &'static str,
     pub published: f64,
     /// The value measured on the generator.
@@ -44,7 +44,7 @@ pub(super) fn percent(share: f64) -> f64 {
     share * 100.0
 }
 
-/// What a generator gives.
+/// The figure of a generator.
 pub(super) fn requests(name: &str, parameters: &WorkloadParameters) -> Result<Vec<Request>, SyntheticError> {
     let mut workload = super::build(name, parameters)?;
     let mut requests = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn requests(name: &str, parameters: &WorkloadParameters) -> Result<Ve
     Ok(requests)
 }
 
-/// Statistics of what a generator gives.
+/// Statistics of a generator's requests.
 pub(super) fn profile(name: &str, parameters: &WorkloadParameters) -> Result<Profile, SyntheticError> {
     Ok(Profile::of(&requests(name, parameters)?))
 }

@@ -12,8 +12,8 @@ pub const CALIBRATION_REQUESTS: u64 = 500_000;
 const WRITE_MEAN: &str = "it is of an earlier trace and contradicts the shares above: the 37 % of writes longer than \
      8 sectors, in whole 4 KiB clusters, average more than 5.9 sectors over all writes by themselves";
 
-/// Runs the generator under `seed` and compares it with what was published.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Runs the generator under `seed` and compares it with the published figures.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(CALIBRATION_SECTORS, CALIBRATION_REQUESTS) };
     let profile = profile("desktop-ntfs", &parameters)?;

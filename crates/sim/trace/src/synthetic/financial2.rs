@@ -1,7 +1,7 @@
 //! `financial2`: a transaction-processing database that mostly reads.
 //!
 //! Faithful to: the figures that the study of translation pages (TPM, ASP-DAC 2012) prints of its
-//! trace "Financial", whose count and share of writes are those of SPC Financial2; the time that
+//! trace "Financial", whose count and share of writes equal SPC Financial2; the time that
 //! trace lasted; the address span other studies print for it. Figures of 400,000 requests on
 //! 512 MiB (seed 1):
 //!
@@ -47,7 +47,7 @@ const READ_SIZES: [SizeClass; 6] = [
 const MEAN_GAP_NS: u64 = 11_080_000;
 
 /// Compares 400,000 requests on the published address span.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(1 << 20, 400_000) };
     let profile = profile("financial2", &parameters)?;

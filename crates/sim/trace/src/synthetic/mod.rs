@@ -51,7 +51,7 @@ pub type Calibration = fn(u64) -> Result<Vec<Comparison>, SyntheticError>;
 pub struct WorkloadEntry {
     /// The name used in configurations.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its pattern, in one line.
     pub summary: &'static str,
     /// Where its figures come from.
     pub source: &'static str,

@@ -41,7 +41,7 @@ const READ_SIZES: [SizeClass; 6] = [
 ];
 
 /// Compares 10,000 requests on 6 GiB with the piece measured, whose share of reads is given.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, read_share: Some(0.4077), ..WorkloadParameters::new(6 << 21, 10_000) };
     let profile = profile("oltp", &parameters)?;

@@ -10,7 +10,7 @@ use units::{HostOp, Nanos, Request};
 use super::parameters::WorkloadParameters;
 use crate::{Workload, WorkloadError};
 
-/// Where and what, without when.
+/// Operation and address, without time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub first_sector: u64,
@@ -106,7 +106,7 @@ pub(super) struct Paced<S> {
 }
 
 impl<S: Source> Paced<S> {
-    /// Paces `source` as `parameters` say; `process` is what is known of the arrivals of `name`.
+    /// Paces `source` as `parameters` say; `process` describes the arrivals of `name`.
     pub fn new(name: &str, parameters: &WorkloadParameters, process: ArrivalProcess, source: S) -> Self {
         Self {
             source,

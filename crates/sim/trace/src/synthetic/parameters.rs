@@ -1,4 +1,4 @@
-//! What a run may say about a synthetic workload, and how wrong values are refused.
+//! Parameters of a synthetic workload, and the errors of wrong values.
 //!
 //! Optional parameters are `Option`s: `None` asks for the generator's own value. A workload that
 //! cannot heed a parameter refuses it, so that no setting is ever silently without effect.
@@ -11,7 +11,7 @@ pub const USER_SECTORS_MAX: u64 = 1 << 48;
 /// Largest single request, in bytes.
 pub const REQUEST_BYTES_MAX: u64 = 1 << 30;
 
-/// What a mean size of requests may be, in bytes.
+/// Accepted mean sizes of requests, in bytes.
 pub const MEAN_BYTES_RANGE: std::ops::RangeInclusive<u64> = 4 << 10..=56 << 10;
 
 /// Settings shared by all synthetic workloads.

@@ -22,10 +22,10 @@ pub struct Profile {
     pub write_sectors_mean: f64,
     /// Writes of 1 to 8 sectors among writes.
     pub small_write_share: f64,
-    /// Random writes among those of 1 to 8 sectors. A write is random when it does not start
+    /// Share of random writes among writes of 1 to 8 sectors. A write is random when it does not start
     /// where the previous write ended.
     pub small_write_random_share: f64,
-    /// Random writes among those of 8 sectors.
+    /// Share of random writes among writes of 8 sectors.
     pub page_write_random_share: f64,
     /// Random writes among those above 8 sectors.
     pub large_write_random_share: f64,

@@ -13,9 +13,9 @@
 //! | distinct 4 KiB addresses per request    | 1.00      | 1.00 on 45 GiB |
 //! | distinct 1 MiB regions per request      | 0.186     | 0.19 on 45 GiB |
 //!
-//! Most requests go on with a list that was read before: of those that do not go on exactly where a
-//! recent one ended, 82 % start at most 1 MiB after the end of an earlier one, often thousands of
-//! requests later. Lists are read forward and hardly ever again.
+//! Most requests go on with a list that was read before: of requests that do not continue exactly where a recent one
+//! ended, 82 % start at most 1 MiB after the end of an earlier one, often thousands of requests later. Lists are read
+//! forward and hardly ever again.
 //!
 //! Simplified: one address space instead of three busy disks (16.7, 16.5 and 12.4 GiB are touched
 //! of them); lists start uniformly over it; 0.1 % of single-sector requests are left out. Protects:
@@ -123,7 +123,7 @@ impl Source for Search {
 }
 
 /// Compares as many requests as the measured piece has, on as much space as it touches.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let profile = profile("search", &WorkloadParameters { seed, ..WorkloadParameters::new(45 << 21, 24_783) })?;
     let recent = percent(profile.continues_recent_share);

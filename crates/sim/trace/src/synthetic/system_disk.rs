@@ -227,8 +227,8 @@ pub(super) fn file_runs(mean_sectors: f64, small_run: f64) -> f64 {
     pieces * small_run / (FILE_PIECES * (1.0 - pieces) + pieces * small_run)
 }
 
-/// Compares 300,000 requests on 27 GiB with what was published.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Compares 300,000 requests on 27 GiB with the published figures.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(27 << 21, 300_000) };
     let requests = requests("system-disk", &parameters)?;

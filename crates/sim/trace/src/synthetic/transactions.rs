@@ -1,12 +1,11 @@
-//! Transaction processing with a log, for `oltp` and `financial2`: what the traces of one
-//! institution have in common.
+//! Transaction processing with a log, for `oltp` and `financial2`: the common part of the traces of one institution.
 //!
 //! ```text
 //! | log 1/16, written in order | tables: regions of 1 MiB of Zipf popularity, in them pages of 8 KiB |
 //! ```
-//! A run starts in a popular region, or where one of the last runs started: what was just changed is
-//! soon changed again. Regions come before pages because the first 10,000 requests of SPC Financial1
-//! start in only 174 of some 5,600 regions.
+//! A run starts in a popular region, or where one of the last runs started: data that was just changed is soon changed
+//! again. Regions come before pages because the first 10,000 requests of SPC Financial1 start in only 174 of some 5,600
+//! regions.
 //!
 //! Protects: the log is written in order, in a region of its own, and is never read.
 
@@ -19,7 +18,7 @@ use super::place::{OpMix, Region, draw_index};
 use super::popularity::{Popularity, Skew};
 use super::size_classes::{SizeClass, SizeClasses};
 
-/// What one trace does differently from another.
+/// The differences of one trace from another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Business {
     /// Share of reads, 0 to 1.

@@ -1,11 +1,11 @@
 //! `umpc`: a month of a small laptop with Windows XP, whose reads are long and in a few parts of the disk.
 //!
-//! Faithful to: what the study of coded striping (NCTU 2007) says of its private trace: most reads are sequential and
-//! bulk, none is longer than 128 sectors, few parts of the disk receive most of them, most writes are small and go to
-//! few places. For what it gives no figures of: writes, gaps and shares as published of other traces of the same group
-//! (`desktop-ntfs`); the locality of one of them, 74 % of the requests on 26 % of the addresses, taken for how reads
-//! spread over the disk; mean read and its pieces as in its later traces of system disks (`system-disk`). Nothing is
-//! fitted to a simulator's result. Figures of 500,000 requests on 18 GiB (seed 1):
+//! Faithful to: the description that the study of coded striping (NCTU 2007) gives of its private trace: most reads are
+//! sequential and bulk, none is longer than 128 sectors, few parts of the disk receive most of them, most writes are
+//! small and go to few places. For what it gives no figures of: writes, gaps and shares as published of other traces of
+//! the same group (`desktop-ntfs`); the locality of one of them, 74 % of the requests on 26 % of the addresses, taken
+//! for how reads spread over the disk; mean read and its pieces as in its later traces of system disks (`system-disk`).
+//! Nothing is fitted to a simulator's result. Figures of 500,000 requests on 18 GiB (seed 1):
 //!
 //! | figure                                        | published | generated |
 //! |-----------------------------------------------|-----------|-----------|
@@ -101,8 +101,8 @@ fn busiest(reads: &[(u64, u32)], sectors: u64, share: f64) -> f64 {
     counts[..(share * 100.0) as usize].iter().sum::<u64>() as f64 / reads.len() as f64
 }
 
-/// Compares 500,000 requests on 18 GiB with what was published.
-/// Errors: none with the parameters used here; the type is that of building any workload.
+/// Compares 500,000 requests on 18 GiB with the published figures.
+/// Errors: none with the parameters used here; building other workloads can fail.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(18 << 21, 500_000) };
     let requests = requests("umpc", &parameters)?;

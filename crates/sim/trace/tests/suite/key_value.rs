@@ -53,7 +53,7 @@ fn objects_on_the_drive_keep_their_place_and_an_eviction_is_a_trim() {
     let statistics = reader.statistics();
     assert_eq!((statistics.dropped_other, statistics.dropped_zero, statistics.clamped), (3, 1, 2));
     let notes = reader.notes();
-    assert!(notes[0].contains("rows of tiers that are no drive") && notes[0].contains("(3)"), "{notes:?}");
+    assert!(notes[0].contains("rows of tiers that are not a drive") && notes[0].contains("(3)"), "{notes:?}");
     let told = "Keys of Tier-2 got addresses (workload.allocator = first-fit): 3 objects at the end, in a space of \
                 140KiB, 124KiB of it free, in pieces of 124KiB at most; objects that were read before they were \
                 written, and have places too: 1.";

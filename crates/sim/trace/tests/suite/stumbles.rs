@@ -312,7 +312,7 @@ fn text_in_utf_16_is_told_for_named_formats_and_columns_with_and_without_a_mark(
         (marked([0xfe, 0xff], swapped().collect()), "UTF-16"),
     ] {
         for options in [OpenOptions::default(), named("alibaba"), columns.clone()] {
-            let error = open_bytes(&bytes, "t.csv", &options).err().expect("it is no text of bytes").to_string();
+            let error = open_bytes(&bytes, "t.csv", &options).err().expect("it is not a text of bytes").to_string();
             let remedy = format!("iconv -f {encoding} -t UTF-8");
             assert_eq!(error, format!("t.csv: the text is UTF-16; convert it first: {remedy}"));
         }

@@ -1,4 +1,4 @@
-//! What the columns of an unknown table probably are: a proposal for the user to check, never a reading.
+//! The likely columns of an unknown table: a proposal for the user to check, never used for reading.
 
 use super::super::reading::cells::{cells, is_comment};
 use super::super::reading::number;

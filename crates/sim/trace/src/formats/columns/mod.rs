@@ -22,7 +22,7 @@ use super::reading::parser::{Parser, Sink, Stateless};
 use super::{Format, Order, TraceError};
 use table::Table;
 
-/// How results call such a table. It is no choice of `--format`: the columns say it.
+/// How results call such a table. It is not a choice of `--format`: the columns say it.
 pub(super) static FORMAT: Format = Format {
     name: "columns",
     doc: "a table whose columns are named by workload.columns",

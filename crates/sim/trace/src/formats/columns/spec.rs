@@ -1,4 +1,4 @@
-//! What a user says of the columns of a table: `time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes`.
+//! The user's description of the columns of a table: `time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes`.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub(crate) enum TimeUnit {
     Date,
 }
 
-/// What a cell of the operation column asks for.
+/// The operation of a cell in the operation column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Request(HostOp),
@@ -175,7 +175,7 @@ fn items(text: &str) -> Result<Vec<(&str, &str)>, String> {
             item.split_once('=').ok_or_else(|| format!("\"{item}\" is not FIELD=COLUMN; write it like {EXAMPLE}"))?;
         let field = field.trim();
         if !FIELDS.contains(&field) {
-            return Err(format!("\"{field}\" is no field; the fields are {}", FIELDS.join(", ")));
+            return Err(format!("\"{field}\" is not a field; the fields are {}", FIELDS.join(", ")));
         }
         if items.iter().any(|(known, _)| *known == field) {
             return Err(format!("the field {field} is given twice; leave one out"));
@@ -212,11 +212,13 @@ fn times(field: &str, text: &str) -> Result<(Column, TimeUnit), String> {
         "100ns" | "ticks" => TimeUnit::Ticks,
         "date" => TimeUnit::Date,
         other => {
-            return Err(format!("{field}={text}: \"{other}\" is no unit of time; give s, ms, us, ns, 100ns or date"));
+            return Err(format!(
+                "{field}={text}: \"{other}\" is not a unit of time; give s, ms, us, ns, 100ns or date"
+            ));
         }
     };
     if field == "latency" && unit == TimeUnit::Date {
-        return Err(format!("{field}={text}: a latency is no date; give s, ms, us, ns or 100ns"));
+        return Err(format!("{field}={text}: a latency is not a date; give s, ms, us, ns or 100ns"));
     }
     Ok((column(field, name)?, unit))
 }
@@ -237,7 +239,7 @@ fn unit_of_bytes(field: &str, text: &str) -> Result<u64, String> {
     };
     bytes.filter(|bytes| (1..=1 << 30).contains(bytes)).ok_or_else(|| {
         format!(
-            "{field}: \"{text}\" is no unit of bytes; give bytes, sectors (512 bytes), 4k, KiB, MiB or a number of \
+            "{field}: \"{text}\" is not a unit of bytes; give bytes, sectors (512 bytes), 4k, KiB, MiB or a number of \
              bytes"
         )
     })
@@ -250,7 +252,7 @@ fn operations(text: &str) -> Result<Operations, String> {
         if word.eq_ignore_ascii_case("skip") {
             return Ok(Meaning::Skip);
         }
-        let known = || format!("op={text}: \"{word}\" is no operation; give read, write, trim, flush or skip");
+        let known = || format!("op={text}: \"{word}\" is not an operation; give read, write, trim, flush or skip");
         operation(word.as_bytes()).map(|(op, _)| Meaning::Request(op)).ok_or_else(known)
     };
     if name.is_empty() {
@@ -347,14 +349,14 @@ mod tests {
     fn what_is_wrong_with_a_spec_is_said_with_the_remedy() {
         for (text, parts) in [
             ("op=1,offset=2,size=3", ["which column has the time", "add time=COLUMN:UNIT"]),
-            ("time=1:h,op=2,offset=3,size=4", ["\"h\" is no unit of time", "100ns"]),
+            ("time=1:h,op=2,offset=3,size=4", ["\"h\" is not a unit of time", "100ns"]),
             ("time=1,op=2,offset=3:furlongs,size=4", ["\"furlongs\"", "sectors"]),
             ("time=1,op=2:0,offset=3,size=4", ["\"0\" is not CODE=OPERATION", "op=2:0=read|1=write"]),
-            ("time=1,op=2:0=eat,offset=3,size=4", ["\"eat\" is no operation", "read, write"]),
+            ("time=1,op=2:0=eat,offset=3,size=4", ["\"eat\" is not an operation", "read, write"]),
             ("time=1,op=2:0=read|0=write,offset=3,size=4", ["the meaning of 0 is given twice", "leave one out"]),
             ("time=0,op=2,offset=3,size=4", ["time=0", "from 1"]),
             ("time=1,time=2", ["time", "twice"]),
-            ("when=1", ["\"when\" is no field", "latency"]),
+            ("when=1", ["\"when\" is not a field", "latency"]),
             ("lba", ["FIELD=COLUMN", EXAMPLE]),
             ("time=1,op=2,offset=3,size=4,separator=ab", ["separator=ab", "tab"]),
         ] {

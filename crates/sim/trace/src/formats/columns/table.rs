@@ -233,9 +233,9 @@ impl Table {
         let Some((digits, is_open)) = scientific(text) else { return Ok(()) };
         let most = self.digits[field as usize].max(digits);
         if is_open && is_rounded(digits, most) {
-            let expected = "a number with all of its digits: this one was rounded when the table was written, so \
-                requests cannot be told apart (write the table again with whole numbers; in pandas: read_csv(..., \
-                dtype=str))";
+            let expected = "a number with all of its digits: this number was rounded when the table was written, so \
+                 requests cannot be told apart (write the table again with whole numbers; in pandas: read_csv(..., \
+                 dtype=str))";
             return Err(self.wrong(field, text, expected).fatal());
         }
         self.digits[field as usize] = most;

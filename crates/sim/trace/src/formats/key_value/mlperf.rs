@@ -75,7 +75,9 @@ impl LineParser for KvCache {
             return Err(field_error(5, "Key", b"", "the name of an object"));
         }
         if self.allocator != Allocator::ByTier && !is_drive(tier) {
-            sink.left_out("rows of tiers that are no drive (workload.allocator = by-tier reads each tier as a device)");
+            sink.left_out(
+                "rows of tiers that are not a drive (workload.allocator = by-tier reads each tier as a device)",
+            );
             return Ok(());
         }
         let device = self.tiers.number(tier);

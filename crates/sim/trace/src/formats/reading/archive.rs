@@ -1,4 +1,4 @@
-//! What archives of several files have in common: which of them is the trace.
+//! Common code of archives of several files: the choice of the trace.
 
 use super::TraceError;
 

@@ -45,7 +45,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// What is read and not yet consumed.
+    /// Bytes that are read and not yet consumed.
     pub fn available(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

@@ -1,6 +1,6 @@
 //! Cells of a row of a table: any separator, quotes and blanks around them.
 
-/// What stands between two cells.
+/// The separator of two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     Byte(u8),

@@ -1,4 +1,4 @@
-//! Compressions that are seen through. Each is a feature of the crate; what was left out is told by name.
+//! Compressions that are seen through. Each is a feature of the crate; errors name the missing ones.
 
 use std::io::{self, Read};
 
@@ -97,7 +97,7 @@ fn is_brotli(head: &[u8], name: &str) -> bool {
 /// has it.
 #[cfg(feature = "zstd")]
 const WIDEST_WINDOW: u32 = 27;
-/// A part of what the zstd library says of a wider one.
+/// A part of the zstd library's message about a wider window.
 pub(super) const TOO_WIDE: &str = "requires too much memory";
 
 #[cfg(feature = "zstd")]
@@ -150,8 +150,8 @@ impl Read for Brotli {
     }
 }
 
-/// The end of what is said of a file that goes on after its compressed data.
-pub(super) const TRAILING: &str = "trailing bytes that are no compressed data follow its end";
+/// The end of the error for a file that continues after its compressed data.
+pub(super) const TRAILING: &str = "trailing bytes that are not compressed data follow its end";
 
 #[cfg(test)]
 mod tests {

@@ -27,8 +27,8 @@ pub enum TraceError {
     },
     /// A zstd file that needs more memory than is given for it.
     #[error(
-        "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking it takes as \
-         much memory; pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
+        "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking takes that \
+         much memory. Pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
     )]
     WideWindow { path: String },
     /// A container that is not seen through.
@@ -51,7 +51,7 @@ pub enum TraceError {
     /// A file that cannot be read from any place.
     #[error(
         "{path}: a {kind} file is read from its end, so it cannot come from standard input or from within another \
-         packing; save it to a file of its own, or unpack it first"
+         packing. Save it to a file of its own, or unpack it first"
     )]
     NoStream { path: String, kind: &'static str },
     /// An archive of several files, and no word on which one.
@@ -86,7 +86,7 @@ pub enum TraceError {
     SameMember { path: String, kind: &'static str, member: String, count: usize },
     /// A line without end: not a text trace.
     #[error(
-        "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a \
+        "{path}: a line is longer than {limit} bytes; this is not a text trace, so give --format with the name of a \
          binary one"
     )]
     LongLine {
@@ -176,7 +176,7 @@ pub enum TraceError {
     /// A record that is further back in time than the sorting window reaches.
     #[error(
         "{path}: {place}: the time goes back by {back_ns} ns, further than the sorting window of {window} records \
-         reaches; give workload.order = whole (--order whole of nandarium trace), which sorts all of the trace"
+         reaches; give workload.order = whole (--order whole of nandarium trace), which sorts the whole trace"
     )]
     BeyondWindow {
         path: String,
@@ -201,9 +201,9 @@ pub enum TraceError {
     },
     /// The times span more than the clock holds.
     #[error(
-        "{path}: the times up to {place} span more than 292 years; if the clock was set in between, give \
-         workload.gap_limit (--gap-limit of nandarium trace), such as 1h, to shorten such gaps; otherwise the time \
-         unit is not that of format \"{format}\", or the line is damaged"
+        "{path}: the times up to {place} span more than 292 years. If the clock was set in between, give \
+         workload.gap_limit (--gap-limit of nandarium trace), such as 1h, to shorten the gaps. Otherwise the time \
+         unit is not the one of format \"{format}\", or the line is damaged"
     )]
     TimeSpan {
         path: String,
@@ -321,7 +321,7 @@ pub struct Malformed {
     pub expected: &'static str,
     /// The format being read.
     pub format: &'static str,
-    /// Its columns, or those that the user named.
+    /// Its columns, or the columns that the user named.
     pub columns: Cow<'static, str>,
 }
 
@@ -369,7 +369,7 @@ pub struct OddLinesError {
     pub count: u64,
     /// Lines read so far.
     pub lines: u64,
-    /// What may be left out, in words.
+    /// The limit of lines left out, in words.
     pub limit: String,
 }
 

@@ -27,10 +27,10 @@ impl FieldError {
     }
 }
 
-/// What a parser returns. The error is boxed, so that the good path returns in registers.
+/// The result of a parser. The error is boxed, so that the good path returns in registers.
 pub type FieldResult<T> = Result<T, Box<FieldError>>;
 
-/// What is expected where a time below zero stands.
+/// The expected form where a time below zero stands.
 pub(crate) const NOT_NEGATIVE: &str = "a time of 0 or more (add one amount to all times, so that none is negative)";
 
 const FOUND_LIMIT: usize = 60;
@@ -40,7 +40,7 @@ const SAFE_DIGITS: usize = 18;
 /// Bytes of a field that are looked at one by one: most fields are shorter than what a search by vectors costs.
 const SHORT: usize = 12;
 
-/// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
+/// The error of a field: its column (1-based; 0 is the whole line), the text found, and the expected form.
 #[must_use]
 pub fn field_error(
     column: u32,
@@ -140,12 +140,12 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// What follows the field read last; `None` after the last field.
+    /// The rest after the field read last; `None` after the last field.
     pub fn rest(&self) -> Option<&'a [u8]> {
         self.rest
     }
 
-    /// Takes the first `end` bytes of the rest as one field, whatever separators they contain. For fields between
+    /// Takes the first `end` bytes of the rest as one field, including separators. For fields between
     /// blanks.
     pub fn skip(&mut self, rest: &'a [u8], end: usize) -> &'a [u8] {
         let (field, tail) = rest.split_at(end);

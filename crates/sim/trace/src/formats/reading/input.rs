@@ -1,4 +1,4 @@
-//! Opening: files and standard input, and what they are packed in: compressions, archives, Parquet.
+//! Opening: files and standard input, and their packing: compressions, archives, Parquet.
 
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
@@ -164,7 +164,7 @@ fn layers(mut input: Input, mut name: String, mut member: Option<&str>) -> Resul
         Some(member) => Err(TraceError::Option {
             option: "workload.member (--member of nandarium trace)",
             value: member.to_owned(),
-            expected: "it names a file of an archive, and the trace is none; leave it out",
+            expected: "it names a file of an archive, and the trace is not one; leave it out",
         }),
         None => Ok(input),
     }
@@ -179,7 +179,7 @@ fn foreign_archive(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A stream whose first bytes were looked at. What went wrong there is told when the reader comes to it.
+/// A stream whose first bytes were looked at. An error is told when the reader comes to it.
 pub(super) struct Peeked {
     head: Cursor<Vec<u8>>,
     failed: Option<io::Error>,

@@ -8,7 +8,7 @@ use super::number;
 /// Share of all events from which on a loss puts the result in doubt.
 const DOUBTFUL_SHARE: f64 = 0.1;
 
-/// What the tracer says that it lost.
+/// Lost events, as the tracer reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LostEvents {
     /// Lines that tell of lost events.
@@ -30,7 +30,7 @@ pub struct LostEvents {
     pub(super) rows: u64,
 }
 
-/// What one line tells.
+/// The report of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// Events were lost here, this many where the line has a number.
@@ -82,7 +82,7 @@ impl LostEvents {
         self.share(rows) >= DOUBTFUL_SHARE
     }
 
-    /// What was lost and what that means, in sentences. `rows`: events that were recorded.
+    /// The lost events and their consequences, in sentences. `rows`: events that were recorded.
     pub(crate) fn note(&self, rows: u64) -> String {
         let LostEvents { marks, events, marks_without_number, after_record, .. } = *self;
         let first = if marks == 1 { "" } else { "the first " };
@@ -101,12 +101,12 @@ impl LostEvents {
             let share = (self.share(rows) * 100.0) as u64;
             return format!(
                 "Doubt: the tracer says that it lost {what} ({share} %), {place}. Rates, write amplification and life \
-                 are those of the recorded part and say little about the traced load; record it again with a larger \
+                 describe only the recorded part, and say little about the traced load. Record it again with a larger \
                  trace buffer."
             );
         }
         format!(
-            "The tracer says that it lost {what}, {place}. Rates, write amplification and life are those of the \
+            "The tracer says that it lost {what}, {place}. Rates, write amplification and life describe only the \
              recorded requests."
         )
     }

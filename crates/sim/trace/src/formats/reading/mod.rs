@@ -1,4 +1,4 @@
-//! What every reader shares: opening, splitting, numbers, order of time, detection, errors.
+//! Common code of all readers: opening, splitting, numbers, order of time, detection, errors.
 //!
 //! ```text
 //!   file or stdin -> input (packings) -> buffer (lines or frames)

@@ -175,7 +175,7 @@ impl OddTally {
         })
     }
 
-    /// What was left out, as a sentence.
+    /// The lines that were left out, as a sentence.
     pub fn note(&self, statistics: &ReadStatistics) -> Option<String> {
         let first = self.first.as_ref()?;
         let Malformed { place, found, expected, .. } = &**first;

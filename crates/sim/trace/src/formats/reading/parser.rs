@@ -1,4 +1,4 @@
-//! What a format supplies: a parser of lines or of binary frames.
+//! The part of a format: a parser of lines or of binary frames.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use units::HostOp;
 pub struct Sink {
     /// Records found and not yet taken.
     pub records: Vec<TraceRecord>,
-    /// What was left out.
+    /// The records that were left out.
     pub statistics: ReadStatistics,
     /// Rows that were left out, by kind, in order of first appearance.
     kinds: Vec<(&'static str, u64)>,

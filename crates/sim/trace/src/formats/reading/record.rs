@@ -4,7 +4,7 @@ use units::HostOp;
 
 use super::LostEvents;
 
-/// One record of a trace, whatever the format it came from.
+/// One record of a trace, independent of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// Arrival in nanoseconds. Parsers fill in the time of the file; [`super::Records`] hands it
@@ -36,7 +36,7 @@ impl TraceRecord {
     }
 }
 
-/// What to do with a record that is earlier than the one before it.
+/// Treatment of a record that is earlier than the record before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Refuse the trace, naming the line.
@@ -62,7 +62,7 @@ impl Order {
     }
 }
 
-/// What a reader met and left out so far.
+/// Counts of records that were read and left out so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ReadStatistics {
     /// Records read and kept.
@@ -82,7 +82,7 @@ pub struct ReadStatistics {
     pub dropped_cut: u64,
     /// Response times below 0 or missing, of requests that were kept without one.
     pub dropped_latency: u64,
-    /// What the tracer says that it lost; `None` if it says nothing.
+    /// Lost events, as the tracer reports them; `None` if it says nothing.
     pub lost: Option<LostEvents>,
     /// Records moved to an earlier place by `order = sort` and `order = whole`.
     pub reordered: u64,

@@ -38,7 +38,7 @@ pub struct OpenOptions {
     pub columns: Option<String>,
     /// The file to take out of an archive of several.
     pub member: Option<String>,
-    /// What to do when time goes back; `None` takes what is usual for the format.
+    /// Treatment of times that go back; `None` takes what is usual for the format.
     pub order: Option<Order>,
     /// Records the window of `order = sort` holds; default 65,536. Larger bridges longer gaps and
     /// takes 56 bytes each.
@@ -158,12 +158,12 @@ impl Records {
         self.format
     }
 
-    /// What was read and left out so far.
+    /// Counts of records that were read and left out so far.
     pub fn statistics(&self) -> ReadStatistics {
         self.sink.statistics
     }
 
-    /// What is done with times that go back.
+    /// Treatment of times that go back.
     pub fn order(&self) -> Order {
         self.reorder.order()
     }
@@ -173,7 +173,7 @@ impl Records {
         self.odd.first()
     }
 
-    /// What a reader should know about what was read, left out or is missing so far, a sentence each: lost events only
+    /// Notes about records that were read, left out or are missing so far, a sentence each: lost events only
     /// if [`Records::doubt`] does not tell of them.
     pub fn notes(&self) -> Vec<String> {
         let statistics = &self.sink.statistics;
@@ -200,7 +200,7 @@ impl Records {
         member.map(|_| format!("The trace was read from an archive: {}.", self.path()))
     }
 
-    /// What becomes of times that go back, as sentences.
+    /// The treatment of times that go back, as sentences.
     pub(crate) fn order_notes(&self) -> Vec<String> {
         self.sink.statistics.order_notes(self.order())
     }

@@ -1,6 +1,6 @@
 //! Order of time: refuse, clamp, sort within a bounded window, or sort everything.
 //!
-//! Protects: what comes out never goes back in time, and memory stays bounded.
+//! Protects: the output never goes back in time, and memory stays bounded.
 
 use std::collections::VecDeque;
 use std::io;

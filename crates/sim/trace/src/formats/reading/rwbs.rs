@@ -1,4 +1,4 @@
-//! What traces of the Linux block layer have in common: the operation letters `W`, `RA`, `WS`,
+//! Common parts of traces of the Linux block layer: the operation letters `W`, `RA`, `WS`,
 //! `FWFS`, `D`, `FF`, `ZA`, and devices as major and minor number.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) struct Rwbs {
     /// A flush goes before the data.
     pub preflush: bool,
     pub fua: bool,
-    /// What is asked of a zone.
+    /// The operation on a zone.
     pub zone: Option<Zone>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Zone {
 }
 
 impl Zone {
-    /// What the command asks of a drive without zones.
+    /// The operation on a drive without zones.
     pub fn op(self) -> Option<HostOp> {
         match self {
             Zone::Append => Some(HostOp::Write),

@@ -4,7 +4,7 @@
 use super::TraceError;
 use super::input::{Input, Peeked};
 
-/// Bytes of a header, and what contents are filled up to.
+/// Bytes of a header, and the unit to which contents are padded.
 pub(super) const BLOCK_BYTES: usize = 512;
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 const MAGIC: std::ops::Range<usize> = 257..262;
@@ -156,7 +156,7 @@ mod reading {
             Ok(())
         }
 
-        /// Takes down the names of the other files. Damage behind a file that was chosen is no fault of it.
+        /// Takes down the names of the other files. Damage behind a file that was chosen is not a fault of it.
         fn rest(&mut self) -> io::Result<()> {
             while let Some(name) = self.next_file()? {
                 self.names.push(name);

@@ -1,4 +1,4 @@
-//! What is said of a file that no format fits: what was found there, and the ways out.
+//! The error for a file that no format fits: its first lines, and the remedies.
 
 use std::collections::BTreeMap;
 

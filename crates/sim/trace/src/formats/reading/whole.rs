@@ -5,7 +5,7 @@
 //!   records -> a run in memory -> sorted, written when it is full -> ... -> the heads of all runs in a heap -> caller
 //! ```
 //!
-//! Protects: what comes out is in order of time, and records of one time keep the order of the file. Runs follow each
+//! Protects: the output is in order of time, and records of one time keep the order of the file. Runs follow each
 //! other in the file, each run is sorted stably, and of equal heads that of the earlier run goes first.
 
 use std::cmp::Reverse;

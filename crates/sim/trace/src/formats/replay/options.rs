@@ -2,7 +2,7 @@
 
 use super::super::{Allocator, OddLines, OpenOptions, Order, TraceError};
 
-/// What to do with a trace of several devices. Each device has its own address space, so they are
+/// Treatment of a trace of several devices. Each device has its own address space, so they are
 /// never laid over each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DevicePolicy {
@@ -33,7 +33,7 @@ impl DevicePolicy {
     }
 }
 
-/// What to do with addresses beyond the drive.
+/// Treatment of addresses beyond the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
     /// As they are, where the whole trace fits. Otherwise each touched region of 1 MiB keeps its
@@ -86,7 +86,7 @@ pub struct TraceOptions {
     pub time_scale: f64,
     /// Capacity of the drive in sectors of 512 bytes; above 0.
     pub capacity_sectors: u64,
-    /// What to do when time goes back; `None` takes what is usual for the format.
+    /// Treatment of times that go back; `None` takes what is usual for the format.
     pub order: Option<Order>,
     /// Records the window of `order = sort` holds; default 65,536.
     pub window_records: usize,

@@ -22,13 +22,13 @@ struct Device {
     end_bytes: u64,
 }
 
-/// What a first pass over a trace found. It holds whatever drive the trace is replayed on.
+/// The findings of a first pass over a trace. It holds whatever drive the trace is replayed on.
 #[derive(Clone, Debug)]
 pub struct Survey {
     path: String,
     /// The format that was read; a second pass must read the same.
     pub(super) format: &'static str,
-    /// What was done with times that go back; a second pass does the same.
+    /// Treatment of times that go back; a second pass does the same.
     pub(super) order: Order,
     devices: BTreeMap<u32, Device>,
     policy: DevicePolicy,

@@ -143,7 +143,7 @@ impl TraceWorkload {
         })
     }
 
-    /// What was read and left out so far.
+    /// Counts of records that were read and left out so far.
     pub fn statistics(&self) -> ReadStatistics {
         self.records.statistics()
     }
@@ -319,9 +319,7 @@ impl Workload for TraceWorkload {
             (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
             (
                 dropped_other,
-                "rows of the trace are no requests to replay, or name no disk, and were left \
-                out."
-                    .to_owned(),
+                "rows of the trace are not requests to replay, or name no disk, and were left out.".to_owned(),
             ),
             (other_devices, "for other devices were left out (workload.devices).".to_owned()),
         ];

@@ -7,7 +7,7 @@ use super::super::TraceRecord;
 /// The busiest of the seconds that follow each other from the first record on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PeakSummary {
-    /// What arrived in that second: requests, or bytes of reads and writes.
+    /// Arrivals in one second: requests, or bytes of reads and writes.
     pub per_second: u64,
     /// When the second begins, in nanoseconds after the first record.
     pub at_ns: u64,

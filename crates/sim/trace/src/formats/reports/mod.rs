@@ -1,4 +1,4 @@
-//! What is told about a trace, and writing it out again.
+//! Reports about a trace, and writing it out again.
 
 mod arrivals;
 mod convert;

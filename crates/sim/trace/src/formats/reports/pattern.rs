@@ -1,4 +1,4 @@
-//! How a trace writes: what it overwrites by itself, and how much of it goes on where another write ended.
+//! How a trace writes: its own overwrites, and the share of writes that continue another write.
 
 use units::HostOp;
 

@@ -1,4 +1,4 @@
-//! How much of what is written goes where the trace wrote before.
+//! The share of writes to addresses that the trace wrote before.
 
 use std::collections::HashMap;
 use std::ops::Range;

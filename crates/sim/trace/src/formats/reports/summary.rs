@@ -14,7 +14,7 @@ use super::rewrites::Rewrites;
 use crate::WorkloadError;
 use crate::latency::LatencyTally;
 
-/// What a trace holds.
+/// The contents of a trace.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct TraceSummary {
     /// Name of the format.
@@ -49,11 +49,11 @@ pub struct TraceSummary {
     pub footprint_mib: u64,
     /// The highest end of a request on any device.
     pub end_bytes_max: u64,
-    /// What was read and left out.
+    /// Counts of records that were read and left out.
     pub statistics: ReadStatistics,
     /// The first line that was left out because its parser refused it; `None` without any.
     pub odd_line: Option<OddLine>,
-    /// What a reader should know about the records and about what was left out, a sentence each.
+    /// Notes about the records and about records that were left out, a sentence each.
     pub notes: Vec<String>,
 }
 
