@@ -35,7 +35,7 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub struct Failure {
     pub code: u8,
-    /// What to say; empty: it has been said.
+    /// The message; empty: it has been printed.
     pub message: String,
 }
 

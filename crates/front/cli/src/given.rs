@@ -1,4 +1,4 @@
-//! What is given for single drives of a comparison: `--price NAME=120EUR`, `--tbw NAME=1752TB`.
+//! Options for single drives of a comparison: `--price NAME=120EUR`, `--tbw NAME=1752TB`.
 
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 /// What the names of built-in drives end with.
 const LIKE: &str = "like";
 
-/// A stack of a comparison: how it was given, and what the table calls it.
+/// A stack of a comparison: the given form, and its name in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
     pub given: &'a str,
     pub name: &'a str,
 }
 
-/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given. `kind` is what messages
-/// call a value, `example` one of them.
+/// The values of an option that is given as `NAME=VALUE`, by the stacks as they were given. `kind` is the name of a
+/// value in messages, `example` one of them.
 ///
 /// # Errors
 /// There is no `=`, no such stack or several, a value that `read` refuses, or two for one stack.

@@ -1,7 +1,7 @@
 //! The command line of nandarium: argument parsing and printing, nothing else.
 //!
-//! A library, so that the program and the Python package are one command line: [`execute`] is all of it. The rest
-//! is what the package shows of results without a second copy: tables, pages, explanations.
+//! A library, so that the program and the Python package are one command line: [`execute`] is all of it. The rest shows
+//! results for the package without a second copy: tables, pages, explanations.
 
 mod arguments;
 mod browser;

@@ -1,4 +1,4 @@
-//! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
+//! Code that the Python package shares with the command line, so that texts and pictures exist once.
 
 use crate::arguments::{self, Listing, OrderArgument, TraceInput};
 use crate::commands::sweep::{self as sweeping, Swept};
@@ -44,7 +44,7 @@ pub fn pretty(document: &Value) -> String {
     results::pretty(document)
 }
 
-/// Makes a folder of results; what an earlier run left there moves to a folder of its own below it.
+/// Makes a folder of results. Files of an earlier run move to a folder of their own below it.
 /// Errors: the folder cannot be written.
 pub fn make_folder(folder: &Path) -> Result<(), String> {
     results::prepare(Some(folder), true).map_err(|failure| failure.message)
@@ -79,7 +79,7 @@ pub fn sweep_document(grid: &Grid, outcomes: &[Option<Outcome>]) -> String {
     pretty(&Swept::of(grid, outcomes).document())
 }
 
-/// What is to be said of a sweep in which runs failed and none was measured.
+/// The error of a sweep in which runs failed and none was measured.
 pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
     sweeping::problem(outcomes)
 }
@@ -111,7 +111,7 @@ pub fn write_study(folder: &Path, study: &Study, findings: &repro::Findings) -> 
     made.and_then(|()| studies::write(folder, study, findings)).map_err(|failure| failure.message)
 }
 
-/// What the command line says of a session without a result.
+/// The message of the command line for a session without a result.
 pub fn failed(error: SessionError) -> String {
     Failure::from(error).message
 }

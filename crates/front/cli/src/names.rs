@@ -10,10 +10,10 @@ pub const STACK: &str = "page";
 /// The workload of a command that names none.
 pub const WORKLOAD: &str = "mixed";
 
-/// What a command line names.
+/// The names in a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Names<'a> {
-    /// Stacks, in the order given, those with an option last.
+    /// Stacks, in the order given, stacks with an option last.
     pub stacks: Vec<&'a str>,
     pub workload: &'a str,
 }
@@ -72,7 +72,7 @@ fn unknown(name: &str) -> Failure {
     let presets = [stacks(), drives()].concat();
     let known = presets.iter().map(|preset| preset.name).chain(WORKLOADS.iter().map(|entry| entry.name));
     Failure::usage(format!(
-        "`{name}` is no stack, no drive, no workload and no file{}; `nandarium list` names what there is",
+        "`{name}` is not a stack, drive, workload or file{}; `nandarium list` names what there is",
         did_you_mean(name, known.chain([SAMPLE]))
     ))
 }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_name_that_is_nothing_and_a_second_workload_are_refused() {
         let problem = sorted(&["zpif"], None).unwrap_err();
-        assert!(problem.contains("`zpif` is no stack") && problem.contains("did you mean `zipf`"), "{problem}");
+        assert!(problem.contains("`zpif` is not a stack") && problem.contains("did you mean `zipf`"), "{problem}");
         assert!(sorted(&["drive.capacity=1GiB"], None).unwrap_err().contains("write --set drive.capacity=1GiB"));
         assert!(sorted(&["zipf", "oltp"], None).unwrap_err().contains("`zipf` and `oltp` are two workloads"));
         assert!(sorted(&["zipf"], Some("oltp")).unwrap_err().contains("two workloads"));

@@ -17,7 +17,7 @@ pub extern "C" fn look_at_stdout() {
 }
 
 /// Whether there is a standard output.
-/// Errors: it is closed: what is to be printed would be lost.
+/// Errors: it is closed: the output would be lost.
 pub fn check_stdout() -> Result<(), Failure> {
     look_at_stdout();
     if IS_CLOSED.load(Ordering::Relaxed) {

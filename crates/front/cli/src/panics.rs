@@ -41,9 +41,9 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure
 fn report(said: &str) -> String {
     let command = command().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     format!(
-        "the simulator broke one of its own invariants; nothing it printed before can be trusted.\n  {}\n\
-         This is a defect of nandarium. Seeds and configuration are those of this command, which replays it:\n  {}\n\
-         Please report both, with the stack and trace files the command names.",
+        "the simulator broke one of its own invariants; nothing it printed before can be trusted.\n  {}\nThis is a \
+         defect of nandarium. This command replays it, with the same seeds and configuration:\n  {}\nPlease report \
+         both, with the stack and trace files the command names.",
         said.replace('\n', "\n  "),
         command
     )

@@ -1,4 +1,4 @@
-//! What a run or a sweep tells those who watch it from elsewhere: how far it is, and what it has measured so far.
+//! Data of a run or a sweep for viewers elsewhere: its progress, and its measurements so far.
 
 use crate::arguments::WatchArguments;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ struct Table {
     made: Option<(Instant, Value)>,
 }
 
-/// What is known, for those who watch. The work writes it; a thread of the watchers reads it.
+/// The present state, for viewers. The work writes it; a thread of the watchers reads it.
 pub struct Board {
     kind: &'static str,
     name: String,
@@ -90,7 +90,7 @@ impl Board {
         self.told().done = done;
     }
 
-    /// What the phase has measured so far; it is copied if somebody has asked since the last time.
+    /// The measurements of the phase so far; they are copied if a viewer has asked since the last time.
     pub fn measured(&self, sheet: &HostMeasurements) {
         if !self.is_asked.swap(false, Ordering::Relaxed) {
             return;
@@ -175,7 +175,7 @@ pub fn tell(url: &str, quiet: bool) {
     }
 }
 
-/// Where others may watch, and what they have to bring, if the user wants that.
+/// The address for viewers, and the token that they have to bring, if the user wants viewers.
 /// Errors: the token will not do, or would be told to nobody or to everybody.
 pub fn access(arguments: &WatchArguments, quiet: bool) -> Result<Option<Access>, Failure> {
     if arguments.watch_token.is_some() {

@@ -53,7 +53,7 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
     let wrong = |what: &str| Failure::usage(format!("--again {place}: {what}"));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
     let document: Value = serde_json::from_str(&text)
-        .map_err(|error| wrong(&format!("it is no JSON ({error}); give the result.json of `nandarium run --out`")))?;
+        .map_err(|error| wrong(&format!("it is not JSON ({error}); give the result.json of `nandarium run --out`")))?;
     let document = metrics::result_of_today(document).ok_or_else(|| {
         wrong(
             "it is not the result of one run; give the result.json of `nandarium run --out`, or one of those below a \
@@ -71,7 +71,7 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
         return Err(wrong("its workload was standard input, which is gone; save the trace to a file and run that"));
     }
     if is_trace(&provenance.asked.workload) && provenance.workload.is_none() {
-        return Err(wrong("its workload was no regular file, and cannot be read again"));
+        return Err(wrong("its workload was not a regular file, and cannot be read again"));
     }
     // The stack file may change: the result holds every key of it.
     if let Some(then) = &provenance.workload {

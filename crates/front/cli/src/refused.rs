@@ -1,4 +1,4 @@
-//! What is said of a command line that cannot be parsed: the parser's words, with a key where a flag was meant.
+//! The error for a command line that cannot be parsed: the parser's words, with a key where a flag was meant.
 
 use crate::arguments::Arguments;
 use crate::output;

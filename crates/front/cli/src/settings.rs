@@ -18,7 +18,7 @@ pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure
     load_with(stack, Changes::of(arguments), Vec::new())
 }
 
-/// What options change of a stack.
+/// Changes of a stack by options.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes<'a> {
     pub set: &'a [String],

@@ -107,7 +107,7 @@ impl Keeping {
         Self { cache, told: AtomicBool::new(false) }
     }
 
-    /// The folder and what is in it.
+    /// The folder and its contents.
     pub fn cache(&self) -> Option<&Cache> {
         self.cache.as_ref()
     }
@@ -127,7 +127,7 @@ impl Keeping {
             || "nothing was kept, as there is no cache folder: --out DIR keeps it there".to_owned(),
             |cache| {
                 let folder = cache.folder().display();
-                format!("what has ended is kept in {folder}, and the same command goes on from there")
+                format!("runs that have ended are kept in {folder}, and the same command goes on from there")
             },
         )
     }
@@ -148,7 +148,9 @@ impl Monitor for Keeping {
             && !self.told.swap(true, Ordering::Relaxed)
         {
             let folder = cache.folder().display();
-            tracing::warn!("what has ended cannot be kept in {folder}, and a run that is stopped begins anew: {error}");
+            tracing::warn!(
+                "runs that have ended cannot be kept in {folder}, and a run that is stopped begins anew: {error}"
+            );
         }
     }
 }
@@ -303,7 +305,7 @@ impl Drop for Runs {
     }
 }
 
-/// The progress of `torture`: states that were drawn, and those of them that were checked.
+/// The progress of `torture`: states that were drawn, and states that were checked.
 #[derive(Debug)]
 pub struct States {
     /// Nothing where nobody wants to see it.

@@ -90,7 +90,7 @@ impl Column {
         let found = kinds.iter().find_map(|kind| kind(object).ok());
         found.ok_or_else(|| {
             PyTypeError::new_err(
-                "a column is no array of float64, int64, uint64, uint32, uint16 or uint8, and no list of texts",
+                "a column is not an array of float64, int64, uint64, uint32, uint16 or uint8, nor a list of texts",
             )
         })
     }

@@ -50,7 +50,7 @@ impl Outcome {
         let result = py.detach(|| serde_json::from_slice(kept));
         result.map(|(result, repeated)| Self::repeated(result, repeated)).map_err(|error| {
             SimulationError::new_err(format!(
-                "this is no result of this build of nandarium ({error}); run it again here"
+                "this is not a result of this build of nandarium ({error}); run it again here"
             ))
         })
     }

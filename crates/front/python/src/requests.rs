@@ -45,8 +45,9 @@ impl RequestColumns {
         }
         let request = |index: usize| {
             let op = HostOp::ALL.get(ops[index] as usize).copied();
-            let op =
-                op.ok_or_else(|| WorkloadError::new_err(format!("request {index}: {} is no operation", ops[index])))?;
+            let op = op.ok_or_else(|| {
+                WorkloadError::new_err(format!("request {index}: {} is not an operation", ops[index]))
+            })?;
             Ok(Request {
                 arrival: arrivals.as_ref().map_or(0, |arrivals| arrivals[index]),
                 first_sector: firsts[index],

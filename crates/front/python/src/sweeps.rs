@@ -38,7 +38,7 @@ pub fn metrics() -> Vec<&'static str> {
 #[pyfunction]
 pub fn unbeaten(metrics: Vec<String>, costs: Vec<Vec<(f64, f64)>>) -> PyResult<Vec<bool>> {
     let known = |name: &String| {
-        sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is no metric")))
+        sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is not a metric")))
     };
     let metrics = metrics.iter().map(known).collect::<PyResult<Vec<_>>>()?;
     let cost = |(metric, (mean, half)): (&&sweep::Metric, &(f64, f64))| {

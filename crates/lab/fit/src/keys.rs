@@ -41,7 +41,7 @@ impl<'i> Keys<'i> {
         unknown.map_or(Ok(()), |key| {
             let (name, all) = (key.get_ref(), known.join(", "));
             let hint = did_you_mean(name, known.iter().copied());
-            Err((key.span().start, format!("{name} is no key of {whose}{hint}; there are {all}")))
+            Err((key.span().start, format!("{name} is not a key of {whose}{hint}; there are {all}")))
         })
     }
 
@@ -115,7 +115,7 @@ impl<'i> Keys<'i> {
     /// The tables of a key; none where it is not there. `example` is how one is begun.
     pub fn tables(&mut self, key: &'static str, example: &str) -> Result<Vec<Self>, Mistake> {
         let Some(value) = self.take(key) else { return Ok(Vec::new()) };
-        let wrong = || format!("{key} is no list of tables; begin each with {example}");
+        let wrong = || format!("{key} is not a list of tables; begin each with {example}");
         let DeValue::Array(tables) = value.into_inner() else { return Err(self.wrong(key, wrong())) };
         let tables = tables.into_iter().map(|table| of_value(table).ok_or_else(|| self.wrong(key, wrong())));
         tables.collect()

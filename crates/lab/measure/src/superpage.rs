@@ -190,7 +190,7 @@ fn note(target: Option<&Target>) -> &'static str {
             "Writes go through the cache of the operating system, with a sync after each batch: that blurs the knee, \
              and small files more."
         }
-        Some(Target::Export(_)) => "What lies behind the server may have caches that blur the knee.",
+        Some(Target::Export(_)) => "The storage behind the server may have caches that blur the knee.",
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Knee {
     pub falls: [f64; 2],
 }
 
-/// What is recommended, and why.
+/// The recommendation, and its reason.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
     /// Number of the combination; `None`: nothing can be told.
@@ -36,13 +36,13 @@ pub struct Advice {
     pub text: String,
 }
 
-/// What a panel is looked at with.
+/// The inputs of advice on a panel.
 pub(crate) struct Look<'a> {
     pub all: &'a [Summary],
     pub front: &'a Front,
     /// How far beyond the best tail a recommended one may be, as a share.
     pub within: f64,
-    /// What combinations are called.
+    /// Names of combinations.
     pub name: &'a dyn Fn(usize) -> String,
 }
 
@@ -56,7 +56,7 @@ impl Advice {
         Self { text: format!("Nothing is recommended: {why}."), ..Self::default() }
     }
 
-    /// What is recommended in a panel.
+    /// The recommendation in a panel.
     pub(crate) fn of(look: &Look<'_>) -> Self {
         let Some(best) = look.shortest(look.front.candidates.iter().copied()) else {
             return Self::nothing("no design was measured");

@@ -10,12 +10,12 @@ use toml::Value as Toml;
 /// Most values of one axis.
 const MOST_VALUES: usize = 100_000;
 
-/// A key and what it becomes, in order.
+/// A key and its values, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The configuration key that differs.
     pub key: &'static str,
-    /// Who decides about it: where it is the designer, its values compete with each other.
+    /// Whether the designer decides about it: then its values compete with each other.
     pub role: Role,
     /// Its values as they would be written in a stack.
     pub values: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
     }
 }
 
-/// The meaning of a value: the same for all texts that mean it, those of the version before among them.
+/// The meaning of a value: the same for all its spellings, including spellings of the version before.
 /// Errors: the key has no such value: why.
 pub(crate) fn meaning(parameter: &Parameter, text: &str) -> Result<String, String> {
     Ok(match parameter.kind.parse(metrics::value_of_today(parameter.key, text))? {
@@ -50,7 +50,7 @@ pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError
     find_key(&keys, key).copied().ok_or_else(|| ConfigError::unknown_key(&setting, &keys))
 }
 
-/// Who decides about a key: a name that no key has is nobody's circumstance.
+/// Whether the designer decides about a key: an unknown name is not a circumstance.
 pub(crate) fn role(key: &str) -> Role {
     parameter(key, "").map_or(Role::Design, |known| known.role)
 }
@@ -75,17 +75,18 @@ impl Axis {
     }
 
     /// Reads an axis: a list of values, or a table with `from`, `to` and `steps` or `random`.
-    /// Errors: in words: what is wrong with it and how to mend it.
+    /// Errors: in words: the problem and the remedy.
     pub(crate) fn read(parameter: &Parameter, value: &Toml, seed: u64) -> Result<Self, String> {
         let values = match value {
             Toml::Array(list) => {
                 let texts = list.iter().map(|value| {
-                    text(value).ok_or_else(|| format!("{value} is no value; a list holds texts, numbers or switches"))
+                    text(value)
+                        .ok_or_else(|| format!("{value} is not a value; a list holds texts, numbers or switches"))
                 });
                 texts.collect::<Result<Vec<_>, _>>()?
             }
             Toml::Table(table) => Span::read(parameter, table)?.values(parameter, seed)?,
-            other => return Err(format!("{other} is no axis; write a list, or {{ from = …, to = …, steps = … }}")),
+            other => return Err(format!("{other} is not an axis; write a list, or {{ from = …, to = …, steps = … }}")),
         };
         if values.is_empty() {
             return Err("it is empty; give it at least one value, or leave it out".to_owned());
@@ -134,7 +135,7 @@ impl Bound {
     }
 }
 
-/// What a table of an axis may say.
+/// The entries of an axis table.
 pub(crate) const KNOWN: [&str; 5] = ["from", "to", "steps", "random", "scale"];
 /// Digits, and for sizes bits, that values between the ends of a range have: few that people can read, more where fewer
 /// do not tell the values apart.

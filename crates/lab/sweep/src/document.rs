@@ -1,4 +1,4 @@
-//! A sweep as JSON, for whoever reads it with a program. What is absent is `null`.
+//! A sweep as JSON, for whoever reads it with a program. An absent value is `null`.
 
 use crate::execute::{Outcome, counts};
 use crate::findings::{Findings, Judged};
@@ -12,7 +12,7 @@ const SCHEMA: &str = "nandarium.sweep/1";
 /// Version of the JSON form of what would be run.
 const PLANNED: &str = "nandarium.sweep-plan/1";
 
-/// What a sweep gave.
+/// The answer of a sweep.
 pub fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], findings: &Findings) -> Value {
     let plan = &grid.plan;
     let statuses: Map<String, Value> =
@@ -93,7 +93,7 @@ fn panel(grid: &Grid, judged: &Judged) -> Value {
     })
 }
 
-/// What would be run.
+/// The runs of a plan.
 pub fn planned(grid: &Grid) -> Value {
     let runs: Vec<Value> = grid
         .runs

@@ -12,7 +12,7 @@ struct Compared {
     differing: usize,
 }
 
-/// What is to be said of axes and stacks that had no effect.
+/// The remark about axes and stacks that had no effect.
 pub(crate) fn notes(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<String> {
     let measured: Vec<(&Run, &str)> = grid
         .runs
@@ -20,7 +20,7 @@ pub(crate) fn notes(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<String> {
         .zip(outcomes)
         .filter_map(|(run, outcome)| Some((run, outcome.as_ref()?.hash.as_deref()?)))
         .collect();
-    // Whether causes are recorded changes no result, and is no axis to wonder about.
+    // Whether causes are recorded changes no result, and is not an axis to wonder about.
     let is_asked = |at: &usize| grid.plan.axes[*at].values.len() > 1 && grid.plan.axes[*at].key != metrics::CAUSES_KEY;
     let axes = (0..grid.plan.axes.len()).filter(is_asked);
     axes.filter_map(|at| of_axis(grid, &measured, at)).chain(of_stacks(grid, &measured)).collect()

@@ -15,7 +15,7 @@ use simulator::{Config, Setting};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What of a grid is due, for whoever runs it elsewhere.
+/// The due runs of a grid, for machines elsewhere.
 pub struct Errand {
     grid: Arc<Grid>,
     store: Store,
@@ -24,7 +24,7 @@ pub struct Errand {
 }
 
 impl Errand {
-    /// What the store does not hold yet; the monitor is told how much that is.
+    /// The runs that the store does not hold yet; the monitor is told their number.
     pub fn new(grid: Arc<Grid>, store: Store, monitor: Arc<dyn Monitor + Send + Sync>) -> Self {
         let (found, due) = {
             let ledger = Runs::known(&store).ledger(&grid);
@@ -80,7 +80,7 @@ fn place(run: &Run) -> String {
     path.map_or_else(|| run.workload.clone(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Runs a job of an [`Errand`]; the answer is what it keeps.
+/// Runs a job of an [`Errand`]; the answer is its stored form.
 /// Errors: in words: it is no job, its trace is not there or another one, or it was stopped.
 pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Result<String, String> {
     let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;
@@ -92,7 +92,7 @@ pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher
         job["stack"].as_str().zip(job["settings"].as_object()).ok_or("a job has no configuration")?;
     let setting = |(key, value): (&String, &Value)| Some(from_plan(key, value.as_str()?));
     let settings: Option<Vec<Setting>> = settings.iter().map(setting).collect();
-    let config = Config::resolve(name.to_owned(), &settings.ok_or("a value of a job is no text")?);
+    let config = Config::resolve(name.to_owned(), &settings.ok_or("a value of a job is not a text")?);
     let (outcome, result) = run_one(config, workload, snapshots, watcher).ok_or("the run was stopped")?;
     Ok(json!({"outcome": outcome.to_json(&Value::Null), "result": result}).to_string())
 }

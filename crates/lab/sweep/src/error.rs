@@ -1,4 +1,4 @@
-//! What is wrong with a plan, or keeps it from being run.
+//! Errors of a plan, or of running it.
 
 use experiment::ThreadsError;
 use simulator::config::ConfigError;
@@ -16,7 +16,7 @@ pub enum ExecuteError {
     Threads(#[from] ThreadsError),
 }
 
-/// A plan that cannot be run. Every message says where, what and how to mend it.
+/// A plan that cannot be run. Every message names the place, the problem and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

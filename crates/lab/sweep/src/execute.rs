@@ -59,7 +59,7 @@ impl Status {
     }
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub status: Status,
@@ -69,7 +69,7 @@ pub struct Outcome {
     pub hash: Option<String>,
     /// Its metrics, by place in [`METRICS`].
     pub metrics: Vec<Option<f64>>,
-    /// What was chosen for it, and what to look out for, a sentence each.
+    /// The choices for it, and warnings, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Outcome {
         Self { status, error: Some(error), hash: None, metrics: vec![None; METRICS.len()], notes: Vec::new() }
     }
 
-    /// What a result says.
+    /// The figures of a result.
     pub fn of_result(result: &Value) -> Option<Self> {
         let status = result["status"].as_str()?;
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
@@ -143,7 +143,7 @@ impl Watcher for Relay<'_> {
     fn remark(&mut self, _: &str) {}
 }
 
-/// Runs a configuration, as far as there is one: what became of it, and its result. `None`: it was stopped.
+/// Runs a configuration, if there is one: its outcome and result. `None`: it was stopped.
 pub(crate) fn run_one(
     config: Result<Config, ConfigError>,
     workload: &str,
@@ -183,7 +183,7 @@ impl<'a> Runs<'a> {
         Self { store, snapshots: None, monitor: &() }
     }
 
-    /// What is known of a grid, and what is to be run.
+    /// The known outcomes of a grid, and the runs to do.
     pub(crate) fn ledger<'g>(&self, grid: &'g Grid) -> Ledger<'g, Self> {
         let addresses = grid.runs.iter().map(|run| run.address.as_str()).collect();
         Ledger::of(self, &grid.runs, addresses, self.monitor.shard())
@@ -265,7 +265,7 @@ pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// What is known of each run without running anything, in the order of the grid.
+/// The known outcome of each run, without running anything, in the order of the grid.
 pub fn known(grid: &Grid, store: &Store) -> Vec<Option<Outcome>> {
     Runs::known(store).ledger(grid).into_known()
 }

@@ -1,4 +1,4 @@
-//! What a sweep has found: the front of each panel, what is recommended, and what is to be said besides.
+//! The findings of a sweep: the Pareto front of each panel, the recommendation, and further remarks.
 
 use crate::advice::{Advice, Look};
 use crate::effect;
@@ -13,7 +13,7 @@ use crate::words::shown;
 use layer::Role;
 use std::collections::BTreeMap;
 
-/// A panel and what was found in it.
+/// A panel and its findings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub panel: Panel,
@@ -25,15 +25,15 @@ pub struct Judged {
 /// A design, which is a stack with values of the axes that a designer decides about, over all panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// What people call it.
+    /// Its name for readers.
     pub name: String,
     /// Number of its combination in the first panel it was compared in.
     pub first: usize,
     /// Panels in which it was compared.
     pub compared: usize,
-    /// Those of them in which it is unbeaten.
+    /// Panels in which it is unbeaten.
     pub unbeaten: usize,
-    /// Those of them in which its tail is near the shortest.
+    /// Panels in which its tail is near the shortest.
     pub near: usize,
     /// What it costs, where all panels have one kind of price: the largest.
     price: Option<f64>,
@@ -41,7 +41,7 @@ pub struct Standing {
     ratio: f64,
 }
 
-/// What a combination is in its panel.
+/// The standing of a combination in its panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The latency that decides there.
@@ -67,16 +67,16 @@ pub struct Findings {
     pub panels: Vec<Judged>,
     /// Designs over all panels, those first that are unbeaten in most; empty where there is one panel.
     pub standings: Vec<Standing>,
-    /// What is recommended for all panels together, in words; `None` where there is one panel.
+    /// The recommendation for all panels together, in words; `None` where there is one panel.
     pub overall: Option<String>,
     /// Number of a combination of the design that is recommended for all panels.
     pub overall_design: Option<usize>,
-    /// What is to be said besides: absent percentiles, keys without effect, single runs.
+    /// Further remarks: absent percentiles, keys without effect, single runs.
     pub notes: Vec<String>,
     verdicts: Vec<Verdict>,
 }
 
-/// What people call the drive of a combination: its stack, where there are several, and the axes that a designer
+/// The name of a combination's drive for readers: its stack, where there are several, and the axes that a designer
 /// decides about.
 pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
     let plan = &grid.plan;
@@ -90,11 +90,11 @@ pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
 }
 
 /// What is said of a sweep whose combinations were run once.
-const SINGLE: &str = "Each combination was run once: there are no intervals, and what is unbeaten may be so by chance. \
-    repetitions = 5 gives intervals.";
+const SINGLE: &str = "Each combination was run once: there are no intervals, and a design may be on the Pareto front \
+     by chance. repetitions = 5 gives intervals.";
 
 impl Findings {
-    /// What was found. `all` are the summaries of the outcomes.
+    /// The findings. `all` are the summaries of the outcomes.
     pub fn of(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> Self {
         let judged = |panel: Panel| {
             let front = Front::of(grid, all, &panel.members);
@@ -131,7 +131,7 @@ impl Findings {
         Self { panels, standings, overall, overall_design, notes, verdicts }
     }
 
-    /// What a combination is in its panel, by its number.
+    /// The standing of a combination in its panel, by its number.
     pub fn verdict(&self, at: usize) -> Verdict {
         self.verdicts.get(at).copied().unwrap_or_default()
     }
@@ -256,7 +256,7 @@ pub(crate) mod tests {
     use crate::plan::Plan;
     use std::path::Path;
 
-    /// What is found where each run gave these metrics.
+    /// The findings where each run gave these metrics.
     pub(crate) fn found(
         text: &str,
         measure: impl Fn(&Run) -> Vec<(&'static str, f64)>,

@@ -20,7 +20,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What is known of a metric: its mean, and half of its interval, if there is one.
+    /// A metric: its mean, and half of its interval, if there is one.
     pub fn new(metric: &Metric, mean: f64, half: Option<f64>) -> Self {
         Self { mean, half: half.unwrap_or(metric.resolution() * mean.abs()).max(metric.rounding() * mean.abs()) }
     }
@@ -30,7 +30,7 @@ impl Cost {
         other.mean - self.mean > self.half.hypot(other.half).max(SUMS * other.mean.abs())
     }
 
-    /// What a combination costs; `None`: it was not measured.
+    /// The costs of a combination; `None`: it was not measured.
     pub(crate) fn of(summary: &Summary, metric: &Metric) -> Option<Self> {
         let cell = summary.cell(metric.name)?;
         Some(Self::new(metric, cell.mean, cell.half))
@@ -49,13 +49,13 @@ pub fn unbeaten(costs: &[Vec<Cost>]) -> Vec<bool> {
 pub struct Front {
     /// The latency that decides.
     pub tail: &'static Metric,
-    /// What was compared: the tail, write amplification where there is one, and the price.
+    /// The compared metrics: the tail, write amplification where there is one, and the price.
     pub costs: Vec<&'static Metric>,
-    /// What a shorter tail is paid with: spare space, or memory; `None`: all have the same of both.
+    /// The price of a shorter tail: spare space, or memory; `None`: all have the same of both.
     pub price: Option<&'static Metric>,
     /// Numbers of the combinations that were compared.
     pub candidates: Vec<usize>,
-    /// Those of them that nothing beats, from the shortest tail.
+    /// The Pareto front among them, from the shortest tail.
     pub unbeaten: Vec<usize>,
     /// Whether each was measured several times: without that there are no intervals.
     pub is_repeated: bool,

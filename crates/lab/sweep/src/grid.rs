@@ -50,7 +50,7 @@ pub struct Run {
     pub seed: u64,
     /// Stack, as [`Config::load`] takes it.
     pub stack: String,
-    /// What it said when the plan was read: its file may change while others of its runs are under way.
+    /// Its text when the plan was read: the file may change while other runs of the plan are under way.
     pub read: Arc<(String, Vec<Setting>)>,
     /// Workload, as a session takes it.
     pub workload: String,
@@ -60,7 +60,7 @@ pub struct Run {
     pub settings: Vec<(String, String)>,
     /// Where its result is kept: a hash of everything that decides it.
     pub address: String,
-    /// What its initial state depends on, if that can be shared with other runs.
+    /// The inputs of its initial state, if it can be shared with other runs.
     pub state: Option<String>,
     /// Why it cannot be run.
     pub impossible: Option<String>,
@@ -75,7 +75,7 @@ impl Run {
         Config::resolve(name.clone(), &settings)
     }
 
-    /// What it is, as it is kept beside its result.
+    /// Its description, kept beside its result.
     pub fn to_json(&self) -> Value {
         json!({"address": self.address, "stack": self.stack, "workload": self.workload, "settings": self.settings})
     }
@@ -140,9 +140,8 @@ impl Grid {
     }
 }
 
-/// A hash of what a plan means, for whoever goes on with part of it later: stacks, settings, the bytes of traces, the
-/// axes, and whatever else is said in `more`.
-/// Errors: a stack, key, value or workload that does not exist.
+/// A hash of a plan's meaning, for work that continues with part of it later: stacks, settings, the bytes of traces,
+/// the axes, and the text of `more`. Errors: a stack, key, value or workload that does not exist.
 pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanError> {
     let maker = Maker::new(plan, build)?;
     let mut hasher = Sha256::new();
@@ -161,7 +160,7 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
 /// Settings of a stack by itself, and keys with values that are given beside them.
 pub(crate) type StackSettings = (Vec<Setting>, Vec<(String, String)>);
 
-/// What each stack of a plan sets by itself, and what all runs are given and it adds to that.
+/// The own settings of each stack of a plan, and the settings of all runs with its additions.
 /// Errors: a stack or key that does not exist.
 pub(crate) fn stack_settings(plan: &Plan) -> Result<Vec<StackSettings>, PlanError> {
     let settings = |text: &String| {

@@ -1,4 +1,4 @@
-//! What is kept of each result, as columns.
+//! The stored figures of each result, as columns.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub struct Metric {
     /// Where it is in `result.json`; a table there is summed up.
     pub pointer: &'static str,
     pub unit: &'static str,
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub short: &'static str,
     pub doc: &'static str,
 }
@@ -25,9 +25,9 @@ const fn metric(
     Metric { name, pointer, unit, short, doc }
 }
 
-/// The spare space a drive has: what was asked for, and what whole blocks, parity and reserves add to it.
+/// The spare space of a drive: the share asked for, and the additions of whole blocks, parity and reserves.
 pub(crate) const SPARE: &str = "spare_share";
-/// Differences below this share are those of sums in another order.
+/// Differences below this share come from sums in another order.
 pub(crate) const SUMS: f64 = 1e-9;
 /// Memory of the controller.
 pub(crate) const MEMORY: &str = "ram_bytes";
@@ -118,8 +118,8 @@ impl Op {
 }
 
 impl Metric {
-    /// Its value in a result, if there is one. Percentiles that too few requests lie beyond are none, as is what was
-    /// not measured at all.
+    /// Its value in a result, if there is one. Percentiles that too few requests lie beyond are none, like figures that
+    /// were not measured at all.
     pub fn of(&self, result: &Value) -> Option<f64> {
         if let Some(op) = self.op() {
             let requests = result["latency_ns"][op.name]["count"].as_u64().unwrap_or(0);

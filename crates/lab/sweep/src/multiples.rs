@@ -1,4 +1,4 @@
-//! Small multiples of what was measured: one figure for each metric that matters, with its intervals.
+//! Small multiples of the measurements: one figure for each metric that matters, with its intervals.
 
 use crate::axis::Axis;
 use crate::grid::Grid;

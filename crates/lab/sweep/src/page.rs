@@ -1,5 +1,5 @@
-//! The page of a sweep: what is recommended, which designs are worth their price, small multiples of what matters, and
-//! what was not measured.
+//! The page of a sweep: the recommendation, the designs worth their price, small multiples of the metrics that matter,
+//! and gaps in the measurements.
 
 use crate::execute::Status;
 use crate::findings::{Findings, design_name};

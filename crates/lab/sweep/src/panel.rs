@@ -21,9 +21,9 @@ const LOAD: &str = "workload.";
 pub struct Panel {
     /// Number of the workload in the plan.
     pub workload: usize,
-    /// Circumstances that differ between panels, and what they are here.
+    /// Circumstances that differ between panels, and their values here.
     pub keys: Vec<(String, String)>,
-    /// What people call it.
+    /// Its name for readers.
     pub title: String,
     /// Numbers of its combinations.
     pub members: Vec<usize>,

@@ -1,4 +1,4 @@
-//! All runs as one table in a Parquet file: a row for each run, also for those that could not be run.
+//! All runs as one table in a Parquet file: a row for each run, also for runs that could not be run.
 
 use crate::execute::Outcome;
 use crate::grid::Grid;

@@ -1,4 +1,4 @@
-//! The plan: what a sweep runs, as a file says it.
+//! The plan: the runs of a sweep, as a file.
 //!
 //! ```toml
 //! name = "spare space and queue depth"
@@ -29,7 +29,7 @@ use toml::{Table, Value};
 /// A sweep as it was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Stacks: names, files, or either with `+key=value`.
     pub stacks: Vec<String>,
@@ -41,13 +41,13 @@ pub struct Plan {
     pub seed: u64,
     /// The latency that designs are judged by; without it the highest percentile there is.
     pub tail: Option<&'static Metric>,
-    /// How far beyond the best tail that of a recommended design may be, as a share of it.
+    /// How much longer than the best tail the tail of a recommended design may be, as a share.
     pub within: f64,
     /// Keys that all runs share.
     pub set: Vec<(String, String)>,
     /// Keys that differ between combinations.
     pub axes: Vec<Axis>,
-    /// Where paths begin, and what messages call the plan.
+    /// The folder where paths begin, and the name of the plan in messages.
     pub(crate) folder: PathBuf,
     pub(crate) file: String,
 }
@@ -87,7 +87,7 @@ impl Plan {
         PlanError::Plan { file: self.file.clone(), place: place.to_owned(), problem }
     }
 
-    /// Reads a plan from text. `file` is what messages call it; relative paths in it begin at `folder`.
+    /// Reads a plan from text. `file` is its name in messages; relative paths in it begin at `folder`.
     pub fn parse(text: &str, file: &str, folder: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| PlanError::File {
             file: file.to_owned(),
@@ -132,7 +132,8 @@ impl Plan {
             }
             axis::parameter(&key, "[set]").map_err(|problem| reader.config(problem))?;
             let text = axis::text(&value).ok_or_else(|| {
-                reader.wrong(&format!("set.{key}"), format!("{value} is no single value; several belong under [axes]"))
+                reader
+                    .wrong(&format!("set.{key}"), format!("{value} is not a single value; several belong under [axes]"))
             })?;
             plan.set.push((key, text));
         }
@@ -162,7 +163,7 @@ pub fn tail(name: &str) -> Result<&'static Metric, String> {
     known().find(|metric| metric.name == name).ok_or_else(|| {
         let names: Vec<&str> = known().map(|metric| metric.name).collect();
         let hint = simulator::config::did_you_mean(name, names.iter().copied());
-        format!("`{name}` is no latency{hint}; there is {}", names.join(", "))
+        format!("`{name}` is not a latency{hint}; there is {}", names.join(", "))
     })
 }
 
@@ -191,7 +192,7 @@ impl Reader<'_> {
         match self.table.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(self.wrong(key, format!("{other} is no text; write it in quotation marks"))),
+            Some(other) => Err(self.wrong(key, format!("{other} is not a text; write it in quotation marks"))),
         }
     }
 
@@ -199,7 +200,7 @@ impl Reader<'_> {
         match self.table.get(key) {
             None => Ok(default),
             Some(Value::Integer(number)) if (1..=most).contains(number) => Ok(*number),
-            Some(other) => Err(self.wrong(key, format!("{other} is no whole number from 1 to {most}"))),
+            Some(other) => Err(self.wrong(key, format!("{other} is not a whole number from 1 to {most}"))),
         }
     }
 
@@ -207,7 +208,7 @@ impl Reader<'_> {
         let Some(value) = self.table.get(key) else { return Ok(vec![default.to_owned()]) };
         let list = value
             .as_array()
-            .ok_or_else(|| self.wrong(key, format!("{value} is no list; write {key} = [\"{default}\"]")))?;
+            .ok_or_else(|| self.wrong(key, format!("{value} is not a list; write {key} = [\"{default}\"]")))?;
         if list.is_empty() {
             return Err(self.wrong(key, format!("it is empty; name at least one, or leave it out for \"{default}\"")));
         }
@@ -342,7 +343,7 @@ mod tests {
             ("[set]\nworkload.queue_depth = [1, 2]", "belong under [axes]"),
             ("repetitions = 2\n[axes]\nworkload.seed = [1, 5]", "axes.workload.seed: repetitions change it"),
             ("repetitions = 2\n[set]\nengine.seed = 7", "set.engine.seed: repetitions change it"),
-            ("tail = \"write_p99\"", "tail: `write_p99` is no latency; did you mean `write_p99_ns`"),
+            ("tail = \"write_p99\"", "tail: `write_p99` is not a latency; did you mean `write_p99_ns`"),
             ("tail = \"waf\"", "there is read_mean_ns, read_p50_ns"),
             ("within = \"5\"", "within: "),
             ("within = 0.05", "write it in quotation marks"),

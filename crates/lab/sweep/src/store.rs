@@ -6,7 +6,7 @@
 //! ```
 //! `run.json` holds a checksum of the result and one of itself with the address. A folder is written beside its place
 //! and renamed, so that whoever finds one finds it whole. Two processes that run the same thing at once come to the
-//! same result; the second one's is dropped. What cannot be read is replaced.
+//! same result; the second one's is dropped. Unreadable files are replaced.
 
 use crate::execute::Outcome;
 use crate::grid::hex;
@@ -25,7 +25,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The results below a folder, which is made. What processes that died have left half written a day ago is removed.
+    /// The results below a folder, which is made. Half-written files of dead processes are removed after a day.
     /// Errors: it cannot be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let (runs, store, now) = (folder.join("runs"), Self { folder: folder.to_path_buf() }, SystemTime::now());
@@ -49,7 +49,7 @@ impl Store {
         self.folder.join("snapshots")
     }
 
-    /// What became of a run, if it was run and all that was kept of it is still as it was written.
+    /// The outcome of a run, if it was run and its files are still as they were written.
     pub fn get(&self, address: &str) -> Option<Outcome> {
         let place = self.place(address);
         let text = std::fs::read_to_string(place.join("run.json")).ok()?;

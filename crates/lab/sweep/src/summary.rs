@@ -20,12 +20,12 @@ pub struct Summary {
     pub absent: Option<String>,
     /// Reads and writes of the complete repetition that had fewest of them.
     pub fewest: [Option<f64>; 2],
-    /// By place in [`METRICS`]: what the complete repetitions gave.
+    /// By place in [`METRICS`]: the figures of the complete repetitions.
     pub cells: Vec<Option<Cell>>,
 }
 
 impl Summary {
-    /// Every combination of a grid, in its order, with what is known of its repetitions.
+    /// Every combination of a grid, in its order, with its repetitions so far.
     pub fn all(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Self> {
         let repetitions = grid.plan.repetitions as usize;
         grid.runs
@@ -58,7 +58,7 @@ impl Summary {
         }
     }
 
-    /// What the complete repetitions gave of a metric.
+    /// The values of a metric in the complete repetitions.
     pub fn cell(&self, name: &str) -> Option<Cell> {
         self.cells[METRICS.iter().position(|metric| metric.name == name)?]
     }
@@ -68,7 +68,7 @@ impl Summary {
         self.cell(name).map(|cell| cell.mean)
     }
 
-    /// All of them as a table of text, with what was found out about them.
+    /// All combinations as a table of text, with their findings.
     pub fn csv(grid: &Grid, all: &[Self], findings: &Findings) -> String {
         let plan = &grid.plan;
         let mut heads: Vec<String> = ["stack", "workload"].map(str::to_owned).to_vec();

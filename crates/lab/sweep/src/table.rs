@@ -9,7 +9,7 @@ use crate::summary::Summary;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
-    /// What is in it, a cell for each row.
+    /// Its cells, one for each row.
     pub cells: Cells,
 }
 
@@ -58,9 +58,9 @@ pub fn runs(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Column> {
     columns
 }
 
-/// A row for each combination: stack, workload, axes, complete repetitions, what the others met, why percentiles are
-/// absent, the tail its panel is judged by, whether it is unbeaten there (`yes`, `no`, or nothing), and of each metric
-/// the mean and half of its confidence interval (`_ci95`).
+/// A row for each combination: stack, workload, axes, complete repetitions, the outcome of the others, why percentiles
+/// are absent, the tail its panel is judged by, whether it is unbeaten there (`yes`, `no`, or nothing), and of each
+/// metric the mean and half of its confidence interval (`_ci95`).
 pub fn combinations(grid: &Grid, all: &[Summary], findings: &Findings) -> Vec<Column> {
     let mut columns = which(grid, all, |summary: &Summary| &summary.point);
     columns.push(whole("complete", all, |summary| summary.complete as i64));

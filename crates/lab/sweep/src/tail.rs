@@ -63,7 +63,7 @@ pub fn tails(all: &[Summary]) -> Vec<&'static Metric> {
     OPS.iter().filter_map(|op| of_all(op, all)).collect()
 }
 
-/// What is to be said of the percentiles that people look for first, and that runs had too few requests for.
+/// The remark about percentiles that readers look for first, and for which runs had too few requests.
 pub(crate) fn missing(all: &[Summary]) -> Vec<String> {
     let measured: Vec<&Summary> = all.iter().filter(|summary| summary.complete > 0).collect();
     let of = |op: &Op| {

@@ -1,4 +1,4 @@
-//! What designs cost: a picture and a recommendation for each panel.
+//! Costs of designs: a picture and a recommendation for each panel.
 
 use crate::findings::{Findings, Judged, design_name};
 use crate::front::Front;
@@ -24,7 +24,7 @@ const CAPTION: &str = "Best is down, left and small. A design is beaten if anoth
     and in none of them worse, each time by more than the intervals allow. Designs compete under the same requests \
     only.";
 
-/// Pictures of what combinations cost: one for each panel.
+/// Pictures of the costs of combinations: one for each panel.
 pub(crate) fn sections(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let is_single = findings.panels.len() == 1;
     let shown = &findings.panels[..findings.panels.len().min(MOST_PANELS)];
@@ -36,9 +36,9 @@ pub(crate) fn sections(grid: &Grid, all: &[Summary], findings: &Findings) -> Str
         .collect();
     let legend = pictures.iter().flatten().next().map_or_else(String::new, Scatter::legend);
     let title = if is_single {
-        format!("What each design costs under {}", shown[0].panel.title)
+        format!("Costs of each design under {}", shown[0].panel.title)
     } else {
-        "What each design costs".to_owned()
+        "Costs of each design".to_owned()
     };
     let panels = if is_single {
         alone(grid, all, &shown[0], pictures[0].as_ref())
@@ -222,7 +222,7 @@ mod tests {
         });
         let html = sections(&grid, &all, &findings);
         assert!(
-            html.contains("What each design costs under mixed")
+            html.contains("Costs of each design under mixed")
                 && html.contains("class=\"beside\"")
                 && html.contains("2 of 2 designs are unbeaten"),
             "{html}"

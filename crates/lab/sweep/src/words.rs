@@ -54,7 +54,7 @@ pub fn shown_cell(metric: &Metric, cell: Cell) -> String {
     format!("{}{half}{name}", number(cell.mean / scale))
 }
 
-/// Values of a metric for an axis: what they are divided by, and how a divided one is written. Lines of the axis lie at
+/// Values of a metric for an axis: the divisor, and the form of a divided value. Lines of the axis lie at
 /// round numbers of that.
 pub(crate) fn axis(metric: &Metric, most: f64) -> (f64, Box<dyn Fn(f64) -> String>) {
     let units = units(metric);

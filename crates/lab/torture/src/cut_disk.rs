@@ -10,7 +10,7 @@ use units::SECTOR_BYTES;
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// What a disk held, and over that what was written since. Nothing of it goes back.
+/// The first contents of a disk, and the writes since over them. Nothing of it goes back.
 pub struct CutDisk<'a> {
     held: Contents<'a>,
     /// Sectors that hold something else; nothing: they cannot be read.
@@ -101,7 +101,7 @@ impl<'a> CutDisk<'a> {
         self.held.all().len() as u64
     }
 
-    /// What a sector holds, if it can be read. It leaves a stale read for others.
+    /// The contents of a sector, if it can be read. It leaves a stale read for others.
     pub fn sector(&self, sector: u64) -> Option<&[u8]> {
         match self.over.get(&sector) {
             Some(bytes) => bytes.as_ref().map(|bytes| &bytes[..]),

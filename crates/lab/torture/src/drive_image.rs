@@ -1,4 +1,4 @@
-//! What a drive holds in a state, looked up and not copied.
+//! The contents of a drive in a state, looked up and not copied.
 
 use crate::states::States;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ impl Digest {
     }
 }
 
-/// What identifies a sector with some contents.
+/// The key of a sector with given contents.
 pub(crate) fn digest_of(sector: u64, bytes: &[u8]) -> Digest {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -31,7 +31,7 @@ pub(crate) fn digest_of(sector: u64, bytes: &[u8]) -> Digest {
     Digest(half(0) << 64 | half(1))
 }
 
-/// What a sector holds.
+/// The contents of a sector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     /// What it held when the recording began.
@@ -56,7 +56,7 @@ impl Version {
     }
 }
 
-/// What a drive holds.
+/// The contents of a drive.
 pub struct DriveImage<'a> {
     states: &'a States<'a>,
     /// All requests before this one are there, but for `over`.
@@ -92,7 +92,7 @@ impl<'a> DriveImage<'a> {
         (self.digest, self.stale)
     }
 
-    /// What a sector holds, if it can be read.
+    /// The contents of a sector, if it can be read.
     pub fn sector(&self, sector: u64) -> Option<&[u8]> {
         match self.over.get(&sector) {
             Some(Version::Unreadable) => None,
@@ -104,7 +104,7 @@ impl<'a> DriveImage<'a> {
         }
     }
 
-    /// What the sector held before it was last written.
+    /// The contents of the sector before its last write.
     pub(crate) fn older(&self, sector: u64) -> &[u8] {
         let newest = match self.over.get(&sector) {
             Some(Version::Of(request)) => Some(*request),
@@ -127,7 +127,7 @@ impl<'a> DriveImage<'a> {
         self.states.touched().iter().copied().chain(self.over.keys().copied())
     }
 
-    /// What all of it held when the recording began.
+    /// The contents of the whole drive when the recording began.
     pub(crate) fn before(&self) -> &[u8] {
         &self.states.recording.before
     }

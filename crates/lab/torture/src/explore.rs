@@ -10,7 +10,7 @@ use experiment::Monitor;
 use serve::OrderKind;
 use units::SECTOR_BYTES;
 
-/// What a check says of a disk after a cut.
+/// The verdict of a check on a disk after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Everything is there that was promised.
@@ -22,7 +22,7 @@ pub enum Verdict {
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What draws the states.
+    /// Seed of the states.
     pub seed: u64,
     /// The first state, and how many.
     pub first: u64,
@@ -41,13 +41,13 @@ pub struct Found {
     pub drawn: CrashState,
     /// The same with as few requests lost or torn as still fail.
     pub smallest: CrashState,
-    /// What the check said of the smallest.
+    /// The message of the check on the smallest.
     pub why: String,
     /// Everything that the smallest holds: zeros where it cannot be read.
     pub image: Vec<u8>,
 }
 
-/// What an exploration tried, and what it found.
+/// The states that an exploration tried, and its findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exploration {
     /// States that were drawn.
@@ -77,7 +77,7 @@ pub fn explore(
     explore_with(states, limits, Search::new(Judge::OneByOne(check), &Checks::All, monitor), monitor)
 }
 
-/// As [`explore`], with what judges the states and says which checks are made.
+/// As [`explore`], with a judge of the states that also chooses the checks.
 pub(crate) fn explore_with<'s>(
     states: &'s States<'s>,
     limits: Limits,
@@ -95,7 +95,7 @@ pub(crate) fn explore_with<'s>(
 }
 
 impl Found {
-    /// What failed and what was missing, in lines.
+    /// The failure and the missing data, in lines.
     pub fn to_text(&self, recording: &Recording) -> String {
         let missing = self.smallest.missing().map(|(request, outcome)| {
             let order = recording.requests[*request].order;
@@ -104,7 +104,7 @@ impl Found {
             format!("missing   request {request}, a {kind} of {bytes} bytes at byte {offset}: {what}\n")
         });
         let nothing = self.smallest.missing().next().is_none() && self.smallest.stale.is_none();
-        let nothing = nothing.then(|| "missing   nothing of what was asked for before the cut\n".to_owned());
+        let nothing = nothing.then(|| "missing nothing that the program asked for before the cut\n".to_owned());
         let stale = self
             .smallest
             .stale
@@ -128,7 +128,7 @@ pub fn kind_in_words(kind: OrderKind) -> &'static str {
     }
 }
 
-/// What became of a request of so many sectors.
+/// The fate of a request of this many sectors.
 pub fn outcome_in_words(outcome: Outcome, all: u64) -> String {
     match outcome {
         Outcome::Kept => "there".to_owned(),

@@ -25,7 +25,7 @@ pub const MOST_BYTES: u64 = 4 << 30;
 /// Checks that this process may have the memory for what a disk of so many bytes holds.
 ///
 /// # Errors
-/// In words: how much that is, and what the limit is.
+/// In words: the size, and the limit.
 pub fn check_memory(bytes: u64) -> Result<(), String> {
     let claim = MemoryClaim::of([bytes, bytes.saturating_mul(3)]).map(drop);
     claim.map_err(|problem| {
@@ -66,8 +66,8 @@ fn small(stack: &str, given: &[&str]) -> Result<Vec<Setting>, DriveError> {
     Ok(settings.iter().map(|text| Setting::from_argument(text)).collect::<Result<_, _>>()?)
 }
 
-/// What a program is put through: states that any drive may leave which keeps its promises, or that a simulated one
-/// does.
+/// The harness of a program: it tries states that any drive may leave that keeps its promises, or states that a
+/// simulated drive leaves.
 ///
 /// ```
 /// use torture::Torture;
@@ -123,7 +123,7 @@ pub enum TortureError {
     /// A simulated drive could not be built.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// What was asked for does not go together, or this machine lacks something.
+    /// The options do not go together, or this machine lacks something.
     #[error("{0}")]
     Usage(String),
     /// A command could not be run, or the drive not be served to it.
@@ -162,7 +162,7 @@ impl From<nbd::ErrorNumber> for TortureError {
 }
 
 impl Torture {
-    /// A disk of `bytes`, whole sectors, all zeros, and a thousand states of what promises leave.
+    /// A disk of `bytes`, whole sectors, all zeros, and a thousand states that promises allow.
     pub fn new(bytes: u64) -> Self {
         let limits = Limits { seed: 1, first: 0, states: 1000, smaller: 300 };
         let (guarantee, atomic, trim_bytes) = (Guarantee::AnyOrder, SECTOR_BYTES, SECTOR_BYTES as u32);
@@ -181,8 +181,8 @@ impl Torture {
         Ok(Self::of_config(Config::load(stack, &[settings, Drive::own_settings()].concat())?)?.cuts_within())
     }
 
-    /// A simulated drive of a stack that commands are served, with settings as those of [`Torture::within`]. States are
-    /// those of its promises.
+    /// A simulated drive of a stack that commands are served, with settings as in [`Torture::within`]. States follow
+    /// its promises.
     ///
     /// # Errors
     /// There is no such drive.
@@ -220,7 +220,7 @@ impl Torture {
         Self { again: again.to_owned(), ..self }
     }
 
-    /// What is promised of writes that need not last yet.
+    /// The promise about writes that need not last yet.
     #[must_use]
     pub fn guarantee(self, guarantee: Guarantee) -> Self {
         Self { guarantee, ..self }
@@ -238,10 +238,10 @@ impl Torture {
         Self { lies: lies.to_vec(), ..self }
     }
 
-    /// What fails with each cut of a simulated drive, as `die 1`.
+    /// The fault at each cut of a simulated drive, as `die 1`.
     ///
     /// # Errors
-    /// It is no fault.
+    /// It is not a fault.
     pub fn faults(self, faults: &[&str]) -> Result<Self, String> {
         let faults = faults.iter().map(|text| Ok(((*text).to_owned(), text.parse()?)));
         Ok(Self { faults: faults.collect::<Result<_, String>>()?, ..self })
@@ -276,8 +276,8 @@ impl Torture {
         self
     }
 
-    /// Makes no check but those that make a failure smaller: shards have made the others, and this is the first failure
-    /// among all of theirs.
+    /// Makes only the checks that make a failure smaller: shards have made the others, and this is the first failure
+    /// among all shards.
     #[must_use]
     pub fn known(self, first: Option<FailedCheck>) -> Self {
         Self { checks: Checks::Known(first), ..self }
@@ -299,7 +299,7 @@ impl Torture {
     }
 
     /// As [`Torture::run`], with checks on the threads of a monitor: one for each core, unless it says how many. The
-    /// monitor is told of each state, and may stop it. What is found does not depend on the number of threads.
+    /// monitor is told of each state, and may stop it. The findings do not depend on the number of threads.
     ///
     /// ```
     /// let tried = torture::Torture::new(1 << 20).states(200).run_side_by_side(
@@ -441,13 +441,13 @@ fn verdict(said: Result<(), String>) -> Verdict {
     said.map_or_else(Verdict::Fails, |()| Verdict::Holds)
 }
 
-/// A recording, and what was found in it.
+/// A recording, and its findings.
 #[derive(Clone, Debug)]
 pub struct Tried {
     torture: Torture,
-    /// What the workload asked for.
+    /// The requests of the workload.
     pub recording: Recording,
-    /// What was looked at and found.
+    /// The states tried, and the findings.
     pub exploration: Exploration,
     /// Time that all checks took.
     pub seconds: f64,
@@ -456,7 +456,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// The check that failed, for [`Torture::known`]; what became of a shard is told by it.
+    /// The check that failed, for [`Torture::known`]; it also tells the outcome of a shard.
     ///
     /// # Errors
     /// There is no verdict.
@@ -468,14 +468,14 @@ impl Tried {
         }
     }
 
-    /// What is told of it: as text, as JSON, as a page.
+    /// Its report: as text, as JSON, as a page.
     pub fn report<T>(&self, tell: impl FnOnce(&Report<'_>) -> T) -> T {
         let Self { torture, recording, exploration, seconds, commands } = self;
         let states = States::with_lies(recording, torture.guarantee, &torture.lies).atomic(torture.atomic);
         tell(&Report { asked: &torture.asked(commands), recording, states: &states, exploration, seconds: *seconds })
     }
 
-    /// What was found, in lines.
+    /// The findings, in lines.
     pub fn to_text(&self) -> String {
         self.report(|report| report.to_text(false))
     }

@@ -1,4 +1,4 @@
-//! Who judges disks: a check on the thread that asks, or one on the threads of a monitor.
+//! The judge of disks: a check on the thread that asks, or a check on the threads of a monitor.
 
 use crate::cut_disk::CutDisk;
 use crate::drive_image::DriveImage;
@@ -21,8 +21,8 @@ pub(crate) type SharedCheck<'a> =
 /// Judges a state and the drive that is in it.
 pub(crate) type JudgeOne<'a> = dyn FnMut(&CrashState, &DriveImage<'_>) -> Judged + 'a;
 
-/// A check that failed: its number among all that are made, that of the disk as the workload left it being 0, and what
-/// it said.
+/// A check that failed: its number among all that are made, that of the disk as the workload left it being 0, and its
+/// message.
 pub type FailedCheck = (u64, String);
 
 /// Which checks are made here, until one has failed. The others count as content.
@@ -37,7 +37,7 @@ pub(crate) enum Checks {
 }
 
 impl Checks {
-    /// What is known of the check with this number; `None`: it is to be made.
+    /// The known verdict of the check with this number; `None`: it is to be made.
     pub fn verdict(&self, number: u64) -> Option<Verdict> {
         match self {
             Checks::All => None,
@@ -92,7 +92,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges each item, in their order, until one does not hold: what comes after that may have no verdict. `make`
+    /// Judges each item, in their order, until one does not hold: later items may have no verdict. `make`
     /// hands over the state of an item and the drive in it.
     pub fn each<T: Sync>(
         &mut self,

@@ -1,5 +1,5 @@
-//! Power loss under a program: what it asks of a drive is recorded once, and what the drive may hold after a cut at any
-//! moment is drawn from that and checked, again and again.
+//! Power loss under a program: its requests to a drive are recorded once. From the recording, states that the drive may
+//! hold after a cut at any moment are drawn and checked.
 //!
 //! ```text
 //! program -> Recorder -> drive          Recording -> States::draw -> CrashState -> CutDisk -> check
@@ -9,9 +9,8 @@
 //! The program is two functions of this process ([`Torture::run`], or [`Torture::run_side_by_side`] on all cores), or
 //! commands ([`Torture::run_commands`]).
 //!
-//! Faithful to: what a drive with a volatile write cache promises ([`Guarantee`]); contents, order, flushes and FUA as
-//! they were asked for. Simplified: of a request that was refused anything
-//! may be there.
+//! Faithful to: the promises of a drive with a volatile write cache ([`Guarantee`]); contents, order, flushes and FUA
+//! as they were asked for. Simplified: of a request that was refused anything may be there.
 //!
 //! Protects: a state holds all that was promised to last, and of the rest only what was asked for before the cut.
 

@@ -17,11 +17,11 @@ pub enum Lie {
 }
 
 impl Lie {
-    /// All of them by name, with what they say.
+    /// All of them by name, with their descriptions.
     pub const TABLE: [(&str, &str, Lie); 5] = [
         ("ignore-flush", "a flush is answered and does nothing", Self::IgnoreFlush),
         ("early-fua", "a write with FUA is answered as one without", Self::EarlyFua),
-        ("late-flush", "what a flush covers lasts with the next flush only", Self::LateFlush),
+        ("late-flush", "writes of a flush last only from the next flush on", Self::LateFlush),
         ("torn-sector", "a sector may be torn", Self::TornSector),
         ("stale-read", "the first read of one sector brings what it held before", Self::StaleRead),
     ];

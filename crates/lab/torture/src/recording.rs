@@ -1,4 +1,4 @@
-//! What a program asked of a drive, with contents, in order.
+//! The requests of a program to a drive, with contents, in order.
 
 use nbd::{ErrorNumber, Extent};
 use serve::{Answer, Answers, Control, Order, OrderKind, Target};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A request that changes what a drive holds, or lets it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// What was asked for.
+    /// The requests of the program.
     pub order: Order,
     /// The bytes of a write.
     pub payload: Box<[u8]>,
@@ -27,11 +27,11 @@ pub enum Step {
 /// A sequence of requests, with the bytes that were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// What the drive held when it began.
+    /// The contents of the drive when the recording began.
     pub before: Vec<u8>,
     /// Requests in the order in which they were asked for.
     pub requests: Vec<Recorded>,
-    /// What happened, in order.
+    /// The events, in order.
     pub steps: Vec<Step>,
     /// Lines that the program said, each with the steps that had happened when it was heard: it may have been said
     /// earlier, and never later.
@@ -87,7 +87,7 @@ impl<T: Target> Recorder<T> {
         }
     }
 
-    /// `ear` is called before each request is recorded: what the program said by then was said before.
+    /// `ear` is called before each request is recorded: lines of the program up to then come before it.
     #[must_use]
     pub fn with_ear(self, ear: impl FnMut() + Send + 'static) -> Self {
         Self { ear: Box::new(ear), ..self }
@@ -154,7 +154,7 @@ impl<T: Target> Recorder<T> {
         self.recording.said.push((self.recording.steps.len(), line.to_owned()));
     }
 
-    /// What was recorded, and the target.
+    /// The recording, and the target.
     pub fn finish(self) -> (Recording, T) {
         (self.recording, self.target)
     }

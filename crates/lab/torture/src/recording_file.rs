@@ -21,7 +21,7 @@ const FORM_BEFORE: &str = "nandarium recording, form 1";
 const PIECE: usize = 4096;
 
 fn broken(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("this is no recording of this version: {what}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("this is not a recording of this version: {what}"))
 }
 
 /// Adds up the bytes that go through it.
@@ -72,7 +72,7 @@ impl Recording {
         self.write(BufWriter::new(File::create(path)?))
     }
 
-    /// What its file would hold.
+    /// The contents of its file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.write(&mut bytes).expect("memory takes everything");

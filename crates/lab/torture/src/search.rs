@@ -1,4 +1,4 @@
-//! States in their order: those that are new are checked, several at once, and the first that fails is made smaller.
+//! States in their order: new states are checked, several at once, and the first that fails is made smaller.
 //!
 //! ```text
 //! drawn, several at once -> new? in their order -> window -> checked, several at once -> verdicts in their order
@@ -51,7 +51,7 @@ impl<'s> Candidate<'s> {
     }
 }
 
-/// States that were judged, and what came of it.
+/// States that were judged, and the verdicts.
 pub(crate) struct Search<'a, 's> {
     pub exploration: Exploration,
     /// The one that failed.

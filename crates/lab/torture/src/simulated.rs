@@ -1,8 +1,8 @@
-//! What a simulated drive holds after a cut anywhere in its work: its own recovery has the word.
+//! The contents of a simulated drive after a cut anywhere in its work, found by its own recovery.
 //!
 //! The recording is done again once, a request at a time; at each cut the flash is copied as it is at that moment, and
-//! a second drive comes back from the copy. Simplified: what was under way at once in the recording comes one after
-//! the other, so that a flush covers more than it had to; promises are those of the recording.
+//! a second drive comes back from the copy. Simplified: requests that were under way at once in the recording come one
+//! after the other, so that a flush covers more than it had to. Promises follow the recording.
 
 use crate::drive_image::{DriveImage, Version};
 use crate::explore::{Check, Exploration, Limits};
@@ -48,11 +48,11 @@ pub fn explore_drive(
     explore_drive_with(states, drive, faults, limits, search, monitor)
 }
 
-/// As [`explore_drive`], with what judges the states and says which checks are made.
+/// As [`explore_drive`], with a judge of the states that also chooses the checks.
 ///
 /// 1. The moments of all cuts are drawn and put in their order.
 /// 2. The recording is done again. At each cut what is left of the flash is copied.
-/// 3. Where there is a copy for each thread, drives come back from them side by side, and what they hold is judged.
+/// 3. Where there is a copy for each thread, drives come back from them side by side, and their contents are judged.
 /// 4. The first state that fails is made smaller.
 pub(crate) fn explore_drive_with<'s>(
     states: &'s States<'s>,

@@ -1,4 +1,4 @@
-//! What a drive may hold after a cut, by what it promises.
+//! The states that a drive may hold after a cut, by its promises.
 
 use crate::drive_image::{Digest, DriveImage, Version, digest_of};
 use crate::lies::{Lie, Lies};
@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use units::SECTOR_BYTES;
 
-/// What a drive promises beside that a sector is written whole or not at all, that what was answered before a flush was
-/// asked for lasts once that is answered, and that a write with FUA lasts once it is answered itself.
+/// Further promises of a drive. Every drive promises three things: a sector is written whole or not at all; requests
+/// answered before a flush is asked for last once the flush is answered; a write with FUA lasts once it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// Nothing: what need not last may be lost in any combination.
@@ -20,10 +20,14 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
-    /// All of them by name, with what they say.
+    /// All of them by name, with their descriptions.
     pub const TABLE: [(&str, &str, Guarantee); 2] = [
-        ("any-order", "what need not last yet may be lost in any combination, and torn at a sector", Self::AnyOrder),
-        ("in-order", "what need not last yet is lost from some request on", Self::InOrder),
+        (
+            "any-order",
+            "writes that need not last yet may be lost in any combination, and torn at a sector",
+            Self::AnyOrder,
+        ),
+        ("in-order", "writes that need not last yet are lost from some request on", Self::InOrder),
     ];
 
     /// The one of this name.
@@ -32,7 +36,7 @@ impl Guarantee {
     }
 }
 
-/// What became of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is there.
@@ -50,7 +54,7 @@ pub enum Outcome {
     },
 }
 
-/// A moment at which power goes, and what became of each request that need not last then.
+/// A moment at which power goes, and the fate of each request that need not last then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrashState {
     /// Steps of the recording that have happened.
@@ -105,7 +109,7 @@ pub struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    /// Those of a recording under what the drive promises.
+    /// The states of a recording under the promises of the drive.
     pub fn new(recording: &'a Recording, guarantee: Guarantee) -> Self {
         Self::with_lies(recording, guarantee, &[])
     }
@@ -176,7 +180,7 @@ impl<'a> States<'a> {
         self.first_change.push(self.changes.len() as u32);
     }
 
-    /// What the drive promises.
+    /// The promises of the drive.
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
@@ -199,7 +203,7 @@ impl<'a> States<'a> {
         changes[..count].last().map(|number| *number as usize)
     }
 
-    /// What a request makes of a sector that it changes.
+    /// The new contents of a sector that a request changes.
     pub(crate) fn bytes_of(&self, request: usize, sector: u64) -> &[u8] {
         const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
         let Recorded { order, payload } = &self.recording.requests[request];
@@ -207,7 +211,7 @@ impl<'a> States<'a> {
         payload.get(at..at + ZEROS.len()).unwrap_or(&ZEROS)
     }
 
-    /// What a sector held when the recording began.
+    /// The contents of a sector when the recording began.
     pub(crate) fn bytes_before(&self, sector: u64) -> &[u8] {
         &self.recording.before[(sector * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize]
     }
@@ -341,8 +345,8 @@ impl<'a> States<'a> {
         (self.floor(step)..self.asked_by(step)).filter(is_open).collect()
     }
 
-    /// What the drive holds in a state. All that lasts, and all before it, is looked up: only the requests from the
-    /// first on that need not last are laid over it.
+    /// The contents of the drive in a state. All that lasts, and all before it, is looked up: only the requests from
+    /// the first on that need not last are laid over it.
     pub fn image(&self, state: &CrashState) -> DriveImage<'_> {
         let floor = self.floor(state.step);
         let mut over = HashMap::new();

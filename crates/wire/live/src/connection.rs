@@ -114,7 +114,7 @@ impl Connection {
         self.answer(reply);
     }
 
-    /// Hears no further requests: what was asked is answered, and that is the end.
+    /// Reads no further requests: pending requests are answered, then the connection ends.
     pub fn end(&mut self) {
         self.is_last = true;
     }

@@ -1,4 +1,4 @@
-//! Who may look, and who may command.
+//! Viewers that may look, and viewers that may command.
 //!
 //! On loopback anybody on this machine may, and nobody else: a page of another site that the browser shows can send
 //! requests here too. Those have the wrong name in `Host` (a name that its owner has pointed to this machine), or tell
@@ -12,12 +12,12 @@ const TOKEN_BYTES: usize = 16;
 /// Shortest token that somebody may choose.
 const SHORTEST: usize = 8;
 
-/// Where to listen, and what to ask for.
+/// The address to listen on, and the token to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Address and port; port 0: any that is free.
     pub address: SocketAddr,
-    /// What a request has to bring; `None`: nothing, on loopback only.
+    /// The token that a request has to bring; `None`: nothing, on loopback only.
     pub token: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Access {
     }
 
     /// Whether a request may be served; `is_look`: it changes nothing.
-    /// Errors: the status of the refusal, and what to say.
+    /// Errors: the status of the refusal, and its text.
     pub(crate) fn check(
         &self,
         is_look: bool,

@@ -1,6 +1,6 @@
 //! A page that shows what goes on now, and the same numbers as metrics, over HTTP.
 //!
-//! There are no sockets and no threads here: whoever has the socket of a viewer moves bytes between it and a
+//! There are no sockets and no threads here: the owner of a viewer's socket moves bytes between it and a
 //! [`Connection`].
 //!
 //! ```text

@@ -32,7 +32,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// What the `Accept` of a request asks for: `OpenMetrics` where it is named, otherwise the form that everybody
+    /// What the `Accept` of a request accepts: `OpenMetrics` where it is named, otherwise the form that everybody
     /// reads.
     pub fn accepted(accept: &str) -> Self {
         let is_named = accept.split(',').any(|kind| {
@@ -53,9 +53,8 @@ impl Exposition {
     }
 }
 
-/// The answer of a drive to `live`, or the progress of a run or sweep, as metrics. What is not known, such as the write
-/// amplification before the first write, has no sample.
-/// Errors: the library cannot write them down.
+/// The answer of a drive to `live`, or the progress of a run or sweep, as metrics. Unknown values, such as the write
+/// amplification before the first write, have no sample. Errors: the library cannot write them down.
 pub fn exposition(state: &Arc<Value>, form: Exposition) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Told(Arc::clone(state))));
@@ -149,7 +148,7 @@ impl Sheet<'_, '_> {
         let labels: Vec<_> =
             ["kind", "name", "unit", "phase"].into_iter().map(|key| (key, plain(&self.state[key]))).collect();
         let mut family =
-            self.encoder.encode_descriptor("work", "What is done, and its phase", None, MetricType::Info)?;
+            self.encoder.encode_descriptor("work", "The work under way, and its phase", None, MetricType::Info)?;
         family.encode_info(&labels)?;
         self.gauge("work_done", None, "Requests or runs of the phase that are done", ("/done", 1.0))?;
         self.gauge("work_expected", None, "Requests or runs of the phase, where that is known", ("/all", 1.0))?;
@@ -187,11 +186,11 @@ impl Sheet<'_, '_> {
             self.family(MetricType::Counter, name, unit.as_ref(), help, rows)?;
         }
         self.gauge("requests_outstanding", None, "Requests under way", ("/outstanding", 1.0))?;
-        let help = "Requests under way, integrated over simulated time: its rate over that of simulated time is the \
-                    mean queue depth";
+        let help = "Requests under way, integrated over simulated time: its rate divided by the rate of simulated \
+             time is the mean queue depth";
         self.counter("requests_outstanding_time", Some(&Unit::Seconds), help, ("/occupied_ns", NANOSECOND))?;
         self.latencies()?;
-        let help = "Simulated time that requests waited, by what was directly in the way; service: they did not wait";
+        let help = "Simulated time that requests waited, by direct cause; service: they did not wait";
         let waits = ["read", "write"].into_iter().flat_map(|op| {
             let waited = self.members(&format!("/waiting_ns/{op}")).into_iter();
             waited.map(move |(cause, ns)| (vec![("op", op.to_owned()), ("cause", cause)], ns * NANOSECOND))

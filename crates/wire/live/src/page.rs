@@ -2,7 +2,8 @@
 
 /// The whole page: styles and script are in it.
 pub(crate) const HTML: &str = include_str!("../pages/watch.html");
-/// What it may load: itself, and the data of this server. The build puts the hashes of its styles and script in.
+/// Sources that the page may load: itself, and the data of this server. The build puts the hashes of its styles and
+/// script in.
 pub(crate) const POLICY: &str = include_str!("../pages/watch.csp");
 
 #[cfg(test)]

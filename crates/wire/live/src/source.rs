@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is watched.
+/// The watched run.
 pub trait Source {
     /// How it stands: the document that `/state.json` gives and `/metrics` is made from.
     /// Errors: in words, why it does not tell.
@@ -21,7 +21,7 @@ pub trait Source {
     fn command(&mut self, command: &str) -> Result<Value, String>;
 }
 
-/// What a viewer asks of a source.
+/// The question of a viewer to a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Its state, as a document.
@@ -39,7 +39,7 @@ const STATE_AGE: Duration = Duration::from_millis(200);
 /// The same of maps.
 const MAPS_AGE: Duration = Duration::from_secs(1);
 
-/// What a source said last, and the answers that were made from it.
+/// The last data of a source, and the answers made from it.
 #[derive(Debug, Default)]
 pub struct Kept {
     state: Option<Known>,

@@ -68,7 +68,7 @@ impl Input {
     }
 }
 
-/// `bytes[start..end]` waits to be sent. What is behind it stays initialised, so that a reply costs no
+/// `bytes[start..end]` waits to be sent. The rest stays initialised, so that a reply costs no
 /// clearing.
 #[derive(Debug, Default)]
 pub(crate) struct Output {

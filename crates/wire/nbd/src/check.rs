@@ -1,4 +1,4 @@
-//! The head of a request: read, and held against the export and what was agreed on.
+//! The head of a request: read, and checked against the export and the agreement.
 
 use crate::export::{Export, MOST_PAYLOAD};
 use crate::options::Terms;

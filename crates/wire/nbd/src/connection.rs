@@ -37,7 +37,7 @@ pub struct Connection {
     end: Option<End>,
 }
 
-/// What the next bytes are.
+/// The meaning of the next bytes.
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// The client's flags are awaited.
@@ -56,7 +56,7 @@ pub(crate) enum Phase {
     Ended,
 }
 
-/// The answer to what was skipped.
+/// The answer to a skipped request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusal {
     Option { option: u32, error: u32 },
@@ -139,8 +139,8 @@ impl Connection {
         }
     }
 
-    /// The socket has no more bytes, or broke. Requests that were not taken before are dropped; those that
-    /// were are still to be answered, though perhaps nobody is there to read it.
+    /// The socket has no more bytes, or broke. Requests that were not taken before are dropped. Requests that were
+    /// taken are still to be answered, though perhaps no client reads the answer.
     pub fn hung_up(&mut self) {
         self.finish(End::HungUp);
     }
@@ -190,9 +190,9 @@ impl Connection {
         }
     }
 
-    /// Puts the bytes of the write that [`Connection::next_request`] returned last into `into`, instead of
-    /// what is there: to keep them longer than [`Connection::payload`] does. Small ones are copied, those of
-    /// a long write change places with `into`. Nothing is allocated where `into` was large enough before.
+    /// Puts the bytes of the write that [`Connection::next_request`] returned last into `into`, in place of its
+    /// contents, to keep them longer than [`Connection::payload`] does. Small ones are copied; the bytes of a long
+    /// write change places with `into`. Nothing is allocated where `into` was large enough before.
     pub fn take_payload(&mut self, into: &mut Vec<u8>) {
         match self.payload {
             Payload::None => into.clear(),
@@ -269,8 +269,8 @@ impl Connection {
         self.output.memory_bytes() + self.bulk.capacity()
     }
 
-    /// Reads and writes of more than `longest` bytes wait from now on, and what comes behind them; those that have
-    /// begun go on. Those of up to 32 KiB never wait.
+    /// Reads and writes of more than `longest` bytes wait from now on, with the requests behind them; requests that
+    /// have begun continue. Requests of up to 32 KiB never wait.
     pub fn allow(&mut self, longest: u32) {
         self.longest = longest;
     }

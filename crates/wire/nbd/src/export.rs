@@ -1,4 +1,4 @@
-//! What is offered.
+//! The export that is offered.
 
 use crate::wire::transmission::{
     CAN_MULTI_CONN, HAS_FLAGS, READ_ONLY, SEND_CACHE, SEND_DF, SEND_FAST_ZERO, SEND_FLUSH, SEND_FUA, SEND_TRIM,
@@ -10,11 +10,10 @@ pub const MOST_PAYLOAD: u32 = 32 << 20;
 /// Most bytes of a name or a description.
 pub const MOST_NAME: usize = 4096;
 
-/// What a server offers: one range of bytes under one name.
+/// The offer of a server: one range of bytes under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What clients may ask for, up to [`MOST_NAME`] bytes. The empty name means this export too, whatever
-    /// its name is.
+    /// Commands that clients may give, up to [`MOST_NAME`] bytes. The empty name means this export too.
     pub name: String,
     /// For people to read, up to [`MOST_NAME`] bytes; empty if there is none.
     pub description: String,

@@ -1,6 +1,6 @@
 //! The server side of the network block device protocol (NBD), as a state machine over bytes.
 //!
-//! There are no sockets and no threads here. Whoever has the socket moves bytes between it and a
+//! There are no sockets and no threads here. The owner of the socket moves bytes between it and a
 //! [`Connection`], and takes requests out and gives answers back, in any order. The connection negotiates,
 //! checks each request against the [`Export`], answers what is invalid by itself, and writes the replies in
 //! the form the client agreed on.
@@ -55,7 +55,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a client can make a connection hold is bounded: an input buffer, one long write that is being
+//! The memory that a client can make a connection hold is bounded: an input buffer, one long write that is being
 //! received, and answers. [`Connection::allow`] and [`Connection::split`] lower the bound for long requests. While many
 //! answers wait to be sent no request is taken, so a limit of the requests that are outstanding limits all of it.
 //!

@@ -1,4 +1,4 @@
-//! Negotiation: what comes before the first request.
+//! Negotiation, before the first request.
 
 use crate::buffers::Output;
 use crate::end::End;
@@ -15,7 +15,7 @@ pub(crate) const MOST_OPTION: u32 = 32 << 10;
 /// Zeros at the end of an answer to `EXPORT_NAME`, unless the client wants none.
 const OLD_ZEROES: usize = 124;
 
-/// What was agreed on so far.
+/// The agreement so far.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     pub fixed: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Terms {
     pub allocation: bool,
 }
 
-/// What follows an option.
+/// The step after an option.
 #[derive(Debug)]
 pub(crate) enum After {
     Option,
@@ -50,7 +50,7 @@ pub(crate) fn reply(output: &mut Output, option: u32, kind: u32, parts: &[&[u8]]
     }
 }
 
-/// What an option too long to be read is told.
+/// The answer to an option that is too long to read.
 pub(crate) fn too_long(option: u32) -> u32 {
     match option {
         option::ABORT

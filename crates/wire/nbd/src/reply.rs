@@ -61,7 +61,7 @@ impl Connection {
     }
 
     /// Answers a read where some bytes are known to be zeros; these are not sent if the client can do
-    /// without. `extents` tell from `offset` on what is zero; what they do not reach is data. `fill` is
+    /// without. `extents` tell from `offset` on zeros; the rest is data. `fill` is
     /// called for each run of data, in order, with its first byte and room for all of it, with anything in
     /// it; if it fails, the read does.
     ///
@@ -105,13 +105,13 @@ impl Connection {
         });
     }
 
-    /// Answers a block status with what is there from `offset` on. What `extents` do not reach counts as
-    /// data, what they have beyond the request is left out, and neighbours that are alike are joined.
+    /// Answers a block status with the extents from `offset` on. Bytes that `extents` do not reach count as data.
+    /// Extents beyond the request are left out, and equal neighbours are joined.
     ///
     /// # Panics
-    /// The request is no block status.
+    /// The request is not a block status.
     pub fn extents(&mut self, request: Request, extents: &[Extent]) {
-        assert!(request.command == Command::BlockStatus, "{:?} is no block status", request.command);
+        assert!(request.command == Command::BlockStatus, "{:?} is not a block status", request.command);
         self.settle();
         let most = if request.one_extent { 1 } else { MOST_EXTENTS };
         let told = || runs(extents, request.length, |extent| extent.flags()).take(most);

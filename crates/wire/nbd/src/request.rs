@@ -1,8 +1,8 @@
-//! What clients ask for, and what they are told.
+//! Requests of clients, and the answers.
 
 use crate::wire::allocation;
 
-/// What a client wants.
+/// The command of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Return the bytes of the range.
@@ -29,7 +29,7 @@ pub enum Command {
 pub struct Request {
     /// The client's number for it.
     pub cookie: u64,
-    /// What the client wants done with the bytes.
+    /// The operation on the bytes.
     pub command: Command,
     /// First byte, a multiple of [`crate::Export::least_block`]; 0 for a flush.
     pub offset: u64,

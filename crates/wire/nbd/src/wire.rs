@@ -43,7 +43,7 @@ pub(crate) mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export says about itself.
+/// The properties of an export.
 pub(crate) mod transmission {
     pub const HAS_FLAGS: u16 = 1 << 0;
     pub const READ_ONLY: u16 = 1 << 1;

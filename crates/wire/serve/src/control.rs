@@ -14,7 +14,7 @@ const LONGEST: usize = 4096;
 /// Answers that wait to be taken: with more of them no further command is heard.
 const MOST_UNSENT: usize = 256 << 10;
 
-/// What a command asks of the server itself; of several the strongest counts.
+/// The request of a command to the server itself; of several the strongest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wish {
     Nothing,
@@ -106,7 +106,7 @@ fn told(control: Control) -> (Wish, Result<Value, String>) {
 /// A target as its viewers see it.
 pub(crate) struct Watched<'a> {
     pub target: &'a mut dyn Target,
-    /// What the commands of its viewers ask of the server.
+    /// The requests of its viewers' commands to the server.
     pub wish: Wish,
 }
 
@@ -130,7 +130,7 @@ impl Source for Watched<'_> {
     fn command(&mut self, command: &str) -> Result<Value, String> {
         let verb = command.split_whitespace().next().unwrap_or("");
         if !OF_PAGES.contains(&verb) || command.contains('\n') {
-            return Err(format!("`{verb}` is no command of this page; there are: {}", OF_PAGES.join(", ")));
+            return Err(format!("`{verb}` is not a command of this page; there are: {}", OF_PAGES.join(", ")));
         }
         self.ask(command)
     }

@@ -1,4 +1,4 @@
-//! Block devices behind sockets: the network block device protocol in front of whatever is a [`Target`], and the page
+//! Block devices behind sockets: the network block device protocol in front of any [`Target`], and the page
 //! that watches it.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! One thread serves all connections: requests of a simulated drive take about a microsecond, and handing them to
 //! another thread costs more than that. A target may hold many requests at once and answers them in any order.
 //!
-//! Protects: what a client sends can end its own connection and nothing else; sockets are unix sockets or on loopback;
+//! Protects: bytes from a client can end its own connection and nothing else; sockets are unix sockets or on loopback;
 //! the server ends when it is told to, with everything flushed and its sockets removed.
 
 mod control;

@@ -1,5 +1,5 @@
-//! What a served drive would say of itself on the log pages that tools for drives read, under the names that
-//! nvme-cli prints them by. What no simulation can know is not there, but for a temperature that collectors count on.
+//! The log pages of a served drive for tools that read drives, under the names that nvme-cli prints. Values that no
+//! simulation can know are absent, except a temperature, which collectors need.
 
 use drive::{Blocks, Drive, Pulse, Smart};
 use serde_json::{Value, json};

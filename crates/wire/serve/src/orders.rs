@@ -1,4 +1,4 @@
-//! Requests of the protocol as orders to a target, and what they cost.
+//! Requests of the protocol as orders to a target, and their costs.
 
 use crate::target::{Order, OrderKind, Target};
 use nbd::{Command, Connection, Request};
@@ -6,7 +6,7 @@ use nbd::{Command, Connection, Request};
 /// Most bytes that a trim counts as: it takes no memory, but time.
 const TRIM_COST: u32 = 16 << 20;
 
-/// What a request asks of the target; nothing, if it can be answered at once.
+/// The order of a request to the target; nothing, if it can be answered at once.
 pub(crate) fn order_of(request: &Request) -> Option<Order> {
     let kind = match request.command {
         Command::Read => OrderKind::Read,
@@ -25,7 +25,7 @@ pub(crate) fn moved_by(request: &Request) -> u64 {
     if matches!(request.command, Command::Read | Command::Write) { u64::from(request.length) } else { 0 }
 }
 
-/// What a request counts as among those of its client.
+/// Bytes that a request counts among the requests of its client.
 pub(crate) fn cost_of(request: &Request) -> u64 {
     match request.command {
         Command::Trim | Command::WriteZeroes => request.length.min(TRIM_COST).into(),

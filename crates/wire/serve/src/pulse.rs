@@ -1,5 +1,5 @@
-//! What a page that watches a drive asks for again and again: sums that a difference of two answers makes rates of,
-//! and maps of the blocks.
+//! The data that a page that watches a drive asks for repeatedly: sums, of which the difference of two answers makes
+//! rates, and maps of the blocks.
 
 use crate::logs;
 use crate::simulated::Pace;

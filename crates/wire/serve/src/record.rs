@@ -10,7 +10,7 @@ use std::time::Instant;
 const TOGETHER: usize = 64 << 10;
 
 /// A trace in the project's own CSV, with times since the first request. Only whole lines are written, and at the
-/// latest when nothing else is to be done: what a killed server leaves can be run as well.
+/// latest when the server is idle: the record of a killed server can be run as well.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -57,7 +57,7 @@ impl Record {
             return;
         }
         if let Err(error) = self.file.write_all(&self.lines) {
-            tracing::warn!("the record of requests ends here, and what is served goes on: {error}");
+            tracing::warn!("the record of requests ends here, and the server continues: {error}");
             self.failed = Some(error.to_string());
         }
         self.lines.clear();

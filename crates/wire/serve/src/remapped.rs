@@ -165,7 +165,7 @@ impl Long {
     }
 }
 
-/// What the driver has counted, by name.
+/// The counters of the driver, by name.
 pub fn remap_report<S: BlockStore>(drive: &Blocking<S>) -> Value {
     let report = drive.report();
     json!({
@@ -246,7 +246,7 @@ impl<S: BlockStore> Target for RemappedStore<S> {
                     all.partition(|(name, _)| NOW.contains(&name.as_str()));
                 Control::Done(json!({ "now": now, "since_start": since_start }))
             }
-            (other, _) => Control::Refused(format!("`{other}` is no command; there are: stats, shut-down")),
+            (other, _) => Control::Refused(format!("`{other}` is not a command; there are: stats, shut-down")),
         }
     }
 

@@ -34,7 +34,7 @@ pub struct ServerOptions {
     pub control: Option<PathBuf>,
     /// Name of the export.
     pub name: String,
-    /// What it is, in a line.
+    /// A description, in a line.
     pub description: String,
     /// Clients may only read.
     pub read_only: bool,

@@ -13,7 +13,7 @@ const PART: [u32; 2] = [32 << 10, 256 << 10];
 /// Parts are whole blocks of this.
 const BLOCK: u32 = 4096;
 
-/// What all clients hold.
+/// Memory that all clients hold.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     held: usize,

@@ -1,4 +1,4 @@
-//! What a served drive has measured, for whoever asks on the control socket.
+//! Measurements of a served drive, for clients of the control socket.
 
 use crate::simulated::Pace;
 use drive::{Drive, Pulse, RunResult, Smart};
@@ -8,7 +8,7 @@ use units::HostOp;
 /// Version of the form of `stats`.
 pub const STATS_SCHEMA: &str = "nandarium.serve-stats/2";
 
-/// Answers to `stats`: `result` is what was measured since the server began.
+/// Answers to `stats`: `result` has the measurements since the server began.
 pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
     let document = result.to_json();
     let latencies = result.operations().map(|(name, ..)| (name.to_owned(), latency(&document["latency_ns"][name])));
@@ -61,14 +61,14 @@ fn table(rows: Vec<(&'static str, u64)>) -> Value {
     Value::Object(rows.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
 }
 
-/// What latencies mean at a pace.
+/// The meaning of latencies at a pace.
 pub(crate) fn time(pace: Pace) -> Value {
     let (pace, meaning) = match pace {
         Pace::Off => (
             json!("off"),
             "Latencies are simulated time. Requests are answered as soon as they are simulated, so no simulated time \
-             passes while none is under way, and a \
-             client that is slower than the simulation adds nothing to it.",
+             passes while no request is under way. A client that is slower than the simulation adds no simulated \
+             time.",
         ),
         Pace::Scaled(factor) => (
             json!(factor),

@@ -1,10 +1,10 @@
-//! What can be served.
+//! A target that can be served.
 
 use nbd::{ErrorNumber, Extent};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What an order asks for.
+/// The operation of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderKind {
     /// Fill a buffer with the bytes of the range.
@@ -52,7 +52,7 @@ pub struct Answers {
     pub bytes: Vec<u8>,
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Control {
     /// It was done; an answer for the one who asked.

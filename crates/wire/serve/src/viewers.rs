@@ -1,4 +1,4 @@
-//! Viewers: who of them has a place, for how long, and whose turn it is.
+//! Viewers: the ones that have a place, for how long, and the one whose turn it is.
 
 use crate::event_loop::{Door, EventLoop, Kind, LOOK, Peer, free_place};
 use crate::sockets::{Listener, ServeError};

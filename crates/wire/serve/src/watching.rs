@@ -19,9 +19,8 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Listens, and answers from now on. The source is asked on another thread than that of the sockets, and may take
-    /// its time: the end of the server does not wait for it.
-    /// Errors: the address cannot be had, or there is no thread.
+    /// Listens, and answers from now on. The source is asked on a thread of its own, and may take its time: the end of
+    /// the server does not wait for it. Errors: the address cannot be had, or there is no thread.
     pub fn begin(access: Access, mut source: Box<dyn Source + Send>) -> Result<Self, ServeError> {
         let event_loop = EventLoop::new()?;
         let viewers = Viewers::bind(access, &event_loop)?;
@@ -71,7 +70,7 @@ fn run(
             viewers.answer(ticket, &reply);
         }
         wait = viewers.serve(&event_loop, &mut |ticket, question| {
-            ask.send((ticket, question)).is_err().then(|| Reply::unavailable("what is watched broke down"))
+            ask.send((ticket, question)).is_err().then(|| Reply::unavailable("the watched run broke down"))
         });
     }
     Ok(())
@@ -81,7 +80,7 @@ impl Drop for Watching {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::warn!("the thread for those who watch broke down");
+            tracing::warn!("the thread for viewers broke down");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `nandarium code`: what decodes a group of blocks, and which code is best.
+//! `nandarium code`: the sets that decode a group of blocks, and the best code.
 
 use super::results::pretty;
 use crate::arguments::CodeArguments;
@@ -216,8 +216,9 @@ fn listing(codes: &[Value]) -> String {
         grid.row(counts.into_iter().chain(timing.map(number)));
     }
     grid.render("")
-        + "\nsets: of as many blocks as there are data blocks, that decode all of them; missed: by peeling alone.\n\
-           time: mean until the group is known, in mean service times, idle banks, exponential service, all blocks \
-           asked for at once;\n\
-           no code: the same for the data blocks alone. blocks: mean number that arrived until then.\n"
+        + "\nsets: sets of as many blocks as there are data blocks that decode all of them; missed: sets that \
+           peeling alone does not decode.\n\
+           time: mean time until the group is known, in mean service times, with idle banks and exponential service, \
+           all blocks asked for at once;\n\
+           no code: the same for the data blocks alone. blocks: mean number of blocks that arrived until then.\n"
 }

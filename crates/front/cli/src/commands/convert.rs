@@ -38,7 +38,7 @@ pub fn execute(arguments: &TraceConvertArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what is to be known of what was written.
+/// Prints notes about the written file.
 pub fn tell(notes: &[String]) {
     for note in notes {
         output::complain(&format!("note: {note}"));
@@ -172,7 +172,7 @@ pub fn file(input: &TraceInput, out: Option<&Path>) -> Result<Vec<String>, Failu
     }
 }
 
-/// Hands `write` standard output, or what `out` names and is no regular file, and how messages call it.
+/// Hands `write` standard output, or what `out` names and is not a regular file, and how messages call it.
 fn with_stream<T>(
     out: Option<&Path>,
     write: impl FnOnce(&mut dyn io::Write, &str) -> Result<T, Failure>,
@@ -257,7 +257,7 @@ fn convert_once(
     written(result.map(|_| records.all_notes()), name)
 }
 
-/// Notes of what was written. A closed pipe is the reader's right; what cannot be written to `out` is no mistake of
+/// Notes about the written file. A closed pipe is the reader's right; a failed write to `out` is no mistake of
 /// the user.
 pub fn written(result: Result<Vec<String>, WorkloadError>, out: &str) -> Result<Vec<String>, Failure> {
     match result {

@@ -1,4 +1,4 @@
-//! `nandarium explain`: whatever carries the name, from every table there is.
+//! `nandarium explain`: every entry with the name, from every table.
 
 use super::glossary;
 use super::list::{KINDS, items};
@@ -18,7 +18,7 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
     output::print(&text(arguments.name.trim())?)
 }
 
-/// What there is to say about a name.
+/// The text about a name.
 /// Errors: nothing is called so.
 pub fn text(name: &str) -> Result<String, Failure> {
     let found: Vec<String> =

@@ -1,4 +1,4 @@
-//! `nandarium fit`: a stack fitted to what was measured of a drive, or judged by it.
+//! `nandarium fit`: a stack fitted to measurements of a drive, or judged by them.
 
 use super::results::pretty;
 use crate::arguments::FitArguments;
@@ -93,7 +93,9 @@ fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
         if !path.exists() {
             let hint = simulator::config::did_you_mean(name, KNOWN.iter().map(|known| known.name));
             let all = KNOWN.map(|known| known.name).join(", ");
-            return Err(Failure::usage(format!("{name} is no file and no measured drive{hint}; there are {all}")));
+            return Err(Failure::usage(format!(
+                "{name} is neither a file nor a measured drive{hint}; there are {all}"
+            )));
         }
         return MeasuredDrive::from_text(&text(path)?, name).map_err(Failure::usage);
     }

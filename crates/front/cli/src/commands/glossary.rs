@@ -21,7 +21,7 @@ pub fn terms() -> impl Iterator<Item = &'static str> {
     rows().filter_map(|[term, ..]| names(term).next())
 }
 
-/// What the glossary says about a term.
+/// The glossary's text about a term.
 pub fn explain(name: &str) -> Option<String> {
     // A counter answers without the name of its layer too.
     // The buffer that gathers stripes counts what any other does.

@@ -1,4 +1,4 @@
-//! `nandarium life`: how long a drive lives under a workload, and what spends its life.
+//! `nandarium life`: how long a drive lives under a workload, and the causes of wear.
 
 use super::{compare as comparing, results};
 use crate::arguments::LifeArguments;

@@ -15,7 +15,7 @@ use trace::synthetic::WORKLOADS;
 /// Something with a name.
 pub struct Item {
     pub name: String,
-    /// What it is, in a line.
+    /// A description, in a line.
     pub doc: String,
 }
 

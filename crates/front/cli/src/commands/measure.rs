@@ -1,4 +1,4 @@
-//! `nandarium measure`: what fitting needs to know of a drive, measured with fio.
+//! `nandarium measure`: the figures that fitting needs of a drive, measured with fio.
 
 use crate::arguments::MeasureArguments;
 use crate::failure::{Failure, INTERRUPTED};

@@ -1,4 +1,4 @@
-//! `nandarium probe superpage`: what a drive's superpage is, found from outside.
+//! `nandarium probe superpage`: a drive's superpage, measured from outside.
 
 use super::results::pretty;
 use crate::arguments::{ProbeCommand, SuperpageArguments};

@@ -84,7 +84,7 @@ fn interrupted(study: &Study, simulations: &watch::Simulations) -> Failure {
     Failure { code: INTERRUPTED, message }
 }
 
-/// The folder of simulations that are kept: below that of results, or the user's cache folder.
+/// The folder of kept simulations: below the folder of results, or the user's cache folder.
 pub fn keeping(out: Option<&Path>) -> Option<PathBuf> {
     let folder = out
         .map(|folder| folder.join("simulations"))

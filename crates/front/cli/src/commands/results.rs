@@ -77,7 +77,7 @@ const OWN_FILES: [&str; 10] = [
 const EARLIER: &str = "earlier";
 
 /// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run.
-/// What an earlier run left there moves to a folder of its own below it: nothing is mixed, and nothing lost.
+/// Files of an earlier run move to a folder of their own below it: nothing is mixed, and nothing lost.
 pub fn prepare(folder: Option<&Path>, quiet: bool) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     make(folder)?;
@@ -141,7 +141,7 @@ pub fn tell_page(page: &Path, quiet: bool) {
     }
 }
 
-/// Says where a timeline is, and what a reader should know of it.
+/// Prints the path of a timeline, and notes about it.
 pub fn tell_drawn(stack: &str, drawn: Option<&Drawn>, quiet: bool) {
     let Some(Drawn { path, warnings }) = drawn else { return };
     for warning in warnings {

@@ -109,7 +109,7 @@ fn shard_done(outcomes: &[Option<Outcome>], quiet: bool) -> Result<(), Failure> 
 /// Ends a sweep that somebody has stopped.
 fn stopped() -> Result<(), Failure> {
     if watch::is_stopped() {
-        let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
+        let message = "interrupted: finished runs are kept, and the same command continues from there".to_owned();
         return Err(Failure { code: INTERRUPTED, message });
     }
     Ok(())
@@ -149,9 +149,9 @@ fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
 
 /// A sweep with all that can be said of it.
 pub struct Swept<'a> {
-    /// What was to be run.
+    /// The planned runs.
     pub grid: &'a Grid,
-    /// What became of each run.
+    /// The outcome of each run.
     pub outcomes: &'a [Option<Outcome>],
     /// Each combination, summed up over its repetitions.
     pub all: Vec<Summary>,
@@ -159,7 +159,7 @@ pub struct Swept<'a> {
 }
 
 impl<'a> Swept<'a> {
-    /// What can be said of the outcomes of a grid.
+    /// The findings about the outcomes of a grid.
     pub fn of(grid: &'a Grid, outcomes: &'a [Option<Outcome>]) -> Self {
         let all = Summary::all(grid, outcomes);
         let findings = Findings::of(grid, outcomes, &all);
@@ -192,7 +192,7 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
     problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))
 }
 
-/// What is to be said of a sweep in which runs failed and none was measured.
+/// The error of a sweep in which runs failed and none was measured.
 pub fn problem(outcomes: &[Option<Outcome>]) -> Option<String> {
     sweep::nothing_measured(outcomes)
         .map(|(failed, first)| format!("no run was measured, {failed} failed; the first: {first}"))
@@ -296,7 +296,7 @@ fn cells(swept: &Swept<'_>) -> (Vec<String>, Vec<Vec<String>>) {
     (head, swept.all.iter().enumerate().take(MOST_LINES).map(row).collect())
 }
 
-/// A sweep as it is printed: the table, the recommendation for each panel and for all, and what is to be said besides.
+/// A sweep as it is printed: the table, the recommendation for each panel and for all, and further remarks.
 pub fn text(swept: &Swept<'_>) -> String {
     let Swept { grid, outcomes, findings, .. } = swept;
     let counts = sweep::counts(outcomes)

@@ -1,4 +1,4 @@
-//! `nandarium torture`: a program's requests are recorded once, and what power cuts may leave of them is checked.
+//! `nandarium torture`: a program's requests are recorded once, and each state that power cuts may leave is checked.
 
 use super::{results, sweep};
 use crate::arguments::TortureArguments;
@@ -67,7 +67,7 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
         return Err(Failure::usage(problem));
     }
     if !is_drive && !arguments.fault.is_empty() {
-        let problem = "--fault: what fails with the power is a part of the simulated drive; add --cuts drive";
+        let problem = "--fault names a part of the simulated drive that fails with the power; add --cuts drive";
         return Err(Failure::usage(problem));
     }
     let given: Vec<&str> = arguments.set.iter().map(String::as_str).collect();

@@ -86,7 +86,7 @@ fn verdicts(documents: &[Document]) -> String {
     sentences.fold(String::new(), |text, verdict| text + "verdict   " + &wrapped_at(verdict, 10) + "\n")
 }
 
-/// The answer of a comparison as text: what stands above the table.
+/// The answer of a comparison as text, above the table.
 pub fn answer(answer: &Answer) -> String {
     let mut text = format!("answer    {}\n", wrapped(&answer.sentence()));
     let _ = writeln!(text, "matters   {}", wrapped(&answer.about_differences()));

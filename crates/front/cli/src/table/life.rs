@@ -7,7 +7,7 @@ use compare::life::words::{causes, facts, rows};
 use metrics::LifeReport;
 use std::fmt::Write;
 
-/// A life as a page of text, with what repetitions tell.
+/// A life as a page of text, with the findings of repetitions.
 pub fn life(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String {
     let result = &report.result;
     let arrivals =

@@ -1,4 +1,4 @@
-//! What a terminal shows below a table: latency over time and at percentiles, in plain characters without colour.
+//! Pictures below a table in a terminal: latency over time and at percentiles, in plain characters without colour.
 
 use super::{percentiles, spark};
 use metrics::RunResult;

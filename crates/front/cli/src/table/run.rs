@@ -37,7 +37,7 @@ fn heading(result: &RunResult) -> String {
     format!("{} under {}  ({arrivals})  {status}\n", result.stack, result.workload)
 }
 
-/// What an operation is called.
+/// The name of an operation.
 pub fn called(name: &str) -> &str {
     if name == UNWRITTEN { "read of unwritten pages" } else { name }
 }

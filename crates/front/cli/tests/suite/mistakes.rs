@@ -306,7 +306,7 @@ fn a_stack_that_extends_a_device_is_refused() {
             "drive.capacity=1GiB",
         ])
     };
-    refused(run(&file("zeros.toml", "extends = \"/dev/zero\"\n")), 2, &["/dev/zero", "no regular file"]);
+    refused(run(&file("zeros.toml", "extends = \"/dev/zero\"\n")), 2, &["/dev/zero", "not a regular file"]);
     refused(run("/dev/zero"), 2, &["/dev/zero", "longer than 1 MiB"]);
     let long = file("long.toml", &"# nothing\n".repeat(110_000));
     refused(run(&long), 2, &["long.toml", "longer than 1 MiB"]);
@@ -396,7 +396,7 @@ fn bare_names_are_stacks_and_workloads() {
     let folder = tempfile::tempdir().unwrap();
     let file = trace(folder.path(), "0,0,W,0,4096\n1000,0,R,0,4096\n");
     assert_eq!(said(run_tiny(&[&file])).code, 0);
-    refused(run_tiny(&["zpif"]), 2, &["`zpif` is no stack", "did you mean `zipf`"]);
+    refused(run_tiny(&["zpif"]), 2, &["`zpif` is not a stack", "did you mean `zipf`"]);
     refused(run_tiny(&["page", "dftl"]), 2, &["are 2 stacks", "nandarium compare page dftl"]);
     refused(run_tiny(&["zipf", "--workload", "oltp"]), 2, &["two workloads"]);
     refused(run_tiny(&["missing.csv"]), 2, &["missing.csv"]);

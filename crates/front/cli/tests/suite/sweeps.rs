@@ -221,7 +221,7 @@ fn bad_plans_are_refused_before_anything_runs() {
     }
     for (arguments, wanted) in [
         (["--shard", "5/4"], "from 1 to N"),
-        (["--tail", "write_p99"], "--tail: `write_p99` is no latency; did you mean `write_p99_ns`"),
+        (["--tail", "write_p99"], "--tail: `write_p99` is not a latency; did you mean `write_p99_ns`"),
         (["--within", "5"], "--within: "),
         (["--jobs", "0"], "1..=1024"),
         (["--jobs", "1000000"], "1..=1024"),

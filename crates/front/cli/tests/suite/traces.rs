@@ -113,7 +113,7 @@ fn an_allocator_places_keys_in_trace_info_and_in_a_run() {
         assert!(told.contains(part), "{part} in {told}");
     }
     let notes = json(&["--workload", path, "--set", "workload.allocator=log"])["notes"].to_string();
-    assert!(notes.contains("64KiB of it free") && notes.contains("rows of tiers that are no drive"), "{notes}");
+    assert!(notes.contains("64KiB of it free") && notes.contains("rows of tiers that are not a drive"), "{notes}");
     let document: Value =
         serde_json::from_str(&said(nandarium(&["trace", "info", path, "--allocator", "by-tier", "--json"])).out)
             .unwrap();

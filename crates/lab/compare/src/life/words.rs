@@ -126,7 +126,7 @@ pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'
         facts.push((
             "sheet",
             format!(
-                "the data sheet promises {} TB ({origin}), which are {} years here; a promise is no estimate, and \
+                "the data sheet promises {} TB ({origin}), which are {} years here; a promise is not an estimate, and \
                  drives may live longer",
                 short(sheet.tb()),
                 short(years)

@@ -78,14 +78,15 @@ fn a_wrong_name_key_or_value_is_told_at_its_own_line_with_what_there_is() {
             "depth = 4",
             "depht = 4",
             8,
-            "depht is no key of an experiment of kind = \"closed\"; did you mean `depth`; there are source, measured, ",
+            "depht is not a key of an experiment of kind = \"closed\"; did you mean `depth`; there are source, \
+             measured, ",
         ),
         ("kind = \"closed\"\n", "", 5, "kind is missing; write it, such as kind = \"closed\""),
         ("depth = 4\n", "", 5, "depth is missing; write it, such as depth = 4"),
         ("depth = 4", "depth = \"4\"", 8, "depth is \"4\"; write a whole number from 0, such as depth = 4"),
         ("depth = 4", "depth = 0", 8, "depth is 0; it is 1 or more"),
-        ("text = \"t\"", "txt = \"t\"", 4, "txt is no key of a source; did you mean `text`"),
-        ("capacity = \"100GB\"", "capasity = \"100GB\"", 2, "capasity is no key of a measured drive; did you mean"),
+        ("text = \"t\"", "txt = \"t\"", 4, "txt is not a key of a source; did you mean `text`"),
+        ("capacity = \"100GB\"", "capasity = \"100GB\"", 2, "capasity is not a key of a measured drive; did you mean"),
         ("[[experiment]]", "[experiment]", 5, "begin each with [[experiment]]"),
         ("name = \"d\"", "name = d", 1, ""),
     ] {

@@ -11,7 +11,7 @@ use units::SECTOR_BYTES;
 /// Bytes of a hole at least.
 const HOLE: usize = 4096;
 
-/// What a drive held before all cuts, and where.
+/// The contents of a drive before all cuts, and their place.
 pub struct Images<'a> {
     before: &'a [u8],
     /// Beginnings of pieces that are not zeros.

@@ -57,7 +57,7 @@ pub struct Job<'a> {
     pub option: &'static str,
     /// What `sh` is given.
     pub text: &'a str,
-    /// Folder of sockets and files, and who keeps it tidy.
+    /// Folder of sockets and files, and its cleaner.
     pub folder: &'a JobFolder<'a>,
     /// Further variables.
     pub variables: Vec<(&'static str, PathBuf)>,

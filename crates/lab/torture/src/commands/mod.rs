@@ -49,7 +49,7 @@ pub struct Commands {
     pub image: bool,
     /// How long each may take.
     pub limit: Duration,
-    /// What the workload asked for, where it need not run.
+    /// The requests of the workload, where it need not run.
     pub recording: Option<Recording>,
     /// This process does nothing else: every child of it is ended that is there after a command. Otherwise those
     /// processes are ended that have the folder of the commands in their environment.
@@ -88,7 +88,7 @@ impl Torture {
     /// Looks at what can be seen before anything runs: [`Torture::run_commands`] does it as well.
     ///
     /// # Errors
-    /// What was asked for does not go together, or this machine lacks something.
+    /// The options do not go together, or this machine lacks something.
     pub fn check_commands(&self, commands: &Commands) -> Result<(), TortureError> {
         if commands.has_image() && self.reads_stale() {
             return Err(TortureError::Usage(
@@ -108,7 +108,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Runs the workload alone, until the monitor is stopped: what it asked for.
+    /// Runs the workload alone, until the monitor is stopped, and returns its requests.
     ///
     /// # Errors
     /// As those of [`Torture::run_commands`].
@@ -173,7 +173,7 @@ impl Stage<'_> {
         let (mut recording, _) = recorder.finish();
         recording.said = reader.into_lines().map_err(|problem| {
             TortureError::Failed(format!(
-                "--workload has printed {problem}: what it prints are promises, each a line of text"
+                "--workload has printed {problem}: each line that it prints is a promise, and must be text"
             ))
         })?;
         Ok(recording)

@@ -43,8 +43,8 @@ impl fmt::Display for Mount {
 }
 
 impl Mount {
-    /// Checks that this machine has everything that mounting takes, before anything runs: what is missing later leaves
-    /// half of it mounted. `is_served`: commands find a drive that is served, and not images of it alone.
+    /// Checks that this machine has everything that mounting takes, before anything runs. A part missing later would
+    /// leave half of it mounted. `is_served`: commands find a drive that is served, and not images of it alone.
     pub(super) fn check(&self, is_served: bool) -> Result<(), TortureError> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let missing = self.missing(is_served, &folders);

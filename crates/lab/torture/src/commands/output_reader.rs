@@ -1,4 +1,4 @@
-//! What a command prints, and after which step of its recording.
+//! The output of a command, and the step of its recording after which it came.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -41,8 +41,8 @@ const MOST: usize = 64 << 20;
 const LINE: usize = 64 << 10;
 
 impl OutputReader {
-    /// A reader, and what a command is to print into. `steps`: how many steps there are. `keeps_last`: only the last
-    /// line with something in it is wanted.
+    /// A reader, and the end into which a command prints. `steps`: how many steps there are. `keeps_last`: only the
+    /// last line with something in it is wanted.
     ///
     /// # Errors
     /// The system gives no pipe.
@@ -80,7 +80,7 @@ impl OutputReader {
         !state.is_over
     }
 
-    /// Reads until nothing more will come, or the command has ended: what it left behind may hold the other end.
+    /// Reads until nothing more will come, or the command has ended: processes that it left may hold the other end.
     pub fn attend(&self, has_ended: &AtomicBool) {
         while !has_ended.load(Ordering::Acquire) && self.read_now() {
             let pipe = self.state.lock().expect("nobody panics with it").pipe.try_clone();
@@ -95,7 +95,7 @@ impl OutputReader {
     /// All lines that are kept, each with its step.
     ///
     /// # Errors
-    /// What was printed and cannot be kept as it is.
+    /// Output that cannot be kept as it is.
     pub fn into_lines(self) -> Result<Vec<(usize, String)>, String> {
         let mut state = self.state.lock().expect("nobody panics with it");
         if !state.begun.is_empty() {

@@ -1,4 +1,4 @@
-//! Nothing is left behind: folders, mounts, commands and what they have started.
+//! Removal of all remains: folders, mounts, commands and their processes.
 
 use crate::harness::TortureError;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
@@ -24,7 +24,7 @@ const GUARD: &str = "exec 9<&0; (cat <&9; cd /; for turn in 1 2 3 4 5; do [ -e \
 /// Looks for processes that a command has left behind: what dies may have started another one.
 const TURNS: u32 = 5;
 
-/// A folder for the folders of commands, and who removes it should this program be killed.
+/// A folder for the folders of commands, and the process that removes it if this program is killed.
 pub struct ScratchFolder {
     folder: TempDir,
     /// Every child of this process is a command, or was left behind by one.
@@ -45,7 +45,7 @@ pub struct JobFolder<'a> {
 }
 
 impl ScratchFolder {
-    /// A new folder, guarded. `owns_process`: this process has no children but those of commands, and adopts theirs.
+    /// A new folder, guarded. `owns_process`: this process has only commands as children, and adopts their children.
     ///
     /// # Errors
     /// There is no folder, or its name has characters that shells and addresses take otherwise.

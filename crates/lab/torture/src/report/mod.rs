@@ -1,4 +1,4 @@
-//! What was found, as text, as JSON and as a page.
+//! The findings, as text, as JSON and as a page.
 
 mod page;
 
@@ -12,10 +12,10 @@ use units::SECTOR_BYTES;
 /// Version of the JSON form.
 const SCHEMA: &str = "nandarium.torture/2";
 
-/// What was asked for, by the names that users give.
+/// The options, by the names that users give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// What drew the states.
+    /// Seed of the states.
     pub seed: u64,
     /// Where states come from: `promise` or `drive`.
     pub cuts: String,
@@ -25,7 +25,7 @@ pub struct Asked {
     pub atomic: u64,
     /// Names of the lies, from [`Lie::TABLE`](crate::Lie::TABLE).
     pub lies: Vec<String>,
-    /// What fails with the power.
+    /// The part that fails with the power.
     pub faults: Vec<String>,
     /// Options and commands that were run, for the page.
     pub commands: Vec<(String, String)>,
@@ -37,13 +37,13 @@ pub struct Asked {
 
 /// Everything there is to tell.
 pub struct Report<'a> {
-    /// What was asked for.
+    /// The requests of the program.
     pub asked: &'a Asked,
     /// The recorded requests, of which the states are made.
     pub recording: &'a Recording,
     /// The states it may leave.
     pub states: &'a States<'a>,
-    /// What was looked at and found.
+    /// The states tried, and the findings.
     pub exploration: &'a Exploration,
     /// Time that all checks took.
     pub seconds: f64,
@@ -130,7 +130,7 @@ impl Report<'_> {
         })
     }
 
-    /// A page with the last requests before the cut, and what became of them.
+    /// A page with the last requests before the cut, and their fate.
     pub fn to_page(&self) -> String {
         page::render(self)
     }

@@ -1,4 +1,4 @@
-//! A page about a failure: what was asked of the drive before the cut, and what of it survived.
+//! A page about a failure: the requests to the drive before the cut, and the data that survived.
 
 use super::Report;
 use crate::explore::{Found, kind_in_words, outcome_in_words};
@@ -60,7 +60,7 @@ fn failure(report: &Report<'_>, found: &Found) -> String {
     });
     let missing = match found.smallest.missing().count() {
         0 if stale.is_empty() => {
-            "Nothing of what was asked for is missing: what was promised had not reached the drive.".to_owned()
+            "No write of the program is missing: it promised data that had not reached the drive.".to_owned()
         }
         0 => "Nothing else is missing.".to_owned(),
         1 => "One request missing is enough to make the check fail.".to_owned(),
@@ -144,12 +144,11 @@ fn timeline(report: &Report<'_>, found: &Found) -> String {
     let all = NAMES + WIDTH + FATES + 12.0;
     format!(
         "<p class=\"lead\">Each bar goes from a request to its answer, in steps of the recording; flushes are hollow. \
-         What is missing is dashed.</p><div class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"The last requests \
-         before the cut; the table below has the same\"><svg style=\"width:{all}px\" height=\"{height}\" \
-         viewBox=\"0 0 {all} {height}\">{marks}<line x1=\"{cut:.1}\" x2=\"{cut:.1}\" y1=\"{}\" y2=\"{height}\" \
-         stroke=\"var(--ink)\" stroke-width=\"2\"/>\
-         <text x=\"{cut:.1}\" y=\"12\" text-anchor=\"middle\">power goes</text>\
-         </svg></div>",
+         Missing writes are dashed.</p><div class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"The last requests \
+         before the cut; the table below has the same\"><svg style=\"width:{all}px\" height=\"{height}\" viewBox=\"0 \
+         0 {all} {height}\">{marks}<line x1=\"{cut:.1}\" x2=\"{cut:.1}\" y1=\"{}\" y2=\"{height}\" \
+         stroke=\"var(--ink)\" stroke-width=\"2\"/><text x=\"{cut:.1}\" y=\"12\" text-anchor=\"middle\">power \
+         goes</text></svg></div>",
         ROW * 0.8,
     )
 }

@@ -102,7 +102,7 @@ impl SimulatedDrive {
         }
     }
 
-    /// What was measured since it began to serve, as the result of a run.
+    /// The measurements since it began to serve, as the result of a run.
     pub fn result(&self) -> Option<RunResult> {
         self.drive.result("served", self.began.elapsed().as_secs_f64())
     }
@@ -340,7 +340,7 @@ impl SimulatedDrive {
         if number == ErrorNumber::Space || self.no_room.is_some() {
             return self.drive.no_room().to_string();
         }
-        "the last flush failed: some of what was written cannot be programmed, and is lost".to_owned()
+        "the last flush failed: some written data cannot be programmed, and is lost".to_owned()
     }
 
     /// Answers to commands that only ask.
@@ -489,7 +489,7 @@ impl Target for SimulatedDrive {
                 self.drive.inject(fault).map_err(|error| error.to_string())?;
                 Ok(Control::Done(json!({ "fault": rest })))
             }),
-            _ => Err(format!("`{verb}` is no command; there are: {COMMANDS}")),
+            _ => Err(format!("`{verb}` is not a command; there are: {COMMANDS}")),
         };
         done.unwrap_or_else(Control::Refused)
     }
@@ -509,8 +509,8 @@ impl Target for SimulatedDrive {
             if begun.elapsed() > CLOSING {
                 let seconds = CLOSING.as_secs();
                 return Err(format!(
-                    "the drive did not finish its last flush in {seconds} s; what was not flushed before may be lost, \
-                     as after a power cut"
+                    "the drive did not finish its last flush in {seconds} s; data that was not flushed before may be \
+                     lost, as after a power cut"
                 ));
             }
             answers = Answers::default();
