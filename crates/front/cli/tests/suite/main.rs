@@ -22,5 +22,7 @@ mod support;
 mod sweeps;
 mod terminal;
 mod tidy;
+mod tidy_commits;
+mod tidy_prose;
 mod timelines;
 mod traces;

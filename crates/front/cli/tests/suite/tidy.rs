@@ -29,7 +29,8 @@ fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie in groups in one folder")
 }
 
-fn all_sources() -> Vec<(String, String)> {
+/// Every source, by its path below `crates`.
+pub fn all_sources() -> Vec<(String, String)> {
     let crates = folder();
     let mut found = Vec::new();
     sources(crates, &mut found);
@@ -137,7 +138,7 @@ fn no_line_is_wider_than_the_formatter_makes_it() {
 }
 
 /// Code spans of a text, in order.
-fn spans(text: &str) -> impl Iterator<Item = &str> {
+pub fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
