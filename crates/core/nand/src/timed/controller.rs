@@ -385,27 +385,27 @@ impl Controller {
             let position = self.chips.state.geometry.page_in_block(Ppn(slot.page)) as u16;
             let row = *self.chips.state.block(block);
             let is_read = slot.kind == Kind::Read;
-            let free = if is_read { position < row.done } else { !row.has_failed() };
-            let in_turn = is_read
-                || row.entered == position
-                || row.has_gaps() && self.chips.state.blocks.pass_gap(block, position);
-            if !free || !in_turn || self.reused_early(block) {
+            if is_read && position >= row.done {
                 at = slot.next;
                 continue;
             }
+            let in_turn = is_read
+                || row.entered == position
+                || row.has_gaps() && self.chips.state.blocks.pass_gap(block, position);
+            // All behind a program that has to wait are for later pages.
+            if !is_read && (row.has_failed() || !in_turn) || self.reused_early(block) {
+                return;
+            }
             self.chips.commands.leave_parked(self.chips.state.row(block), at);
             self.chips.commands.charge(at, [cause, root], self.chips.schedule.now - slot.since);
-            if is_read {
-                if slot.what == What::Answered {
-                    self.conclude_answered(at);
-                } else {
-                    self.begin_read(at);
-                }
-                at = slot.next;
-            } else {
+            if !is_read {
                 self.enter(at, block);
-                at = self.chips.state.block(block).parked; // the next page's turn may have come
+            } else if slot.what == What::Answered {
+                self.conclude_answered(at);
+            } else {
+                self.begin_read(at);
             }
+            at = self.chips.state.block(block).parked; // the next page's turn may have come
         }
     }
 
