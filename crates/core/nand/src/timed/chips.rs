@@ -13,12 +13,12 @@
 use super::channels::{Channels, Turn};
 use super::commands::{Commands, Kind, Slot, State, What, flag};
 use super::dies::{Die, Dies, Follows, is_cleaning};
-use super::observer::Observer;
+use super::observer::{Observer, Recorder, RecorderPlan};
 use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
-use crate::flash::{Backlog, CommandId, Completion};
+use crate::flash::{Backlog, CommandId, Completion, Ticket};
 use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
@@ -37,6 +37,8 @@ pub(super) struct Chips {
     pub schedule: Schedule,
     pub observer: Observer,
     pub tickets: Tickets,
+    /// A recorder or tickets have to hear of commands: one comparison for both, on most drives.
+    is_followed: bool,
     pub options: CommandOptions,
     /// Array and transfer of a die can overlap; otherwise the die's event serves both.
     cached: bool,
@@ -59,6 +61,7 @@ impl Chips {
             schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
             observer: Observer::new(geometry.dies(), geometry.channels),
             tickets: Tickets::new(options.uninterrupted),
+            is_followed: options.uninterrupted,
             options,
             cached,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
@@ -76,7 +79,8 @@ impl Chips {
                 return self.array_finished(index);
             }
             self.command_finished(index);
-        } else if !self.cached && die.transfer != NIL {
+        } else if die.transfer != NIL {
+            debug_assert!(!self.cached, "the transfers of a cached die are events of its channel");
             return self.transfer_finished(index);
         } else {
             self.look_again(index);
@@ -100,12 +104,56 @@ impl Chips {
     #[inline(always)]
     pub fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
         let command = self.commands.insert(slot, completion, self.schedule.now);
-        self.observer.command_begins(command.slot, self.schedule.now);
-        if self.tickets.are_used() {
-            // A collection that others may interrupt takes no place of the write that it is for.
-            self.tickets.issued(command.slot, self.options.uninterrupted || !is_cleaning(slot.cause));
+        if self.is_followed {
+            self.hear_of(command.slot);
         }
         command
+    }
+
+    #[inline(never)]
+    fn hear_of(&mut self, id: u32) {
+        self.observer.command_begins(id, self.schedule.now);
+        if self.tickets.are_used() {
+            // A collection that others may interrupt takes no place of the write that it is for.
+            let is_cleaning = is_cleaning(self.commands.get(id).cause);
+            self.tickets.issued(id, self.options.uninterrupted || !is_cleaning);
+        }
+    }
+
+    /// A gang begins on a die whose array is free.
+    #[inline(never)]
+    fn hear_of_start(&mut self, index: usize, gang: u32, cause: u8) {
+        self.observer.die_occupied(index, gang, cause, &self.commands, self.schedule.now);
+        self.note_follows(index, gang);
+    }
+
+    /// Records from now on.
+    pub fn record(&mut self, plan: RecorderPlan) {
+        self.observer.record(plan, self.schedule.now);
+        self.is_followed = true;
+    }
+
+    /// What is being recorded, if anything is.
+    #[inline]
+    pub fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.observer.recorder()
+    }
+
+    /// What was recorded; nothing more is.
+    pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
+        self.is_followed = self.tickets.are_followed;
+        self.observer.take_recording()
+    }
+
+    /// A place behind all that has entered a queue.
+    pub fn take_ticket(&mut self) -> Ticket {
+        self.is_followed = true;
+        self.tickets.take()
+    }
+
+    /// Commands that are issued from now on stand at this place.
+    pub fn show_ticket(&mut self, ticket: Option<Ticket>) {
+        self.tickets.show(ticket);
     }
 
     /// A command has ended, or was taken back: its slot is free.
@@ -159,30 +207,43 @@ impl Chips {
         if kind == Kind::Read && self.times.shares_physical_pages() && self.join_gang(die, id) {
             return;
         }
-        let (queue, behind) = if self.tickets.are_followed {
-            self.place(die, id)
+        let tells_root = traced && cause == Cause::Host as u8;
+        let queue = if self.tickets.are_followed {
+            self.enqueue_in_order(die, id, tells_root)
         } else {
             let queue = self.dies.queue(kind, cause);
-            (queue, self.dies[die].tail[queue])
-        };
-        if traced
-            && cause == Cause::Host as u8
-            && let Some(before) = self.dies[die].last_before(behind, queue)
-        {
-            self.commands.at(id).root = self.commands.get(before).root;
-        }
-        self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
-        if behind == self.dies[die].tail[queue] {
+            self.wait_behind([die, queue], self.dies[die].tail[queue], id, tells_root);
             self.dies.link(die, queue, id, &mut self.commands);
-        } else {
-            self.dies.link_behind(die, queue, behind, id, &mut self.commands);
-        }
+            queue
+        };
         if queue == Die::URGENT && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
         if self.cached {
             self.dispatch(die);
         }
+    }
+
+    /// Puts a command into a queue where commands follow each other. Returns the queue.
+    #[inline(never)] // most drives have none of this in their way
+    fn enqueue_in_order(&mut self, die: usize, id: u32, tells_root: bool) -> usize {
+        let (queue, behind) = self.place(die, id);
+        self.wait_behind([die, queue], behind, id, tells_root);
+        if behind == self.dies[die].tail[queue] {
+            self.dies.link(die, queue, id, &mut self.commands);
+        } else {
+            self.dies.link_behind(die, queue, behind, id, &mut self.commands);
+        }
+        queue
+    }
+
+    /// A command waits from now on for its die, behind another one or at the front of a queue.
+    #[inline(always)]
+    fn wait_behind(&mut self, [die, queue]: [usize; 2], behind: u32, id: u32, tells_root: bool) {
+        if tells_root && let Some(before) = self.dies[die].last_before(behind, queue) {
+            self.commands.at(id).root = self.commands.get(before).root;
+        }
+        self.commands.wait_for_die(id, self.dies.meter(die), self.schedule.now);
     }
 
     /// Takes a queued command out of its die's queue.
@@ -287,11 +348,14 @@ impl Chips {
     pub fn dispatch(&mut self, index: usize) {
         let die = &self.dies[index];
         if die.array == NIL && die.transfer == NIL {
-            if die.follows != Follows::Nothing && self.make_look_again(index) {
+            let queue = if die.follows == Follows::Nothing {
+                die.queue_in_turn()
+            } else if self.make_look_again(index) {
                 return;
-            }
+            } else {
+                self.dies[index].next_queue()
+            };
             let die = &self.dies[index];
-            let queue = die.next_queue();
             if die.suspended != NIL {
                 if queue == 0 {
                     self.resume(index);
@@ -424,8 +488,10 @@ impl Chips {
         let slot = self.commands.get(gang);
         let (kind, cause, root) = (slot.kind, slot.cause, slot.root);
         if self.dies[index].array == NIL {
-            self.occupy(index, gang, [cause, root]);
-            self.note_follows(index, gang);
+            self.dies.meter_mut(index).occupy(self.schedule.now, cause, root);
+            if self.is_followed {
+                self.hear_of_start(index, gang, cause);
+            }
         }
         if matches!(kind, Kind::Program | Kind::Gathered) {
             self.dies[index].move_gang(gang);

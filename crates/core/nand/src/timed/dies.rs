@@ -117,7 +117,14 @@ impl Die {
     /// The queue that is served next.
     #[inline]
     pub fn next_queue(&self) -> usize {
-        if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
+        if self.head[Self::CLEANING] == NIL { self.queue_in_turn() } else { Self::CLEANING }
+    }
+
+    /// The same where no collection goes on: nothing is in its queue then.
+    #[inline]
+    pub fn queue_in_turn(&self) -> usize {
+        debug_assert!(self.follows == Follows::Collection || self.head[Self::CLEANING] == NIL, "{self:?}");
+        usize::from(self.head[Self::URGENT] != NIL)
     }
 
     /// The command that a newcomer stands behind, if there is one: `behind` in its queue, or one on the die, or the

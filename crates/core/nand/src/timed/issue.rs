@@ -147,11 +147,11 @@ impl Flash for TimedFlash {
     }
 
     fn take_ticket(&mut self) -> Ticket {
-        self.controller.chips.tickets.take()
+        self.controller.chips.take_ticket()
     }
 
     fn show_ticket(&mut self, ticket: Option<Ticket>) {
-        self.controller.chips.tickets.show(ticket);
+        self.controller.chips.show_ticket(ticket);
     }
 
     fn cancel(&mut self, join: JoinId) -> Cancelled {

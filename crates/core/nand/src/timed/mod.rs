@@ -92,18 +92,18 @@ impl TimedFlash {
 
     /// Records from now on.
     pub fn record(&mut self, plan: RecorderPlan) {
-        self.controller.chips.observer.record(plan, self.controller.chips.schedule.now);
+        self.controller.chips.record(plan);
     }
 
     /// What is being recorded, if anything is.
     #[inline]
     pub fn recorder(&mut self) -> Option<&mut Recorder> {
-        self.controller.chips.observer.recorder()
+        self.controller.chips.recorder()
     }
 
     /// What was recorded; nothing more is.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
-        self.controller.chips.observer.take_recording()
+        self.controller.chips.take_recording()
     }
 
     /// The state, for whoever owns the flash: the drive, and no layer.
