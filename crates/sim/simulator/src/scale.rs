@@ -138,7 +138,7 @@ impl DrivePlan {
         }
         let (ran, whole) = (format_size(capacity), format_size(capacity.saturating_mul(times)));
         let mut note = format!("{SCALE} = {times}: a drive of {ran} ran in place of one of about {whole}.");
-        if let Some(MissingSpare { effective, whole }) = self.missing_spare(MISSED) {
+        if let Some(MissingSpare { effective, whole }) = self.missing_spare() {
             let _ = write!(
                 note,
                 " Blocks in reserve are a larger share of it: collection has {:.1} % of the data to work with, and \
@@ -156,19 +156,18 @@ impl DrivePlan {
         Some(note)
     }
 
-    /// The spare flash of a drive that `drive.scale` made smaller, where more than `share` of what the whole drive has
-    /// is missing; `None`: there is more, or the drive is whole.
-    pub fn missing_spare(&self, share: f64) -> Option<MissingSpare> {
+    /// The spare flash of a drive that `drive.scale` made smaller, where more than [`MISSED`] of what the whole drive
+    /// has is missing; `None`: there is more, or the drive is whole. Notes of runs and answers of comparisons ask here.
+    pub fn missing_spare(&self) -> Option<MissingSpare> {
         let whole = (self.scale.times > 1).then(|| self.scaled_otherwise(1))?;
         let (effective, whole) = self.spare().effective_share.zip(whole?.spare().effective_share)?;
-        (effective < whole * (1.0 - share)).then_some(MissingSpare { effective, whole })
+        (effective < whole * (1.0 - MISSED)).then_some(MissingSpare { effective, whole })
     }
 
-    /// The largest `drive.scale` below that of this drive at which less than `share` of the spare flash is missing:
-    /// half of it, a quarter and so on are tried.
-    pub fn scale_with_spare(&self, share: f64) -> u64 {
-        let has_spare =
-            |times: &u64| self.scaled_otherwise(*times).is_some_and(|plan| plan.missing_spare(share).is_none());
+    /// The largest `drive.scale` below that of this drive at which [`DrivePlan::missing_spare`] misses none: half of
+    /// it, a quarter and so on are tried.
+    pub fn scale_with_spare(&self) -> u64 {
+        let has_spare = |times: &u64| self.scaled_otherwise(*times).is_some_and(|plan| plan.missing_spare().is_none());
         let smaller = std::iter::successors(Some(self.scale.times / 2), |times| Some(times / 2));
         smaller.take_while(|times| *times > 1).find(has_spare).unwrap_or(1)
     }
@@ -264,12 +263,16 @@ mod tests {
     #[test]
     fn a_drive_that_is_too_small_tells_a_scale_that_is_not() {
         let tiny = plan(&["drive.scale=512"]).unwrap();
-        let MissingSpare { effective, whole } = tiny.missing_spare(0.1).unwrap();
-        assert!(effective < 0.9 * whole, "{effective} of {whole}");
-        let enough = tiny.scale_with_spare(0.1);
-        let at = |times: u64| plan(&[&format!("drive.scale={times}")]).unwrap().missing_spare(0.1);
-        assert!(512 % enough == 0 && at(enough).is_none() && at(2 * enough).is_some(), "{enough}");
-        assert_eq!(at(1), None);
+        let MissingSpare { effective, whole } = tiny.missing_spare().unwrap();
+        assert!(effective < 0.95 * whole, "{effective} of {whole}");
+        let enough = tiny.scale_with_spare();
+        let at = |times: u64| plan(&[&format!("drive.scale={times}")]).unwrap();
+        let misses = |times: u64| at(times).missing_spare().is_some();
+        assert!(512 % enough == 0 && !misses(enough) && misses(2 * enough), "{enough}");
+        assert!(!misses(1));
+        // A comparison advised a scale at which a run still warned.
+        let warns = |times: u64| at(times).scale_note(false).is_some_and(|note| note.contains("lower drive.scale"));
+        assert!(!warns(enough) && warns(2 * enough), "{:?}", at(enough).scale_note(false));
     }
 
     /// The smaller drive had shorter blocks, and ran where the whole one is refused.

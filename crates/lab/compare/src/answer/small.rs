@@ -1,7 +1,6 @@
-//! Drives that were made so small that they lack spare flash of the whole ones, by a share that matters: what lives and
-//! tails are worth is about in proportion to it.
+//! Drives that were made so small that they lack spare flash of the whole ones: what lives and tails are worth is about
+//! in proportion to it. How much may be missing is said by the plan of a drive, as for the notes of runs.
 
-use super::SHARE;
 use crate::runs::Stack;
 use layer::spelling::joined;
 use simulator::MissingSpare;
@@ -19,9 +18,9 @@ pub(super) struct TooSmall {
 impl TooSmall {
     /// `None`: all drives have about as much as the whole ones.
     pub fn of(stacks: &[Stack]) -> Option<Self> {
-        let missing = stacks.iter().filter_map(|stack| Some((stack, stack.prepared.plan().missing_spare(SHARE)?)));
+        let missing = stacks.iter().filter_map(|stack| Some((stack, stack.prepared.plan().missing_spare()?)));
         let small: Vec<(&Stack, MissingSpare)> = missing.collect();
-        let scale = small.iter().map(|(stack, _)| stack.prepared.plan().scale_with_spare(SHARE)).min()?;
+        let scale = small.iter().map(|(stack, _)| stack.prepared.plan().scale_with_spare()).min()?;
         let drives = small.into_iter().map(|(stack, missing)| (stack.name.clone(), missing)).collect();
         Some(Self { drives, scale, has_order: stacks.len() > 1 })
     }
