@@ -17,6 +17,8 @@ const CHANCE: f64 = 1.25;
 /// How far two statements of one figure may be apart where the figure is not judged, as a factor: most figures, and
 /// the tails, which rare events make.
 const APART: [f64; 2] = [2.0, 4.0];
+/// Names of latencies that rise, in their order.
+const PERCENTILES: [&str; 5] = ["min", "p50", "p99", "p999", "p99999"];
 /// The least band of a figure that is judged here: drives are not measured more exactly from outside.
 const LEAST_BAND: f64 = 0.10;
 
@@ -37,13 +39,16 @@ pub(crate) fn agrees_with_itself(experiment: &Experiment) -> Result<(), String> 
         Work::Closed { op, depth, size, .. } => follows_littles_law(experiment, op, depth, size),
         Work::Offered { writes_per_second, .. } => takes_what_is_offered(experiment, writes_per_second),
         Work::Transient { .. } => {
-            for (low, high, what) in
-                [("low", "plateau", "the lowest rate"), ("low", "steady", "the lowest rate"), ("onset", "low_at", "")]
-            {
+            let lowest = "the lowest rate";
+            for (low, high, what) in [
+                ("low", "plateau", lowest),
+                ("low", "steady", lowest),
+                ("steady", "plateau", "the rate before collection begins"),
+                ("onset", "low_at", "the rate is lowest behind the onset"),
+            ] {
                 if let (Some(less), Some(more)) = (value(low), value(high))
                     && less > 1.1 * more
                 {
-                    let what = if what.is_empty() { "the rate is lowest behind the onset" } else { what };
                     return Err(contradict(&format!("{low} is {less}, above {high}, {more}; {what}")));
                 }
             }
@@ -86,7 +91,7 @@ fn megabytes(rate: f64) -> String {
 fn latencies_rise(experiment: &Experiment) -> Result<(), String> {
     let value = |name: &str| experiment.measured.get(name).copied();
     for prefix in ["", "read.", "write."] {
-        let order = ["min", "p50", "p99", "p999", "p99999"].map(|name| format!("{prefix}{name}"));
+        let order = PERCENTILES.map(|name| format!("{prefix}{name}"));
         let there: Vec<(&String, f64)> = order.iter().filter_map(|name| Some((name, value(name)?))).collect();
         for pair in there.windows(2) {
             if pair[0].1 > pair[1].1 {
@@ -225,18 +230,21 @@ impl MeasuredDrive {
         format!("experiment {}{line}", number + 1)
     }
 
-    /// Whether experiments can be of one drive: what is stated twice has about the same figures, and more requests at a
-    /// time are not answered at a far smaller rate. `place` is what messages call an experiment.
-    /// Errors: two of them contradict each other: the number of the second, and why.
+    /// Whether experiments can be of one drive: no mean latency is shorter than the host's share of it, what is stated twice
+    /// has about the same figures in whatever form, and more requests at a time are not answered at a far smaller rate.
+    /// `place` is what messages call an experiment.
+    /// Errors: two of them contradict each other, or one its source: the number of the last, and why.
     pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
         let all = &self.experiments;
+        let told = |number: usize| format!("in {}, \"{}\"", place(number), all[number].title());
         for second in 0..all.len() {
+            if let Some(problem) = self.below_the_host(second) {
+                return Err((second, contradict(&format!("{problem} {}", told(second)))));
+            }
             for first in 0..second {
-                let told = |number: usize| format!("in {}, \"{}\"", place(number), all[number].title());
                 let problem = self.differ(first, second).or_else(|| slower([&all[first], &all[second]]));
-                if let Some(Differ { name, values, why }) = problem {
-                    let [one, other] = values.map(|value| spoken(name, value));
-                    let told = format!("{name} is {one} {}, and {other} {}: {why}", told(first), told(second));
+                if let Some(Differ { values: [one, other], why }) = problem {
+                    let told = format!("{one} {}, and {other} {}: {why}", told(first), told(second));
                     return Err((second, contradict(&told)));
                 }
             }
@@ -244,28 +252,114 @@ impl MeasuredDrive {
         Ok(())
     }
 
-    /// A figure that two statements of one experiment have with clearly different values.
+    /// A mean latency that is not longer than the time the measuring host adds to it. Single requests may meet a host
+    /// that is faster than usual.
+    fn below_the_host(&self, number: usize) -> Option<String> {
+        let experiment = &self.experiments[number];
+        let host_ns = self.host_ns(experiment) as f64;
+        let is_below = |(name, value): &(&&'static str, &f64)| name.ends_with("mean") && **value <= host_ns;
+        let (name, value) = experiment.measured.iter().find(is_below)?;
+        let (host, value) = (spoken(name, host_ns), spoken(name, *value));
+        Some(format!(
+            "host_time of source `{}` is {host}, and {name}, which includes it, is {value}",
+            experiment.source
+        ))
+    }
+
+    /// Figures that two statements of one experiment have with clearly different values: of one name, of requests a
+    /// second and a latency that are two forms of one figure, or percentiles in the wrong order.
     fn differ(&self, first: usize, second: usize) -> Option<Differ> {
         let [one, other] = [first, second].map(|number| &self.experiments[number]);
         if one.work != other.work {
             return None;
         }
-        let apart = |name: &'static str| {
-            let own = [one, other].map(|experiment| {
-                let value = experiment.measured[name];
-                let is_time = figure::find(name).is_ok_and(|figure| figure.unit == Unit::Time);
-                // What the measuring host adds may differ.
-                if is_time { (value - self.host_ns(experiment) as f64).max(1.0) } else { value }
-            });
-            let ratio = own[0].max(own[1]) / own[0].min(own[1]);
-            (ratio > most_apart(name, [one, other])).then(|| Differ {
-                name,
-                values: [one, other].map(|experiment| experiment.measured[name]),
-                why: "both state the same experiment",
-            })
+        let both = |name: &&'static str| one.measured.contains_key(name) && other.measured.contains_key(name);
+        // What the measuring host adds may differ.
+        let own = |experiment: &Experiment, name: &str, value: f64| {
+            if is_time(name) { (value - self.host_ns(experiment) as f64).max(1.0) } else { value }
         };
-        one.measured.keys().filter(|name| other.measured.contains_key(*name)).find_map(|name| apart(name))
+        let apart = |name: &'static str, values: [f64; 2], told: [String; 2]| {
+            let [here, there] = [own(one, name, values[0]), own(other, name, values[1])];
+            let is_apart = here.max(there) / here.min(there) > most_apart(name, [one, other]);
+            is_apart.then_some(Differ { values: told, why: "both state the same experiment" })
+        };
+        let direct = one.measured.keys().copied().filter(both).find_map(|name| {
+            let values = [one, other].map(|experiment| experiment.measured[name]);
+            let [here, there] = values.map(|value| spoken(name, value));
+            apart(name, values, [format!("{name} is {here}"), there])
+        });
+        let in_two_forms = || {
+            // Where both have one form in common, that has been compared.
+            if ["iops", "rate", "mean"].iter().any(both) {
+                return None;
+            }
+            let (name, here, how) = implied(one)?;
+            let (_, there, its) = implied(other)?;
+            let told =
+                [(here, how), (there, its)].map(|(value, how)| format!("{name} is {}{how}", spoken(name, value)));
+            apart(name, [here, there], told)
+        };
+        let crossed = || {
+            let pairs = [[one, other], [other, one]];
+            let found = pairs.iter().position(|[low, high]| self.crossed(low, high).is_some())?;
+            let [low, high] = self.crossed(pairs[found][0], pairs[found][1])?;
+            let values = if found == 0 { [low, high] } else { [high, low] };
+            Some(Differ { values, why: "both state the same experiment, and percentiles rise" })
+        };
+        direct.or_else(in_two_forms).or_else(crossed)
     }
+
+    /// A percentile of one statement that is clearly above a higher one of another statement: both in words.
+    fn crossed(&self, low: &Experiment, high: &Experiment) -> Option<[String; 2]> {
+        let value = |experiment: &Experiment, name: &str| {
+            let value = *experiment.measured.get(name)?;
+            Some((value, (value - self.host_ns(experiment) as f64).max(1.0)))
+        };
+        ["", "read.", "write."].into_iter().find_map(|prefix| {
+            let order = PERCENTILES.map(|name| format!("{prefix}{name}"));
+            let pairs = (0..order.len()).flat_map(|at| (at + 1..order.len()).map(move |above| (at, above)));
+            pairs.into_iter().find_map(|(at, above)| {
+                let ((less, less_own), (more, more_own)) = (value(low, &order[at])?, value(high, &order[above])?);
+                let told = |at: usize, value: f64| format!("{} is {}", order[at], spoken(&order[at], value));
+                (less_own > APART[0] * more_own).then(|| [told(at, less), told(above, more)])
+            })
+        })
+    }
+}
+
+/// Whether a figure is a latency.
+fn is_time(name: &str) -> bool {
+    figure::find(name).is_ok_and(|figure| figure.unit == Unit::Time)
+}
+
+/// Requests a second, as stated or from the bytes a second.
+fn per_second(experiment: &Experiment) -> Option<(f64, String)> {
+    let size = match experiment.work {
+        Work::Closed { size, .. } => size,
+        Work::Offered { .. } => SMALL,
+        Work::Amplification { .. } | Work::Transient { .. } | Work::Fill { .. } => return None,
+    };
+    let value = |name: &str| experiment.measured.get(name).copied();
+    value("iops").map(|iops| (iops, String::new())).or_else(|| {
+        let rate = value("rate")?;
+        Some((rate / size as f64, format!(" (rate is {})", megabytes(rate))))
+    })
+}
+
+/// The figure that all forms of an experiment's speed can be told as, and how it comes from what is stated: the mean
+/// latency of a closed loop, and the requests a second of writes that are offered.
+fn implied(experiment: &Experiment) -> Option<(&'static str, f64, String)> {
+    let Work::Closed { op, depth, .. } = experiment.work else {
+        return per_second(experiment).map(|(iops, how)| ("iops", iops, how));
+    };
+    if let Some(mean) = experiment.measured.get("mean") {
+        return Some(("mean", *mean, String::new()));
+    }
+    if let Some((mean, how)) = mean_of_kinds(experiment, op) {
+        return Some(("mean", mean, format!(" ({how})")));
+    }
+    let (iops, _) = per_second(experiment)?;
+    Some(("mean", f64::from(depth) * 1e9 / iops, format!(" ({iops:.0} requests a second, depth {depth})")))
 }
 
 /// How many times one value of a figure may be the other: no drive is within the bands of both beyond that.
@@ -280,10 +374,9 @@ fn most_apart(name: &str, experiments: [&Experiment; 2]) -> f64 {
     }
 }
 
-/// A figure of two experiments that no drive can have.
+/// Figures of two experiments that no drive can have: the one of each in words.
 struct Differ {
-    name: &'static str,
-    values: [f64; 2],
+    values: [String; 2],
     why: &'static str,
 }
 
@@ -302,11 +395,13 @@ fn slower(pair: [&Experiment; 2]) -> Option<Differ> {
         _ => None,
     };
     let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
-    let [first, second] = pair.map(|experiment| experiment.measured.get("iops").copied());
-    let values = [first?, second?];
+    let [(first, first_how), (second, second_how)] = [per_second(pair[0])?, per_second(pair[1])?];
+    let values = [first, second];
     let [few, many] = if one < other { values } else { [values[1], values[0]] };
     let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });
     let is_slower = one != other && work == its && few > FEWER[usize::from(!only_reads)] * many;
     let why = "more requests at a time are not answered so much more slowly";
-    is_slower.then_some(Differ { name: "iops", values, why })
+    let told =
+        [format!("iops is {}{first_how}", spoken("iops", first)), format!("{}{second_how}", spoken("iops", second))];
+    is_slower.then_some(Differ { values: told, why })
 }

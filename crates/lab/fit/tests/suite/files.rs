@@ -258,3 +258,71 @@ fn experiments_that_no_drive_can_have_together_are_refused() {
         assert!(message.contains(wanted) && message.contains("line "), "{experiment}: {message}");
     }
 }
+
+/// Contradictions of one law were told in one form of the figures, and not in the others.
+#[test]
+fn two_forms_of_a_figure_are_held_to_one_law() {
+    let twice = |first: &str, second: &str, source: &str| {
+        let text = SOUND.replace("iops = 40_000, mean = \"100us\"", first);
+        let other = SOUND[SOUND.find("[[experiment]]").unwrap()..].replace("iops = 40_000, mean = \"100us\"", second);
+        let other = other.replace("source = \"s\"", &format!("source = \"{source}\""));
+        let slow = "[source.slow]\ntext = \"t\"\nhost_time = \"80us\"\n";
+        MeasuredDrive::from_text(&format!("{text}{other}{slow}"), "d.toml").map_err(|error| error.to_string())
+    };
+    for (first, second, wanted) in [
+        (
+            "mean = \"100us\"",
+            "iops = 90_000",
+            ["mean is 100us in", "mean is 44.4us (90000 requests a second, depth 4)"],
+        ),
+        (
+            "iops = 90_000",
+            "mean = \"100us\"",
+            ["mean is 44.4us (90000 requests a second, depth 4)", "mean is 100us in"],
+        ),
+        ("iops = 40_000", "rate = \"400MB/s\"", ["mean is 100us (40000 requests a second", "mean is 41us (97656 req"]),
+        ("read.mean = \"100us\"", "iops = 90_000", ["(100 % of read.mean 100.0 us)", "mean is 44.4us"]),
+        ("p50 = \"90us\"", "p99 = \"30us\"", ["p50 is 90us in experiment 1", "p99 is 30us in experiment 2"]),
+        ("p99 = \"30us\"", "p50 = \"90us\"", ["p99 is 30us in experiment 1", "p50 is 90us in experiment 2"]),
+    ] {
+        let problem = twice(first, second, "s").unwrap_err();
+        assert!(wanted.iter().all(|part| problem.contains(part)), "{problem}");
+        assert!(problem.contains(": both state the same experiment"), "{problem}");
+    }
+    twice("mean = \"100us\"", "iops = 42_000", "s").unwrap();
+    twice("p50 = \"90us\"", "p99 = \"80us\"", "s").unwrap();
+    // A slower host has fewer requests a second of the same drive.
+    twice("mean = \"100us\"", "iops = 22_200", "slow").unwrap();
+    assert!(twice("mean = \"100us\"", "iops = 22_200", "s").is_err());
+    let problem = twice("iops = 40_000", "mean = \"60us\"", "slow").unwrap_err();
+    assert!(problem.contains("host_time of source `slow` is 80us, and mean, which includes it, is 60us"), "{problem}");
+    let deeper = |measured: &str| {
+        let other = SOUND[SOUND.find("[[experiment]]").unwrap()..].replace("depth = 4", "depth = 1");
+        let other = other.replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&format!("{SOUND}{other}"), "d.toml").map_err(|error| error.to_string())
+    };
+    let problem = deeper("rate = \"400MB/s\"").unwrap_err();
+    assert!(
+        problem.contains("97.7k/s (rate is 400.0 MB/s)") && problem.contains("more requests at a time"),
+        "{problem}"
+    );
+}
+
+/// A drive that speeds up when collection begins was fitted to.
+#[test]
+fn a_steady_rate_above_the_plateau_is_refused() {
+    let transient = |measured: &str| {
+        let at = SOUND.find("kind").unwrap();
+        let text = format!(
+            "{}kind = \"transient\"\nused = \"80GB\"\ndepth = 4\nsource = \"s\"\nmeasured = {{ {measured} }}\n",
+            &SOUND[..at]
+        );
+        MeasuredDrive::from_text(&text, "d.toml").map_err(|error| error.to_string())
+    };
+    transient("plateau = 300_000, steady = 120_000").unwrap();
+    let problem = transient("plateau = 120_000, steady = 300_000").unwrap_err();
+    assert!(
+        problem.contains("steady is 300000, above plateau, 120000; the rate before collection begins"),
+        "{problem}"
+    );
+}
