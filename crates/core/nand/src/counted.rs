@@ -2,7 +2,8 @@
 //!
 //! Faithful to: the laws of flash and of the command waist that concern order and wear.
 //! Simplified: nothing queues, so nothing waits; a failed program is still handed back, and its data
-//! stays in the controller, where reads find it until it is placed again.
+//! stays in the controller, where reads find it until it is placed again. A layer that gathers pages while others are
+//! under way hears of its programs when nothing else can happen, in their order: its pages are under way until then.
 //! Protects: the same counts of reads, programs and erases as the issuing layer decided.
 //!
 //! A [`Meter`] may listen to the commands; that it does not, by default, is known when this is
@@ -16,6 +17,7 @@ use crate::memory::Memory;
 use crate::meter::Meter;
 use crate::payloads::PayloadId;
 use crate::state::{Base, BlockUse, FlashState, PageContent};
+use std::collections::VecDeque;
 use units::{BlockId, Cause, Ppn};
 
 /// A program that failed and was not placed again yet.
@@ -36,6 +38,8 @@ pub struct CountedFlash<M: Meter = ()> {
     join_failed: bool,
     failed: Vec<Option<Failed>>,
     waiting_erases: Vec<(Owner, BlockId, Cause)>,
+    /// Ends of programs that are told when nothing else can happen, first issued first.
+    late: VecDeque<(Owner, Event)>,
 }
 
 impl CountedFlash {
@@ -51,12 +55,21 @@ impl<M: Meter> CountedFlash<M> {
         let mut state = state;
         state.memory.held.clear();
         state.forgetful = false;
-        Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
+        Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new(), late: VecDeque::new() }
     }
 
     /// What listens to the commands.
     pub fn meter_mut(&mut self) -> &mut M {
         &mut self.meter
+    }
+
+    /// Tells the end of a program that was to be told late, where there is no other event. `false`: there is none.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        if self.state.events.is_empty() {
+            self.state.events.extend(self.late.pop_front());
+        }
+        !self.state.events.is_empty()
     }
 
     /// The state, for whoever owns the flash: the drive, and no layer.
@@ -387,6 +400,11 @@ impl<M: Meter> Flash for CountedFlash<M> {
         let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
         self.state.row(to).pin();
         self.unpin(from);
+        true
+    }
+
+    fn notify_late(&mut self, owner: Owner, page: Ppn, token: Token) -> bool {
+        self.late.push_back((owner, Event::Notified { token, page }));
         true
     }
 

@@ -432,6 +432,13 @@ pub trait Flash: 'static {
     fn await_program(&mut self, _owner: Owner, _page: Ppn, _token: Token) -> Outcome {
         Outcome::Done
     }
+    /// Whether the owner will hear of a program that completed where it was issued as of any other
+    /// ([`Event::Notified`]), once nothing else can happen without it. A layer asks for this that gathers pages while
+    /// others are under way. `false`: no event will come. Flash with time completes a program where it is issued only
+    /// if its memory for programs takes the page, and other pages are under way then.
+    fn notify_late(&mut self, _owner: Owner, _page: Ppn, _token: Token) -> bool {
+        false
+    }
     /// Whether memory that is not protected holds pages of `block`, for a program that is not full, which keep `erase`
     /// from being erased; without `erase`, which flushes wait for. Their owner fills the program up.
     fn holds_back(&self, _block: BlockId, _erase: Option<BlockId>) -> bool {

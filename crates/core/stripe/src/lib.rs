@@ -75,10 +75,15 @@ impl StripePlan {
         self.0.scheme.not_in_pages()
     }
 
-    /// What these stripes do differently where commands take no time, in words. `None`: nothing that changes what is
-    /// written.
-    pub fn without_time(&self) -> Option<&'static str> {
-        self.0.scheme.without_time
+    /// What these stripes do differently where requests are served one at a time (`has_time`), or where commands take
+    /// no time, in words. `None`: nothing that changes what is written.
+    pub fn alone(&self, has_time: bool) -> Option<&'static str> {
+        self.0.scheme.alone(has_time)
+    }
+
+    /// Whether pages that are on their way to flash keep their room in the gathering buffer without time as in time.
+    pub fn keeps_room(&self) -> bool {
+        self.0.scheme.elastic
     }
 
     /// Old versions of pages that may have to be kept in one plane at once.

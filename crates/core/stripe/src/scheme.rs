@@ -35,8 +35,9 @@ pub(crate) struct Scheme {
     /// Pages have no place of their own: parities follow the pages written together.
     pub elastic: bool,
     pub delay: Delay,
-    /// What it does differently where commands take no time, a sentence; `None`: nothing that changes what is written.
-    pub without_time: Option<&'static str>,
+    /// What it does differently where no two commands are under way at once, a sentence; `None`: nothing that changes
+    /// what is written.
+    pub alone: Option<&'static str>,
 }
 
 pub(crate) const SCHEMES: &[Scheme] = &[
@@ -47,7 +48,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: false,
         elastic: false,
         delay: Delay::AtOnce,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid4",
@@ -56,7 +57,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: false,
         elastic: false,
         delay: Delay::AtOnce,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid5",
@@ -66,7 +67,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::AtOnce,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid5-fpc",
@@ -75,7 +76,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Full,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid5-ppc",
@@ -85,7 +86,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Partial,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid-elastic",
@@ -94,8 +95,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: true,
         delay: Delay::AtOnce,
-        without_time: Some(
-            "a page is on flash before the next one is written, so that a parity covers fewer pages: more parities are \
+        alone: Some(
+            "a request is on flash before the next one begins, so that a parity covers fewer pages: more parities are \
             written, and write amplification is higher",
         ),
     },
@@ -106,9 +107,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Idle,
-        without_time: Some(
-            "the host is never idle, so that a parity is written only when memory for stale parities is full",
-        ),
+        alone: Some("the host is never idle, so that a parity is written only when memory for stale parities is full"),
     },
     Scheme {
         name: "raid6",
@@ -117,7 +116,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::AtOnce,
-        without_time: None,
+        alone: None,
     },
     Scheme {
         name: "raid6-ppc",
@@ -126,7 +125,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         rotates: true,
         elastic: false,
         delay: Delay::Partial,
-        without_time: None,
+        alone: None,
     },
 ];
 
@@ -136,6 +135,12 @@ pub(crate) fn find(name: &str) -> Option<&'static Scheme> {
 }
 
 impl Scheme {
+    /// What it does differently where requests are served one at a time, or where commands take no time: elastic
+    /// stripes gather without time as in time, from all requests that are under way.
+    pub fn alone(&self, has_time: bool) -> Option<&'static str> {
+        self.alone.filter(|_| has_time || !self.elastic)
+    }
+
     /// Pages newer than their parity may stay so when a write ends.
     pub fn delays(&self) -> bool {
         self.delay != Delay::AtOnce

@@ -278,7 +278,7 @@ fn units(scale: Scale) -> Vec<Row> {
     drive_it(&mut drive, "sequential-write", units / 32, 0, 1);
     let bytes = (resident().saturating_sub(before)) as f64 / units as f64;
     drive_it(&mut drive, "uniform-write", units * 2, 0, 2);
-    let state = DriveState::of(&drive);
+    let state = DriveState::of(&mut drive);
     drop(drive);
     let mut drive = state.resume(&plan, plan.fresh_state(), |flash| plan.timed(flash)).expect("it is of this drive");
     let steady = drive_it(&mut drive, "uniform-write", scale.requests() / 2, 128, 5);

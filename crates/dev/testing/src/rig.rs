@@ -50,7 +50,7 @@ impl TestFlash for CountedFlash {
     }
 
     fn step(&mut self) -> bool {
-        !self.state().events.is_empty()
+        self.advance()
     }
 
     fn power_cut(&self, stream: &mut Stream) -> FlashState {

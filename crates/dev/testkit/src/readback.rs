@@ -63,10 +63,10 @@ fn answer_of(
                 return Some(failed);
             }
         }
-        let events = std::mem::take(&mut flash.state_mut().events);
-        if events.is_empty() {
+        if !flash.advance() {
             return None;
         }
+        let events = std::mem::take(&mut flash.state_mut().events);
         for (owner, event) in &events {
             match *event {
                 Event::Joined { token, failed, .. } if *owner == op.owner => {

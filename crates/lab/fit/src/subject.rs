@@ -258,7 +258,7 @@ impl Subject {
             unless(stop)?;
         }
         self.overwrite(&mut drive, begins, (begins.overwrites as f64 / 1000.0, "before"), stop)?;
-        Ok(DriveState::of(&drive))
+        Ok(DriveState::of(&mut drive))
     }
 
     /// Writes `times` as much as a state overwrites, drawn by the stream called `when`.

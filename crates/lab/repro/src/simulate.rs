@@ -186,7 +186,7 @@ impl Bench {
         let mut drive = self.fresh();
         let mut fill = Fill::new(&drive, share);
         self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
-        Ok(DriveState::of(&drive))
+        Ok(DriveState::of(&mut drive))
     }
 
     /// The state after `workload` was run on `state` until the drive has begun to erase: its spare
@@ -206,7 +206,7 @@ impl Bench {
             let before = Counters::total(&drive.flash().state().counters.programs);
             let done = self.pour(&mut drive, &mut *workload, step, monitor)?;
             if erases(&drive) > 0 {
-                return Ok(DriveState::of(&drive));
+                return Ok(DriveState::of(&mut drive));
             }
             if done < step {
                 if Counters::total(&drive.flash().state().counters.programs) == before {
@@ -251,7 +251,7 @@ impl Bench {
         monitor: &dyn Monitor,
     ) -> Result<DriveState, StudyError> {
         self.pour(&mut drive, workload, requests, monitor)?;
-        Ok(DriveState::of(&drive))
+        Ok(DriveState::of(&mut drive))
     }
 
     /// Runs `workload` on `state` one request after the other, without time.

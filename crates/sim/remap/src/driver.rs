@@ -154,6 +154,9 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     const KEEPS: &'static str;
     /// The key to lower where a drive is too small for it.
     const SIZE_KEY: &'static str;
+    /// What it does differently where no two commands are under way at once, a sentence; `None`: nothing that changes
+    /// what is written.
+    const ALONE: Option<&'static str> = None;
 
     /// The keys it reads, in display order. Keys that several drivers read are in [`crate::parameters`].
     fn parameters() -> Vec<Parameter>;

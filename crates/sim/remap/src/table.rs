@@ -105,6 +105,9 @@ pub struct DriverPlan {
     pub terms: Terms,
     /// What the part of the drive is for that the host does not see, as a clause.
     pub keeps: &'static str,
+    /// What it does differently where no two commands are under way at once, a sentence. `None`: nothing that changes
+    /// what is written.
+    pub alone: Option<&'static str>,
     begins: Box<dyn Begins>,
 }
 
@@ -126,7 +129,7 @@ impl DriverPlan {
 impl<O: DriverOptions> From<Plan<O>> for DriverPlan {
     fn from(plan: Plan<O>) -> Self {
         let (shape, terms) = (plan.layout.into(), *plan.options.terms());
-        Self { shape, terms, keeps: O::KEEPS, begins: Box::new(plan) }
+        Self { shape, terms, keeps: O::KEEPS, alone: O::ALONE, begins: Box::new(plan) }
     }
 }
 

@@ -498,6 +498,11 @@ impl DrivePlan {
         Some((format!("{key} = true keeps data in non-volatile memory"), format!("set {key} to false")))
     }
 
+    /// Whether stripes are gathered in a buffer that has more room where no two commands are under way at once.
+    pub(crate) fn gathers_more_without_time(&self) -> bool {
+        self.gather.is_some() && self.stripes.is_some_and(|stripes| !stripes.keeps_room())
+    }
+
     /// Values of the buffer that gathers the pages of a stripe, if there is one.
     fn gather(config: &Config, array: &Array, stripes: Option<&StripePlan>) -> Option<Values> {
         let (values, stripes) = (&config.values, stripes?);

@@ -1,6 +1,6 @@
 //! Flash with time and without.
 
-use nand::{CountedFlash, Flash, FlashState, MeteredFlash, Recorder, RecorderPlan, TimedFlash};
+use nand::{CountedFlash, FlashState, MeteredFlash, Recorder, RecorderPlan, TimedFlash};
 use stack::Stacked;
 use units::Nanos;
 
@@ -51,7 +51,7 @@ impl Clocked for CountedFlash {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        !self.state().events.is_empty()
+        CountedFlash::advance(self)
     }
 }
 
@@ -65,7 +65,7 @@ impl Clocked for MeteredFlash {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        !self.state().events.is_empty()
+        MeteredFlash::advance(self)
     }
 }
 

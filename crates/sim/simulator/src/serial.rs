@@ -152,19 +152,21 @@ impl SerialDrive {
         self.number = number.wrapping_add(1);
         // The counted drive's clock stands at zero.
         self.drive.submit(number, &Request { arrival: 0, ..waiting.asked.request });
+        let (mut own, mut others) = (None, Vec::new());
+        while self.drive.advance(&mut self.from_drive) == Progress::Worked {
+            for Completion { tag, failed, .. } in &self.from_drive.done {
+                if *tag == number {
+                    own = Some(*failed);
+                } else {
+                    others.push((*tag, *failed));
+                }
+            }
+        }
         self.drive.flash_mut().meter_mut().take(&mut self.server.spans);
         let wait = self.wait_of(&waiting);
         let ends = self.server.begin(self.now);
-        let mut own = None;
-        while self.drive.advance(&mut self.from_drive) == Progress::Worked {
-            for at in 0..self.from_drive.done.len() {
-                let Completion { tag, failed, .. } = self.from_drive.done[at];
-                if tag == number {
-                    own = Some(failed);
-                } else {
-                    self.unblock(tag, failed, ends);
-                }
-            }
+        for (tag, failed) in others {
+            self.unblock(tag, failed, ends);
         }
         match own {
             Some(failed) => self.will_end(waiting.asked, failed, &wait, 0),

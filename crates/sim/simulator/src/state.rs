@@ -16,8 +16,9 @@ use units::{HostOp, Request};
 pub struct DriveState(Vec<u8>);
 
 impl DriveState {
-    /// The state of a drive that has nothing under way.
-    pub fn of(drive: &Drive<CountedFlash>) -> Self {
+    /// The state of a drive that no request is under way in. What its layers have under way comes to its end.
+    pub fn of(drive: &mut Drive<CountedFlash>) -> Self {
+        drive.drain();
         let mut writer = SnapshotWriter::new();
         let (rows, faults) = drive.flash().state().export();
         writer.put("flash.blocks", rows.into_iter().flatten());

@@ -32,6 +32,12 @@ impl Elastic {
         Self { geometry: Geometry::new(shape).expect("a valid shape"), values }
     }
 
+    /// A program writes two pages, which memory takes until it is full.
+    fn of_two_pages(victim: &str) -> Self {
+        let elastic = Self::new(victim);
+        Self { geometry: elastic.geometry.programmed_by(2).expect("two pages divide a block"), ..elastic }
+    }
+
     fn host<F: TestFlash>(self) -> Host<F> {
         Host::new(flash_of(self.geometry), PAGES, true, self)
     }
@@ -62,5 +68,14 @@ proptest! {
     ) {
         Elastic::new(victim).host::<CountedFlash>().live(&steps);
         Elastic::new(victim).host::<TimedFlash>().live(&steps);
+    }
+
+    /// A write waited for ever where the memory for programs took its page at once: nobody told the layer of the end.
+    #[test]
+    fn a_write_ends_though_memory_for_programs_takes_its_page_at_once(
+        victim in prop::sample::select(vec!["greedy", "cost-benefit", "fifo", "random"]),
+        steps in steps(PAGES, 150),
+    ) {
+        Elastic::of_two_pages(victim).host::<TimedFlash>().live(&steps);
     }
 }

@@ -205,7 +205,7 @@ fn a_drive_that_was_encoded_before_it_was_saved_is_not_encoded_again_at_once() {
     (0..drive.sectors() / BLOCK).for_each(|block| drive.submit(0, &write(block, 1)));
     assert_eq!(serve(&mut drive), NOTHING);
     drive.prepare();
-    let state = DriveState::of(&drive);
+    let state = DriveState::of(&mut drive);
     let mut drive = state.resume(&plan, plan.fresh_state(), |flash| plan.timed(flash)).unwrap();
     // Nothing is to do for a while, twice.
     for block in [0, 9] {

@@ -213,9 +213,9 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         drive.settle();
         overwrite(options, &mut drive, monitor)?;
         drive.settle();
-        let (drive, mut driver) = drive.into_parts();
+        let (mut drive, mut driver) = drive.into_parts();
         driver.reset_counters();
-        let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
+        let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&mut drive))?, driver));
         let with_many = rate(options, &mut device, DEPTH, monitor)?;
         let report = device.device().report();
         // A log cache has no superpages of its own to be counted.
@@ -231,7 +231,7 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         Ok(Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes })
     } else {
         overwrite(options, &mut counted, monitor)?;
-        let mut device = Elevator::new(timed(&bench, &DriveState::of(&counted))?);
+        let mut device = Elevator::new(timed(&bench, &DriveState::of(&mut counted))?);
         let rates = [rate(options, &mut device, DEPTH, monitor)?, rate(options, &mut device, ONE, monitor)?];
         Ok(Steady { rates, amplification: 1.0, ram_bytes: 0 })
     }

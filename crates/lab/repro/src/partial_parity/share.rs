@@ -70,7 +70,7 @@ fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) 
         };
         Ok(build("zipf", &parameters)?)
     };
-    let fresh = DriveState::of(&bench.fresh());
+    let fresh = DriveState::of(&mut bench.fresh());
     let start = bench.count(&fresh, &mut *writes(pages * START / 1000)?, monitor)?;
     let mut rounds = writes(ROUNDS * pages)?;
     let used = bench.warmed(&fresh, &mut *rounds, (ROUNDS - 1) * pages, monitor)?;

@@ -36,6 +36,10 @@ impl DriverOptions for LogOptions {
                                sorted, to their own addresses";
     const KEEPS: &'static str = "the rest is the log of its log cache";
     const SIZE_KEY: &'static str = "remap.segment";
+    const ALONE: Option<&'static str> = Some(
+        "the log cache writes pages home at once, before the host writes them again, so that it writes more pages, and \
+         write amplification is higher",
+    );
 
     fn parameters() -> Vec<Parameter> {
         vec![

@@ -194,6 +194,11 @@ impl<F: Clocked> Drive<F> {
     /// Lets the layers do what they do before the first request of the host, to its end.
     pub fn prepare(&mut self) {
         self.top.prepare(&mut self.flash);
+        self.drain();
+    }
+
+    /// What is under way comes to its end.
+    pub(crate) fn drain(&mut self) {
         while self.flash.advance() {
             self.handle_events();
         }
@@ -202,9 +207,7 @@ impl<F: Clocked> Drive<F> {
     /// Lets the layers do all that they do while the host is idle, to its end; nothing may be outstanding.
     pub(crate) fn rest(&mut self) {
         while self.top.on_idle(&mut self.flash) {
-            while self.flash.advance() {
-                self.handle_events();
-            }
+            self.drain();
         }
     }
 

@@ -266,7 +266,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult, more_writes: &str) {
             "Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned(),
         );
     }
-    result.notes.extend(without_time(plan));
+    result.notes.extend(alone(plan));
     result.notes.extend(too_few_writes(plan, result, more_writes));
     if let Some(note) = unwritten(plan, result) {
         // A run that read nothing real says little else.
@@ -276,19 +276,38 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult, more_writes: &str) {
     add_failures(result);
 }
 
-/// What the stripes of a drive without time do differently, if they do: such a drive is another one.
-fn without_time(plan: &DrivePlan) -> Option<String> {
-    let what = plan.stripes.and_then(|stripes| stripes.without_time())?;
-    let key = match plan.service() {
-        Service::Parallel => return None,
-        Service::Counted => "engine.time = none",
-        Service::Serial => "engine.service = serial",
+/// What a drive does differently where no two commands are under way at once, if it does: such a drive is another one.
+fn alone(plan: &DrivePlan) -> Vec<String> {
+    let (key, has_time) = match plan.service() {
+        Service::Parallel => return Vec::new(),
+        Service::Counted => ("engine.time = none", false),
+        Service::Serial => ("engine.service = serial", true),
     };
-    Some(format!(
-        "No two commands are under way at once ({key}), and stripe.kind = {} writes something else then: {what}. For \
-         write amplification and lives use engine.time = virtual and engine.service = parallel.",
-        plan.config.values.name("stripe.kind")
-    ))
+    let set = |key: &str| plan.config.resolved.get(key).map(String::as_str).unwrap_or_default();
+    let remedy = "For write amplification and lives use engine.time = virtual and engine.service = parallel.";
+    let kinds = [
+        ("stripe.kind", plan.stripes.and_then(|stripes| stripes.alone(has_time))),
+        ("remap.kind", plan.remap.as_ref().and_then(|remap| remap.alone)),
+    ];
+    let told = |(kind, what): (&str, Option<&str>)| {
+        let value = set(kind);
+        what.map(|what| {
+            format!(
+                "No two commands are under way at once ({key}), and {kind} = {value} writes something else then: \
+                 {what}. {remedy}"
+            )
+        })
+    };
+    let mut notes: Vec<String> = kinds.into_iter().filter_map(told).collect();
+    if plan.gathers_more_without_time() {
+        notes.push(format!(
+            "In time up to a quarter of the gathering buffer (stripe.buffer_size = {}) is on its way to flash. With \
+             {key} no page is, so that the buffer holds more pages that the host writes again: where some pages are \
+             written often, write amplification is up to 6 % lower. {remedy}",
+            set("stripe.buffer_size")
+        ));
+    }
+    notes
 }
 
 /// Why write amplification is not told, where the host did write, and how it would be.

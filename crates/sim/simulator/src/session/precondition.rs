@@ -169,7 +169,7 @@ fn behind_driver(
 impl Image {
     /// What a drained drive holds.
     fn of(mut drive: Drive<CountedFlash>) -> Self {
-        let state = DriveState::of(&drive);
+        let state = DriveState::of(&mut drive);
         let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
         if !drive.flash().state().holds_contents() {
             return Image::Tables(state);

@@ -465,7 +465,7 @@ fn a_kept_state_goes_on_with_its_hand_its_bits_and_its_ranks() {
         for cut in [20, 150, 301] {
             let mut straight = plan.assemble(CountedFlash::new(plan.fresh_state()));
             writes[..cut].iter().for_each(|(page, pages)| write(&mut straight, *page, *pages));
-            let mut kept = DriveState::of(&straight).resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
+            let mut kept = DriveState::of(&mut straight).resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
             straight.top_mut().reset_counters();
             for (page, pages) in &writes[cut..] {
                 write(&mut straight, *page, *pages);

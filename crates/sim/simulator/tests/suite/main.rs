@@ -27,3 +27,4 @@ mod translation;
 mod units;
 mod waiting;
 mod warm_up;
+mod without_time;

@@ -143,8 +143,16 @@ fn stripes_that_are_another_drive_where_commands_take_no_time_say_so() {
         let result = run(Config::load(stack, &settings).unwrap(), &options, &mut ()).unwrap();
         result.notes.into_iter().find(|note| note.starts_with("No two commands are under way at once"))
     };
-    for (stack, is_another) in [("raid-elastic", true), ("fra", true), ("raid5", false), ("page", false)] {
-        for (time, key) in [("engine.time=none", "engine.time = none"), (SERIAL, "engine.service = serial")] {
+    let stacks = [
+        ("raid-elastic", [false, true]),
+        ("fra", [true, true]),
+        ("hard-log-cache", [true, true]),
+        ("raid5", [false, false]),
+        ("page", [false, false]),
+    ];
+    for (stack, are_others) in stacks {
+        let times = [("engine.time=none", "engine.time = none"), (SERIAL, "engine.service = serial")];
+        for ((time, key), is_another) in times.into_iter().zip(are_others) {
             let note = told(stack, time);
             assert_eq!(note.as_ref().is_some_and(|note| note.contains(key)), is_another, "{stack}, {time}: {note:?}");
         }

@@ -187,7 +187,10 @@ impl Log {
         reach(flash, command.page);
         let outcome = flash.program(self.owner, command);
         // Of one that failed on the spot an event will tell.
-        if outcome == Outcome::Done && flash.state().is_programmed(command.page) {
+        if outcome == Outcome::Done
+            && flash.state().is_programmed(command.page)
+            && !flash.notify_late(self.owner, command.page, 0)
+        {
             self.stripes.landed(command.page);
         }
     }
