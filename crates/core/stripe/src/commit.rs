@@ -62,7 +62,7 @@ impl<F: Flash> Work<F> {
         if whole || !may_change && !may_rest {
             want.newest = all & !self.jobs.in_memory(number);
             is_whole = true;
-        } else if may_change && (by_change <= by_rest || !may_rest) {
+        } else if may_change && (by_change <= by_rest || !may_rest || self.array.modifies() && newer != all) {
             (want.parity, want.old) = (rows, newer);
             want.newest = if idle { newer } else { 0 };
         } else {
@@ -79,7 +79,12 @@ impl<F: Flash> Work<F> {
         let (reads, whole) = (std::mem::take(&mut job.commit_reads), job.whole); // a rebuild may commit again
         let (lost, lost_rows) = self.lost_to(number);
         if lost | lost_rows == 0 && !whole && self.array.scheme.delay != Delay::Idle {
-            let bound = u32::midpoint(self.array.layout.data, self.array.layout.parity); // ceil(N / 2) with one parity
+            let layout = &self.array.layout;
+            let bound = if self.array.modifies() {
+                layout.data - 1 + layout.parity
+            } else {
+                u32::midpoint(layout.data, layout.parity) // ceil(N / 2) with one parity
+            };
             assert!(reads <= bound, "a commit has read {reads} pages, never more than {bound} are needed");
         }
         self.array.counters.commit_reads += u64::from(reads);
@@ -224,6 +229,11 @@ impl<F: Flash> Work<F> {
 }
 
 impl<F: Flash> Array<F> {
+    /// An update of a full parity always reads what it replaces.
+    pub fn modifies(&self) -> bool {
+        self.settings.modifies && self.scheme.updates()
+    }
+
     /// Old versions of these data pages are needed no longer.
     pub fn drop_old_of(&mut self, flash: &mut F, stripe: u32, pages: u64) {
         for index in members(pages) {

@@ -60,6 +60,11 @@ impl StripePlan {
         self.0.layout
     }
 
+    /// Most pages that leave the gathering buffer together.
+    pub fn group(&self) -> u32 {
+        self.0.group
+    }
+
     /// Dies kept as spares.
     pub fn spares(&self) -> u32 {
         self.0.spares

@@ -151,6 +151,11 @@ impl Scheme {
         !self.elastic && self.parity > 0
     }
 
+    /// A write brings a full parity up to date.
+    pub fn updates(&self) -> bool {
+        self.keeps_old() && matches!(self.delay, Delay::AtOnce | Delay::Full)
+    }
+
     /// Memory holds the parity of the newer pages.
     pub fn gathers(&self) -> bool {
         matches!(self.delay, Delay::AtOnce | Delay::Partial)

@@ -43,6 +43,14 @@ const CACHED_PARITY: Choices<bool> = Choices {
         ("cached", "only pages that are not in memory", true),
     ],
 };
+/// Whether an update always reads what it replaces.
+const UPDATE: Choices<bool> = Choices {
+    key: "stripe.update",
+    table: &[
+        ("least", "the pages and the parity that it replaces, or the rest of the stripe, whichever is less", false),
+        ("read-modify-write", "always the pages and the parity that it replaces", true),
+    ],
+};
 /// Whether collection moves old versions that a delayed parity still needs.
 pub(crate) const MOVES_OLD: Choices<bool> = Choices {
     key: "stripe.semi_valid",
@@ -69,6 +77,8 @@ const READS_AROUND: Condition = Condition::one_of(KEY, |_| schemes(Scheme::keeps
 const DELAYS: Condition = Condition::one_of(KEY, |_| schemes(Scheme::delays)).otherwise("no parity is delayed");
 const KEEPS_FULL: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.delay == Delay::Full))
     .otherwise("no full parity is kept in memory");
+const UPDATES: Condition =
+    Condition::one_of(KEY, |_| schemes(Scheme::updates)).otherwise("no write updates a full parity");
 const HAS_SPARES: Condition = Condition::above_zero("stripe.spares").otherwise("there is no spare");
 const GATHERS: Condition = Condition::above_zero("stripe.buffer_size").otherwise("there is no gathering buffer");
 
@@ -94,6 +104,8 @@ pub(crate) struct Settings {
     pub victim: &'static str,
     /// A full parity in memory is used to compute the next one.
     pub cached_parity: bool,
+    /// An update always reads what it replaces, even where the rest of the stripe is less.
+    pub modifies: bool,
     /// Stripes rebuilt at once.
     pub rebuild_stripes: u32,
     pub reads: Reads,
@@ -106,11 +118,15 @@ impl Settings {
             in_flight: values.whole("stripe.in_flight") as u32,
             victim: choice::chosen(values),
             cached_parity: CACHED_PARITY.read(values),
+            modifies: UPDATE.read(values),
             rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
             reads: READS.read(values),
         }
     }
 }
+
+/// The key that says how many pages leave the gathering buffer together.
+const GROUP_KEY: &str = "stripe.buffer_group";
 
 /// The key whose value is the name of a scheme.
 const KEY: &str = "stripe.kind";
@@ -215,6 +231,14 @@ fn parity_parameters() -> Vec<Parameter> {
         )
         .only(KEEPS_FULL),
         Parameter::new(
+            UPDATE.key,
+            ParameterKind::Choice(|| UPDATE.named()),
+            "least",
+            "What a write to a part of a stripe reads to compute the parity. A full stripe reads nothing. What is lost \
+                with a die is computed from the rest of its stripe in any case.",
+        )
+        .only(UPDATES),
+        Parameter::new(
             MOVES_OLD.key,
             ParameterKind::Choice(|| MOVES_OLD.named()),
             "commit",
@@ -262,6 +286,15 @@ fn gathering_parameters() -> Vec<Parameter> {
         )
         .only(STRIPED)
         .only(GATHERS),
+        Parameter::new(
+            GROUP_KEY,
+            ParameterKind::Count { min: 0, max: 22 },
+            "0",
+            "Most pages of a stripe that leave the gathering buffer together, neighbours of each other: a divisor of \
+                its data pages, so that 1 sends pages one by one; 0: all of them.",
+        )
+        .only(STRIPED)
+        .only(GATHERS),
     ]
 }
 
@@ -271,13 +304,15 @@ pub(crate) struct Plan {
     pub scheme: &'static Scheme,
     pub layout: StripeLayout,
     pub spares: u32,
+    /// Most pages that leave the gathering buffer together.
+    pub group: u32,
 }
 
 /// Where pages are, or why the values do not fit the flash.
 /// 1. A stripe has as many chips as are set, or as there are channels: enough for its parity, and no more than a set
 ///    holds.
 /// 2. The dies less the spares are a multiple of them.
-/// 3. The buffer that gathers pages has room for one, if there is one.
+/// 3. The buffer that gathers pages has room for one, if there is one, and its groups divide the stripes.
 /// 4. Pages lie page by page or block by block, and their numbers fit a map entry.
 ///
 /// # Errors
@@ -316,15 +351,24 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
             page_key(values, page)
         ));
     }
+    let data = chips - scheme.parity;
+    let group = match values.whole(GROUP_KEY) as u32 {
+        0 => data,
+        group if buffer == 0 || data.is_multiple_of(group) => group,
+        group => {
+            let divisors: Vec<String> =
+                (1..=data).filter(|of| data.is_multiple_of(*of)).map(|of| of.to_string()).collect();
+            return Err(format!(
+                "{GROUP_KEY} is {group}, which does not divide the {data} data pages of a stripe; set it to one of {}, \
+                 or to 0 for all",
+                divisors.join(", ")
+            ));
+        }
+    };
     let by_block = BY_BLOCK.read(values) && !scheme.elastic;
     let unit = if by_block { organization.pages_per_block } else { 1 };
-    let layout = StripeLayout {
-        data: chips - scheme.parity,
-        parity: scheme.parity,
-        rotates: scheme.rotates,
-        unit,
-        user_pages: user_pages as u32,
-    };
+    let layout =
+        StripeLayout { data, parity: scheme.parity, rotates: scheme.rotates, unit, user_pages: user_pages as u32 };
     if layout.pages() >= 1 << 31 {
         return Err(format!(
             "the stripes of the drive have {} pages; the limit is {}; lower drive.capacity",
@@ -332,7 +376,7 @@ pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64
             (1_u64 << 31) - 1
         ));
     }
-    Ok(Some(Plan { scheme, layout, spares }))
+    Ok(Some(Plan { scheme, layout, spares, group }))
 }
 
 #[cfg(test)]

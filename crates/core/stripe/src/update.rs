@@ -108,7 +108,8 @@ impl<F: Flash> Work<F> {
         // Without the old parity, or what it covers of these pages, it is computed from all pages: others that are
         // lost as well are lost for good.
         let may_change = pages & lost == 0 && (cached || lost_rows == 0);
-        let whole = !may_change || lost & others == 0 && others.count_ones() <= by_change;
+        let rest_is_less = if self.array.modifies() { others == 0 } else { others.count_ones() <= by_change };
+        let whole = !may_change || lost & others == 0 && rest_is_less;
         let job = self.jobs.at_mut(number);
         job.whole = whole;
         job.want.parity = u64::from(!whole && reads_parity && lost_rows == 0);

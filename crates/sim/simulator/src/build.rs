@@ -511,7 +511,7 @@ impl DrivePlan {
         let mut gather = values.clone();
         for (key, value) in [
             ("buffer.size", Value::Whole(size)),
-            ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
+            ("buffer.block_size", Value::Whole(u64::from(stripes.group()) * page)),
             ("buffer.write_back_pages", Value::Whole((size / page / GATHERED_UNDER_WAY).max(1))),
             (ACKNOWLEDGED_ON_FLASH.key, Value::Name(ACKNOWLEDGED_ON_FLASH.name_of(false).to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),

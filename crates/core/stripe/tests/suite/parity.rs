@@ -91,6 +91,37 @@ fn an_update_reads_the_old_pages_and_the_parity_or_the_rest_of_the_stripe() {
 }
 
 #[test]
+fn an_update_by_read_modify_write_reads_what_it_replaces_even_where_the_rest_is_less() {
+    for (kind, parities) in [("raid4", 1), ("raid5", 1), ("raid5-fpc", 1), ("raid6", 2)] {
+        let mut rig = Rig::new(kind, &[("stripe.update", "read-modify-write")]);
+        for (at, pages) in (1..=4).enumerate() {
+            let (first, before) = (4 * at as u32, rig.reads(Cause::Parity));
+            rig.write(first, &[1, 2, 3, 4]);
+            assert_eq!(rig.reads(Cause::Parity), before, "{kind}: a full stripe");
+            rig.write(first, &vec![7; pages]);
+            // A full parity in memory is read again by default: see stripe.cache.reads.
+            let expected = if pages == 4 { 0 } else { pages as u64 + parities };
+            assert_eq!(rig.reads(Cause::Parity) - before, expected, "{kind}: {pages} of four pages updated");
+        }
+        rig.live(5, 300);
+        rig.check();
+    }
+}
+
+/// Updates by read-modify-write alone are parities of what the host wrote, also where dies are lost.
+#[test]
+fn a_parity_by_read_modify_write_is_the_code_of_its_pages_after_every_write() {
+    for kind in ["raid4", "raid5", "raid6"] {
+        let mut rig = Rig::new(kind, &[("stripe.update", "read-modify-write")]);
+        for seed in 0..60 {
+            rig.live(seed, 3);
+            assert_eq!(behind(&rig), [], "{kind}, seed {seed}");
+        }
+        assert!(rig.counter("commit_reads_most") > 2, "{kind} never reads more than the least");
+    }
+}
+
+#[test]
 fn a_commit_never_reads_more_than_half_of_the_stripe() {
     for kind in ["raid5", "raid5-ppc"] {
         let mut rig = Rig::new(kind, &[]);
