@@ -1,10 +1,34 @@
 //! The drives of the study.
 
-use super::{BUFFER, DEPTH, ENTRIES};
+use super::{BUFFER, DEPTH, ENTRIES, GROUP, UPDATE};
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
 use units::{SECTOR_BYTES, quantity};
+
+/// A drive: a variant, and what the publication does not say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DriveSetup {
+    /// Index into [`VARIANTS`].
+    pub variant: usize,
+    /// Entries of its parity cache.
+    pub entries: u64,
+    /// Bytes of its buffer.
+    pub buffer: u64,
+    /// Most pages of a stripe that leave the buffer together.
+    pub group: u64,
+    /// How an update brings a full parity up to date.
+    pub update: &'static str,
+}
+
+impl DriveSetup {
+    /// How it is called where its runs are told.
+    pub fn name(self) -> String {
+        let Self { variant, entries, buffer, group, update } = self;
+        let buffer = quantity::format_size(buffer);
+        format!("{}, {entries} entries, a buffer of {buffer}, {group} pages together, {update}", VARIANTS[variant].name)
+    }
+}
 
 /// Sizes of the parity cache, entries.
 pub const SIZES: [u64; 4] = [64, 256, 1024, 4096];
@@ -12,6 +36,10 @@ pub const SIZES: [u64; 4] = [64, 256, 1024, 4096];
 pub const DATA: u64 = 4;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
+/// Most pages of a stripe that leave the buffer together.
+pub const GROUPS: [u64; 3] = [1, 2, DATA];
+/// How an update brings a full parity up to date, as printed first.
+pub const UPDATES: [&str; 2] = ["read-modify-write", "least"];
 /// Sizes of the buffer that gathers the pages of a stripe, bytes.
 pub const BUFFERS: [u64; 4] = [0, 64 << 10, 256 << 10, 1 << 20];
 /// Spare flash, % of what data and parity take.
@@ -104,14 +132,16 @@ pub fn sectors(options: &Options) -> u64 {
     user_pages(options) * PAGE_BYTES / SECTOR_BYTES
 }
 
-/// Entries of the cache of record.
-pub fn entries_of_record(options: &Options) -> u64 {
-    options.setting(&ENTRIES).parse().expect("the choices are numbers")
-}
-
-/// Size of the buffer of record, bytes.
-pub fn buffer_of_record(options: &Options) -> u64 {
-    quantity::parse_size(options.setting(&BUFFER)).expect("the choices are sizes")
+/// A variant with the cache, the buffer and the updates of record.
+pub fn of_record(options: &Options, variant: usize) -> DriveSetup {
+    let update = options.setting(&UPDATE);
+    DriveSetup {
+        variant,
+        entries: options.setting(&ENTRIES).parse().expect("the choices are numbers"),
+        buffer: quantity::parse_size(options.setting(&BUFFER)).expect("the choices are sizes"),
+        group: options.setting(&GROUP).parse().expect("the choices are numbers"),
+        update: UPDATE.choices.iter().find(|choice| **choice == update).expect("a setting is one of its choices"),
+    }
 }
 
 /// Requests under way in the rows.
@@ -119,10 +149,10 @@ pub fn depth_of_record(options: &Options) -> u32 {
     options.setting(&DEPTH).parse().expect("the choices are numbers")
 }
 
-/// The drive of a variant, with the entries of its cache and the bytes of its buffer.
+/// A drive to be run.
 /// Errors: the scale leaves too little flash.
-pub fn bench(options: &Options, variant: usize, entries: u64, buffer: u64) -> Result<Bench, StudyError> {
-    let variant = &VARIANTS[variant];
+pub fn bench(options: &Options, setup: DriveSetup) -> Result<Bench, StudyError> {
+    let variant = &VARIANTS[setup.variant];
     let pages = user_pages(options);
     let with_parity = |value: f64| value * (DATA + 1) as f64 / DATA as f64;
     let (pages, spare) = match variant.room {
@@ -130,19 +160,20 @@ pub fn bench(options: &Options, variant: usize, entries: u64, buffer: u64) -> Re
         Room::All => (pages / DATA * (DATA + 1), SPARE),
         Room::Spare => (pages, with_parity(100.0 + SPARE) - 100.0),
     };
-    let entries = entries.min(user_pages(options) / DATA / LEAST_STRIPES).max(1);
+    let entries = setup.entries.min(user_pages(options) / DATA / LEAST_STRIPES).max(1);
+    // RAID-0 has stripes of five pages as well, which two do not divide: it sends them one by one or all together.
+    let group = if variant.kind == "raid0" && setup.group > 1 { 0 } else { setup.group };
     let mut settings = drive(options, "mlc-4k", variant.chips, pages);
     settings.extend([
         ("drive.over_provisioning", format!("{spare}%")),
         ("stripe.kind", variant.kind.to_owned()),
-        ("stripe.buffer_size", format!("{buffer}B")),
+        ("stripe.buffer_size", format!("{}B", setup.buffer)),
         ("stripe.cache.entries", entries.to_string()),
+        ("stripe.update", setup.update.to_owned()),
+        ("stripe.buffer_group", group.to_string()),
     ]);
     settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    Bench::new(
-        &format!("{}, {entries} entries, a buffer of {}", variant.name, quantity::format_size(buffer)),
-        &settings,
-    )
+    Bench::new(&setup.name(), &settings)
 }
 
 /// What all drives have in common: chips of one die on a channel of their own under a page map.
@@ -166,13 +197,14 @@ mod tests {
     #[test]
     fn drives_that_are_compared_have_the_same_flash() {
         let options = Options::default();
-        let pages = |variant| bench(&options, variant, 64, 0).unwrap().flash_pages();
+        let setup = |variant| DriveSetup { buffer: 0, ..of_record(&options, variant) };
+        let pages = |variant| bench(&options, setup(variant)).unwrap().flash_pages();
         assert_eq!(pages(RAID0), pages(NO_PC));
         assert_eq!(pages(RAID0_SPARE), pages(NO_PC));
         assert_eq!(pages(NO_PC), pages(PPC));
         assert_eq!(pages(NO_PC), pages(ELASTIC));
         assert_eq!(pages(RAID0_DATA) * (DATA + 1), pages(NO_PC) * DATA);
-        let sees = |variant| bench(&options, variant, 64, 0).unwrap().sectors();
+        let sees = |variant| bench(&options, setup(variant)).unwrap().sectors();
         assert_eq!(sees(NO_PC), sectors(&options));
         assert_eq!(sees(RAID0), sectors(&options) / DATA * (DATA + 1));
     }
@@ -182,7 +214,8 @@ mod tests {
         for scale in ["1", "1/4", "1/64", "1/128"] {
             let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
             for (variant, entries) in (0..VARIANTS.len()).flat_map(|variant| SIZES.map(|entries| (variant, entries))) {
-                bench(&options, variant, entries, BUFFERS[3]).unwrap_or_else(|error| panic!("{scale}: {error}"));
+                let setup = DriveSetup { entries, ..of_record(&options, variant) };
+                bench(&options, setup).unwrap_or_else(|error| panic!("{scale}: {error}"));
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use super::drives::{self, PAGE_BYTES, PPC, drive};
 use crate::error::StudyError;
-use crate::simulate::{Bench, Measurement};
+use crate::simulate::{Bench, Measurement, serve};
 use crate::study::Options;
 use engine::random::Stream;
 use nand::{CountedFlash, Counters};
 use simulator::{BlockDevice, Completions, Drive, Progress};
-use units::{Cause, HostOp, Request, SECTOR_BYTES};
+use units::{Cause, DieId, HostOp, Request, SECTOR_BYTES};
 
 /// Data chips of the small drives.
 pub const WIDTHS: [u64; 3] = [4, 5, 8];
@@ -28,6 +28,9 @@ pub struct Exact {
     pub commits: Vec<(u64, Vec<Cost>)>,
     /// All reads and programs of an update of one page under native RAID-5.
     pub update: Cost,
+    /// Reads that compute a page of a lost chip: one that the partial parity covers, by newer pages of its stripe; then
+    /// one that it does not cover, and one of a stripe whose parity is up to date.
+    pub recovery: (Vec<u64>, [u64; 2]),
     /// Most reads of a commit under random writes with collection at work: by data chips; and commits.
     pub most_reads: Vec<(u64, u64, u64)>,
     /// Size of a partial parity cache.
@@ -105,6 +108,7 @@ pub fn run(options: &Options) -> Result<Exact, StudyError> {
         cases: cases(options)?,
         commits: WIDTHS.iter().map(|data| Ok((*data, commits(options, *data)?))).collect::<Result<_, StudyError>>()?,
         update: update(options)?,
+        recovery: recovery(options)?,
         most_reads: WIDTHS.iter().map(|data| most_reads(options, *data)).collect::<Result<_, StudyError>>()?,
         cache: cache(options)?,
     })
@@ -136,6 +140,23 @@ fn update(options: &Options) -> Result<Cost, StudyError> {
     Ok((Counters::total(&flash.reads), Counters::total(&flash.programs)))
 }
 
+/// Page 0 of a stripe of four is on chip 0, which is lost.
+fn recovery(options: &Options) -> Result<(Vec<u64>, [u64; 2]), StudyError> {
+    let bench = small(options, "raid5-ppc", 4, STRIPES, 4, 900)?;
+    let reads_after = |newer: &[u64]| {
+        let mut drive = filled(&bench);
+        for page in newer {
+            put(&mut drive, *page, 1);
+        }
+        drive.kill_die(DieId(0));
+        drive.advance(&mut Completions::default());
+        let read = Request { arrival: 0, first_sector: 0, sectors: PAGE_SECTORS as u32, op: HostOp::Read, fua: false };
+        Counters::total(&serve(&mut drive, &read).flash.reads)
+    };
+    let covered = [&[0][..], &[0, 1], &[0, 1, 2]].map(reads_after);
+    Ok((covered.to_vec(), [&[1, 2][..], &[]].map(reads_after)))
+}
+
 /// Single pages anywhere, four times as many as there are: data chips, most reads of a commit, commits.
 fn most_reads(options: &Options, data: u64) -> Result<(u64, u64, u64), StudyError> {
     let mut drive = filled(&small(options, "raid5-ppc", data, MANY, MANY / 10, 30)?);
@@ -147,7 +168,7 @@ fn most_reads(options: &Options, data: u64) -> Result<(u64, u64, u64), StudyErro
 }
 
 fn cache(options: &Options) -> Result<CacheSize, StudyError> {
-    let bench = drives::bench(options, PPC, drives::entries_of_record(options), drives::buffer_of_record(options))?;
+    let bench = drives::bench(options, drives::of_record(options, PPC))?;
     let bits = Bench::counters(&bench.fresh()).stripe_counter("cache_bits");
     let (data, entries) = (drives::DATA, bench.whole("stripe.cache.entries"));
     let stripes = bench.sectors() / PAGE_SECTORS / data;

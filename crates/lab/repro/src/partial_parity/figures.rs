@@ -1,8 +1,10 @@
 //! The figures of the study.
 
-use super::drives::{BUFFERS, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS};
+use super::drives::{
+    BUFFERS, DriveSetup, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS,
+};
 use super::loads::{NAMES, TITLES};
-use super::results::{DriveSetup, mean, reads, writes};
+use super::results::{mean, reads, writes};
 use super::runs::Results;
 use crate::cells;
 use crate::simulate::Measurement;
@@ -39,7 +41,10 @@ fn speed(results: &Results) -> Figure {
         most: Some(1.0),
         panels: vec![Panel { categories: categories(), series, ..Panel::default() }],
         published: vec![("no-PC, published mean", 0.53), ("FPC, published mean", 0.56), ("PPC, published mean", 0.73)],
-        caption: format!("{} requests under way, caches of {} entries, aged drives.", results.depth, results.entries),
+        caption: format!(
+            "{} requests under way, caches of {} entries, aged drives.",
+            results.depth, results.record.entries
+        ),
     }
 }
 

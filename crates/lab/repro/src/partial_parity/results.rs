@@ -1,26 +1,15 @@
 //! What rows and figures ask of the measurements.
 
-use super::drives::{RAID0, VARIANTS};
+use super::drives::{DriveSetup, RAID0};
 use super::loads::{NAMES, TITLES};
 use super::runs::{Place, Results};
 use crate::simulate::Measurement;
 use units::Cause;
 
-/// A drive: a variant, the entries of its cache and the bytes of its buffer.
-#[derive(Clone, Copy, Debug)]
-pub struct DriveSetup {
-    /// Index into [`VARIANTS`].
-    pub variant: usize,
-    /// Entries of its parity cache.
-    pub entries: u64,
-    /// Bytes of its buffer.
-    pub buffer: u64,
-}
-
 impl Results {
-    /// A drive with the cache and the buffer of record.
+    /// A drive with the cache, the buffer and the updates of record.
     pub fn drive(&self, variant: usize) -> DriveSetup {
-        DriveSetup { variant, entries: self.entries, buffer: self.buffer }
+        DriveSetup { variant, ..self.record }
     }
 
     /// A measurement at the depth of record.
@@ -32,14 +21,13 @@ impl Results {
     }
 
     fn at_depth(&self, drive: DriveSetup, load: usize, depth: u32) -> &Measurement {
-        let place = Place { variant: drive.variant, entries: drive.entries, buffer: drive.buffer, load, depth };
-        let found = self.raced.get(&place);
-        found.unwrap_or_else(|| panic!("{} is run under {}", VARIANTS[drive.variant].name, TITLES[load]))
+        let found = self.raced.get(&Place { drive, load, depth });
+        found.unwrap_or_else(|| panic!("{} is run under {}", drive.name(), TITLES[load]))
     }
 
     /// IOPS as a share of those of another drive with the same buffer under the same workload.
     pub fn normalised(&self, drive: DriveSetup, load: usize, base: usize) -> f64 {
-        let base = DriveSetup { buffer: drive.buffer, ..self.drive(base) };
+        let base = DriveSetup { buffer: drive.buffer, group: drive.group, ..self.drive(base) };
         iops(self.of(drive, load)) / iops(self.of(base, load))
     }
 
@@ -98,6 +86,11 @@ pub fn programs(measured: &Measurement) -> f64 {
 /// Pages that collection copied, for each page write.
 pub fn copies(measured: &Measurement) -> f64 {
     measured.flash.programs[Cause::Gc.index()] as f64 / page_writes(measured)
+}
+
+/// Pages of a stripe that are written together, where an update writes its parity: their mean.
+pub fn together(measured: &Measurement) -> f64 {
+    page_writes(measured) / measured.stripe_counter("commits_with_writes") as f64
 }
 
 /// Page writes whose stripe was written as a whole, %.
