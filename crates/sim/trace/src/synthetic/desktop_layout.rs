@@ -9,6 +9,7 @@
 
 use engine::random::Stream;
 
+use super::desktop_shape::DesktopShape;
 use super::place::Region;
 use super::zipf_law::Zipf;
 
@@ -17,13 +18,9 @@ pub(super) const PAGE_SECTORS: u32 = 8;
 /// Sectors of the 512 KiB block in which warm pages cluster.
 const BLOCK_SECTORS: u64 = 1024;
 /// Pages of such a block.
-const BLOCK_PAGES: u64 = BLOCK_SECTORS / PAGE_SECTORS as u64;
+pub(super) const BLOCK_PAGES: u64 = BLOCK_SECTORS / PAGE_SECTORS as u64;
 /// Pages rewritten all the time: log restart area, first MFT records, bitmap, root directory.
 const HOT_PAGES: u64 = 12;
-/// Blocks that hold warm pages, on a drive large enough.
-const WARM_BLOCKS: u64 = 20;
-/// Warm pages of a block: 16 to 32.
-const WARM_PAGES_PER_BLOCK: (u64, u64) = (16, 32);
 const TEMPORARY_FILES: u64 = 6;
 /// Sequential streams (downloads, installations, copies) open at the same time.
 const STREAMS: usize = 4;
@@ -48,6 +45,11 @@ impl Track {
         let first_sector = self.region.wrapped(self.cursor, sectors);
         self.cursor = first_sector + u64::from(sectors);
         (first_sector, sectors)
+    }
+
+    /// Moves to any page of the track.
+    pub fn move_anywhere(&mut self, random: &mut Stream) {
+        self.cursor = self.region.random(random, PAGE_SECTORS, PAGE_SECTORS);
     }
 
     /// Moves back to the start of the page the cursor is in: the last page is written again.
@@ -76,13 +78,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Lays out `footprint`, which must have at least 8 MiB.
-    pub fn new(footprint: Region, random: &mut Stream) -> Self {
+    pub fn new(footprint: Region, shape: &DesktopShape, random: &mut Stream) -> Self {
         let part = |sectors: u64| sectors / u64::from(PAGE_SECTORS) * u64::from(PAGE_SECTORS);
         let (log, rest) = footprint.split(part(footprint.sectors / 16).min(LOG_SECTORS_MAX));
         let temporary_sectors =
             part(footprint.sectors / 16 / TEMPORARY_FILES).min(TEMPORARY_SECTORS_MAX / TEMPORARY_FILES);
         let (temporary, bulk) = rest.split(temporary_sectors * TEMPORARY_FILES);
-        let (hot, warm) = metadata_pages(bulk, random);
+        let (hot, warm) = metadata_pages(bulk, shape, random);
         Self {
             log: Track::new(log),
             temporary: equal_tracks(temporary, TEMPORARY_FILES),
@@ -93,6 +95,12 @@ impl Layout {
             hot,
             warm,
         }
+    }
+
+    /// A temporary file, or behind these a stream.
+    pub fn long_track(&mut self, track: usize) -> &mut Track {
+        let temporary = self.temporary.len();
+        if track < temporary { &mut self.temporary[track] } else { &mut self.streams[track - temporary] }
     }
 
     /// First sector of one of the dozen hottest pages.
@@ -114,19 +122,19 @@ fn equal_tracks(region: Region, count: u64) -> Vec<Track> {
 }
 
 /// The hot pages, all in the bulk's first block, and the warm pages, most popular first.
-fn metadata_pages(bulk: Region, random: &mut Stream) -> (Vec<u64>, Vec<u64>) {
+fn metadata_pages(bulk: Region, shape: &DesktopShape, random: &mut Stream) -> (Vec<u64>, Vec<u64>) {
     let page_at = |page: u64| bulk.first_sector + page * u64::from(PAGE_SECTORS);
     let hot = (0..HOT_PAGES).map(|index| page_at(index * BLOCK_PAGES / HOT_PAGES)).collect();
     let blocks = bulk.sectors / BLOCK_SECTORS;
     assert!(blocks >= 2, "the footprint was checked against the minimum");
-    let warm_blocks = WARM_BLOCKS.min(blocks - 1);
+    let warm_blocks = shape.warm_blocks().min(blocks - 1);
+    let (fewest, most) = shape.warm_range();
     let mut warm = Vec::new();
     for index in 0..warm_blocks {
         // One block in each equal part of the bulk, so that no two fall on each other.
         let low = 1 + index * (blocks - 1) / warm_blocks;
         let high = 1 + (index + 1) * (blocks - 1) / warm_blocks;
         let block = low + random.below(high - low);
-        let (fewest, most) = WARM_PAGES_PER_BLOCK;
         let count = fewest + random.below(most - fewest + 1);
         let first_page = random.below(BLOCK_PAGES - most);
         warm.extend((0..count).map(|page| page_at(block * BLOCK_PAGES + first_page + page)));
@@ -149,7 +157,7 @@ mod tests {
     #[test]
     fn warm_pages_cluster_sixteen_to_thirty_two_to_a_block() {
         let bulk = Region { first_sector: 4096, sectors: 40 << 21 };
-        let (hot, warm) = metadata_pages(bulk, &mut Stream::new(3, "layout test"));
+        let (hot, warm) = metadata_pages(bulk, &DesktopShape::default(), &mut Stream::new(3, "layout test"));
         assert_eq!(hot.len(), 12);
         let mut blocks: Vec<u64> = warm.iter().map(|page| (page - 4096) / BLOCK_SECTORS).collect();
         blocks.sort_unstable();

@@ -34,9 +34,10 @@
 use engine::random::Stream;
 use units::HostOp;
 
-use super::desktop_layout::{Layout, PAGE_SECTORS, Track};
+use super::desktop_layout::{Layout, PAGE_SECTORS};
+use super::desktop_shape::{DesktopShape, Draws};
 use super::pace::{Access, ArrivalProcess, GapPhase, Paced, Source};
-use super::parameters::WorkloadParameters;
+use super::parameters::{Parameter, SyntheticError, WorkloadParameters};
 use super::place::{OpMix, Region, Weighted, draw_index};
 use crate::Workload;
 
@@ -48,31 +49,17 @@ pub(super) const MINIMUM_SECTORS: u64 = 8 << 11;
 /// 48 % of requests are reads.
 pub(super) const READ_SHARE: f64 = 0.48;
 
-/// Runs of writes in hundredths of a percent of all runs. With the run lengths below they give 63 %
-/// small writes, 68 % of them random, 80 % at 8 sectors, and 20 % random above.
-const WRITE_RUNS: [(WriteRun, u32); 5] = [
-    (WriteRun::WholePage, 5_643),
-    (WriteRun::PartOfPage, 1_881),
-    (WriteRun::LogRecords, 627),
-    (WriteRun::TemporaryPages, 376),
-    (WriteRun::LongFile, 1_473),
-];
-
 /// Probability that a run of more than one write goes on: five writes on average.
 const RUN_CONTINUES: f64 = 0.8;
 
-/// Where single small writes go, in percent: a dozen hot pages, warm pages, anywhere.
-const SINGLE_PLACES: [(u32, u32); 3] = [(HOT, 55), (WARM, 40), (COLD, 5)];
 /// Where read runs go, in percent of runs.
 const READ_PLACES: [(u32, u32); 3] = [(HOT, 20), (WARM, 32), (COLD, 48)];
-const HOT: u32 = 0;
-const WARM: u32 = 1;
-const COLD: u32 = 2;
+pub(super) const HOT: u32 = 0;
+pub(super) const WARM: u32 = 1;
+pub(super) const COLD: u32 = 2;
 
 /// Sizes in sectors and weights of writes shorter than a page: log and MFT records.
 const PART_SIZES: [(u32, u32); 7] = [(1, 20), (2, 35), (3, 8), (4, 22), (5, 5), (6, 6), (7, 4)];
-/// Sizes of writes longer than a page: up to 64 KiB, the largest transfer of that system.
-const LONG_SIZES: [(u32, u32); 5] = [(16, 40), (24, 12), (32, 16), (64, 12), (128, 20)];
 /// Sizes of reads, in tenths of a percent; they average 8.2 sectors.
 const READ_SIZES: [(u32, u32); 8] = [(1, 40), (2, 110), (4, 90), (8, 640), (16, 90), (24, 10), (32, 15), (64, 5)];
 
@@ -89,7 +76,7 @@ pub(super) const ARRIVALS: ArrivalProcess = ArrivalProcess {
 
 /// What a run of writes does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteRun {
+pub(super) enum WriteRun {
     /// One page of metadata or of a small file.
     WholePage,
     /// Some sectors of a metadata page.
@@ -112,16 +99,18 @@ pub(super) struct DesktopNtfs {
     random: Stream,
     ops: OpMix,
     layout: Layout,
+    draws: Draws,
     run: Option<(WriteRun, usize)>,
     read_cursor: Option<u64>,
 }
 
 impl DesktopNtfs {
     /// The laptop of a random stream.
-    pub fn new(parameters: &WorkloadParameters, stream: &str) -> Self {
+    pub fn new(parameters: &WorkloadParameters, shape: DesktopShape, stream: &str) -> Self {
         let mut random = Stream::new(parameters.seed, stream);
-        let layout = Layout::new(Region::footprint(parameters), &mut random);
-        Self { random, ops: OpMix::new(parameters, READ_SHARE), layout, run: None, read_cursor: None }
+        let layout = Layout::new(Region::footprint(parameters), &shape, &mut random);
+        let ops = OpMix::new(parameters, READ_SHARE);
+        Self { random, ops, layout, draws: shape.draws(), run: None, read_cursor: None }
     }
 
     pub fn write(&mut self) -> (u64, u32) {
@@ -130,7 +119,7 @@ impl DesktopNtfs {
             None => self.start_run(),
         };
         let written = match run {
-            WriteRun::WholePage => (self.single_place(&SINGLE_PLACES), PAGE_SECTORS),
+            WriteRun::WholePage => (self.single_place(self.draws.places), PAGE_SECTORS),
             WriteRun::PartOfPage => self.part_of_page(),
             WriteRun::LogRecords => {
                 let (sectors, _) = PART_SIZES[draw_index(&mut self.random, &PART_SIZES)];
@@ -138,8 +127,9 @@ impl DesktopNtfs {
             }
             WriteRun::TemporaryPages => self.layout.temporary[track].advance(PAGE_SECTORS),
             WriteRun::LongFile => {
-                let (sectors, _) = LONG_SIZES[draw_index(&mut self.random, &LONG_SIZES)];
-                self.long_track(track).advance(sectors)
+                let sizes = self.draws.long_sizes;
+                let (sectors, _) = sizes[draw_index(&mut self.random, &sizes)];
+                self.layout.long_track(track).advance(sectors)
             }
         };
         let single = matches!(run, WriteRun::WholePage | WriteRun::PartOfPage);
@@ -150,7 +140,7 @@ impl DesktopNtfs {
     }
 
     fn start_run(&mut self) -> (WriteRun, usize) {
-        let (run, _) = WRITE_RUNS[draw_index(&mut self.random, &WRITE_RUNS)];
+        let (run, _) = self.draws.runs[draw_index(&mut self.random, &self.draws.runs)];
         let temporary = self.layout.temporary.len() as u64;
         let track = match run {
             WriteRun::TemporaryPages => self.random.below(temporary),
@@ -162,24 +152,24 @@ impl DesktopNtfs {
         if run == WriteRun::LogRecords {
             self.layout.log.rewind_to_page();
         }
+        // A draw that cannot happen is not drawn: the requests of the default shape stay the same.
+        let scattered = self.draws.scattered_share;
+        if run == WriteRun::LongFile && scattered > 0.0 && self.random.chance(scattered) {
+            self.layout.long_track(track as usize).move_anywhere(&mut self.random);
+        }
         (run, track as usize)
-    }
-
-    fn long_track(&mut self, track: usize) -> &mut Track {
-        let temporary = self.layout.temporary.len();
-        if track < temporary { &mut self.layout.temporary[track] } else { &mut self.layout.streams[track - temporary] }
     }
 
     fn part_of_page(&mut self) -> (u64, u32) {
         let (sectors, _) = PART_SIZES[draw_index(&mut self.random, &PART_SIZES)];
-        let page = self.single_place(&SINGLE_PLACES);
+        let page = self.single_place(self.draws.places);
         // Records lie on multiples of their own size, as MFT records of 1 KiB do.
         let offset = self.random.below(u64::from(PAGE_SECTORS / sectors)) * u64::from(sectors);
         (page + offset, sectors)
     }
 
-    fn single_place(&mut self, places: &[(u32, u32)]) -> u64 {
-        match places[draw_index(&mut self.random, places)].0 {
+    fn single_place(&mut self, places: [(u32, u32); 3]) -> u64 {
+        match places[draw_index(&mut self.random, &places)].0 {
             HOT => self.layout.hot_page(&mut self.random),
             WARM => self.layout.warm_page(&mut self.random),
             _ => self.layout.bulk.random(&mut self.random, PAGE_SECTORS, PAGE_SECTORS),
@@ -191,7 +181,7 @@ impl DesktopNtfs {
         let bulk = self.layout.bulk;
         let first_sector = match self.read_cursor {
             Some(cursor) => bulk.wrapped(cursor, sectors),
-            None => self.single_place(&READ_PLACES).min(bulk.end_sector() - u64::from(sectors)),
+            None => self.single_place(READ_PLACES).min(bulk.end_sector() - u64::from(sectors)),
         };
         let goes_on = self.random.chance(0.5);
         self.read_cursor = goes_on.then_some(first_sector + u64::from(sectors));
@@ -208,5 +198,22 @@ impl Source for DesktopNtfs {
 }
 
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
-    Box::new(Paced::new(name, parameters, ARRIVALS, DesktopNtfs::new(parameters, "workload.desktop-ntfs")))
+    construct(name, parameters, DesktopShape::default())
+}
+
+fn construct(name: &'static str, parameters: &WorkloadParameters, shape: DesktopShape) -> Box<dyn Workload + Send> {
+    let source = DesktopNtfs::new(parameters, shape, "workload.desktop-ntfs");
+    Box::new(Paced::new(name, parameters, ARRIVALS, source))
+}
+
+/// `desktop-ntfs` with another structure below its published statistics, which stay the same.
+/// Errors: as those of [`super::build`], or a value of the shape out of its range.
+pub fn shaped(
+    parameters: &WorkloadParameters,
+    shape: DesktopShape,
+) -> Result<Box<dyn Workload + Send>, SyntheticError> {
+    const NAME: &str = "desktop-ntfs";
+    parameters.check(NAME, &[Parameter::ReadShare], MINIMUM_SECTORS)?;
+    shape.check(NAME)?;
+    Ok(construct(NAME, parameters, shape))
 }

@@ -11,6 +11,7 @@ mod calibration;
 mod desktop_calibration;
 mod desktop_layout;
 pub mod desktop_ntfs;
+mod desktop_shape;
 mod financial2;
 mod hot_cold;
 mod iozone;
@@ -34,6 +35,7 @@ mod zipf;
 mod zipf_law;
 
 pub use calibration::{Aim, Comparison};
+pub use desktop_shape::DesktopShape;
 pub use parameters::{
     MEAN_BYTES_RANGE, Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters,
     sectors_of_share,

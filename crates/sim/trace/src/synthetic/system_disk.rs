@@ -32,6 +32,7 @@ use units::{HostOp, Request, SECTOR_BYTES};
 
 use super::calibration::{Aim, Comparison, percent, requests, row};
 use super::desktop_layout::{Layout, PAGE_SECTORS};
+use super::desktop_shape::DesktopShape;
 use super::pace::{Access, ArrivalProcess, GapPhase, Paced, Source};
 use super::parameters::{SyntheticError, WorkloadParameters};
 use super::place::{OpMix, Region, draw_index};
@@ -255,7 +256,7 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
 
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
     let mut random = Stream::new(parameters.seed, "workload.system-disk");
-    let layout = Layout::new(Region::footprint(parameters), &mut random);
+    let layout = Layout::new(Region::footprint(parameters), &DesktopShape::default(), &mut random);
     let mean_sectors = parameters.request_bytes.unwrap_or(MEAN_BYTES) as f64 / SECTOR_BYTES as f64;
     let small_write_run = 1.0 + log_runs() * (FILE_PIECES - 1.0);
     let mut runs = [0.0; 2];

@@ -28,6 +28,7 @@ use units::HostOp;
 use super::calibration::{Aim, Comparison, percent, requests, row};
 use super::desktop_layout::PAGE_SECTORS;
 use super::desktop_ntfs::{ARRIVALS, DesktopNtfs, READ_SHARE};
+use super::desktop_shape::DesktopShape;
 use super::pace::{Access, Paced, Source};
 use super::parameters::{SyntheticError, WorkloadParameters};
 use super::place::{OpMix, Region, draw_index};
@@ -141,7 +142,7 @@ pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<
         parts.swap(last, random.below(last as u64 + 1) as usize);
     }
     let source = Umpc {
-        writes: DesktopNtfs::new(parameters, "workload.umpc.writes"),
+        writes: DesktopNtfs::new(parameters, DesktopShape::default(), "workload.umpc.writes"),
         random,
         ops: OpMix::new(parameters, READ_SHARE),
         space,
