@@ -175,7 +175,14 @@ class Errand:
 @final
 class Study:
     def __new__(
-        cls, name: str, scale: str | None, seed: int, traces: dict[str, str], settings: dict[str, str], out: str | None
+        cls,
+        name: str,
+        scale: str | None,
+        seed: int,
+        traces: dict[str, str],
+        settings: dict[str, str],
+        family: int,
+        out: str | None,
     ) -> Study: ...
     def errand(self, stop: Stop | None = None) -> Errand: ...
     def run(self, jobs: int | None = None, progress: Callable[[int, int], object] | None = None) -> tuple[str, str]: ...

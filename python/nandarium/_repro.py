@@ -27,7 +27,8 @@ class Reproduction:
     rows: Table
     """A row for each published figure: ``id``, ``paper``, ``experiment``, ``metric``, ``published``, ``measured`` (a text),
     ``value`` (the number behind it, NaN where there is none), ``accept``, ``class``, ``verdict`` (``pass``, ``fail``,
-    ``not-run``, ``recorded``), ``workload``, ``note``."""
+    ``not-run``, ``recorded``), ``workload``, ``note``, and what a family of draws gave: ``family`` (``inside``, ``undecided``,
+    ``outside``, ``refuted``; empty where none judges the row), ``least``, ``median``, ``most``."""
     text: str
     """The table that ``nandarium repro`` prints."""
     folder: Path | None
@@ -49,6 +50,7 @@ def repro(
     seed: int = 1,
     traces: Mapping[str, str | os.PathLike[str]] | None = None,
     settings: Settings | None = None,
+    family: int = 0,
     out: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -66,6 +68,7 @@ def repro(
         seed: seed of generators and drives.
         traces: files that stand in for generated traces, by name.
         settings: settings of the study, by name.
+        family: draws of the family of the study that are run as well, 2 to 1000; 0 for none. Without `traces`.
         out: folder for rows.json, rows.md, repro.html and a CSV file for each figure. Simulations are kept below it, and
             by default in the user's cache folder.
         executor: any `concurrent.futures.Executor`, as for `sweep`: each simulation is a job of its own.
@@ -93,7 +96,8 @@ def repro(
     folder = None if out is None else path_of("out", out)
     paths = {name: os.fspath(path) for name, path in (traces or {}).items()}
     seed = whole("seed", seed, "a seed is 0 or more, and below 2^64", least=0, most=2**64 - 1)
-    asked = _nandarium.Study(study, scale, seed, paths, dict(pairs(settings)), None if folder is None else os.fspath(folder))
+    family = whole("family", family, "a family has 2 to 1000 draws; 0 for none", least=0, most=1000)
+    asked = _nandarium.Study(study, scale, seed, paths, dict(pairs(settings)), family, None if folder is None else os.fspath(folder))
     if executor is not None:
         _executor.run(executor, asked.errand(), progress, "study")
     told, text = asked.run(jobs, progress)
@@ -101,8 +105,13 @@ def repro(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    def column(name: str) -> Any:
-        cells = [row[name] for row in rows]
-        return np.array([np.nan if cell is None else cell for cell in cells], dtype=float) if name == "value" else np.array(cells, dtype=str)
+    numbers = {"value", "least", "median", "most"}
+    flat = [row | {name: (row["family"] or {}).get(name) for name in ("least", "median", "most")} for row in rows]
+    for row in flat:
+        row["family"] = "" if row["family"] is None else row["family"]["verdict"]
 
-    return Table({name: column(name) for name in rows[0]})
+    def column(name: str) -> Any:
+        cells = [row[name] for row in flat]
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=float) if name in numbers else np.array(cells, dtype=str)
+
+    return Table({name: column(name) for name in flat[0]})

@@ -46,13 +46,14 @@ impl Study {
 #[pymethods]
 impl Study {
     #[new]
-    #[pyo3(signature = (name, scale, seed, traces, settings, out))]
+    #[pyo3(signature = (name, scale, seed, traces, settings, family, out))]
     fn new(
         name: &str,
         scale: Option<&str>,
         seed: u64,
         traces: BTreeMap<String, String>,
         settings: BTreeMap<String, String>,
+        family: u32,
         out: Option<PathBuf>,
     ) -> PyResult<Self> {
         let study = repro::find(name).ok_or_else(|| {
@@ -63,7 +64,7 @@ impl Study {
         let absolute =
             |path: String| std::path::absolute(&path).map_or(path, |absolute| absolute.to_string_lossy().into_owned());
         let traces = traces.into_iter().map(|(name, path)| (name, absolute(path))).collect();
-        let options = Options { scale, seed, traces, settings };
+        let options = Options { scale, seed, traces, settings, family, ..Options::default() };
         options.check(study).map_err(of_study)?;
         Ok(Self { about: study, options, out })
     }
@@ -84,7 +85,7 @@ impl Study {
     fn run(&self, py: Python<'_>, jobs: Option<usize>, progress: Option<Py<PyAny>>) -> PyResult<(String, String)> {
         let counter = self.counter(None, jobs)?;
         let tell = |py: Python<'_>| counter.tell(py, progress.as_ref());
-        let findings = beside(py, counter.stop(), tell, || (self.about.run)(&self.options, &counter))?;
+        let findings = beside(py, counter.stop(), tell, || self.about.reproduce(&self.options, &counter))?;
         let findings = findings.map_err(of_study)?;
         tell(py)?;
         if let Some(out) = &self.out {

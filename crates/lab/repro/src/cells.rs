@@ -4,6 +4,7 @@
 //! with zeros, and is noted. What was made of holes is never shown.
 
 use crate::row::{Row, STOPPED, Verdict};
+use crate::study::Options;
 use figures::Figure;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,11 +20,20 @@ thread_local! {
 pub(crate) struct Cells<K, T> {
     all: BTreeMap<K, Option<T>>,
     hole: T,
+    /// Whether only some are wanted: one that is asked for and was not is a hole.
+    is_partial: bool,
 }
 
 impl<K, T: Default> Default for Cells<K, T> {
     fn default() -> Self {
-        Self { all: BTreeMap::new(), hole: T::default() }
+        Self { all: BTreeMap::new(), hole: T::default(), is_partial: false }
+    }
+}
+
+impl<K: Ord, T: Default> Cells<K, T> {
+    /// None yet. In a draw of a family only those are wanted that its rows need.
+    pub fn of(options: &Options) -> Self {
+        Self { is_partial: options.is_drawn(), ..Self::default() }
     }
 }
 
@@ -77,7 +87,10 @@ impl<K: Ord + std::fmt::Debug, T> Index<&K> for Cells<K, T> {
 
     /// Panics if the study does not measure it.
     fn index(&self, key: &K) -> &T {
-        self.get(key).unwrap_or_else(|| panic!("{key:?} is not run by this study"))
+        match self.all.get(key) {
+            None if !self.is_partial => panic!("{key:?} is not run by this study"),
+            found => self.look(found.and_then(Option::as_ref)),
+        }
     }
 }
 
@@ -93,7 +106,7 @@ pub(crate) fn rows(make: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
     let (mut rows, has_holes) = watched(make);
     if has_holes {
         for row in &mut rows {
-            (row.verdict, row.value) = (Verdict::NotRun, None);
+            (row.verdict, row.value, row.effect) = (Verdict::NotRun, None, None);
             row.measured.clear();
             STOPPED.clone_into(&mut row.note);
         }
@@ -108,7 +121,7 @@ pub(crate) fn figures(make: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::study::{Findings, Options};
     use crate::{Class, STUDIES, StudyError, Verdict};
     use experiment::Monitor;
@@ -118,21 +131,21 @@ mod tests {
 
     /// Stops after some simulations, and keeps what they gave.
     #[derive(Default)]
-    struct Stopping {
-        after: usize,
-        ended: Mutex<usize>,
+    pub(crate) struct Stopping {
+        pub after: Mutex<usize>,
         kept: Mutex<BTreeMap<String, Vec<u8>>>,
     }
 
+    impl Stopping {
+        /// How many simulations have ended.
+        pub fn kept(&self) -> usize {
+            self.kept.lock().unwrap().len()
+        }
+    }
+
     impl Monitor for Stopping {
-        fn found(&self, jobs: usize) {
-            *self.ended.lock().unwrap() += jobs;
-        }
-        fn ended(&self, _: &str, _: &str) {
-            *self.ended.lock().unwrap() += 1;
-        }
         fn is_stopped(&self) -> bool {
-            *self.ended.lock().unwrap() >= self.after
+            self.kept() >= *self.after.lock().unwrap()
         }
         fn recall(&self, name: &str) -> Option<Vec<u8>> {
             self.kept.lock().unwrap().get(name).cloned()
@@ -203,12 +216,12 @@ mod tests {
 
     #[test]
     fn a_study_that_was_stopped_goes_on_and_finds_what_it_would_have_found() {
-        let at_once = Stopping { after: usize::MAX, ..Stopping::default() };
+        let at_once = Stopping { after: Mutex::new(usize::MAX), ..Stopping::default() };
         let expected = run("hard", &at_once).unwrap();
-        let all = at_once.ended.into_inner().unwrap();
+        let all = at_once.kept();
         let mut kept = BTreeMap::new();
         for after in [3, all / 2, all + 1] {
-            let stopping = Stopping { after, kept: Mutex::new(kept), ..Stopping::default() };
+            let stopping = Stopping { after: Mutex::new(after), kept: Mutex::new(kept) };
             let findings = run("hard", &stopping).unwrap();
             kept = stopping.kept.into_inner().unwrap();
             assert!(kept.len() >= after.min(all), "{after}: {} are kept", kept.len());

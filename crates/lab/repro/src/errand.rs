@@ -33,7 +33,7 @@ impl Errand {
     ) -> Result<Self, StudyError> {
         options.check(study)?;
         let look = Look { monitor: &*monitor, due: Mutex::default(), found: AtomicUsize::new(0) };
-        (study.run)(&options, &look)?;
+        study.reproduce(&options, &look)?;
         let (due, found) = (look.due.into_inner().unwrap_or_else(PoisonError::into_inner), look.found.into_inner());
         let watched = Watched::begin(due.len(), found, monitor);
         Ok(Self { study, options, files, due, watched })
@@ -47,10 +47,10 @@ impl experiment::Errand for Errand {
 
     fn job(&self, index: usize) -> Result<(String, String), String> {
         let name = self.watched.job(&self.due, index)?;
-        let Options { scale, seed, traces, settings } = &self.options;
+        let Options { scale, seed, traces, settings, family, .. } = &self.options;
         let job = json!({
             "study": self.study.name, "scale": scale.to_string(), "seed": seed, "traces": traces,
-            "settings": settings, "files": self.files, "simulation": name,
+            "settings": settings, "family": family, "files": self.files, "simulation": name,
         });
         Ok((name.clone(), job.to_string()))
     }
@@ -137,9 +137,11 @@ pub fn answer(job: &str, stop: &(dyn Fn() -> bool + Sync)) -> Result<String, Str
     };
     let scale = Scale::parse(job["scale"].as_str().unwrap_or_default()).map_err(|error| error.to_string())?;
     let seed = job["seed"].as_u64().ok_or_else(|| missing("seed"))?;
-    let options = Options { scale, seed, traces: pairs("traces")?, settings: pairs("settings")? };
+    let family = job["family"].as_u64().and_then(|draws| draws.try_into().ok()).ok_or_else(|| missing("family"))?;
+    let (traces, settings) = (pairs("traces")?, pairs("settings")?);
+    let options = Options { scale, seed, traces, settings, family, drawn: None };
     let one = One { name, stop, given: Mutex::default() };
-    options.check(study).and_then(|()| (study.run)(&options, &one)).map_err(|error| error.to_string())?;
+    options.check(study).and_then(|()| study.reproduce(&options, &one)).map_err(|error| error.to_string())?;
     let given = one.given.into_inner().unwrap_or_else(PoisonError::into_inner);
     let given = given.ok_or_else(|| {
         let why = if stop() { "was stopped" } else { "is none of this study" };
@@ -176,7 +178,7 @@ mod tests {
     fn simulations_that_ran_elsewhere_give_the_rows_of_one_process() {
         let study = crate::find("hard").unwrap();
         let options = Options { scale: study.least, ..Options::default() };
-        let whole = (study.run)(&options, &()).unwrap();
+        let whole = study.reproduce(&options, &()).unwrap();
         let desk = Arc::new(Desk::default());
         let errand = |monitor: &Arc<Desk>| {
             Errand::new(study, options.clone(), BTreeSet::new(), Arc::clone(monitor) as _).unwrap()
@@ -192,9 +194,19 @@ mod tests {
         }
         assert_eq!((errand(&desk).len(), errand(&desk).found()), (0, due.len()));
         let ended = desk.ended.load(Ordering::Relaxed);
-        let collected = (study.run)(&options, &*desk).unwrap();
+        let collected = study.reproduce(&options, &*desk).unwrap();
         assert_eq!(desk.ended.load(Ordering::Relaxed), ended, "nothing is left to be run");
         assert_eq!((collected.rows, collected.figures, collected.missing), (whole.rows, whole.figures, 0));
+    }
+
+    #[test]
+    fn a_draw_of_a_family_runs_elsewhere() {
+        let study = crate::find("two-level").unwrap();
+        let options = Options { scale: study.least, family: 2, ..Options::default() };
+        let due = Errand::new(study, options, BTreeSet::new(), Arc::new(Desk::default())).unwrap();
+        let (name, job) = due.job(due.len() - 1).unwrap();
+        assert!(name.starts_with("draw 2: "), "{name}");
+        due.keep(due.len() - 1, &answer(&job, &|| false).unwrap()).unwrap();
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod cells;
 mod drives;
 mod errand;
 mod error;
+mod family;
 mod file;
 mod hard;
 mod page;
@@ -33,6 +34,7 @@ mod two_level;
 
 pub use errand::{Errand, answer};
 pub use error::StudyError;
+pub use family::{Family, Fit, Judgement, MOST_DRAWS};
 pub use figures::{Figure, Panel, Series, Shape};
 pub use page::render;
 pub use row::{Class, Row, Text, Verdict};
@@ -70,7 +72,28 @@ pub fn to_markdown(rows: &[Row]) -> String {
             [&*row.metric, &*row.published, row.measured.as_str(), row.accept.as_str()].map(cell);
         let _ = writeln!(text, "| {metric} | {published} | {measured} | {accept} | {} |", row.verdict.name());
     }
-    text
+    text + &family_to_markdown(rows)
+}
+
+/// What a family says of rows, as a second table; nothing without one.
+fn family_to_markdown(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for (row, family) in rows.iter().filter_map(|row| Some((row, row.family.as_ref()?))) {
+        let Family { least, median, most, fit, .. } = family;
+        let (id, metric, published, single) = (&row.id, &row.metric, family.judged(), row.verdict.name());
+        let _ = writeln!(
+            text,
+            "| {id} | {metric} | {published} | {least:.2} | {median:.2} | {most:.2} | {single} | {} |",
+            fit.name()
+        );
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\n| row | figure | published | least | median | most | one trace | family |\n\
+         |---|---|---|---|---|---|---|---|\n{text}"
+    )
 }
 
 /// Rows of one or several studies as one documented object. `complete`: nobody stopped them.

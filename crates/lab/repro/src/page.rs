@@ -1,5 +1,6 @@
 //! A study as one self-contained page.
 
+use crate::family::{Family, Fit};
 use crate::row::{Row, Verdict};
 use crate::study::{Findings, Study};
 use figures::{Figure, Look, Page, each, escape, section_with};
@@ -18,6 +19,7 @@ pub fn render(study: &Study, findings: &Findings) -> String {
         if is_empty { nothing(figure, &beside) } else { section_with(figure, &Look::default(), &beside) }
     });
     let rows = each(&findings.rows, row);
+    let family = family(findings);
     let top =
         format!("{}{notes}<p class=\"lead\">{}. {}</p>", verdicts(findings), escape(study.paper), escape(study.method));
     let table = format!(
@@ -27,7 +29,40 @@ pub fn render(study: &Study, findings: &Findings) -> String {
          <tbody>{rows}</tbody></table></div><p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
          recorded rows are shown and not judged.</p></section>"
     );
-    Page { brand: &format!("repro {}", study.name), title: study.title, top, sections: figures + &table }.render()
+    Page { brand: &format!("repro {}", study.name), title: study.title, top, sections: family + &figures + &table }
+        .render()
+}
+
+/// Rows that a family judges; nothing without one.
+fn family(findings: &Findings) -> String {
+    let judged = findings.rows.iter().filter_map(|row| Some((row, row.family.as_ref()?)));
+    let draws = judged.clone().map(|(_, family)| family.draws).max();
+    let rows = each(judged, |(row, family)| {
+        let Family { least, median, most, fit, why, .. } = family;
+        let note = if why.is_empty() { String::new() } else { format!("<small>{}</small>", escape(why)) };
+        let colour = match fit {
+            Fit::Inside => "pass",
+            Fit::Undecided => "warn",
+            Fit::Outside | Fit::Refuted => "fail",
+        };
+        format!(
+            "<tr><td>{}</td><td>{}: {}{note}</td><td>{}</td><td>{least:.2}</td><td>{median:.2}</td>\
+             <td>{most:.2}</td><td><span class=\"chip {colour}\">{}</span></td><td>{}</td></tr>",
+            link(row),
+            escape(&row.experiment),
+            escape(&row.metric),
+            escape(&family.judged()),
+            fit.name(),
+            chip(row.verdict),
+        )
+    });
+    draws.map_or_else(String::new, |draws| {
+        format!(
+            "<section id=\"family\"><h2>A family of {draws} draws</h2><div class=\"table\"><table><thead><tr>\
+             <th>Row</th><th>Experiment</th><th>Published</th><th>Least</th><th>Median</th><th>Most</th>\
+             <th>Family</th><th>One trace</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+        )
+    })
 }
 
 /// A figure without a value, which would be an empty frame.
@@ -147,6 +182,7 @@ mod tests {
             published: "90 %".to_owned(),
             class,
             accept,
+            family: None,
         };
         let row = target.row(Measured::Number(12.5), "generated", "");
         let empty = Figure { name: "erases", panels: vec![Panel::default()], ..figure.clone() };

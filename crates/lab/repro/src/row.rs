@@ -1,5 +1,6 @@
 //! A row: what was published beside what was measured.
 
+use crate::family::Family;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -79,6 +80,10 @@ pub struct Row {
     pub measured: String,
     /// The same as a number, in the unit of the metric.
     pub value: Option<f64>,
+    /// The number that a family compares: the value, or one that stands for the figures of a statement.
+    pub effect: Option<f64>,
+    /// What the draws of a family gave, where one was run and judges this row.
+    pub family: Option<Family>,
     /// The band, trend or statement that the measurement is judged by, in words.
     pub accept: String,
     /// How it is judged.
@@ -105,6 +110,17 @@ impl Row {
             "verdict": self.verdict.name(),
             "workload": self.workload,
             "note": self.note,
+            "family": self.family.as_ref().map(Family::to_json),
         })
+    }
+
+    /// The same, and the number that a family compares.
+    pub(crate) fn with_effect(self, effect: f64) -> Self {
+        Self { effect: Some(effect).filter(|effect| effect.is_finite()), ..self }
+    }
+
+    /// Whether the published value is missed: by the family, where there is one, else by the measurement.
+    pub fn misses(&self) -> bool {
+        self.family.as_ref().map_or(self.verdict == Verdict::Fail, |family| family.fit.misses())
     }
 }

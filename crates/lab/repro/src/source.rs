@@ -2,8 +2,9 @@
 
 use crate::error::StudyError;
 use crate::file::TraceFile;
+use crate::study::Options;
 use trace::Workload;
-use trace::synthetic::WorkloadParameters;
+use trace::synthetic::{DesktopShape, WorkloadParameters};
 
 /// Requests, ready to be run.
 pub type Opened = Result<Box<dyn Workload + Send>, StudyError>;
@@ -16,6 +17,19 @@ pub struct Source {
     pub requests: u64,
     /// Seed of the generator.
     pub seed: u64,
+}
+
+/// The structure of `desktop-ntfs` below its published statistics: of a draw, as it was drawn.
+pub fn desktop_shape(options: &Options) -> DesktopShape {
+    let known = DesktopShape::default();
+    DesktopShape {
+        lone_share: options.drawn("trace.lone_share", known.lone_share),
+        warm_pages: options.drawn("trace.warm_pages", known.warm_pages),
+        warm_pages_per_block: options.drawn("trace.warm_pages_per_block", known.warm_pages_per_block),
+        part_share: options.drawn("trace.part_share", known.part_share),
+        scattered_share: options.drawn("trace.scattered_share", known.scattered_share),
+        longest_share: options.drawn("trace.longest_share", known.longest_share),
+    }
 }
 
 impl Source {

@@ -1,10 +1,10 @@
 //! What a study is, and what it needs from whoever runs it.
 
 use crate::error::StudyError;
+use crate::family::{self, Draw, Fit, MOST_DRAWS};
 #[cfg(test)]
 use crate::row::Class;
 use crate::row::{Row, Verdict};
-#[cfg(test)]
 use crate::target::Targets;
 use experiment::Monitor;
 use figures::Figure;
@@ -30,7 +30,26 @@ pub struct Study {
     pub usual: Scale,
     /// Rows that a figure shows, by the name of the figure.
     pub shown: &'static [(&'static str, &'static [&'static str])],
-    pub run: fn(&Options, &dyn Monitor) -> Result<Findings, StudyError>,
+    /// Its table of targets, where its rows have one, and the ranges of its family.
+    pub(crate) targets: Option<&'static Targets>,
+    /// The study on one input.
+    pub(crate) run: fn(&Options, &dyn Monitor) -> Result<Findings, StudyError>,
+}
+
+impl Study {
+    /// Runs the study, and its family where `options` ask for one.
+    /// Errors: options or files that cannot be used, or a simulation that fails.
+    pub fn reproduce(&self, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+        match self.targets.and_then(Targets::ranges) {
+            Some(ranges) if options.family > 0 => family::run(self, ranges, options, monitor),
+            _ => (self.run)(options, monitor),
+        }
+    }
+
+    /// Whether it has ranges to draw a family from.
+    pub fn has_family(&self) -> bool {
+        self.targets.is_some_and(|targets| targets.ranges().is_some())
+    }
 }
 
 /// Something that can be chosen, beside the defaults that are compared with the publication.
@@ -104,11 +123,16 @@ pub struct Options {
     pub traces: BTreeMap<String, String>,
     /// Settings that differ from their default.
     pub settings: BTreeMap<String, String>,
+    /// How many draws of the study's family are run beside the study; 0: none.
+    pub family: u32,
+    /// The draw of a family that is run: keys and values. A study fills it in for its draws.
+    pub drawn: Option<Draw>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { scale: Scale::DEFAULT, seed: 1, traces: BTreeMap::new(), settings: BTreeMap::new() }
+        let (traces, settings) = (BTreeMap::new(), BTreeMap::new());
+        Self { scale: Scale::DEFAULT, seed: 1, traces, settings, family: 0, drawn: None }
     }
 }
 
@@ -116,6 +140,22 @@ impl Options {
     /// The value of a setting.
     pub fn setting(&self, setting: &Setting) -> &str {
         self.settings.get(setting.name).map_or(setting.choices[0], String::as_str)
+    }
+
+    /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.drawn.is_some()
+    }
+
+    /// The number that was drawn for a key, or `default`.
+    pub(crate) fn drawn(&self, key: &str, default: f64) -> f64 {
+        self.drawn.as_ref().and_then(|draw| draw.get(key)?.parse().ok()).unwrap_or(default)
+    }
+
+    /// What was drawn of the drive: keys of a configuration. Those of traces begin with `trace.`.
+    pub(crate) fn drawn_settings(&self) -> impl Iterator<Item = (&str, String)> {
+        let all = self.drawn.iter().flatten().filter(|(key, _)| !key.starts_with("trace."));
+        all.map(|(key, value)| (key.as_str(), value.clone()))
     }
 
     /// Notes of a run: its size in words, and each setting that is not the default one.
@@ -136,6 +176,9 @@ impl Options {
             return Err(StudyError::Usage(format!(
                 "--scale {scale}: rows of the study `{name}` mean nothing at this size; its smallest is {least}"
             )));
+        }
+        if self.family > 0 {
+            self.check_family(study)?;
         }
         for name in self.traces.keys() {
             if !study.traces.contains(&name.as_str()) {
@@ -164,6 +207,22 @@ impl Options {
             }
         }
         Ok(())
+    }
+}
+
+impl Options {
+    fn check_family(&self, study: &Study) -> Result<(), StudyError> {
+        let draws = self.family;
+        let problem = if !study.has_family() {
+            format!("the study `{}` has no family", study.name)
+        } else if !(2..=MOST_DRAWS).contains(&draws) {
+            format!("a family has 2 to {MOST_DRAWS} draws")
+        } else if !self.traces.is_empty() {
+            "a family stands for traces that nobody has; leave --trace out".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(StudyError::Usage(format!("--family {draws}: {problem}")))
     }
 }
 
@@ -216,7 +275,19 @@ impl Findings {
                 let _ = write!(text, "; {count} {what}");
             }
         }
-        text
+        self.family().map_or(text.clone(), |family| format!("by one trace {text}; {family}"))
+    }
+
+    /// The verdicts of the family in a line, published values that it misses by the numbers of their rows.
+    fn family(&self) -> Option<String> {
+        let rows =
+            |fit| self.rows.iter().filter(move |row| row.family.as_ref().is_some_and(|family| family.fit == fit));
+        let all: usize = Fit::ALL.iter().map(|fit| rows(*fit).count()).sum();
+        let counted = Fit::ALL.iter().filter(|fit| rows(**fit).count() > 0).map(|fit| {
+            let ids: Vec<&str> = rows(*fit).map(|row| &*row.id).collect();
+            format!("{} {} ({})", ids.len(), fit.name(), ids.join(", "))
+        });
+        (all > 0).then(|| format!("by the family, of {all} rows: {}", counted.collect::<Vec<_>>().join(", ")))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Targets: what was published and what is accepted, and the judgement of a measurement.
 
+use crate::family::{Judgement, Ranges};
 use crate::row::{Class, Row, Verdict};
 use crate::study::Study;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// What is accepted.
@@ -40,13 +42,23 @@ pub struct Target {
     pub class: Class,
     #[serde(default)]
     pub accept: Accept,
+    /// How a family of draws judges it; nothing: it does not.
+    #[serde(default)]
+    pub family: Option<Judgement>,
 }
 
 /// A study's table of targets, a file of TOML: every target once, in the order of the rows.
 pub(crate) struct Targets {
     text: &'static str,
     study: &'static Study,
-    all: OnceLock<Vec<Target>>,
+    table: OnceLock<Table>,
+}
+
+/// Without what it holds, which leads back to the study.
+impl std::fmt::Debug for Targets {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Targets of {}", self.study.name)
+    }
 }
 
 /// The file of a table.
@@ -54,37 +66,61 @@ pub(crate) struct Targets {
 #[serde(deny_unknown_fields)]
 struct Table {
     target: Vec<Target>,
+    /// Settings of drives, by the names that the study has for them.
+    #[serde(default)]
+    drive: BTreeMap<String, BTreeMap<String, String>>,
+    family: Option<Ranges>,
 }
 
 impl Targets {
     /// The table of a study.
     pub const fn of(text: &'static str, study: &'static Study) -> Self {
-        Self { text, study, all: OnceLock::new() }
+        Self { text, study, table: OnceLock::new() }
     }
 
     /// Panics if the file is no table: it is part of the program.
-    fn all(&self) -> &[Target] {
-        self.all.get_or_init(|| {
-            let table: Table = toml::from_str(self.text).unwrap_or_else(|error| panic!("{}: {error}", self.study.name));
-            let paper = |target: Target| match target.paper.as_str() {
-                "" => Target { paper: self.study.paper.to_owned(), ..target },
-                _ => target,
-            };
-            table.target.into_iter().map(paper).collect()
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let mut table: Table =
+                toml::from_str(self.text).unwrap_or_else(|error| panic!("{}: {error}", self.study.name));
+            for target in table.target.iter_mut().filter(|target| target.paper.is_empty()) {
+                self.study.paper.clone_into(&mut target.paper);
+            }
+            table
         })
+    }
+
+    /// What a family is drawn from, where the study has one.
+    pub fn ranges(&self) -> Option<&Ranges> {
+        self.table().family.as_ref()
+    }
+
+    /// The settings of a drive.
+    /// Panics if there is none of this name: a study knows its own drives.
+    pub fn settings(&self, drive: &str) -> Vec<(&str, String)> {
+        let settings = self.table().drive.get(drive).unwrap_or_else(|| panic!("no drive {drive}"));
+        settings.iter().map(|(key, value)| (key.as_str(), value.clone())).collect()
+    }
+
+    fn find(&self, id: &str) -> Option<&Target> {
+        self.table().target.iter().find(|target| target.id == id)
+    }
+
+    /// How a family judges a target; nothing: it does not.
+    pub fn judgement(&self, id: &str) -> Option<&Judgement> {
+        self.find(id)?.family.as_ref()
     }
 
     /// The row of a target.
     /// Panics if there is none of this number, or it asks for another kind of thing: a study knows its own targets.
     pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
-        let target = self.all().iter().find(|target| target.id == id);
-        target.unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note)
+        self.find(id).unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note)
     }
 
     /// Every number, in the order of the table.
     #[cfg(test)]
     pub fn ids(&self) -> Vec<&str> {
-        self.all().iter().map(|target| target.id.as_str()).collect()
+        self.table().target.iter().map(|target| target.id.as_str()).collect()
     }
 }
 
@@ -147,6 +183,8 @@ impl Target {
             published: self.published.clone().into(),
             measured: text,
             value,
+            effect: value,
+            family: None,
             accept: self.accept.describe(&self.unit),
             class: self.class,
             verdict,
@@ -211,6 +249,14 @@ fn spoken(text: &str) -> (String, bool) {
     (words, is_whole)
 }
 
+/// The median of some values; no number where there are none.
+pub(crate) fn middle(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);
+    f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2))
+}
+
 /// How much more `new` is than `old`, %.
 pub(crate) fn more(new: f64, old: f64) -> f64 {
     (new / old - 1.0) * 100.0
@@ -222,7 +268,7 @@ mod tests {
 
     fn target(class: Class, accept: Accept) -> Target {
         let [id, paper, experiment, metric, unit, published] = ["9.9", "p", "e", "m", " %", "22 %"].map(str::to_owned);
-        Target { id, paper, experiment, metric, unit, published, class, accept }
+        Target { id, paper, experiment, metric, unit, published, class, accept, family: None }
     }
 
     fn verdict(class: Class, accept: Accept, measured: Measured) -> Verdict {

@@ -1,5 +1,6 @@
 //! What a study costs: a table, and the functions that turn simulations into rows.
 
+use crate::cells::tests::Stopping;
 use crate::cells::{Cells, rows};
 use crate::error::StudyError;
 use crate::row::Row;
@@ -26,6 +27,16 @@ const TABLE: &str = "
     published = \"some\"
     class = \"numeric\"
     accept = { within = [1.0, 5.0] }
+    family = { published = [2.0, 2.0] }
+    [family]
+    scale = \"1\"
+    [[family.free]]
+    key = \"drive.over_provisioning\"
+    least = 20
+    most = 40
+    step = 1
+    unit = \"%\"
+    reason = \"Not published.\"
 ";
 
 static TARGETS: Targets = Targets::of(TABLE, &STUDY);
@@ -40,28 +51,26 @@ static STUDY: Study = Study {
     least: Scale::FULL,
     usual: Scale::FULL,
     shown: &[("programs", &["9.1", "9.2"])],
+    targets: Some(&TARGETS),
     run,
 };
 
 const VICTIMS: [&str; 2] = ["greedy", "fifo"];
 
-fn simulate(victim: &str, seed: u64, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn simulate(victim: &str, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
     let set = [("drive.capacity", "64MiB"), ("flash.channels", "1"), ("flash.dies_per_channel", "1")];
     let set = set.into_iter().chain([("flash.pages_per_block", "64"), ("ftl.gc.victim", victim)]);
-    let bench = Bench::new(victim, &set.map(|(key, value)| (key, value.to_owned())).collect::<Vec<_>>())?;
+    let set = set.map(|(key, value)| (key, value.to_owned())).chain(options.drawn_settings());
+    let bench = Bench::new(victim, &set.collect::<Vec<_>>())?;
     let filled = bench.filled(monitor)?;
-    let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(bench.sectors(), 40_000) };
+    let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 40_000) };
     bench.count(&filled, &mut *build("uniform-write", &parameters)?, monitor)
 }
 
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     monitor.expect(VICTIMS.len());
-    let found = simulate_all(
-        monitor,
-        &VICTIMS,
-        |victim| (*victim).to_owned(),
-        |victim| simulate(victim, options.seed, monitor),
-    )?;
+    let found =
+        simulate_all(monitor, &VICTIMS, |victim| (*victim).to_owned(), |victim| simulate(victim, options, monitor))?;
     let mut cells: Cells<&str, Measurement> = Cells::default();
     cells.extend(VICTIMS.into_iter().zip(found));
     let programs = |victim: &str| nand::Counters::total(&cells[&victim].flash.programs) as f64;
@@ -98,4 +107,30 @@ fn a_study_is_its_table_and_a_hundred_lines() {
     let findings = run(&Options::default(), &()).unwrap_or_else(|error| panic!("{error}"));
     findings.check(&STUDY, &TARGETS, &[]);
     assert_eq!(findings.summary(), "2 of 2 judged rows pass");
+}
+
+#[test]
+fn a_family_of_a_study_is_a_range_in_its_table() {
+    let single = run(&Options::default(), &()).unwrap();
+    let stopping = Stopping::default();
+    let family = |draws, after| {
+        *stopping.after.lock().unwrap() = after;
+        STUDY.reproduce(&Options { family: draws, ..Options::default() }, &stopping).unwrap()
+    };
+    // Stopped, and begun again: only the rest is run.
+    let stopped = family(4, 5);
+    assert!(stopped.missing > 0 && stopped.rows.iter().all(|row| row.family.is_none()));
+    let (whole, runs) = (family(4, 99), stopping.kept());
+    assert_eq!((runs, &whole.rows, family(4, 99).missing, stopping.kept()), (10, &family(4, 99).rows, 0, 10));
+    for (row, alone) in whole.rows.iter().zip(&single.rows) {
+        assert_eq!((&row.measured, row.verdict), (&alone.measured, alone.verdict));
+    }
+    let found = whole.rows[1].family.as_ref().unwrap();
+    assert!(found.draws == 4 && found.least < found.median && found.median < found.most, "{found:?}");
+    assert_eq!((whole.rows[0].family.as_ref(), found.fit.name()), (None, "inside"));
+    assert!(whole.summary().ends_with("pass; by the family, of 1 rows: 1 inside (9.2)"), "{}", whole.summary());
+    assert!(whole.notes.iter().any(|note| note.contains("from 20% to 40%. Not published.")), "{:?}", whole.notes);
+    // A larger family keeps the draws.
+    family(6, 99);
+    assert_eq!(stopping.kept(), 14);
 }

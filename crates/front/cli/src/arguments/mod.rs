@@ -195,7 +195,8 @@ pub struct CompareArguments {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Rows are judged by the published claim: E exact, N within a band, T a trend; recorded rows are not \
-         judged. Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
+         judged. With --family a row is inside, undecided, outside or refuted: a published value inside the draws is no \
+         miss. Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
          websearch=WebSearch1.spc.gz --trace financial=Financial2.spc.gz"
 )]
 pub struct ReproArguments {
@@ -216,6 +217,10 @@ pub struct ReproArguments {
     /// given several times.
     #[arg(long, value_name = "NAME=FILE")]
     pub trace: Vec<String>,
+    /// Run the study on N draws of its family as well: parameters that the paper leaves open are drawn by the seed from
+    /// ranges that docs/reproduction lists. Rows that the family judges are counted by its verdict. Common: 16.
+    #[arg(long, value_name = "N", conflicts_with = "trace", default_value_t = 0, hide_default_value = true)]
+    pub family: u32,
     /// Change a setting of the study; a wrong one lists what there is.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -25,8 +25,28 @@ pub fn study(study: &Study, findings: &Findings) -> String {
     for row in findings.rows.iter().filter(|row| row.verdict == Verdict::Fail && !row.note.is_empty()) {
         let _ = writeln!(text, "\n{}: {}", row.id, row.note);
     }
+    text.push_str(&family(findings));
     let _ = writeln!(text, "\n{}: {}", study.name, findings.summary());
     text
+}
+
+/// Rows that a family judges; nothing without one.
+fn family(findings: &Findings) -> String {
+    let mut grid = Grid::new(8);
+    grid.row(["row", "by the family", "by one trace", "published", "least", "median", "most", "experiment: metric"]);
+    let mut why = String::new();
+    let judged = findings.rows.iter().filter_map(|row| Some((row, row.family.as_ref()?)));
+    for (row, family) in judged.clone() {
+        let numbers = [family.least, family.median, family.most].map(|value| format!("{value:.2}"));
+        let about = format!("{}: {}", row.experiment, row.metric);
+        let first = [row.id.to_string(), family.fit.name().to_owned(), row.verdict.name().to_owned(), family.judged()];
+        grid.row(first.into_iter().chain(numbers).chain([about]));
+        if !family.why.is_empty() {
+            let _ = writeln!(why, "\n{}: {}", row.id, family.why);
+        }
+    }
+    let draws = judged.map(|(_, family)| family.draws).max();
+    draws.map_or_else(String::new, |draws| format!("\nfamily of {draws} draws\n{}{why}", grid.render("")))
 }
 
 fn add(grid: &mut Grid, row: &Row) {

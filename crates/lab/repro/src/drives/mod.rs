@@ -27,6 +27,7 @@ pub(crate) static STUDY: Study = Study {
     least: Scale::one_over(256),
     usual: Scale::one_over(64),
     shown: &[],
+    targets: None,
     run,
 };
 
@@ -132,6 +133,8 @@ fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
             _ => String::new(),
         },
         value: modelled,
+        effect: None,
+        family: None,
         accept: band.map_or_else(String::new, |band| format!("within {:.0} %", band * 100.0)),
         class: if band.is_some() { Class::Numeric } else { Class::Recorded },
         verdict,

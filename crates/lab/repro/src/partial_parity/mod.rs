@@ -89,6 +89,7 @@ pub(crate) static STUDY: Study = Study {
         ("cache-size", &["2.13a"]),
         ("buffer-size", &["2.13b"]),
     ],
+    targets: Some(&TARGETS),
     run,
 };
 

@@ -63,6 +63,7 @@ pub(crate) static STUDY: Study = Study {
         ("tail", &["5.5a", "5.5b", "5.5c", "5.5d"]),
         ("cleaning", &["5.5e"]),
     ],
+    targets: Some(&TARGETS),
     run,
 };
 

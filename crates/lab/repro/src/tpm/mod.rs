@@ -67,6 +67,7 @@ pub(crate) static STUDY: Study = Study {
         ("response-normalised", &["3.5", "3.5v"]),
         ("erases", &["3.6", "3.6v", "3.14b"]),
     ],
+    targets: Some(&TARGETS),
     run,
 };
 

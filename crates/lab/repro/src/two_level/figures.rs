@@ -2,7 +2,7 @@
 
 use super::drives::{
     BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY, Place,
-    RECORD, SIZES, TWO_LEVEL, VARIANTS, VICTIM_ONLY, WIDE,
+    RECORD, SIZES, TWO_LEVEL, VICTIM_ONLY, WIDE,
 };
 use super::results::{erases, merge_share, page_hits, switch_share, utilisation};
 use super::runs::Results;
@@ -24,7 +24,7 @@ const LENGTHS: [(&str, RangeInclusive<u32>); 9] = [
     ("65-", 65..=u32::MAX),
 ];
 
-const COMPARED: [usize; 4] = [TWO_LEVEL, NFTL, BLOCK_LRU, BLOCK_LRU_PAGES];
+const COMPARED: [&str; 4] = [TWO_LEVEL, NFTL, BLOCK_LRU, BLOCK_LRU_PAGES];
 const OVER_SIZES: &str = "over MB of buffer, 8 of them for blocks in the two-level one";
 
 /// All figures, in the order of the publication.
@@ -63,10 +63,10 @@ fn beside(panel: Panel, published: &[(&'static str, f64)]) -> Panel {
 }
 
 /// One line for each buffer over the sizes.
-fn over_sizes(results: &Results, variants: &[usize], value: &dyn Fn(&Measurement, u64) -> f64) -> Vec<Series> {
-    let series = |variant: &usize| {
+fn over_sizes(results: &Results, variants: &[&'static str], value: &dyn Fn(&Measurement, u64) -> f64) -> Vec<Series> {
+    let series = |variant: &&'static str| {
         let at = |mib: &u64| results.counted.get(&results.place(*variant, *mib)).map(|m| value(m, *mib));
-        Series { name: VARIANTS[*variant].name.to_owned(), values: SIZES.iter().map(at).collect() }
+        Series { name: (*variant).to_owned(), values: SIZES.iter().map(at).collect() }
     };
     variants.iter().map(series).collect()
 }
@@ -202,17 +202,18 @@ fn page_part(results: &Results) -> Vec<Figure> {
 /// Each part alone, and the studied rules changed one by one: figures 15 to 18.
 fn ablations(results: &Results) -> Vec<Figure> {
     let studied = |mib| erases(results.of(TWO_LEVEL, mib));
-    let additional = |variants: &[usize]| {
+    let additional = |variants: &[&'static str]| {
         panel(
             "erases, two-level = 100",
             &SIZES,
             over_sizes(results, variants, &|m, mib| erases(m) / studied(mib) * 100.0),
         )
     };
-    let shares = |variants: &[usize]| {
+    let shares = |variants: &[&'static str]| {
         panel("switch erases, % of erases", &SIZES, over_sizes(results, variants, &|m, _| switch_share(m)))
     };
-    let hits = |variants: &[usize]| panel("page hits, %", &SIZES, over_sizes(results, variants, &|m, _| page_hits(m)));
+    let hits =
+        |variants: &[&'static str]| panel("page hits, %", &SIZES, over_sizes(results, variants, &|m, _| page_hits(m)));
     let both = |name, title, panels: Vec<Panel>, caption| figure(name, title, OVER_SIZES, panels, caption);
     let [block_only, page_only, alone, wide] = [
         &[TWO_LEVEL, BLOCK_ONLY, BLOCK_ONLY_PAGES][..],
@@ -261,7 +262,7 @@ fn thresholds(results: &Results) -> Figure {
     let (record, share) = (erases(results.with_limit(LIMIT)), switch_share(results.with_limit(LIMIT)));
     let over = |value: &dyn Fn(&Measurement) -> f64| {
         let values = LIMITS.iter().map(|limit| Some(value(results.with_limit(*limit)))).collect();
-        vec![Series { name: VARIANTS[TWO_LEVEL].name.to_owned(), values }]
+        vec![Series { name: TWO_LEVEL.to_owned(), values }]
     };
     let panels = vec![
         beside(
@@ -310,10 +311,10 @@ fn log_blocks(results: &Results) -> Figure {
 /// Buffers of other publications at the size of record.
 fn others(results: &Results) -> Figure {
     let studied = erases(results.of(TWO_LEVEL, RECORD));
-    let variants: Vec<usize> =
+    let variants: Vec<&'static str> =
         [BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY_PAGES, PAGE_ONLY].into_iter().chain(OTHERS).collect();
     let values = variants.iter().map(|variant| Some(erases(results.of(*variant, RECORD)) / studied * 100.0)).collect();
-    let categories = variants.iter().map(|variant| VARIANTS[*variant].name.to_owned()).collect();
+    let categories = variants.iter().map(|variant| (*variant).to_owned()).collect();
     let series = vec![Series { name: "24 MB".to_owned(), values }];
     Figure {
         shape: Shape::Bars,

@@ -72,6 +72,7 @@ pub(crate) static STUDY: Study = Study {
         ("log-blocks", &["1.1k"]),
         ("other-buffers", &["1.21a", "1.21b", "1.21c", "5.4"]),
     ],
+    targets: Some(&TARGETS),
     run,
 };
 

@@ -6,18 +6,18 @@ use crate::simulate::Measurement;
 
 impl Results {
     /// The place of a buffer with the log blocks and the limit of record.
-    pub fn place(&self, variant: usize, mib: u64) -> Place {
+    pub fn place(&self, variant: &'static str, mib: u64) -> Place {
         Place { variant, mib: if variant == NFTL { 0 } else { mib }, logs: self.logs, limit: LIMIT }
     }
 
     /// A counted measurement.
     /// Panics if the study did not run it.
     pub fn at(&self, place: Place) -> &Measurement {
-        self.counted.get(&place).unwrap_or_else(|| panic!("{} is run", place.name()))
+        &self.counted[&place]
     }
 
     /// The same for a buffer of record.
-    pub fn of(&self, variant: usize, mib: u64) -> &Measurement {
+    pub fn of(&self, variant: &'static str, mib: u64) -> &Measurement {
         self.at(self.place(variant, mib))
     }
 

@@ -3,8 +3,7 @@
 use super::TARGETS;
 use super::drives::{
     BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS,
-    NFTL, OTHERS, PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY,
-    WIDE,
+    NFTL, OTHERS, PAGE_ONLY, Place, RECORD, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
 use super::results::{erases, page_hits, switch_share, utilisation, write_amplification};
 use super::runs::{INSTALLATION_MIB, Results};
@@ -12,7 +11,7 @@ use crate::cells;
 use crate::row::Row;
 use crate::simulate::Measurement;
 use crate::target::Measured::{self, Figures, Number};
-use crate::target::more;
+use crate::target::{middle, more};
 
 /// Rows of measurements under one trace.
 struct Table<'a> {
@@ -24,6 +23,8 @@ struct Table<'a> {
 pub fn rows(results: &Results, desktop: &str, installation: &str) -> Vec<Row> {
     let table = Table { results, workload: desktop };
     let mut rows = cells::rows(|| table.against_none());
+    rows.extend(cells::rows(|| vec![table.log_blocks()]));
+    rows.extend(cells::rows(|| vec![table.record()]));
     rows.extend(cells::rows(|| table.against_block_lru()));
     rows.extend(cells::rows(|| table.shares()));
     rows.extend(cells::rows(|| table.page_part()));
@@ -55,8 +56,14 @@ fn within(values: &[f64], low: f64, high: f64) -> bool {
     values.iter().all(|value| (low..=high).contains(value))
 }
 
-fn never_rises(values: &[f64]) -> bool {
-    values.windows(2).all(|pair| pair[1] <= pair[0])
+/// The largest rise from one value to the next, %.
+fn largest_rise(values: &[f64]) -> f64 {
+    range(&values.windows(2).map(|pair| more(pair[1], pair[0])).collect::<Vec<_>>()).1
+}
+
+/// The value that is furthest from zero, without its sign.
+fn furthest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |most, value| most.max(value.abs()))
 }
 
 impl Table<'_> {
@@ -65,25 +72,25 @@ impl Table<'_> {
     }
 
     /// A value of a buffer at every size.
-    fn sweep(&self, variant: usize, value: impl Fn(&Measurement) -> f64) -> Vec<f64> {
-        SIZES.iter().map(|mib| value(self.results.of(variant, *mib))).collect()
+    fn sweep(&self, variant: &'static str, value: impl Fn(&Measurement) -> f64) -> Vec<f64> {
+        self.results.sizes.iter().map(|mib| value(self.results.of(variant, *mib))).collect()
     }
 
     /// Additional erases over the two-level buffer of the same size, %, at every size.
-    fn additional(&self, variant: usize) -> Vec<f64> {
+    fn additional(&self, variant: &'static str) -> Vec<f64> {
         let each = |mib: &u64| more(erases(self.results.of(variant, *mib)), erases(self.results.of(TWO_LEVEL, *mib)));
-        SIZES.iter().map(each).collect()
+        self.results.sizes.iter().map(each).collect()
     }
 
     /// Reduction of erases by the two-level buffer with a number of log blocks, %, at every size.
     fn reductions(&self, logs: u64) -> Vec<f64> {
         let at = |variant, mib| erases(self.results.at(Place { logs, ..self.results.place(variant, mib) }));
-        SIZES.iter().map(|mib| -more(at(TWO_LEVEL, *mib), at(NFTL, 0))).collect()
+        self.results.sizes.iter().map(|mib| -more(at(TWO_LEVEL, *mib), at(NFTL, 0))).collect()
     }
 
     /// Names of the sizes, for a note.
-    fn sizes() -> String {
-        let sizes: Vec<String> = SIZES.iter().map(ToString::to_string).collect();
+    fn sizes(&self) -> String {
+        let sizes: Vec<String> = self.results.sizes.iter().map(ToString::to_string).collect();
         format!("At {} MB in all.", sizes.join(", "))
     }
 
@@ -91,44 +98,43 @@ impl Table<'_> {
         let reductions = self.reductions(self.results.logs);
         let (least, largest) = range(&reductions);
         let counts = self.sweep(TWO_LEVEL, erases);
-        let from_16 = SIZES.iter().position(|mib| *mib == 16).unwrap_or(0);
-        let record = SIZES.iter().position(|mib| *mib == RECORD).unwrap_or(0);
+        let from_16 = self.results.sizes.iter().position(|mib| *mib == 16).unwrap_or(0);
+        let rise = largest_rise(&counts[from_16..]);
+        let thousands: Vec<f64> = counts.iter().map(|count| count / 1e3).collect();
+        vec![
+            self.row("1.1a", Number(least), &format!("{} log blocks.", self.results.logs)),
+            self.row("1.1b", Number(largest), &self.sizes()),
+            self.row(
+                "1.1c",
+                Measured::statement(rise <= 0.0, format!("thousands: {}", list(&thousands))),
+                &self.sizes(),
+            )
+            .with_effect(rise),
+        ]
+    }
+
+    fn log_blocks(&self) -> Row {
         let by_logs = LOGS.map(|logs| {
             let (low, high) = range(&self.reductions(logs));
             format!("{logs} log blocks: {low:.1} to {high:.1} %")
         });
-        let thousands: Vec<f64> = counts.iter().map(|count| count / 1e3).collect();
-        vec![
-            self.row("1.1a", Number(least), &format!("{} log blocks.", self.results.logs)),
-            self.row("1.1b", Number(largest), &Self::sizes()),
-            self.row(
-                "1.1c",
-                Measured::statement(
-                    never_rises(&counts[from_16..]),
-                    format!(
-                        "thousands: \
-                {}",
-                        list(&thousands)
-                    ),
-                ),
-                &Self::sizes(),
-            ),
-            self.row("1.1k", Figures(by_logs.join("; ")), ""),
-            self.row(
-                "1.2",
-                Number(reductions[record]),
-                "The introduction says that erases are reduced to 33.5 %, the \
-                results that they are reduced by 18 to 46 %: it must be by.",
-            ),
-        ]
+        self.row("1.1k", Figures(by_logs.join("; ")), "")
+    }
+
+    fn record(&self) -> Row {
+        let of = |variant| erases(self.results.of(variant, RECORD));
+        let note = "The introduction says that erases are reduced to 33.5 %, the results that they are reduced by 18 \
+            to 46 %: it must be by.";
+        self.row("1.2", Number(-more(of(TWO_LEVEL), of(NFTL))), note)
     }
 
     fn against_block_lru(&self) -> Vec<Row> {
         let (frames, pages) = (self.additional(BLOCK_LRU), self.additional(BLOCK_LRU_PAGES));
-        let note = format!("{} Each block takes room for 128 pages.", Self::sizes());
+        let note = format!("{} Each block takes room for 128 pages.", self.sizes());
         vec![
-            self.row("1.3", Measured::statement(within(&frames, 0.0, 30.0), format!("{} %", list(&frames))), &note),
-            self.row("1.3v", Figures(format!("{} %", list(&pages))), &Self::sizes()),
+            self.row("1.3", Measured::statement(within(&frames, 0.0, 30.0), format!("{} %", list(&frames))), &note)
+                .with_effect(middle(&frames)),
+            self.row("1.3v", Figures(format!("{} %", list(&pages))), &self.sizes()).with_effect(middle(&pages)),
         ]
     }
 
@@ -170,12 +176,17 @@ impl Table<'_> {
         let written: Vec<f64> = self.sweep(TWO_LEVEL, |m| m.buffer_counter("pages_written_back") as f64 / 1e3);
         vec![
             self.row("1.7", Number(hits[0]), "Updates of a page that is there, among page writes to the page part."),
-            self.row("1.8", Number(hits[SIZES.len() - 1]), &format!("{} %. {}", list(&hits), Self::sizes())),
+            self.row(
+                "1.8",
+                Number(hits[self.results.sizes.len() - 1]),
+                &format!("{} %. {}", list(&hits), self.sizes()),
+            ),
             self.row(
                 "1.9",
-                Measured::statement(never_rises(&written), format!("thousands: {}", list(&written))),
-                &Self::sizes(),
-            ),
+                Measured::statement(largest_rise(&written) <= 0.0, format!("thousands: {}", list(&written))),
+                &self.sizes(),
+            )
+            .with_effect(largest_rise(&written)),
         ]
     }
 
@@ -186,10 +197,11 @@ impl Table<'_> {
         let (low, high) = range(&studied);
         let note = format!(
             "{} Two-level {low:.1} to {high:.1} %. Block LRU with room by pages: {} %.",
-            Self::sizes(),
+            self.sizes(),
             list(&pages)
         );
         self.row("1.10", Measured::statement(within(&gains, 6.0, 31.0), format!("{} points", list(&gains))), &note)
+            .with_effect(middle(&gains))
     }
 
     fn single_parts(&self) -> Vec<Row> {
@@ -197,7 +209,7 @@ impl Table<'_> {
             (self.additional(BLOCK_ONLY), self.additional(BLOCK_ONLY_PAGES), self.additional(PAGE_ONLY));
         let growth = |variant| {
             let shares = self.sweep(variant, switch_share);
-            shares[SIZES.len() - 1] - shares[0]
+            shares[self.results.sizes.len() - 1] - shares[0]
         };
         let (own, studied) = (growth(BLOCK_ONLY), growth(TWO_LEVEL));
         let is_flat = own.abs() <= 3.0;
@@ -208,19 +220,22 @@ impl Table<'_> {
             self.row(
                 "1.11a",
                 Measured::statement(within(&frames, 0.0, 40.0), format!("{} %", list(&frames))),
-                &Self::sizes(),
-            ),
+                &self.sizes(),
+            )
+            .with_effect(middle(&frames)),
             self.row(
                 "1.11b",
                 Measured::statement(is_flat, format!("{own:+.1} points; two-level {studied:+.1}")),
                 "From the smallest to the largest size.",
-            ),
-            self.row("1.11v", Figures(format!("{} %", list(&pages))), &Self::sizes()),
+            )
+            .with_effect(own),
+            self.row("1.11v", Figures(format!("{} %", list(&pages))), &self.sizes()).with_effect(middle(&pages)),
             self.row(
                 "1.12",
                 Measured::statement(worse, format!("erases {} % more; hits {} %", list(&page_only), list(&hits))),
-                &Self::sizes(),
-            ),
+                &self.sizes(),
+            )
+            .with_effect(range(&page_only).0),
         ]
     }
 
@@ -232,14 +247,15 @@ impl Table<'_> {
             .zip(self.sweep(TWO_LEVEL, page_hits))
             .map(|(own, other)| own - other)
             .collect();
-        let close = hits.iter().all(|points| points.abs() < 2.0);
         vec![
             self.row(
                 "1.13a",
                 Measured::statement(within(&additional, -2.0, 20.0), format!("{} %", list(&additional))),
-                &Self::sizes(),
-            ),
-            self.row("1.13b", Measured::statement(close, format!("{} points", list(&hits))), ""),
+                &self.sizes(),
+            )
+            .with_effect(middle(&additional)),
+            self.row("1.13b", Measured::statement(furthest(&hits) < 2.0, format!("{} points", list(&hits))), "")
+                .with_effect(furthest(&hits)),
         ]
     }
 
@@ -266,7 +282,8 @@ impl Table<'_> {
                 &format!("Buffers of {SMALL_PAGE_PART} MB in all. At {}.", nearby.join("; ")),
             ),
             self.row("1.14b", Number(points), ""),
-            self.row("1.15", Measured::statement(better, figures.join("; ")), "Buffers of 56 and 72 MB in all."),
+            self.row("1.15", Measured::statement(better, figures.join("; ")), "Buffers of 56 and 72 MB in all.")
+                .with_effect(middle(&large.map(|(additional, _)| additional))),
         ]
     }
 
@@ -274,19 +291,23 @@ impl Table<'_> {
         let record = self.results.with_limit(LIMIT);
         let additional = LIMITS.map(|limit| more(erases(self.results.with_limit(limit)), erases(record)));
         let points = LIMITS.map(|limit| switch_share(self.results.with_limit(limit)) - switch_share(record));
-        let [smallest, _, middle @ .., largest] = additional;
-        let middle_points = &points[2..5];
-        let most = middle.iter().fold(0.0_f64, |most, value| most.max(*value));
+        let [smallest, _, between @ .., largest] = additional;
+        let points_between = &points[2..5];
+        let most = between.iter().fold(0.0_f64, |most, value| most.max(*value));
         let all = format!("{} % at 4, 8, 16, 32, 64, 128 sectors", list(&additional));
         vec![
-            self.row("1.16", Measured::statement(smallest > 0.0, format!("{smallest:+.1} %")), ""),
-            self.row("1.17a", Measured::statement(within(&middle, -1.0, 15.0), format!("{} %", list(&middle))), ""),
+            self.row("1.16", Measured::statement(smallest > 0.0, format!("{smallest:+.1} %")), "")
+                .with_effect(smallest),
+            self.row("1.17a", Measured::statement(within(&between, -1.0, 15.0), format!("{} %", list(&between))), "")
+                .with_effect(middle(&between)),
             self.row(
                 "1.17b",
-                Measured::statement(within(middle_points, -10.0, 2.0), format!("{} points", list(middle_points))),
+                Measured::statement(within(points_between, -10.0, 2.0), format!("{} points", list(points_between))),
                 "",
-            ),
-            self.row("1.18", Measured::statement(smallest > most && largest > most, all), ""),
+            )
+            .with_effect(middle(points_between)),
+            self.row("1.18", Measured::statement(smallest > most && largest > most, all), "")
+                .with_effect(smallest.min(largest) - most),
         ]
     }
 
@@ -317,8 +338,8 @@ impl Table<'_> {
     fn beyond(&self) -> Vec<Row> {
         let record = self.results.of(TWO_LEVEL, RECORD);
         let of = |name| record.buffer_counter(name) as f64;
-        let named = |value: &dyn Fn(usize) -> String, variants: &[usize]| {
-            let each = variants.iter().map(|variant| format!("{} {}", VARIANTS[*variant].name, value(*variant)));
+        let named = |value: &dyn Fn(&'static str) -> String, variants: &[&'static str]| {
+            let each = variants.iter().map(|variant| format!("{} {}", variant, value(*variant)));
             each.collect::<Vec<_>>().join("; ")
         };
         let response = |variant| {
@@ -344,19 +365,15 @@ impl Table<'_> {
 
     fn others(&self) -> Vec<Row> {
         let studied = erases(self.results.of(TWO_LEVEL, RECORD));
-        let named = |variants: &[usize]| {
-            let each = |variant: &usize| {
-                format!(
-                    "{} {:+.1} %",
-                    VARIANTS[*variant].name,
-                    more(erases(self.results.of(*variant, RECORD)), studied)
-                )
+        let named = |variants: &[&'static str]| {
+            let each = |variant: &&'static str| {
+                format!("{} {:+.1} %", variant, more(erases(self.results.of(*variant, RECORD)), studied))
             };
             variants.iter().map(each).collect::<Vec<_>>().join("; ")
         };
         vec![
             self.row("1.21a", Figures(named(&IDENTIFIED)), "Reference 10 and 11 of the publication."),
-            self.row("1.21b", Figures(format!("{} %", list(&self.additional(TWO_LEVEL_PAGES)))), &Self::sizes()),
+            self.row("1.21b", Figures(format!("{} %", list(&self.additional(TWO_LEVEL_PAGES)))), &self.sizes()),
             self.row("1.21c", Figures(named(&OTHERS)), ""),
         ]
     }
@@ -367,7 +384,7 @@ impl Table<'_> {
         let earlier = OTHERS.iter().filter(|variant| **variant != CBM).chain([&BLOCK_LRU_PAGES]);
         let each = earlier.map(|variant| {
             let other = self.results.of(*variant, RECORD);
-            (VARIANTS[*variant].name, more(other.flash_ns, own.flash_ns), more(erases(own), erases(other)))
+            (*variant, more(other.flash_ns, own.flash_ns), more(erases(own), erases(other)))
         });
         let each: Vec<(&str, f64, f64)> = each.collect();
         let better = each.iter().all(|(_, requests, erases)| *requests > 0.0 && *erases < 0.0);

@@ -1,8 +1,8 @@
 //! Every simulation of the study, on all cores.
 
 use super::drives::{
-    self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
-    PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
+    self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, DRAWN_SIZES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL,
+    OTHERS, PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
 use super::workload::{Trace, WriteShape};
 use crate::cells::Cells;
@@ -16,10 +16,12 @@ use std::collections::BTreeSet;
 /// Size of the buffer of the study about installations, MiB.
 pub const INSTALLATION_MIB: u64 = 16;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Results {
     /// Log blocks of the rows.
     pub logs: u64,
+    /// Sizes of the rows, MiB.
+    pub sizes: &'static [u64],
     /// One request after the other.
     pub counted: Cells<Place, Measurement>,
     /// At the times of the trace.
@@ -54,8 +56,20 @@ impl Results {
     }
 }
 
-/// Every simulation, those that take longest first.
-fn jobs(logs: u64) -> Vec<(Kind, Place)> {
+/// Every simulation, those that take longest first; of a draw those that a family judges.
+fn jobs(options: &Options, logs: u64) -> Vec<(Kind, Place)> {
+    let mut jobs = all_jobs(logs);
+    if options.is_drawn() {
+        let others = [&IDENTIFIED[..], &OTHERS, &[TWO_LEVEL_PAGES]].concat();
+        let is_size =
+            |place: &Place| [NFTL, TWO_LEVEL, WIDE].contains(&place.variant) || DRAWN_SIZES.contains(&place.mib);
+        let is_judged = |place: &Place| place.logs == logs && !others.contains(&place.variant) && is_size(place);
+        jobs.retain(|(kind, place)| *kind == Kind::Counted && is_judged(place));
+    }
+    jobs
+}
+
+fn all_jobs(logs: u64) -> Vec<(Kind, Place)> {
     let at = |variant, mib| Place { variant, mib: if variant == NFTL { 0 } else { mib }, logs, limit: LIMIT };
     let timed = [NFTL, TWO_LEVEL, BLOCK_LRU, BLOCK_ONLY, PAGE_ONLY].map(|variant| (Kind::Timed, at(variant, RECORD)));
     // Some are needed for several rows.
@@ -90,11 +104,13 @@ pub fn run(
     monitor: &dyn Monitor,
 ) -> Result<Results, StudyError> {
     let logs = drives::logs_of_record(options);
-    let jobs = jobs(logs);
+    let jobs = jobs(options, logs);
     let sectors = drives::bench(options, &jobs[0].1)?.sectors();
     installation.open(sectors)?;
     monitor.expect(jobs.len());
-    let mut results = Results { logs, shape: desktop.shape(sectors)?, ..Results::default() };
+    let [counted, timed, installed] = [(); 3].map(|()| Cells::of(options));
+    let sizes = if options.is_drawn() { &DRAWN_SIZES[..] } else { &SIZES };
+    let mut results = Results { logs, sizes, counted, timed, installed, shape: desktop.shape(sectors)? };
     let run_one = |(kind, place): &(Kind, Place)| {
         let (bench, trace) = match kind {
             Kind::Installed => (drives::small_block_bench(options, place)?, installation),

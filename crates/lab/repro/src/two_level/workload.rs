@@ -3,10 +3,10 @@
 use super::NAMES;
 use crate::error::StudyError;
 use crate::file::TraceFile;
-use crate::source::{Opened, Source};
+use crate::source::{Opened, Source, desktop_shape};
 use crate::study::Options;
 use std::collections::BTreeMap;
-use trace::synthetic::build;
+use trace::synthetic::{DesktopShape, build, desktop_ntfs};
 use units::HostOp;
 
 /// Requests of a day: eight hours of one each 32 ms.
@@ -23,25 +23,31 @@ const INSTALLATION: u64 = 1_000_000;
 pub struct Trace {
     /// Its requests, those that are not counted included.
     pub source: Source,
-    generator: &'static str,
+    generator: Generator,
     /// Requests to run before anything is counted.
     pub warm_up: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Generator {
+    Desktop(DesktopShape),
+    SystemDisk,
 }
 
 /// The month on a laptop.
 /// Errors: the user's file cannot be read.
 pub fn desktop(options: &Options) -> Result<Trace, StudyError> {
-    trace(options, NAMES[0], "desktop-ntfs", MONTH)
+    trace(options, NAMES[0], Generator::Desktop(desktop_shape(options)), MONTH)
 }
 
 /// Files copied and installed on a laptop.
 /// Errors: the user's file cannot be read.
 pub fn installation(options: &Options) -> Result<Trace, StudyError> {
-    trace(options, NAMES[1], "system-disk", INSTALLATION)
+    trace(options, NAMES[1], Generator::SystemDisk, INSTALLATION)
 }
 
 /// A trace whose first quarter, or so much of it as there is need for, warms the drive up.
-fn trace(options: &Options, name: &str, generator: &'static str, published: u64) -> Result<Trace, StudyError> {
+fn trace(options: &Options, name: &str, generator: Generator, published: u64) -> Result<Trace, StudyError> {
     let file = TraceFile::given(options, name)?;
     let counted = options.scale.of(published);
     let (warm_up, requests) = match &file {
@@ -55,7 +61,10 @@ impl Trace {
     /// Its requests, for a drive of `sectors`.
     /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Opened {
-        self.source.open(sectors, |plain| Ok(build(self.generator, plain)?))
+        self.source.open(sectors, |plain| match self.generator {
+            Generator::Desktop(shape) => Ok(desktop_ntfs::shaped(plain, shape)?),
+            Generator::SystemDisk => Ok(build("system-disk", plain)?),
+        })
     }
 
     /// What its writes look like.
