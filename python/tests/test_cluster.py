@@ -142,7 +142,7 @@ def test_a_sweep_that_is_interrupted_keeps_what_came_in(cluster: Cluster, tmp_pa
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=30)
-    assert process.returncode == 130 and "not run" in out and "goes on from there" in said
+    assert process.returncode == 130 and "not run" in out and "continues from there" in said
     rest = console("sweep", "plan.toml", "--scheduler", cluster.address, cwd=tmp_path)
     assert rest.returncode == 0 and "60 complete" in rest.stdout and "of 60 runs are done already" in rest.stderr
 

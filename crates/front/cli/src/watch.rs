@@ -127,7 +127,7 @@ impl Keeping {
             || "nothing was kept, as there is no cache folder: --out DIR keeps it there".to_owned(),
             |cache| {
                 let folder = cache.folder().display();
-                format!("runs that have ended are kept in {folder}, and the same command goes on from there")
+                format!("runs that have ended are kept in {folder}, and the same command continues from there")
             },
         )
     }

@@ -76,8 +76,8 @@ pub(crate) fn missing(all: &[Summary]) -> Vec<String> {
         let count = without.len();
         (count > 0).then(|| {
             format!(
-                "{count} of {} combinations have no {}: it takes {} {} in every run, ten of them beyond it, and there \
-                 are {} in those with the fewest.",
+                "{count} of {} combinations have no {}: it takes {} {} in every run, ten of them beyond it. The runs \
+                 with the fewest have {}.",
                 measured.len(),
                 metric.short,
                 metric.needed(),

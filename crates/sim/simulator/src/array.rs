@@ -65,10 +65,10 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             UNIT,
             ParameterKind::Size { min: 512, max: 32 << 10 },
-            "Bytes of one entry of the map, a power of two, for example 4KiB on 16 KiB pages. If not set, a flash \
-             page (flash.page_size), which is also the largest value; with chips in lockstep (ftl.kind = superpage) \
-             the largest value is all their pages together. With smaller units, small writes cost less, the map is \
-             larger, and the controller gathers writes and copies in its memory until a program is full.",
+            "Bytes of one entry of the map, a power of two up to flash.page_size (the default); with chips in \
+             lockstep (ftl.kind = superpage) up to all their pages together. For example 4KiB on 16 KiB pages: small \
+             writes cost less, the map is larger, and the controller gathers writes and copies until a program is \
+             full.",
         ),
         Parameter::new(
             WORD_LINE,
@@ -81,8 +81,7 @@ fn of_programs() -> Vec<Parameter> {
             AS_ONE,
             ParameterKind::Switch,
             "false",
-            "Fill, program and erase one block of each plane of a die together, as one larger block. Common in drives \
-             for sale: programs of all planes take the time of one.",
+            "Fill, program and erase one block of each plane of a die together: all planes take the time of one.",
         ),
         Parameter::optional(
             READ_TIMES,
@@ -99,9 +98,8 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             FIRST_PASS,
             ParameterKind::Duration { max: 1_000_000_000 },
-            "Array time of a first, coarse pass, where a word line is programmed in two passes (QLC). \
-             flash.program_time is the time of the second pass, which follows the first pass of the next word line of \
-             the block. Both passes move the data, which stays in the controller's memory between them.",
+            "Array time of the first, coarse pass of a word line programmed in two (QLC). flash.program_time is the \
+             time of the second, after the first pass of the next word line. The data stays in memory between them.",
         ),
         Parameter::new(
             PAGE_ORDER.key,
@@ -120,8 +118,7 @@ fn of_slc() -> [Parameter; 3] {
             SLC_READ,
             ParameterKind::Duration { max: 1_000_000_000 },
             "30us",
-            "Array read time of a page in a block with one bit a cell, as the SLC cache has them (ftl.slc.share, \
-             ftl.slc.blocks).",
+            "Array read time of a page in a block with one bit a cell (SLC cache).",
         ),
         Parameter::new(
             SLC_PROGRAM,
@@ -153,8 +150,7 @@ fn of_memory() -> [Parameter; 2] {
             ParameterKind::Switch,
             "true",
             "Whether flash.program_memory outlives a power cut, as with capacitors. If not, a flush or a write with \
-             FUA fills up the programs that wait there (cause padding), and a power cut may lose data that was not \
-             flushed.",
+             FUA fills up waiting programs (cause padding), and a power cut may lose unflushed data.",
         ),
     ]
 }
@@ -162,8 +158,7 @@ fn of_memory() -> [Parameter; 2] {
 /// The flash array of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// As the layers see it: a page is a mapping unit, a block all blocks that are used as one, a die all dies in
-    /// lockstep.
+    /// As the layers see it: pages are mapping units, and blocks or dies that act as one count as one.
     pub mapped: Organization,
     /// Units that one program writes: 1 where each page is mapped and programmed by itself.
     pub units_per_program: u32,

@@ -2,7 +2,7 @@
 
 use crate::array::{self, Array};
 use crate::clocked::Clocked;
-use crate::config::{Config, ConfigError, keys};
+use crate::config::{Config, ConfigError, flash_keys, keys};
 use crate::drive::{Drive, Firmware, HOST_TIMERS, HostOptions};
 use crate::errors;
 use crate::scale::Scale;
@@ -247,20 +247,20 @@ impl DrivePlan {
     fn options(config: &Config, array: &Array) -> CommandOptions {
         let values = &config.values;
         CommandOptions {
-            multi_plane: keys::MULTI_PLANE.read(values),
+            multi_plane: flash_keys::MULTI_PLANE.read(values),
             cache_read: values.on("flash.cache_read"),
             cache_program: values.on("flash.cache_program"),
             read_priority: values.on("flash.read_priority"),
-            uninterrupted: keys::CLEANING.read(values),
-            host_reads_first: keys::URGENT.read(values),
-            suspend: keys::SUSPEND.read(values),
+            uninterrupted: flash_keys::CLEANING.read(values),
+            host_reads_first: flash_keys::URGENT.read(values),
+            suspend: flash_keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
             suspend_step_ns: values.whole("flash.suspend_step"),
             suspend_end_ns: values.whole("flash.suspend_end"),
             suspend_limit: values.whole("flash.suspend_limit") as u8,
             read_in_flight: values.on("flash.read_in_flight"),
             reads_in_order: keys::READS_WHEN_FULL.read(values),
-            command_cycles: keys::COMMAND_CYCLES.read(values),
+            command_cycles: flash_keys::COMMAND_CYCLES.read(values),
             tells_waits: values.on(metrics::CAUSES_KEY),
             gather_pages: array.gather_units,
             gather_forgets: array.forgets,

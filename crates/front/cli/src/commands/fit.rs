@@ -235,8 +235,8 @@ impl Progress {
         });
         if let Some(file) = folder.as_ref().filter(|path| path.is_file()) {
             output::complain(&format!(
-                "{} is what an earlier version kept of a fit that was stopped. This version cannot read it: the fit \
-                 begins anew, and the file is removed",
+                "{} is the file of a stopped fit of an earlier version. This version cannot read it: the fit begins \
+                 anew, and the file is removed",
                 file.display()
             ));
             // If it stays, nothing is kept, which is said then.
@@ -253,7 +253,7 @@ impl Progress {
             || "nothing was kept, as there is no --out FILE".to_owned(),
             |cache| {
                 let folder = cache.folder().display();
-                format!("what was found is kept in {folder}, and the same command goes on from there")
+                format!("the findings are kept in {folder}, and the same command continues from there")
             },
         );
         let tries = self.tries.load(Ordering::Relaxed);

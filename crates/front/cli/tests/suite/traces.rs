@@ -336,7 +336,7 @@ fn what_nobody_read_of_standard_input_is_told_to_be_unknown() {
         let run = ["--workload", "-", "--format", "tencent", "--requests", requests, "--set", "workload.order=clamp"];
         fed(run_tiny(&run), rows.as_bytes())
     };
-    let unknown = "standard input was not read to its end: what follows line";
+    let unknown = "standard input was not read to its end. The rest behind line";
     let begun = run("1000").out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(begun.contains(unknown) && begun.contains("other volumes."), "{begun}");
     let few = tencent(1, 100, 7);

@@ -3,6 +3,7 @@
 mod error;
 mod fault_keys;
 mod file;
+pub(crate) mod flash_keys;
 pub(crate) mod keys;
 mod presets;
 pub(crate) mod trace_keys;

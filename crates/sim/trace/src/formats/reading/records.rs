@@ -220,7 +220,7 @@ impl Records {
         let is_unknown = input.member.as_ref().is_some_and(|member| !member.is_looked_through());
         let files = if is_unknown { ", and so is whether the archive has other files" } else { "" };
         Some(format!(
-            "{} was not read to its end: what follows {} is unknown, such as times that go back and other \
+            "{} was not read to its end. The rest behind {} is unknown, for example times that go back and other \
              volumes{files}.",
             self.path(),
             self.place()
@@ -228,7 +228,7 @@ impl Records {
     }
 
     /// Looks through the rest of an archive, for one who takes no further records: all of a file, and 16 MiB of a
-    /// stream. Damage there is no fault of what was read.
+    /// stream. Damage there does not affect the records read.
     /// Errors: the archive has several files that may be the trace.
     pub fn look_behind(&mut self) -> Result<(), WorkloadError> {
         let input = self.buffer.input();
