@@ -343,7 +343,7 @@ class Comparison(Sequence[Result]):
 
     @cached_property
     def table(self) -> Table:
-        """A row for each stack: ``stack``, ``hash``, ``requests``, ``iops``, ``waf``, ``read_p99_ns``, ``write_p99_ns``; NaN where there is none."""
+        """A row for each stack: ``stack``, ``hash``, ``requests``, ``iops``, ``waf``, ``read_p99_ns``, ``write_p99_ns``, ``flush_p99_ns``; NaN where there is none."""
 
         def numbers(values: Iterator[float | None]) -> npt.NDArray[np.float64]:
             return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
@@ -357,6 +357,7 @@ class Comparison(Sequence[Result]):
                 "waf": numbers(result.waf for result in self),
                 "read_p99_ns": numbers(result.latency.read.p99 for result in self),
                 "write_p99_ns": numbers(result.latency.write.p99 for result in self),
+                "flush_p99_ns": numbers(result.latency.flush.p99 for result in self),
             }
         )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROWS = 20
 """Most rows of a table of columns."""
-METRICS = ("iops", "waf", "read_p99_ns", "read_p999_ns", "write_p99_ns", "write_p999_ns", "spare_share")
+METRICS = ("iops", "waf", "read_p99_ns", "read_p999_ns", "write_p99_ns", "write_p999_ns", "flush_p99_ns", "flush_p999_ns", "spare_share")
 """Metrics of a sweep that are shown."""
 TAILS = ("write_p999_ns", "write_p99_ns", "read_p999_ns", "read_p99_ns")
 """Metrics that stand against write amplification, the first that was measured."""
@@ -57,7 +57,7 @@ def comparison(runs: Sequence[Result]) -> str:
     columns: dict[str, Sequence[str | _html.Bar]] = {"stack": [run.stack for run in runs], "requests": [_html.count(run.requests) for run in runs]}
     columns["IOPS"] = column([run.iops for run in runs], _html.digits)
     columns["WAF"] = column([run.waf for run in runs], _html.digits)
-    for op in ("read", "write"):
+    for op in ("read", "write", "flush"):
         of: list[Latency] = [getattr(run.latency, op) for run in runs]
         if any(latency.count for latency in of):
             columns[f"{op} p99"] = column([latency.p99 for latency in of], _html.time)
@@ -65,7 +65,9 @@ def comparison(runs: Sequence[Result]) -> str:
     columns["hash"] = [run.hash for run in runs]
     names = _distinct([run.stack for run in runs])
     drawn = len(runs) <= len(_html.COLOURS)
-    pictures = [slower({name: _tail(run, op) for name, run in zip(names, runs)}, f"{op}s") for op in ("read", "write")] if drawn else []
+    flushes = {"flush": "flushes"} if any(run.latency.flush.count for run in runs) else {}
+    plurals = {"read": "reads", "write": "writes", **flushes} if drawn else {}
+    pictures = [slower({name: _tail(run, op) for name, run in zip(names, runs)}, plural) for op, plural in plurals.items()]
     workloads = sorted({run.workload for run in runs})
     return _html.card(f"{len(runs)} stacks under {', '.join(workloads)}", [], _html.table(list(columns), zip(*columns.values())), _html.side_by_side(*pictures))
 

@@ -16,6 +16,14 @@ export function tellsNoCauses(run: Run): boolean {
 /** Operations of the host, and reads of pages that hold nothing. */
 export const OPERATIONS: readonly Operation[] = ["read", "write", "trim", "flush", "unwritten_read"];
 
+export const OPERATION_LABELS = { read: "Read", write: "Write", flush: "Flush" } as const;
+
+/** Several requests of an operation: `flushes`. */
+export function operationsName(op: Operation): string {
+  const plurals: Partial<Record<Operation, string>> = { flush: "flushes", unwritten_read: "reads of unwritten pages" };
+  return plurals[op] ?? `${op}s`;
+}
+
 export function operationName(op: Operation): string {
   return op === "unwritten_read" ? "read of unwritten pages" : op;
 }
@@ -40,7 +48,7 @@ export function latencyMetric(run: Run, op: Operation, key: string): HTMLElement
   const requests = run.result.latency_ns[op]?.count ?? 0;
   const needed = NEEDED[key] ?? 0;
   if (requests > 0 && requests < needed) {
-    const why = `Ten requests lie beyond a percentile, or it is not told: this one takes ${count(needed)} ${op === "unwritten_read" ? "reads of unwritten page" : op}s, and there are ${count(requests)}.`;
+    const why = `Ten requests lie beyond a percentile, or it is not told: this one takes ${count(needed)} ${operationsName(op)}, and there are ${count(requests)}.`;
     return metric(run, ["latency_ns", op, key], time, why);
   }
   const isZero = (run.result.latency_ns[op] as unknown as Record<string, unknown> | undefined)?.[key] === 0;

@@ -1,6 +1,6 @@
 import { derived, h, lookup, metric, section, type Child } from "../dom";
 import { count, factor, NONE, percent, plain, rate, size, time, type Format } from "../format";
-import { latencyMetric } from "../latencies";
+import { latencyMetric, OPERATION_LABELS } from "../latencies";
 import { table } from "../parts/table";
 import { percentileName } from "../quantiles";
 import type { Num, RepeatedFigure, Run } from "../types";
@@ -31,9 +31,9 @@ const ROWS: readonly Row[] = [
   { label: "IOPS", format: plain, better: "higher", path: ["iops"], repeated: "iops" },
   { label: "Read bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "read"] },
   { label: "Write bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "write"] },
-  ...(["read", "write"] as const).flatMap((op) =>
+  ...(["read", "write", "flush"] as const).flatMap((op) =>
     ["mean", "p50", "p99", "p999", "max"].map((key): Row => ({
-      label: `${op === "read" ? "Read" : "Write"} latency ${percentileName(key)}`,
+      label: `${OPERATION_LABELS[op]} latency ${percentileName(key)}`,
       format: time,
       better: "lower",
       path: ["latency_ns", op, key],

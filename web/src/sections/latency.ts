@@ -1,6 +1,6 @@
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { axisTime, count, percent, time, type Format } from "../format";
-import { isCounted, latencyMetric, OPERATIONS, operationName } from "../latencies";
+import { isCounted, latencyMetric, OPERATION_LABELS, OPERATIONS, operationName } from "../latencies";
 import { chart, type ChartSeries, type ChartSpec } from "../parts/chart";
 import { table } from "../parts/table";
 import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
@@ -76,9 +76,9 @@ function rows(run: Run, op: Operation): Child[][] {
   ];
 }
 
-/** Curves of several runs, one picture for reads and one for writes, on the same axes. */
+/** Curves of several runs, a picture for reads, for writes and for flushes, on the same axes. */
 export function overlaidLatency(runs: readonly Run[]): HTMLElement {
-  const pictures = (["read", "write"] as const).map((op): Child => {
+  const pictures = (["read", "write", "flush"] as const).map((op): Child => {
     const shown = runs.filter((run) => (run.result.latency_ns[op]?.count ?? 0) > 0);
     if (shown.length === 0) return null;
     const grid = quantileGrid(shown.map((run) => run.result.latency_ns[op].count));
@@ -89,7 +89,7 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
       dash: DASHES[run.index % DASHES.length] ?? [],
       values: quantileCurve(run.result.latency_ns[op], grid),
     }));
-    return quantileChart(op === "read" ? "Read latency by percentile" : "Write latency by percentile", grid, series);
+    return quantileChart(`${OPERATION_LABELS[op]} latency by percentile`, grid, series);
   });
   const any = pictures.some((picture) => picture !== null);
   return section(
@@ -97,7 +97,7 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
     "compare-latency",
     "Latency",
     null,
-    any ? h("div", { class: "pair" }, pictures) : empty(runs.every(isCounted) ? "No time passes in these runs (engine.time = none)." : "No reads or writes."),
+    any ? h("div", { class: "pair" }, pictures) : empty(runs.every(isCounted) ? "No time passes in these runs (engine.time = none)." : "No reads, writes or flushes."),
   );
 }
 

@@ -28,7 +28,7 @@ function sentence(first: Run, run: Run): Child {
   }
   const told = [
     changed(first, run, ["iops"], "IOPS"),
-    ...(["read", "write"] as const).map((op) => tail(first, run, op)),
+    ...(["read", "write", "flush"] as const).map((op) => tail(first, run, op)),
     changed(first, run, ["waf", "total"], "WAF"),
   ].filter((words) => words !== null);
   if (told.length === 0) return [name, " and ", base, " have no figures in common."];

@@ -12,7 +12,7 @@ use simulator::session::SessionError;
 use sweep::{Contrast, Differs, Metric};
 
 /// Figures that are compared, where all repetitions have them.
-const FIGURES: [&str; 11] = [
+const FIGURES: [&str; 15] = [
     "iops",
     "read_mean_ns",
     "read_p50_ns",
@@ -22,6 +22,10 @@ const FIGURES: [&str; 11] = [
     "write_p50_ns",
     "write_p99_ns",
     "write_p999_ns",
+    "flush_mean_ns",
+    "flush_p50_ns",
+    "flush_p99_ns",
+    "flush_p999_ns",
     "waf",
     "erased_bytes",
 ];

@@ -339,8 +339,8 @@ pub(crate) mod tests {
         let (_, _, findings) = found(AXES, |_| vec![("read_requests", 12.0), ("waf", 3.0)]);
         assert_eq!(
             findings.panels[0].advice.text,
-            "Nothing is recommended: a tail takes 100 reads or writes in every run, and there are 12 reads and no \
-             writes."
+            "Nothing is recommended: a tail takes 100 reads, writes or flushes in every run, and there are 12 reads, \
+             no writes and no flushes."
         );
         let (_, _, one) = found("", |_| vec![("write_p99_ns", 5.0), ("spare_share", 0.1)]);
         assert!(one.panels[0].advice.text.contains("there is one design"), "{}", one.panels[0].advice.text);

@@ -37,10 +37,11 @@ pub(crate) const BUCKET: f64 = 1.0 / 64.0;
 
 /// Every metric, in the order of columns. How long a run took on a machine is not one: a plan gives the same tables
 /// wherever and whenever it is run.
-pub const METRICS: [Metric; 29] = [
+pub const METRICS: [Metric; 37] = [
     metric("iops", "/iops", "requests/s", "IOPS", "Requests served"),
     metric("read_requests", "/host/read/requests", "requests", "reads", "Reads served"),
     metric("write_requests", "/host/write/requests", "requests", "writes", "Writes served"),
+    metric("flush_requests", "/host/flush/requests", "requests", "flushes", "Flushes served"),
     metric(
         "unwritten_reads",
         "/host/unwritten_read/requests",
@@ -62,6 +63,13 @@ pub const METRICS: [Metric; 29] = [
     metric("write_p999_ns", "/latency_ns/write/p999", "ns", "write p99.9", "99.9th percentile of writes"),
     metric("write_p9999_ns", "/latency_ns/write/p9999", "ns", "write p99.99", "99.99th percentile of writes"),
     metric("write_max_ns", "/latency_ns/write/max", "ns", "slowest write", "Slowest write"),
+    metric("flush_mean_ns", "/latency_ns/flush/mean", "ns", "mean flush latency", "Mean latency of flushes"),
+    metric("flush_p50_ns", "/latency_ns/flush/p50", "ns", "flush p50", "Median latency of flushes"),
+    metric("flush_p90_ns", "/latency_ns/flush/p90", "ns", "flush p90", "90th percentile of flushes"),
+    metric("flush_p99_ns", "/latency_ns/flush/p99", "ns", "flush p99", "99th percentile of flushes"),
+    metric("flush_p999_ns", "/latency_ns/flush/p999", "ns", "flush p99.9", "99.9th percentile of flushes"),
+    metric("flush_p9999_ns", "/latency_ns/flush/p9999", "ns", "flush p99.99", "99.99th percentile of flushes"),
+    metric("flush_max_ns", "/latency_ns/flush/max", "ns", "slowest flush", "Slowest flush"),
     metric("waf", "/waf/total", "bytes/byte", "write amplification", "Write amplification"),
     metric(
         "waf_pages",
@@ -88,32 +96,48 @@ pub(crate) struct Op {
     pub name: &'static str,
     /// The name of several requests, in a sentence.
     pub plural: &'static str,
+    /// What a run without them has.
+    pub none: &'static str,
     /// The metric that counts them.
     pub requests: &'static str,
     /// Percentiles that are a tail, the highest first.
     pub tails: [&'static str; 4],
 }
 
-/// Operations with latencies. Reads come first: somebody waits for them.
-pub(crate) const OPS: [Op; 2] = [
+/// Operations with latencies.
+pub(crate) const OPS: [Op; 3] = [
     Op {
         name: "read",
         plural: "reads",
+        none: "no reads",
         requests: "read_requests",
         tails: ["read_p9999_ns", "read_p999_ns", "read_p99_ns", "read_p90_ns"],
     },
     Op {
         name: "write",
         plural: "writes",
+        none: "no writes",
         requests: "write_requests",
         tails: ["write_p9999_ns", "write_p999_ns", "write_p99_ns", "write_p90_ns"],
+    },
+    Op {
+        name: "flush",
+        plural: "flushes",
+        none: "no flushes",
+        requests: "flush_requests",
+        tails: ["flush_p9999_ns", "flush_p999_ns", "flush_p99_ns", "flush_p90_ns"],
     },
 ];
 
 impl Op {
     /// Its place in [`OPS`].
     pub fn at(&self) -> usize {
-        usize::from(self.name != OPS[0].name)
+        OPS.iter().position(|op| op.name == self.name).expect("every operation is in the table")
+    }
+
+    /// Whether an application waits for it: a read has the data, a flush ends a commit. Most writes end in a cache.
+    pub fn is_waited_for(&self) -> bool {
+        self.name != "write"
     }
 }
 
@@ -140,6 +164,21 @@ impl Metric {
     pub(crate) fn op(&self) -> Option<&'static Op> {
         let rest = self.pointer.strip_prefix("/latency_ns/")?;
         OPS.iter().find(|op| rest.split('/').next() == Some(op.name))
+    }
+
+    /// Several requests of the operation whose latency it is, in a sentence.
+    pub fn requests(&self) -> Option<&'static str> {
+        Some(self.op()?.plural)
+    }
+
+    /// Why a run has no such latency that served no such request: `no flushes`.
+    pub fn without_requests(&self) -> Option<&'static str> {
+        Some(self.op()?.none)
+    }
+
+    /// The latency of an operation that results call `key`: `mean`, `p99`.
+    pub fn of_latency(op: &str, key: &str) -> Option<&'static Metric> {
+        Metric::named(&format!("{op}_{key}_ns"))
     }
 
     /// Whether it is a latency of the host's requests.
@@ -199,7 +238,7 @@ pub(crate) fn absence(metrics: &[Option<f64>]) -> Option<String> {
             .collect();
         let first = missing.first()?;
         if requests < 1.0 {
-            return Some(format!("no {}", op.plural));
+            return Some(op.none.to_owned());
         }
         let names: Vec<&str> =
             missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
@@ -220,7 +259,7 @@ mod tests {
         let latency =
             json!({"count": reads, "mean": 5.0, "p50": 4, "p90": 7, "p99": 8, "p999": 9, "p9999": 9, "max": 9});
         json!({
-            "host": {"read": {"requests": reads}, "write": {"requests": 0}},
+            "host": {"read": {"requests": reads}, "write": {"requests": 0}, "flush": {"requests": 0}},
             "latency_ns": {"read": latency, "write": {"count": 0, "p999": 0, "mean": 0.0, "max": 0}},
         })
     }
@@ -254,8 +293,8 @@ mod tests {
     fn what_is_absent_has_a_reason() {
         let reason_of = |result: &Value| absence(&values(result)).unwrap();
         let reason = |reads: u64| reason_of(&result(reads));
-        assert_eq!(reason(318), "318 reads, too few for p99, p99.9, p99.99 (1000 or more); no writes");
-        assert_eq!(reason(100_000), "no writes");
+        assert_eq!(reason(318), "318 reads, too few for p99, p99.9, p99.99 (1000 or more); no writes; no flushes");
+        assert_eq!(reason(100_000), "no writes; no flushes");
         let mut few = result(100_000);
         few["host"]["write"]["requests"] = json!(8);
         assert!(reason_of(&few).ends_with("; 8 writes, too few for write amplification"), "{}", reason_of(&few));

@@ -180,7 +180,7 @@ mod tests {
     fn summary(values: [usize; 3], name: &str, cell: Cell) -> Summary {
         let cells = METRICS.iter().map(|metric| (metric.name == name).then_some(cell)).collect();
         let point = Point { stack: 0, workload: 0, values: values.to_vec() };
-        Summary { point, complete: 1, problem: None, absent: None, fewest: [None; 2], cells }
+        Summary { point, complete: 1, problem: None, absent: None, fewest: [None; 3], cells }
     }
 
     fn figure(name: &str, all: &[Summary]) -> (Figure, Look) {

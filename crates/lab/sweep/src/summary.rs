@@ -18,8 +18,8 @@ pub struct Summary {
     pub problem: Option<String>,
     /// Why percentiles of the complete ones are absent, the first one's words.
     pub absent: Option<String>,
-    /// Reads and writes of the complete repetition that had fewest of them.
-    pub fewest: [Option<f64>; 2],
+    /// Reads, writes and flushes of the complete repetition that had fewest of them.
+    pub fewest: [Option<f64>; 3],
     /// By place in [`METRICS`]: the figures of the complete repetitions.
     pub cells: Vec<Option<Cell>>,
 }

@@ -245,8 +245,8 @@ mod tests {
         let (first, second) = html.split_once("<h3>oltp</h3>").unwrap();
         assert!(
             first.contains(
-                "Nothing is recommended: a tail takes 100 reads or writes in every run, and there are \
-            no reads and 40 writes."
+                "Nothing is recommended: a tail takes 100 reads, writes or flushes in every run, and there are no \
+                 reads, 40 writes and no flushes."
             ),
             "{first}"
         );

@@ -4,16 +4,17 @@ use super::grid::Grid;
 use super::text::{told_or, waf_refused, wrapped, wrapped_at};
 use compare::life::words::digits;
 use compare::{Answer, Lived};
-use figures::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, share, size, time};
-use metrics::{Cost, LifeReport, RunResult};
+use figures::numbers::{NONE, bandwidth, count, duration, latency, percentile_name, rate, ratio, share, size, time};
+use metrics::{Cost, Histogram, LifeReport, RunResult};
 use serde_json::Value as Document;
 use std::fmt::Write;
+use sweep::Metric;
 use units::{CAUSES, HostOp};
 
 /// Takes a number out of what ran.
 type Value = Box<dyn Fn(&RunResult, Option<&Lived>) -> Option<f64>>;
 /// Says why there is no such number.
-type Reason = fn(&RunResult, Option<&Lived>) -> Option<&'static str>;
+type Reason = Box<dyn Fn(&RunResult, Option<&Lived>) -> Option<&'static str>>;
 
 /// One line of the comparison: a value of each result, and how it is written.
 struct Line {
@@ -21,7 +22,7 @@ struct Line {
     value: Value,
     show: fn(f64) -> String,
     /// What repetitions call it, where they tell it.
-    metric: Option<&'static str>,
+    metric: Option<&'static Metric>,
     /// Why a run has no value, which stands beside the dash.
     reason: Reason,
     /// Whether it stands where all runs have a reason alone.
@@ -33,12 +34,12 @@ impl Line {
         Self { label: label.into(), value, show, metric: None, reason, is_told_without_values: false }
     }
 
-    fn repeated_as(self, metric: &'static str) -> Self {
-        Self { metric: Some(metric), ..self }
+    fn repeated_as(self, metric: &str) -> Self {
+        Self { metric: Metric::named(metric), ..self }
     }
 
     fn waf(self) -> Self {
-        Self { reason: |result, _| waf_refused(result), ..self }
+        Self { reason: Box::new(|result, _| waf_refused(result)), ..self }
     }
 
     fn told_without_values(self) -> Self {
@@ -61,23 +62,23 @@ fn line(
     show: fn(f64) -> String,
     value: impl Fn(&RunResult) -> Option<f64> + 'static,
 ) -> Line {
-    Line::new(label, show, Box::new(move |result, _| value(result)), |_, _| None)
+    Line::new(label, show, Box::new(move |result, _| value(result)), Box::new(|_, _| None))
 }
 
 /// A line of a life.
 fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> Line {
     let value: Value = Box::new(move |_, lived| value(lived?.life.as_ref().ok()?));
-    Line::new(label, digits, value, |_, lived| lived?.life.as_ref().err()?.reason())
+    Line::new(label, digits, value, Box::new(|_, lived| lived?.life.as_ref().err()?.reason()))
 }
 
 /// A line of what drives cost, which stands where no life can be told as well.
 fn priced(label: &str, value: fn(Cost) -> f64) -> Line {
-    Line::new(label, digits, Box::new(move |_, lived| lived?.cost.map(value)), |_, _| None)
+    Line::new(label, digits, Box::new(move |_, lived| lived?.cost.map(value)), Box::new(|_, _| None))
 }
 
 /// What repetitions tell of a metric of one run.
-fn repeated_figure<'a>(document: &'a Document, metric: &str) -> Option<&'a Document> {
-    document["repeated"]["figures"].as_array()?.iter().find(|figure| figure["metric"] == metric)
+fn repeated_figure<'a>(document: &'a Document, metric: &Metric) -> Option<&'a Document> {
+    document["repeated"]["figures"].as_array()?.iter().find(|figure| figure["metric"] == metric.name)
 }
 
 /// What repetitions tell of each stack against the first, in words.
@@ -195,29 +196,7 @@ fn lines() -> Vec<Line> {
         let label = format!("{} MB/s", op.name());
         lines.push(line(label, |value| bandwidth(Some(value)), move |result| result.bandwidth(op)));
     }
-    for op in [HostOp::Read, HostOp::Write] {
-        let histogram = move |result: &RunResult| {
-            let histogram = result.latency[op.index()].histogram();
-            (histogram.count() > 0).then(|| histogram.clone())
-        };
-        let name = op.name();
-        let is_read = op == HostOp::Read;
-        let mean = line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean()));
-        lines.push(mean.repeated_as(if is_read { "read_mean_ns" } else { "write_mean_ns" }));
-        for (percentile, at, metrics) in [
-            ("p50", 0.5, ["read_p50_ns", "write_p50_ns"]),
-            ("p99", 0.99, ["read_p99_ns", "write_p99_ns"]),
-            ("p99.9", 0.999, ["read_p999_ns", "write_p999_ns"]),
-        ] {
-            let value =
-                move |result: &RunResult| histogram(result).and_then(|h| h.supported(at)).map(|nanos| nanos as f64);
-            let own = line(format!("{name} latency {percentile}"), latency, value);
-            lines.push(own.repeated_as(metrics[usize::from(!is_read)]));
-        }
-        lines.push(line(format!("{name} latency max"), latency, move |result| {
-            histogram(result).map(|h| h.max() as f64)
-        }));
-    }
+    lines.extend([HostOp::Read, HostOp::Write, HostOp::Flush].into_iter().flat_map(latencies));
     lines.push(line("unwritten reads", share, |result| result.unwritten_share().filter(|share| *share > 0.0)));
     let waf = line("WAF", |value| ratio(Some(value)), RunResult::waf);
     lines.push(waf.waf().told_without_values().repeated_as("waf"));
@@ -239,6 +218,27 @@ fn lines() -> Vec<Line> {
     lines.push(line("simulated", time, |result| Some(result.sim_ns as f64)));
     lines.extend(life_lines());
     lines
+}
+
+/// Lines of the latencies of an operation. A run without such requests says so beside the dash.
+fn latencies(op: HostOp) -> impl Iterator<Item = Line> {
+    type Of = fn(&Histogram) -> Option<f64>;
+    let all: [(&str, Of); 5] = [
+        ("mean", |of| Some(of.mean())),
+        ("p50", |of| of.supported(0.5).map(|nanos| nanos as f64)),
+        ("p99", |of| of.supported(0.99).map(|nanos| nanos as f64)),
+        ("p999", |of| of.supported(0.999).map(|nanos| nanos as f64)),
+        ("max", |of| Some(of.max() as f64)),
+    ];
+    all.into_iter().map(move |(key, of)| {
+        let is_served = move |result: &RunResult| result.latency[op.index()].histogram().count() > 0;
+        let metric = Metric::of_latency(op.name(), key);
+        let value: Value = Box::new(move |result, _| {
+            Some(result.latency[op.index()].histogram()).filter(|_| is_served(result)).and_then(of)
+        });
+        let reason: Reason = Box::new(move |result, _| metric.filter(|_| !is_served(result))?.without_requests());
+        Line { metric, ..Line::new(format!("{} latency {}", op.name(), percentile_name(key)), latency, value, reason) }
+    })
 }
 
 fn life_lines() -> [Line; 10] {

@@ -21,16 +21,20 @@ struct Group<'a> {
     marked: Vec<(char, &'a Histogram)>,
 }
 
-/// Reads and writes of a run; nothing where no time passed.
+/// Reads and writes of a run, and flushes where there are some; nothing where no time passed.
 pub(super) fn plot(result: &RunResult) -> String {
-    let marked = [('R', HostOp::Read), ('W', HostOp::Write)].map(|(letter, op)| (letter, result, op));
-    let group = group("", "requests", &marked);
-    drawn("latency at percentiles, on a logarithmic scale: R reads, W writes", &[group])
+    let has_flushes = result.latency[HostOp::Flush.index()].histogram().count() > 0;
+    let all = [('R', HostOp::Read), ('W', HostOp::Write), ('F', HostOp::Flush)];
+    let marked = all.map(|(letter, op)| (letter, result, op));
+    let flushes = if has_flushes { ", F flushes" } else { "" };
+    let title = format!("latency at percentiles, on a logarithmic scale: R reads, W writes{flushes}");
+    drawn(&title, &[group("", "requests", &marked)])
 }
 
-/// Reads of several runs, then their writes.
+/// Reads of several runs, then their writes and their flushes.
 pub(super) fn plot_together(runs: &[(char, &RunResult)]) -> String {
-    let groups = [("reads", HostOp::Read), ("writes", HostOp::Write)].map(|(name, op)| {
+    let all = [("reads", HostOp::Read), ("writes", HostOp::Write), ("flushes", HostOp::Flush)];
+    let groups = all.map(|(name, op)| {
         let marked: Vec<_> = runs.iter().map(|(letter, result)| (*letter, *result, op)).collect();
         group(name, name, &marked)
     });
