@@ -425,7 +425,7 @@ impl Stack {
                         quantity::format_size(life.capacity_bytes())
                     )
                 });
-                life.endurance_note().into_iter().chain(note).collect()
+                [life.endurance_note(), life.uneven_note(), note].into_iter().flatten().collect()
             }
             Err(error) => vec![format!("No life of {}: {error}", self.name)],
         };

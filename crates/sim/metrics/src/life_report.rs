@@ -29,6 +29,10 @@ const ERASES_FEW: f64 = 4.0;
 /// writes, need 1,000 to 7,000 erases of each block, where the parts say 3,000.
 pub const ENDURANCE_FACTOR: f64 = 3.0;
 
+/// An interval of measurements whose latest end is more than this many times the earliest one is told: uneven wear then
+/// says as little of a life as an endurance known within [`ENDURANCE_FACTOR`].
+const UNEVEN_TOLD: f64 = ENDURANCE_FACTOR;
+
 /// The cost of a drive, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Price {
@@ -242,6 +246,34 @@ impl LifeReport {
         ((self.life.even_bytes - self.life.bytes.estimate) * self.scale() / TB).max(0.0)
     }
 
+    /// How many times as long the latest end is as the earliest one at the endurance assumed, where that is more than
+    /// [`UNEVEN_TOLD`]: the blocks wear unevenly. `None`: about evenly.
+    pub fn uneven_factor(&self) -> Option<f64> {
+        let Range { earliest, latest, .. } = self.tbw_at_endurance();
+        Some(latest / earliest).filter(|factor| *factor > UNEVEN_TOLD)
+    }
+
+    /// Why the interval is far wider than the endurance is unknown; nothing where wear is about even.
+    pub fn uneven_note(&self) -> Option<String> {
+        let factor = self.uneven_factor()?;
+        let endurance = self.endurance_factor();
+        let whole = if endurance > 1.0 {
+            format!(" What is not known of endurance widens it {:.0} times more.", endurance * endurance)
+        } else {
+            String::new()
+        };
+        let digits = usize::from(factor < 10.0);
+        Some(format!(
+            "{}: uneven wear makes the latest end of its life {factor:.digits$} times the earliest one. The erases of \
+             its blocks differ by {:.0} % of their mean (standard deviation). At the earliest end the first block is \
+             worn out; the latest end is that of perfectly even wear.{} A longer run, or wear levelling \
+             (ftl.wear.static_gap), narrows the interval.",
+            self.result.stack,
+            self.life.spread * 100.0,
+            whole
+        ))
+    }
+
     /// The costs of the drive; `None`: no price was given.
     pub fn cost(&self) -> Option<Cost> {
         self.terms.cost(&self.window)
@@ -262,6 +294,7 @@ impl LifeReport {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.endurance_note());
+        notes.extend(self.uneven_note());
         let erases = self.window.mean();
         if erases < ERASES_FEW {
             notes.push(format!(

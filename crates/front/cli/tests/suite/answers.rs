@@ -221,3 +221,52 @@ fn a_life_stands_beside_what_the_data_sheet_promises() {
     assert_eq!((&given["data_sheet"]["tbw"], &given["data_sheet"]["origin"]), (&2.0.into(), &"stack".into()));
     assert_eq!((&given["endurance_factor"], &given["tbw"]), (&1.0.into(), &given["tbw_at_endurance"]));
 }
+
+/// Flushes had no rows, and a load of commits was compared by its writes alone.
+#[test]
+fn a_load_of_commits_is_compared_by_its_flushes() {
+    let asked =
+        ["compare", "page", "dftl", "--no-snapshots", "-q", "--workload", "uniform-write", "--requests", "8000"];
+    let of = |more: &[&str]| said(nandarium(&[&asked[..], &tiny_beside(&asked), more].concat()));
+    let flushed = of(&["--set", "workload.flush_every=4"]);
+    assert_eq!(flushed.code, 0, "{}", flushed.err);
+    let row = flushed.out.lines().find(|line| line.starts_with("flush latency p99 ")).expect(&flushed.out);
+    assert!(row.contains('x') && row.contains("s "), "{row}");
+    let told = document(&of(&["--set", "workload.flush_every=4", "--repetitions", "2", "--json"]));
+    let figures = told["results"][1]["repeated"]["figures"].to_string();
+    assert!(figures.contains("flush_p99_ns") && figures.contains("mean flush latency"), "{figures}");
+    assert!(!of(&[]).out.contains("flush latency"), "rows without flushes");
+}
+
+/// The first of two equal drives was named the cheapest by its data sheet.
+#[test]
+fn a_drive_given_twice_is_told_to_be_no_different() {
+    let asked = ["compare", "page", "page", "--life", "--no-snapshots", "-q", "--workload", "zipf", "--json"];
+    let load = ["--per-day", "1GB", "--requests", "20000", "--set", "flash.endurance=3000", "--price-per-gb", "1"];
+    let sheet = ["--set", "drive.data_sheet_writes=2TB"];
+    let whole = document(&said(nandarium(&[&asked[..], &load, &tiny_beside(&load), &sheet].concat())));
+    let sentence = whole["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Cheapest a year: no measurable difference between page ("), "{sentence}");
+    assert!(sentence.contains("By the data sheets: no difference between page and page ("), "{sentence}");
+    assert!(!sentence.contains("Fastest"), "{sentence}");
+    assert_eq!(whole["answer"]["differences"], serde_json::json!([]));
+}
+
+/// An interval of a factor of 50 stood beside "within a factor of 3", and nothing explained it.
+#[test]
+fn an_interval_that_uneven_wear_makes_wide_is_explained() {
+    let asked = ["compare", "page", "--life", "--no-snapshots", "-q", "--json", "--repetitions", "1"];
+    let load = ["--workload", "hot-cold", "--per-day", "1GB", "--requests", "60000"];
+    let hot = ["--set", "workload.hot_space=5%", "--set", "workload.hot_traffic=99.9%", "--set", "flash.part=mlc-4k"];
+    let uneven = ["--set", "drive.precondition=fill"];
+    let whole = document(&said(nandarium(&[&asked[..], &load, &hot, &uneven, &tiny_beside(&load)].concat())));
+    let end = |end: &str| whole["results"][0]["life"]["tbw_at_endurance"][end].as_f64().unwrap();
+    let factor = end("latest") / end("earliest");
+    assert!(factor > 3.0, "{factor}");
+    let told = format!("Uneven wear widens the interval of page by a factor of {factor:.2}");
+    let sentence = whole["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains(&told), "{sentence}");
+    let notes = whole["notes"].to_string();
+    assert!(notes.contains("page: uneven wear makes the latest end of its life"), "{notes}");
+    assert!(notes.contains("What is not known of endurance widens it 9 times more"), "{notes}");
+}

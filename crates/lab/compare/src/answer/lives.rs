@@ -9,6 +9,9 @@ use metrics::{LifeReport, Range};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+/// Costs that differ by less than this share are equal: sums round.
+const EQUAL: f64 = 1e-9;
+
 /// A drive with a life.
 #[derive(Clone, Debug)]
 struct Drive {
@@ -33,6 +36,8 @@ pub(super) struct Best {
     open: Option<f64>,
     /// The drive that would be cheapest a year if each lived as long as its data sheet promises.
     by_sheets: Option<Promised>,
+    /// Drives whose wear is so uneven that it widens the interval of their lives most: each with the factor.
+    uneven: Vec<(String, f64)>,
     /// Drives without a life, or without a price where others have one, and the reason of each.
     missing: Vec<(String, &'static str)>,
 }
@@ -45,6 +50,8 @@ struct Promised {
     /// What it costs a year then.
     per_year: f64,
     shown: String,
+    /// Other drives that would cost the same.
+    equal: Vec<String>,
 }
 
 /// The drive that would be cheapest a year; nothing where a drive has no price or no data sheet, or is alone.
@@ -53,10 +60,14 @@ fn by_sheets(ran: &[Ran]) -> Option<Promised> {
         let life = life(ran)?;
         let years = life.data_sheet_years()?;
         let per_year = life.cost()?.price / years;
-        Some(Promised { stack: ran.result.stack.clone(), years, per_year, shown: money(life, per_year) })
+        let stack = ran.result.stack.clone();
+        Some(Promised { stack, years, per_year, shown: money(life, per_year), equal: Vec::new() })
     };
     let all = ran.iter().map(promised).collect::<Option<Vec<_>>>().filter(|all| all.len() > 1)?;
-    all.into_iter().min_by(|a, b| a.per_year.total_cmp(&b.per_year))
+    let least = all.iter().map(|one| one.per_year).fold(f64::INFINITY, f64::min);
+    let mut cheapest = all.into_iter().filter(|one| one.per_year <= least * (1.0 + EQUAL));
+    let first = cheapest.next()?;
+    Some(Promised { equal: cheapest.map(|other| other.stack).collect(), ..first })
 }
 
 /// Why a drive is not ranked by its life.
@@ -118,7 +129,8 @@ pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
     let factor = told.iter().map(|life| life.endurance_factor()).fold(1.0, f64::max);
     let may_turn = behind.iter().any(|other| overlap(other.judged[1], best.judged[1]));
     let open = (factor > 1.0 && may_turn).then_some(factor);
-    Ok(Best { drive: best, close, behind: behind.len(), is_by_price, open, by_sheets: by_sheets(ran), missing })
+    let uneven = told.iter().filter_map(|life| Some((life.result.stack.clone(), life.uneven_factor()?))).collect();
+    Ok(Best { drive: best, close, behind: behind.len(), is_by_price, open, by_sheets: by_sheets(ran), uneven, missing })
 }
 
 impl Drive {
@@ -151,8 +163,19 @@ impl Best {
             let _ =
                 write!(text, " Endurance is only known within a factor of {factor}, so the real order may be another.");
         }
-        if let Some(Promised { stack, years, shown, .. }) = &self.by_sheets {
-            let _ = write!(text, " By the data sheets: {stack}, {shown} a year for {} years.", short(*years));
+        if !self.uneven.is_empty() {
+            let all = self.uneven.iter().map(|(stack, factor)| format!("{stack} by a factor of {}", short(*factor)));
+            let all = joined(&all.collect::<Vec<String>>(), "and");
+            let _ = write!(text, " Uneven wear widens the interval of {all}.");
+        }
+        if let Some(Promised { stack, years, shown, equal, .. }) = &self.by_sheets {
+            let years = short(*years);
+            let _ = if equal.is_empty() {
+                write!(text, " By the data sheets: {stack}, {shown} a year for {years} years.")
+            } else {
+                let all = std::iter::once(stack).chain(equal).map(String::as_str).collect::<Vec<&str>>();
+                write!(text, " By the data sheets: no difference between {} ({shown} a year).", joined(&all, "and"))
+            };
         }
         if !self.missing.is_empty() {
             let why = if self.is_by_price { "a life or a price" } else { "a life" };
