@@ -185,6 +185,7 @@ fn code_parameters() -> Vec<Parameter> {
              group. The column m = n of the publication's table 1 has n code blocks that are all the sum of the n \
              data blocks: regular-4 in groups of 4.",
         )
+        .example("mirror")
         .only(CODED),
         Parameter::new(
             DECODER.key,

@@ -84,6 +84,8 @@ pub struct Parameter {
     pub read_when: Conditions,
     /// Whether the designer or the circumstances decide.
     pub role: Role,
+    /// A value other than the default, where the kind of its values does not show one.
+    pub(crate) given_example: Option<&'static str>,
 }
 
 /// A value within the limits of its parameter.
@@ -102,18 +104,38 @@ pub enum Value {
 impl Parameter {
     /// A key with a default.
     pub const fn new(key: &'static str, kind: ParameterKind, default: &'static str, doc: &'static str) -> Self {
-        Self { key, kind, default: Some(default), doc, read_when: Conditions::NONE, role: Role::Design }
+        Self { default: Some(default), ..Self::optional(key, kind, doc) }
     }
 
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, doc, read_when: Conditions::NONE, role: Role::Design }
+        let (read_when, role) = (Conditions::NONE, Role::Design);
+        Self { key, kind, default: None, doc, read_when, role, given_example: None }
     }
 
     /// The same key, as one of the circumstances.
     #[must_use]
     pub const fn circumstance(self) -> Self {
         Self { role: Role::Circumstance, ..self }
+    }
+
+    /// The same key, with a value that shows what to write: for keys without a default, and for texts.
+    #[must_use]
+    pub const fn example(self, value: &'static str) -> Self {
+        Self { given_example: Some(value), ..self }
+    }
+
+    /// A value that shows what to write: the one that was declared, or another choice than the default, or the default
+    /// itself. `None`: the default is 0, and the range says what else there is.
+    pub fn shown_example(&self) -> Option<&'static str> {
+        let derived = match self.kind {
+            ParameterKind::Choice(names) => {
+                names().into_iter().map(|(name, _)| name).find(|name| Some(*name) != self.default)
+            }
+            ParameterKind::Switch => Some(if self.default == Some("true") { "false" } else { "true" }),
+            _ => self.default.filter(|text| !matches!(self.parse(text), Ok(Value::Whole(0) | Value::Name(_)))),
+        };
+        self.given_example.or(derived)
     }
 
     /// Whether it has a value that is not its default.

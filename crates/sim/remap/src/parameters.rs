@@ -25,6 +25,7 @@ pub fn superpage() -> Parameter {
         "Bytes of a virtual superpage, a power of two. In a log cache, writes to the log are multiples of it. If not \
          set: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
     )
+    .example("64KiB")
 }
 
 /// The values over a drive of [`superpage`], [`timeout`], [`write_cache`] and [`idle_after`].

@@ -69,7 +69,8 @@ fn of_programs() -> Vec<Parameter> {
              lockstep (ftl.kind = superpage) up to all their pages together. For example 4KiB on 16 KiB pages: small \
              writes cost less, the map is larger, and the controller gathers writes and copies until a program is \
              full.",
-        ),
+        )
+        .example("4KiB"),
         Parameter::new(
             WORD_LINE,
             ParameterKind::Count { min: 1, max: 8 },
@@ -88,19 +89,22 @@ fn of_programs() -> Vec<Parameter> {
             ParameterKind::Text,
             "Array read times of the pages of a word line in order, lower page first, for example \"50us,70us,90us\". \
              They replace flash.read_time.",
-        ),
+        )
+        .example("50us,70us,90us"),
         Parameter::optional(
             PROGRAM_TIMES,
             ParameterKind::Text,
             "Array program times of the pages of a word line in order, for example \"500us,2ms,5ms\". Only where each \
              page is programmed by itself (flash.word_line_pages = 1). They replace flash.program_time.",
-        ),
+        )
+        .example("500us,1500us,2500us"),
         Parameter::optional(
             FIRST_PASS,
             ParameterKind::Duration { max: 1_000_000_000 },
             "Array time of the first, coarse pass of a word line programmed in two (QLC). flash.program_time is the \
              time of the second, after the first pass of the next word line. The data stays in memory between them.",
-        ),
+        )
+        .example("1ms"),
         Parameter::new(
             PAGE_ORDER.key,
             ParameterKind::Choice(|| PAGE_ORDER.named()),
@@ -144,7 +148,8 @@ fn of_memory() -> [Parameter; 2] {
             ParameterKind::Size { min: 512, max: 1 << 40 },
             "Memory of the controller for pages that wait for the rest of their program, or for the program to end. \
              If not set, four programs of each plane. Writes wait while it is full.",
-        ),
+        )
+        .example("16MiB"),
         Parameter::new(
             PROTECTED,
             ParameterKind::Switch,

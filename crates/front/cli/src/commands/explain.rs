@@ -5,6 +5,7 @@ use super::list::{KINDS, items};
 use crate::arguments::{ExplainArguments, Listing};
 use crate::failure::Failure;
 use crate::output;
+use crate::panics::quoted;
 use crate::table::{Grid, wrapped_at};
 use fit::{KNOWN, KnownDrive, MeasuredDrive, find_figure};
 use layer::Parameter;
@@ -52,7 +53,11 @@ fn known() -> Vec<String> {
 fn key_text(key: &Parameter, known: &[Parameter]) -> String {
     let default = key.default.unwrap_or("unset");
     let read = key.read_when_text(known).map_or_else(String::new, |when| format!("  read when {when}\n"));
-    let text = format!("{}\n  {}\n{read}  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe());
+    let value = format!("  value: {}; default: {default}\n", key.kind.describe());
+    let example = key
+        .shown_example()
+        .map_or_else(String::new, |value| format!("  example: --set {}\n", quoted(&format!("{}={value}", key.key))));
+    let text = format!("{}\n  {}\n{read}{value}{example}", key.key, key.doc);
     let mut meanings = Grid::new(2);
     key.kind.choices().into_iter().for_each(|(name, doc)| meanings.row([name.to_owned(), doc.to_owned()]));
     text + &meanings.render("    ")

@@ -143,6 +143,7 @@ fn json_key(key: &Parameter, known: &[Parameter]) -> Value {
         "min": min,
         "max": max,
         "default": key.default,
+        "example": key.shown_example(),
         "read_when": key.read_when_text(known),
         "role": key.role.name(),
         "choices": if choices.is_empty() { Value::Null } else { Value::Array(choices) },

@@ -35,6 +35,7 @@ pub(super) const FAULTS: &[Parameter] = &[
          \"0,5\" (die 1 is behind channel 1 where there are several channels). Where dies work in lockstep (ftl.kind \
          = superpage), a die that fails takes its whole group with it.",
     )
+    .example("0,5")
     .circumstance(),
     Parameter::optional(
         "flash.fault.channels",
@@ -42,6 +43,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "Channels that fail for good, with all their dies: their numbers, separated by commas, for example \"0\" or \
          \"1,2\".",
     )
+    .example("1")
     .circumstance(),
     Parameter::new(
         "flash.fault.dies_after",

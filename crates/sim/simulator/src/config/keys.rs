@@ -107,6 +107,7 @@ const DRIVE: &[Parameter] = &[
         "Bytes that the data sheet of the drive lets the host write (TBW), for example 1752TB. `life` and `compare \
          --life` show this number beside the life that they find. It does not change a run.",
     )
+    .example("1752TB")
     .circumstance(),
     Parameter::new(
         PRECONDITION.key,
@@ -197,6 +198,7 @@ const DRIVE: &[Parameter] = &[
         "Time of the drive's firmware for each write, however large the write is. Set it where writes cost more than \
          reads; otherwise controller.request_time counts for both.",
     )
+    .example("2us")
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
@@ -215,6 +217,7 @@ const DRIVE: &[Parameter] = &[
         "Time of the drive's firmware for each page of a write. Set it where writes cost more than reads; otherwise \
          controller.page_time counts for both.",
     )
+    .example("500ns")
     .only(IN_TIME)
     .only(SIDE_BY_SIDE),
     Parameter::new(
@@ -295,17 +298,20 @@ pub(crate) const OF_GENERATORS: &[Parameter] = &[
         "workload.request_size",
         Kind::Size { min: 512, max: 1 << 30 },
         "Bytes of a request, for generators with one size, for example 4KiB.",
-    ),
+    )
+    .example("16KiB"),
     Parameter::optional(
         "workload.read_share",
         Kind::Share { max: 1.0 },
         "Share of reads, for generators that mix reads and writes, for example 70%.",
-    ),
+    )
+    .example("70%"),
     Parameter::optional(
         "workload.trim_share",
         Kind::Share { max: 1.0 },
         "Share of trims, for generators with trims, for example 10%.",
-    ),
+    )
+    .example("5%"),
     Parameter::new(
         "workload.flush_every",
         Kind::Count { min: 0, max: u64::MAX },
@@ -318,22 +324,26 @@ pub(crate) const OF_GENERATORS: &[Parameter] = &[
         Kind::Number { min: 0.0, max: 10.0 },
         "Exponent of the zipf generator, for example 0.99: the larger it is, the more requests go to few addresses. 0 \
          is uniform.",
-    ),
+    )
+    .example("1.2"),
     Parameter::optional(
         "workload.hot_space",
         Kind::Share { max: 1.0 },
         "Share of the addresses that is hot, for the generator hot-cold, for example 20%.",
-    ),
+    )
+    .example("10%"),
     Parameter::optional(
         "workload.hot_traffic",
         Kind::Share { max: 1.0 },
         "Share of the requests that go to hot addresses, for the generator hot-cold, for example 80%.",
-    ),
+    )
+    .example("90%"),
     Parameter::optional(
         "workload.interarrival",
         Kind::Duration { max: HOUR },
         "Mean time between two arrivals of a generator in an open loop: 100us is 10,000 requests a second.",
     )
+    .example("100us")
     .only(IN_OPEN_LOOP),
 ];
 
@@ -432,6 +442,10 @@ mod tests {
             for (name, doc) in key.kind.choices() {
                 assert!(!doc.is_empty(), "{} = {name}", key.key);
             }
+            let example = key.shown_example();
+            let is_obvious = key.default.is_some() && !matches!(key.kind, Kind::Text);
+            assert!(example.is_some() || is_obvious, "{} needs an example", key.key);
+            assert!(example.is_none_or(|value| key.parse(value).is_ok()), "{}: {example:?}", key.key);
         }
     }
 }

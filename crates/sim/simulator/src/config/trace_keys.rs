@@ -75,26 +75,30 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         Kind::Text,
         "Trace format, where nandarium cannot recognise the file, for example blktrace. `nandarium list formats` \
          names all formats.",
-    ),
+    )
+    .example("blkparse"),
     Parameter::optional(
         "workload.columns",
         Kind::Text,
         "Columns of a table in no known format, each with its unit: \
          \"time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes\". A column is a name in the header or a number from 1.",
-    ),
+    )
+    .example("time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes"),
     Parameter::optional(
         "workload.member",
         Kind::Text,
         "The file to read from a tar or zip archive with several files: its whole name, or the end of its name after \
          a slash.",
-    ),
+    )
+    .example("traces/day1.csv"),
     Parameter::new(
         "workload.devices",
         Kind::Text,
         "concat",
         "How to replay a trace of several devices: concat (side by side in one space), error (refuse the trace), or \
          the number of one device to replay alone.",
-    ),
+    )
+    .example("0"),
     Parameter::new(
         FIT.key,
         Kind::Choice(|| FIT.named()),
@@ -108,7 +112,8 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         Kind::Duration { max: 365 * 24 * HOUR },
         "Longest time between two requests of a trace, for example 10s. Longer gaps are cut to it, before \
          workload.time_scale.",
-    ),
+    )
+    .example("1h"),
     Parameter::optional(
         "workload.odd_lines",
         Kind::Text,
@@ -116,7 +121,8 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
          5%. An odd line does not fit the trace format. nandarium leaves out odd lines and names the first of them in \
          a note. By default 0.1 % of the lines may be odd, and 10 lines in any case. 0 refuses the first odd line, \
          and a last line that is cut short.",
-    ),
+    )
+    .example("5%"),
     Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "How trace times that go backwards are treated."),
     Parameter::optional(
         ALLOCATOR.key,

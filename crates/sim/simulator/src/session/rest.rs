@@ -26,6 +26,7 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
      rests, the drive folds its cache as ftl.slc.fold_idle and host.idle_after say. 0ns measures a drive whose cache \
      is as full as preconditioning left it.",
 )
+.example("10s")
 .circumstance()
 .only(IN_USE)
 .only(SLC_CACHED);

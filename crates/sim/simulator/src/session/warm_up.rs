@@ -26,6 +26,7 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
      after preconditioning all dies collect garbage at the same time, and the first writes are slower than later \
      ones. 0 turns the warm-up off. A trace has no warm-up.",
 )
+.example("20000")
 .only(IN_TIME)
 .only(SIDE_BY_SIDE)
 .only(IN_USE);

@@ -85,7 +85,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             ParameterKind::Count { min: 1, max: 1 << 24 },
             "Log blocks of the whole drive, for example 64. If not set: all spare blocks that are not reserved for \
              merging, and one replacement block with ftl.kind = block. More log blocks make merges rarer.",
-        ),
+        )
+        .example("64"),
         Parameter::new(
             "ftl.log.merge_blocks",
             ParameterKind::Count { min: 2, max: 1024 },

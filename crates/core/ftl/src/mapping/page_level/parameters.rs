@@ -343,7 +343,8 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
             "ftl.translation.entries",
             ParameterKind::Count { min: 2, max: 8192 },
             "Map entries of a translation page, a power of two. If not set, as many 4-byte entries as a page holds.",
-        ),
+        )
+        .example("1024"),
         Parameter::new(
             ONE_WRITE_POINTER.key,
             ParameterKind::Choice(|| ONE_WRITE_POINTER.named()),
