@@ -27,21 +27,15 @@ web/node_modules/.package-lock.json: web/package-lock.json
 $(EMBEDDED): web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run --silent build
 
-# A drive of 1 GiB, because the recorded sample needs that much, on four dies, so that each has
-# blocks enough to choose from.
-SMALL := --set drive.capacity=1GiB --set flash.channels=2 --set flash.dies_per_channel=2
 # As small as a test can be.
 TINY := --set drive.capacity=64MiB --set flash.channels=2 --set flash.dies_per_channel=2 \
   --set flash.pages_per_block=64 --set drive.precondition=overwrite --requests 30000
 
 demo: build ## a generator and the recorded trace; prints the path of the report last
-	$(NANDARIUM) run --stack page --workload mixed --requests 300000 $(SMALL) \
-	  --set drive.precondition=steady --quiet
+	$(NANDARIUM) run --stack page --workload mixed --requests 300000 --set drive.capacity=1GiB \
+	  --set flash.channels=2 --set flash.dies_per_channel=2 --set drive.precondition=steady --quiet
 	@echo; echo
-	$(NANDARIUM) run --stack page --workload sample $(SMALL) \
-	  --set drive.precondition=fill --set workload.loop=closed --set workload.queue_depth=4 \
-	  --quiet --out $(OUT)/demo
-	@echo; echo "Why the tail was slow, over time and on a map of the drive:"; realpath $(OUT)/demo/report.html
+	$(NANDARIUM) demo --quiet --no-open --out $(OUT)/demo
 
 # What the tests run beside the program: a browser for the report page, clients for the block device server.
 CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs

@@ -71,7 +71,9 @@ def keys() -> dict[str, Key]:
 def explain(name: str) -> str:
     """The text of ``nandarium explain`` about a key, a group of keys, a policy, workload, part, stack, format or term.
 
+    For other words it gives the names whose texts have all of them.
+
     Raises:
-        KeyError: nothing is called so; the text names what comes close.
+        KeyError: no name and no text has the words; the message names the closest name.
     """
     return _nandarium.explain(name)

@@ -19,7 +19,9 @@ pub fn open(page: &Path) {
     }
 }
 
-fn opened(page: &Path) -> Result<(), String> {
+/// Opens a page as [`open`] does.
+/// Errors: why it could not be opened.
+pub fn opened(page: &Path) -> Result<(), String> {
     // A browser that runs already has a working folder of its own.
     let page = std::path::absolute(page).map_err(|error| error.to_string())?;
     if let Some(names) = env::var_os("BROWSER").filter(|names| !names.is_empty()) {

@@ -31,6 +31,30 @@ pub const MISSED: u8 = 6;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
+/// Every exit code: its name, and when the program ends with it.
+pub const EXIT_CODES: [(u8, &str, &str); 8] = [
+    (0, "ok", "The command did what was asked."),
+    (FAILED, "run failed", "A file, a socket or another program failed, or `run --again` gave another result."),
+    (
+        USAGE,
+        "usage or configuration",
+        "The command line, a stack, a trace or a plan has a mistake; the message says where.",
+    ),
+    (
+        INTEGRITY,
+        "integrity violation",
+        "A read returned wrong data, the file of a drive is damaged, or a check of `torture` failed.",
+    ),
+    (NOT_STEADY, "steady state not reached", "With `drive.precondition = steady` write amplification did not settle."),
+    (
+        DRIVE_FULL,
+        "drive full or worn out",
+        "The drive could not accept further writes. What ran until then is printed.",
+    ),
+    (MISSED, "an acceptance band missed", "A row of `repro` lies outside of what is accepted."),
+    (INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM ended the command. What ran until then is printed or kept."),
+];
+
 /// Why the program ends with a code other than 0.
 #[derive(Debug)]
 pub struct Failure {

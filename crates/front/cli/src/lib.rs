@@ -22,6 +22,7 @@ mod watch;
 
 pub use arguments::Listing;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
+pub use failure::EXIT_CODES;
 pub use library::{
     TraceReading, explanation, failed, items, life_text, make_folder, pretty, snapshots, study_cache, study_text,
     sweep_document, sweep_problem, sweep_text, text, trace_convert, trace_info, workload_convert, write_folder,
@@ -31,10 +32,15 @@ pub use output::look_at_stdout;
 pub use settings::{program_hash, set_program};
 
 use arguments::Arguments;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use tracing::level_filters::LevelFilter;
+
+/// All commands and their options.
+pub fn command_line() -> clap::Command {
+    Arguments::command()
+}
 
 /// Does what a command line asks, the program's name being the first of `arguments`. The answer is the exit code.
 ///

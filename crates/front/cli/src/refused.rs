@@ -1,6 +1,6 @@
 //! The error for a command line that cannot be parsed: the parser's words, with a key where a flag was meant.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, FIRST_STEPS};
 use crate::output;
 use crate::panics::quoted;
 use clap::builder::StyledStr;
@@ -21,6 +21,10 @@ pub fn print(mut problem: clap::Error, arguments: &[OsString]) -> io::Result<()>
     if !problem.use_stderr() {
         problem.print()?;
         return io::stdout().flush();
+    }
+    if problem.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && arguments.len() < 2 {
+        output::complain(FIRST_STEPS);
+        return Ok(());
     }
     if problem.kind() == ErrorKind::UnknownArgument {
         advise(&mut problem, arguments);

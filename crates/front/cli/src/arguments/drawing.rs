@@ -17,6 +17,7 @@ const NEAREST: usize = 5;
 
 /// The part of a run that is drawn over time.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Timeline")]
 pub struct TimelineArguments {
     /// Write the work of requests, layers, channels, dies and planes into this file, which Perfetto (ui.perfetto.dev)
     /// opens. A name that ends in .gz is compressed.

@@ -1,5 +1,6 @@
 //! Arguments of `fit` and `measure`.
 
+use super::ADVANCED;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,15 +31,15 @@ pub struct FitArguments {
     /// The drive that --judge compares: a stack or its file.
     #[arg(long, value_name = "NAME|FILE", requires = "judge")]
     pub drive: Option<String>,
-    /// Write the fitted stack into this file. A fit that is stopped keeps what it has found beside it, and the same
+    /// Write the fitted stack into this file. A fit that is stopped keeps its findings beside it, and the same
     /// command goes on.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Bytes of the drive, for JSON of fio, which does not tell them.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = ADVANCED, long, value_name = "SIZE")]
     pub capacity: Option<String>,
     /// How many times smaller the simulated drive is; by default so that it has about 12 GiB.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    #[arg(help_heading = ADVANCED, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
     pub scale: Option<u64>,
     /// Change a key of the stack to begin with; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -63,7 +64,7 @@ pub struct MeasureArguments {
     /// The drive to measure: the address of an NBD server, a file, or a block device.
     #[arg(long, value_name = "URI|FILE|DEVICE")]
     pub target: String,
-    /// Write what was measured into this file, as `nandarium fit` reads it.
+    /// Write the figures into this file, as `nandarium fit` reads it.
     #[arg(short, long, value_name = "FILE")]
     pub out: PathBuf,
     /// Name of the drive; by default the target.

@@ -27,9 +27,6 @@ pub struct LifeArguments {
     /// A built-in stack or drive, or a TOML file [default: page] (--drive is the same: a drive is a stack).
     #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
     pub stack: Option<String>,
-    /// Questions besides the run.
-    #[command(flatten)]
-    pub question: LifeQuestion,
     /// Price of the drive, with or without a currency: 190, 190EUR, $190.
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true, value_parser = Money::parse)]
     pub price: Option<Money>,
@@ -43,10 +40,14 @@ pub struct LifeArguments {
     pub repetitions: u32,
     #[command(flatten)]
     pub session: SessionArguments,
+    /// Questions besides the run.
+    #[command(flatten)]
+    pub question: LifeQuestion,
 }
 
 /// Questions about a life besides its run and the price of the drive.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Lives and prices")]
 pub struct LifeQuestion {
     /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a
     /// closed loop.
@@ -83,6 +84,7 @@ impl LifeQuestion {
 
 /// Questions of `compare` about lives.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Lives and prices")]
 pub struct LivesArguments {
     /// Tell how long each drive lives as well, as `nandarium life` does. Each drive is brought to steady state first,
     /// unless drive.precondition is set.

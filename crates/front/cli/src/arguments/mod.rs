@@ -2,6 +2,7 @@
 
 mod drawing;
 mod fitting;
+mod jobs;
 mod living;
 mod serving;
 mod sweeping;
@@ -9,6 +10,7 @@ mod torturing;
 
 pub use drawing::TimelineArguments;
 pub use fitting::{FitArguments, MeasureArguments};
+pub use jobs::FIRST_STEPS;
 pub use living::{LifeArguments, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
@@ -25,8 +27,7 @@ use trace::formats::{Allocator, OddLines};
 /// A flash drive, simulated from the host request down to the flash cell array.
 #[derive(Debug, Parser)]
 #[command(name = "nandarium", version, about, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 ok; 1 run failed; 2 usage or configuration; 3 integrity violation; \
-4 steady state not reached; 5 drive full or worn out; 6 an acceptance band missed; 130 interrupted.")]
+#[command(help_template = jobs::template(), after_help = jobs::exit_codes())]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -37,6 +38,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Replay a recorded trace on a small drive, and open the page of its result.
+    Demo(DemoArguments),
     /// Run a workload on one stack, and show latencies, their causes, write amplification and wear.
     Run(RunArguments),
     /// Run the same workload through several stacks, side by side.
@@ -52,7 +55,7 @@ pub enum Command {
     Trace(TraceCommand),
     /// Name the stacks, drives, policies, workloads, parts, trace formats and keys.
     List(ListArguments),
-    /// Explain a key, a group of keys, a policy, workload, part, stack, trace format or term.
+    /// Explain a key, a group of keys, any name or term; or find the names whose texts have a word.
     Explain(ExplainArguments),
     /// Check a stack file, a trace file or the file of a served drive, and name every problem.
     Check(CheckArguments),
@@ -82,6 +85,21 @@ pub enum Command {
     Man(ManArguments),
 }
 
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "    nandarium demo --no-open --out demo")]
+pub struct DemoArguments {
+    /// Folder for result.json, report.html and series.csv.
+    #[arg(short, long, value_name = "DIR", default_value = "nandarium-demo")]
+    pub out: PathBuf,
+    /// Print the path of the page, and open no browser.
+    #[arg(long)]
+    pub no_open: bool,
+    /// No progress and no remarks on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "    nandarium completions bash > ~/.local/share/bash-completion/completions/nandarium")]
 pub struct CompletionsArguments {
@@ -97,6 +115,9 @@ pub struct ManArguments {
     pub out: Option<PathBuf>,
 }
 
+/// Heading of options that few users need.
+const ADVANCED: &str = "Advanced options";
+
 /// Arguments that `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
@@ -108,13 +129,13 @@ pub struct SessionArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of workload and drive (workload.seed and engine.seed).
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    #[arg(help_heading = ADVANCED, long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub seed: Option<u64>,
     /// Requests to run (workload.requests).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub requests: Option<u64>,
     /// Format of a trace (workload.format).
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME")]
     pub format: Option<String>,
     /// Print the result as JSON instead of a table.
     #[arg(long)]
@@ -126,10 +147,10 @@ pub struct SessionArguments {
     #[arg(long, requires = "out")]
     pub open: bool,
     /// Keep preconditioned states in this folder instead of the user's cache folder.
-    #[arg(long, value_name = "DIR", conflicts_with = "no_snapshots")]
+    #[arg(help_heading = ADVANCED, long, value_name = "DIR", conflicts_with = "no_snapshots")]
     pub snapshots: Option<PathBuf>,
     /// Neither read nor write preconditioned states.
-    #[arg(long)]
+    #[arg(help_heading = ADVANCED, long)]
     pub no_snapshots: bool,
     /// No progress and no remarks on standard error.
     #[arg(short, long)]
@@ -137,6 +158,8 @@ pub struct SessionArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium run zipf --set drive.capacity=4GiB --out result
+    nandarium run dftl trace.csv.zst --json")]
 pub struct RunArguments {
     /// A stack or drive, a workload or trace file, or both, in any order.
     #[arg(value_name = "NAME|FILE", num_args = 0..=2)]
@@ -145,17 +168,18 @@ pub struct RunArguments {
     #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
     pub stack: Option<String>,
     /// Repeat the run that wrote this result.json, and say whether the result is the same (exit code 1 if it is not).
-    #[arg(long, value_name = "FILE",
+    #[arg(help_heading = ADVANCED, long, value_name = "FILE",
         conflicts_with_all = ["names", "stack", "workload", "set", "seed", "requests", "format"])]
     pub again: Option<PathBuf>,
+    // Options of a heading of their own come last: those behind them would stand under it.
+    #[command(flatten)]
+    pub session: SessionArguments,
     /// Timelines.
     #[command(flatten)]
     pub drawing: TimelineArguments,
     /// Let browsers and Prometheus watch.
     #[command(flatten)]
     pub watch: WatchArguments,
-    #[command(flatten)]
-    pub session: SessionArguments,
 }
 
 #[derive(Debug, Args)]
@@ -182,22 +206,25 @@ pub struct CompareArguments {
     /// A drive (`nandarium list drives`) or any other stack; may be given several times.
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Vec<String>,
+    #[command(flatten)]
+    pub session: SessionArguments,
     /// Lives and costs of each drive.
     #[command(flatten)]
     pub lives: LivesArguments,
     /// Timelines: a file for each stack.
     #[command(flatten)]
     pub drawing: TimelineArguments,
-    #[command(flatten)]
-    pub session: SessionArguments,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Rows are judged by the published claim: E exact, N within a band, T a trend; recorded rows are not \
+    after_help = "Rows are judged by the published figure: E exact, N within a band, T a trend; recorded rows are not \
          judged. With --family a row is inside, undecided, outside or refuted: a published value inside the draws is no \
-         miss. Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
-         websearch=WebSearch1.spc.gz --trace financial=Financial2.spc.gz"
+         miss. Exit code 6 if a row misses.
+
+    nandarium repro hard --out hard
+    nandarium repro two-level --family 16
+    nandarium repro tpm --full --trace websearch=WebSearch1.spc.gz --trace financial=Financial2.spc.gz"
 )]
 pub struct ReproArguments {
     /// The study, or all of them.
@@ -208,10 +235,11 @@ pub struct ReproArguments {
     pub full: bool,
     /// Size as a share of the published one: 1/4 (the default; of drives 1/64), 1/8, and so on; small ones miss more
     /// rows.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = ADVANCED, long, value_name = "SHARE")]
     pub scale: Option<String>,
     /// Seed of generators and drives.
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
+    #[arg(help_heading = ADVANCED, long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
+          value_parser = count)]
     pub seed: u64,
     /// A trace file instead of a generated trace (any format of `nandarium list formats`); may be
     /// given several times.
@@ -221,8 +249,8 @@ pub struct ReproArguments {
     /// ranges that docs/reproduction lists. Rows that the family judges are counted by its verdict. Common: 16.
     #[arg(long, value_name = "N", conflicts_with = "trace", default_value_t = 0, hide_default_value = true)]
     pub family: u32,
-    /// Change a setting of the study; a wrong one lists what there is.
-    #[arg(long, value_name = "KEY=VALUE")]
+    /// Change a setting of the study; a wrong name lists all settings.
+    #[arg(help_heading = ADVANCED, long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Print the rows as JSON instead of a table.
     #[arg(long)]
@@ -233,7 +261,7 @@ pub struct ReproArguments {
     pub out: Option<PathBuf>,
     /// Run only each N-th simulation from the I-th on, for several machines over one folder; the command without
     /// --shard then gives the rows, and this one prints nothing.
-    #[arg(long, value_name = "I/N", requires = "out")]
+    #[arg(help_heading = ADVANCED, long, value_name = "I/N", requires = "out")]
     pub shard: Option<String>,
     /// No progress on standard error.
     #[arg(short, long)]
@@ -274,18 +302,18 @@ pub struct TraceInput {
     #[arg(long, value_name = "FILE")]
     pub member: Option<String>,
     /// Times that go backwards.
-    #[arg(long, value_enum)]
+    #[arg(help_heading = ADVANCED, long, value_enum)]
     pub order: Option<OrderArgument>,
     /// Cut longer gaps between two requests to this, for example 1h (the key `workload.gap_limit`).
-    #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
+    #[arg(help_heading = ADVANCED, long, value_name = "DURATION", value_parser = gap_limit)]
     pub gap_limit: Option<u64>,
     /// How the keys of a trace without addresses get addresses: first-fit, log or by-tier (the key
     /// `workload.allocator`).
-    #[arg(long, value_name = "NAME", value_parser = allocator)]
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME", value_parser = allocator)]
     pub allocator: Option<Allocator>,
     /// Leave out lines that do not fit the format, up to this number or share, for example 20 or 5% (the key
     /// `workload.odd_lines`).
-    #[arg(long, value_name = "NUMBER|SHARE", value_parser = odd_lines)]
+    #[arg(help_heading = ADVANCED, long, value_name = "NUMBER|SHARE", value_parser = odd_lines)]
     pub odd_lines: Option<String>,
 }
 
@@ -325,6 +353,8 @@ pub enum OrderArgument {
 
 /// Arguments of `trace info`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium trace info trace.csv.gz
+    nandarium trace info table.csv --columns time=ts:ns,op=rw,offset=lba:sectors,size=len:bytes")]
 pub struct TraceInfoArguments {
     #[command(flatten)]
     pub input: TraceInput,
@@ -378,6 +408,7 @@ pub struct RequestArguments {
 
 /// Arguments of `trace head`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium trace head zipf -n 5")]
 pub struct TraceHeadArguments {
     #[command(flatten)]
     pub input: TraceInput,
@@ -387,6 +418,8 @@ pub struct TraceHeadArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium list stacks
+    nandarium list keys --json")]
 pub struct ListArguments {
     /// Only this kind.
     #[arg(value_enum)]
@@ -416,12 +449,18 @@ pub enum Listing {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium explain ftl.gc.victim
+    nandarium explain WAF
+    nandarium explain tail latency")]
 pub struct ExplainArguments {
-    /// A key (drive.capacity), a group (drive), a name from `nandarium list`, or a term.
-    pub name: String,
+    /// A key (drive.capacity), a group (drive), a name from `nandarium list`, or a term. For other words: the keys,
+    /// names and terms whose texts have all of them.
+    #[arg(required = true, value_name = "NAME|WORD")]
+    pub name: Vec<String>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium check mine.toml")]
 pub struct CheckArguments {
     /// A stack (.toml), a trace, or the file of a drive (serve --file).
     pub file: String,
@@ -431,6 +470,8 @@ pub struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium code mirror --data 4
+    nandarium code --search --data 5")]
 pub struct CodeArguments {
     /// One code: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits ("1100 0110 0011 1001");
     /// otherwise every regular code.
@@ -447,15 +488,16 @@ pub struct CodeArguments {
           value_parser = PossibleValuesParser::new(erasure::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
     /// Random codes to climb from, where not all can be tried.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "search",
+    #[arg(help_heading = ADVANCED, long, value_name = "N", default_value_t = 100, requires = "search",
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub restarts: u64,
     /// Most seconds of climbing; then the best code so far is shown.
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "search",
+    #[arg(help_heading = ADVANCED, long, value_name = "N", default_value_t = 60, requires = "search",
           value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub seconds: u64,
     /// Seed of the random codes.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "search", value_parser = count)]
+    #[arg(help_heading = ADVANCED, long, value_name = "N", default_value_t = 1, requires = "search",
+          value_parser = count)]
     pub seed: u64,
     /// Print JSON.
     #[arg(long)]
@@ -470,6 +512,8 @@ pub enum ProbeCommand {
 
 /// Arguments of `probe superpage`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium probe superpage page
+    nandarium probe superpage /dev/sdX --yes")]
 pub struct SuperpageArguments {
     /// A built-in stack or a TOML file, which is simulated; a file or block device, or an export of an NBD server
     /// (`nbd://HOST:PORT/NAME`, `nbd+unix:///NAME?socket=PATH`), which are overwritten.
@@ -500,6 +544,7 @@ pub struct SuperpageArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium report result --open")]
 pub struct ReportArguments {
     /// Folders with a result.json, as `run --out` and `compare --out` write them, or such a file.
     #[arg(required = true, value_name = "DIR")]

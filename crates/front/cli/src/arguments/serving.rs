@@ -1,5 +1,6 @@
 //! Arguments of the verbs that serve block devices.
 
+use super::ADVANCED;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,10 +15,10 @@ pub struct ServerArguments {
     #[arg(long, value_name = "PORT")]
     pub tcp: Option<u16>,
     /// The socket for `nandarium ctl`; by default the other one's path with .ctl behind it.
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = ADVANCED, long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Name of the export; clients that give none get it as well.
-    #[arg(long, value_name = "NAME", default_value = "nandarium")]
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "nandarium")]
     pub export: String,
     /// Clients may only read.
     #[arg(long)]
@@ -31,10 +32,10 @@ pub struct ServerArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: nandarium serve --stack page --set drive.capacity=1GiB --socket /tmp/drive.sock
-then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M \
+#[command(after_help = "    nandarium serve --stack page --set drive.capacity=1GiB --socket /tmp/drive.sock
+    fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M \
 --verify=crc32c
-and:  nandarium ctl /tmp/drive.sock.ctl smart")]
+    nandarium ctl /tmp/drive.sock.ctl smart")]
 pub struct ServeArguments {
     /// A built-in stack or drive, or a TOML file (--drive is the same: a drive is a stack).
     #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE", default_value = "page")]
@@ -52,21 +53,22 @@ pub struct ServeArguments {
     /// When the server ends, write result.json, series.csv and report.html of all that was served into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: ServerArguments,
     /// Let browsers and Prometheus watch.
     #[command(flatten)]
     pub watch: WatchArguments,
-    #[command(flatten)]
-    pub server: ServerArguments,
 }
 
 /// Where somebody can watch.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Watching")]
 pub struct WatchArguments {
-    /// Show what goes on as a page, and as metrics below /metrics, on this address, for example 127.0.0.1:9099; port 0:
+    /// Show the progress as a page, and as metrics below /metrics, on this address, for example 127.0.0.1:9099; port 0:
     /// any that is free. Where others reach it, it asks for a token.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = watch_address)]
     pub watch: Option<SocketAddr>,
-    /// Ask whoever watches for the token in this file: ?token=TOKEN in the address, or Authorization: Bearer TOKEN. The
+    /// Ask viewers for the token in this file: ?token=TOKEN in the address, or Authorization: Bearer TOKEN. The
     /// environment variable `NANDARIUM_WATCH_TOKEN` gives one as well. By default nothing is asked for on this machine,
     /// and elsewhere a new token is made up.
     #[arg(long, value_name = "FILE", requires = "watch")]
@@ -87,10 +89,14 @@ fn watch_address(text: &str) -> Result<SocketAddr, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Commands of a simulated drive: stats (requests, latencies, causes of waiting, flash, layers); smart \
-         (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (data for pages that \
-         watch); power-cut [SEED] (power is cut and comes back at once; clients are disconnected); power-off [SEED]; \
-         power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: shut-down."
+    after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
+        smart (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (data of the \
+        page of --watch); power-cut [SEED] (cut, and back at once: clients are hung up on); \
+power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: \
+shut-down.
+
+    nandarium ctl nandarium.sock.ctl smart
+    nandarium ctl nandarium.sock.ctl fault die 3"
 )]
 pub struct CtlArguments {
     /// The control socket.
@@ -109,12 +115,13 @@ pub enum HardCommand {
     Format(HardFormatArguments),
     /// Serve the remapped drive of a file or block device.
     Serve(HardServeArguments),
-    /// Recover the map of a file or block device, say what is there, and whether it agrees. Changes nothing.
+    /// Recover the map of a file or block device, list its contents, and check that they agree. Changes nothing.
     Check(HardCheckArguments),
 }
 
 /// Arguments of `hard format`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium hard format remapped.img --create 1GiB --yes")]
 pub struct HardFormatArguments {
     /// A file, or a block device.
     pub target: PathBuf,
@@ -134,6 +141,7 @@ pub struct HardFormatArguments {
 
 /// Arguments of `hard serve`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium hard serve remapped.img --socket /tmp/remapped.sock")]
 pub struct HardServeArguments {
     /// A file, or a block device, that was formatted.
     pub target: PathBuf,
@@ -150,6 +158,7 @@ pub struct HardServeArguments {
 
 /// Arguments of `hard check`.
 #[derive(Debug, Args)]
+#[command(after_help = "    nandarium hard check remapped.img")]
 pub struct HardCheckArguments {
     /// A file, or a block device.
     pub target: PathBuf,

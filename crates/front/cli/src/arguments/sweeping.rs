@@ -1,6 +1,6 @@
 //! Arguments of `sweep`.
 
-use super::WatchArguments;
+use super::{ADVANCED, WatchArguments};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -18,15 +18,14 @@ use std::path::PathBuf;
     drive.over_provisioning = [\"7%\", \"15%\", \"28%\"]
     workload.queue_depth = { from = 1, to = 32, steps = 6, scale = \"log\" }
 
-Finished runs are kept in the folder and not run again. A sweep that was stopped continues with the same command. \
-Shards (--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
+    nandarium sweep plan.toml --out result
+
+Finished runs are kept in the folder and not run again: a sweep that was stopped goes on with the same command, and \
+shards (--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
 pub struct SweepArguments {
     /// The plan, a TOML file.
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
-    /// Let browsers and Prometheus watch.
-    #[command(flatten)]
-    pub watch: WatchArguments,
     /// Folder of runs, snapshots, results.parquet, summary.csv and report.html; by default the plan's name beside it.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -38,25 +37,25 @@ pub struct SweepArguments {
     pub set: Vec<String>,
     /// Run only each N-th run from the I-th on, for several machines over one folder; the command without --shard then
     /// gives the table, and this one prints nothing.
-    #[arg(long, value_name = "I/N")]
+    #[arg(help_heading = ADVANCED, long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Threads; by default one for each core.
-    #[arg(short, long, value_name = "N",
+    #[arg(help_heading = ADVANCED, short, long, value_name = "N",
           value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
     pub jobs: Option<u16>,
     /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install
     /// nandarium[cluster]`).
-    #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
+    #[arg(help_heading = ADVANCED, long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,
     /// The latency that designs are judged by, over the plan's own: `write_p99_ns`, for example; by default the highest
     /// percentile with requests enough.
-    #[arg(long, value_name = "METRIC")]
+    #[arg(help_heading = ADVANCED, long, value_name = "METRIC")]
     pub tail: Option<String>,
     /// How much longer than the shortest tail a recommended design's tail may be, instead of the plan's value: 10% by
     /// default.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = ADVANCED, long, value_name = "SHARE")]
     pub within: Option<String>,
-    /// Check the plan and say what would be run.
+    /// Check the plan and list its runs.
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON.
@@ -65,4 +64,7 @@ pub struct SweepArguments {
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Let browsers and Prometheus watch.
+    #[command(flatten)]
+    pub watch: WatchArguments,
 }

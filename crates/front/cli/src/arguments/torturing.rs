@@ -1,5 +1,6 @@
 //! Arguments of `torture`.
 
+use super::ADVANCED;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -9,9 +10,10 @@ use units::{SECTOR_BYTES, quantity};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Commands are run by `sh -c` and find the drive under NANDARIUM_URI and NANDARIUM_SOCKET (NBD). \
-Lines that the workload prints, such as what it promised to keep, are given to the check that comes after them, in the \
+Lines that the workload prints, such as its promises, are given to the check that comes after them, in the \
 file NANDARIUM_SAID; NANDARIUM_IMAGE is the drive as a file, where --image asks for it. A check that ends with 0 is \
-content; with another code the drive has lost what the program relies on, and the last line it printed says what.
+content; with another code the drive has lost data that the program relies on, and the last line of its output names \
+them.
 
     nandarium torture --workload './log append' --check './log verify' --states 10000"
 )]
@@ -32,29 +34,29 @@ pub struct TortureArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The promise of the drive about writes that need not last yet.
-    #[arg(long, value_name = "NAME", default_value = "any-order",
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
     /// Bytes that are written whole or not at all. A sector promises only 512B; most drives of today keep 4KiB whole.
-    #[arg(long, value_name = "SIZE", default_value = "512B", value_parser = atomic)]
+    #[arg(help_heading = ADVANCED, long, value_name = "SIZE", default_value = "512B", value_parser = atomic)]
     pub atomic: u64,
     /// The source of states: the promises of a drive (--guarantee), or power cuts of the simulated drive, followed by
     /// its own recovery.
-    #[arg(long, value_name = "NAME", default_value = "promise",
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "promise",
         value_parser = PossibleValuesParser::new(["promise", "drive"]))]
     pub cuts: String,
     /// A promise that the drive breaks on purpose, to see whether that is noticed; may be given several times.
-    #[arg(long, value_name = "NAME", 
+    #[arg(help_heading = ADVANCED, long, value_name = "NAME", 
         value_parser = PossibleValuesParser::new(Lie::TABLE.map(|(name, _, _)| name)))]
     pub lie: Vec<String>,
     /// Something that fails with the power, with --cuts drive: `die 3`, `channel 0`, `block 17`; or from the beginning
     /// on: `reads 1%`, `programs 0.1%`, `erases 5%`; may be given several times.
-    #[arg(long, value_name = "FAULT")]
+    #[arg(help_heading = ADVANCED, long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// Give commands a file system on the drive in the folder `NANDARIUM_MOUNT`, new before --prepare: ext4, xfs or
     /// btrfs (root, a loop device), or fuse2fs (ext4 without root, and without its journal). Write options of mount
     /// after a colon. With none the drive is only the file `NANDARIUM_DISK`.
-    #[arg(long, value_name = "FS[:OPTIONS]")]
+    #[arg(help_heading = ADVANCED, long, value_name = "FS[:OPTIONS]")]
     pub mount: Option<Mount>,
     /// States to draw.
     #[arg(long, value_name = "N", default_value_t = 1000,
@@ -65,21 +67,21 @@ pub struct TortureArguments {
     pub seed: u64,
     /// Check the state with this number alone. Without --recording the workload runs again: if it asks for other
     /// things, or in another order, it is another state.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    #[arg(help_heading = ADVANCED, long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 62))]
     pub replay: Option<u64>,
     /// Take the workload's requests from this file, which an earlier --out wrote, and do not run the workload.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = ADVANCED, long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// Make each N-th check alone, from the I-th on, of the states that --recording leaves: N machines share the
     /// checks. A shard ends at its first failure; --replay then makes the one with the least number smaller.
-    #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
+    #[arg(help_heading = ADVANCED, long, value_name = "I/N", requires = "recording", conflicts_with = "replay")]
     pub shard: Option<String>,
     /// Checks that run at once; by default one for each core. The number of jobs does not change the result.
-    #[arg(short, long, value_name = "N",
+    #[arg(help_heading = ADVANCED, short, long, value_name = "N",
           value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
     pub jobs: Option<u16>,
     /// Seconds after which a command is ended: a check then counts as failed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(help_heading = ADVANCED, long, value_name = "SECONDS", default_value_t = 60)]
     pub time_limit: u64,
     /// Give each check the drive as a file as well.
     #[arg(long)]

@@ -16,7 +16,7 @@ use trace::formats::FORMATS;
 use trace::synthetic::{Aim, Calibration, find};
 
 pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
-    output::print(&text(arguments.name.trim())?)
+    output::print(&text(arguments.name.join(" ").trim())?)
 }
 
 /// The text about a name.
@@ -32,13 +32,52 @@ pub fn text(name: &str) -> Result<String, Failure> {
         if let Some(today) = metrics::name_of_today(name.trim_end_matches('.')) {
             return Ok(format!("{name} is called {today} today\n\n{}", text(&today)?));
         }
+        let meant = did_you_mean(name, known().iter().map(String::as_str));
+        let near = speaking_of(name);
+        if !near.is_empty() {
+            return Ok(format!("nothing is called `{name}`{meant}; these texts speak of it:\n{near}"));
+        }
         return Err(Failure::usage(format!(
-            "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the \
-             configuration keys",
-            did_you_mean(name, known().iter().map(String::as_str))
+            "nothing is called `{name}`{meant}; `nandarium list` names what there is, `nandarium list keys` the \
+             configuration keys"
         )));
     }
     Ok(found.join("\n"))
+}
+
+/// Most names that are told for a word.
+const MOST_NAMES: usize = 12;
+
+/// Names of which the name or the text has all `words`, and the first sentence of each: terms first, and before other
+/// texts those that are called so. Empty: there are none.
+fn speaking_of(words: &str) -> String {
+    let wanted: Vec<String> = words_of(words).collect();
+    let has_all = |text: &str| {
+        let own: Vec<String> = words_of(text).collect();
+        let has =
+            |wanted: &String| own.iter().any(|word| word == wanted || wanted.len() > 2 && word.starts_with(wanted));
+        !wanted.is_empty() && wanted.iter().all(has)
+    };
+    let all = glossary::items().chain(KINDS.iter().rev().flat_map(|(what, _)| items(*what)));
+    let (called, others): (Vec<_>, Vec<_>) =
+        all.filter(|item| has_all(&format!("{} {}", item.name, item.doc))).partition(|item| has_all(&item.name));
+    let mut seen = BTreeSet::new();
+    let found: Vec<_> = called.into_iter().chain(others).filter(|item| seen.insert(item.name.clone())).collect();
+    let mut text = String::new();
+    for item in found.iter().take(MOST_NAMES) {
+        let sentence = item.doc.split_inclusive(". ").next().unwrap_or_default().trim();
+        let _ = writeln!(text, "  {}\n      {}", item.name, wrapped_at(sentence, 6));
+    }
+    if found.len() > MOST_NAMES {
+        let _ = writeln!(text, "and {} more: add a word", found.len() - MOST_NAMES);
+    }
+    text
+}
+
+/// The words of a text, in small letters.
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase)
 }
 
 /// Every name that can be explained.

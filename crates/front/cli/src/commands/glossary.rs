@@ -1,5 +1,7 @@
 //! The glossary, embedded: rows of its tables become explanations.
 
+use super::list::Item;
+
 const TEXT: &str = include_str!("../../GLOSSARY.md");
 
 /// Cells of each table row: term, unit, meaning.
@@ -15,6 +17,11 @@ fn rows() -> impl Iterator<Item = [&'static str; 3]> {
 /// factor)` answers to both.
 fn names(term: &'static str) -> impl Iterator<Item = &'static str> {
     term.split(['(', ')', ',']).map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty())
+}
+
+/// All rows: the term, and its meaning.
+pub fn items() -> impl Iterator<Item = Item> {
+    rows().map(|[term, _, meaning]| Item::new(term.replace('`', ""), meaning.replace('`', "")))
 }
 
 pub fn terms() -> impl Iterator<Item = &'static str> {

@@ -3,11 +3,13 @@
 use super::results::pretty;
 use crate::arguments::{ListArguments, Listing};
 use crate::failure::Failure;
+use crate::names::STACK;
 use crate::output;
 use crate::table::Grid;
-use layer::Parameter;
+use layer::{Parameter, Values};
 use serde_json::{Map, Value, json};
-use simulator::config::{all_keys, drives, find_key, parts, stacks};
+use simulator::Config;
+use simulator::config::{Preset, all_keys, drives, find_key, parts, stacks};
 use simulator::session::SAMPLE;
 use trace::formats::FORMATS;
 use trace::synthetic::WORKLOADS;
@@ -20,7 +22,7 @@ pub struct Item {
 }
 
 impl Item {
-    fn new(name: impl Into<String>, doc: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, doc: impl Into<String>) -> Self {
         Self { name: name.into(), doc: doc.into() }
     }
 }
@@ -82,8 +84,12 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
         if kinds.len() > 1 {
             text.extend([if text.is_empty() { "" } else { "\n" }, title, "\n"]);
         }
-        let grid = if *what == Listing::Keys { keys_grid() } else { items_grid(*what) };
-        text.push_str(&grid.render(if kinds.len() > 1 { "  " } else { "" }));
+        let indent = if kinds.len() > 1 { "  " } else { "" };
+        match what {
+            Listing::Keys => text.push_str(&keys_grid().render(indent)),
+            Listing::Stacks => text.push_str(&stacks_by_subject(indent)),
+            _ => text.push_str(&items_grid(*what).render(indent)),
+        }
     }
     if arguments.what.is_none() {
         text.push_str(
@@ -100,6 +106,34 @@ fn items_grid(what: Listing) -> Grid {
         grid.row([item.name, item.doc]);
     }
     grid
+}
+
+/// What a stack shows, in the order of the list: the first that its values meet.
+const SUBJECTS: [(&str, fn(&Values) -> bool); 6] = [
+    ("drivers of a host above a drive", |values| values.name("remap.kind") != "none"),
+    ("coded striping", |values| values.name("stripe.kind") == "coded"),
+    ("stripes with parity", |values| values.name("stripe.kind") != "none"),
+    ("write buffers", |values| values.name("buffer.kind") != "none"),
+    ("log-block mappings", |values| ["bast", "fast", "block"].contains(&values.name("ftl.kind"))),
+    ("page-level mappings", |_| true),
+];
+
+/// The stacks by subject: the usual one by itself, and then from plain mappings to whole drivers.
+fn stacks_by_subject(indent: &str) -> String {
+    let subject = |stack: &Preset| {
+        let config = Config::load(stack.name, &[]).expect("a built-in stack can be loaded");
+        SUBJECTS.iter().position(|(_, is_met)| is_met(&config.values))
+    };
+    let (first, others): (Vec<Preset>, Vec<Preset>) = stacks().into_iter().partition(|stack| stack.name == STACK);
+    let others: Vec<_> = others.into_iter().map(|stack| (subject(&stack), stack)).collect();
+    let widest = others.iter().map(|(_, stack)| stack.name.len()).max().unwrap_or(0);
+    let row = |stack: &Preset| format!("{indent}  {:widest$}  {}\n", stack.name, stack.description());
+    let mut text = format!("{indent}begin with\n") + &first.iter().map(row).collect::<String>();
+    for (place, (title, _)) in SUBJECTS.iter().enumerate().rev() {
+        let own = others.iter().filter(|(subject, _)| *subject == Some(place)).map(|(_, stack)| row(stack));
+        text += &format!("{indent}{title}\n{}", own.collect::<String>());
+    }
+    text
 }
 
 /// Most characters of what a key takes; a list of names that is longer is left to `explain`.

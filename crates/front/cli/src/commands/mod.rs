@@ -5,6 +5,7 @@ mod code;
 mod compare;
 pub mod convert;
 mod ctl;
+mod demo;
 pub mod explain;
 mod fit;
 mod glossary;
@@ -30,6 +31,7 @@ use crate::failure::Failure;
 /// Errors: anything that makes the program end with a code other than 0.
 pub fn execute(command: &Command) -> Result<(), Failure> {
     match command {
+        Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),
         Command::Compare(arguments) => compare::execute(arguments),
         Command::Repro(arguments) => repro::execute(arguments),

@@ -64,7 +64,8 @@ fn a_key_is_explained_with_when_it_is_read() {
         assert!(text.contains(&format!("  {when}\n")), "{key}: {text}");
     }
     let always = crate::support::nandarium(&["explain", "drive.capacity"]).output().expect("it runs").stdout;
-    assert!(!String::from_utf8_lossy(&always).contains("read when"));
+    let always = String::from_utf8_lossy(&always);
+    assert!(!always.contains("read when") && always.contains("example: --set drive.capacity="), "{always}");
 }
 
 /// A stack file may have them for one version, and `explain` said that there is nothing of such a name.
@@ -84,4 +85,39 @@ fn names_of_the_version_before_are_explained_under_those_of_today() {
         let text = explained(&before);
         assert_eq!(text, format!("{before} is called {today} today\n\n{}", explained(&today)));
     }
+}
+
+/// Only whoever knew the name of a thing was told of it.
+#[test]
+fn words_find_what_speaks_of_them() {
+    for (words, found) in [
+        (&["garbage"][..], &["GC (garbage collection)"][..]),
+        (&["tail", "latency"], &["slowest share of the requests"]),
+        (&["slow", "requests"], &["these texts speak of it"]),
+        (&["znand"], &["znand-2k"]),
+    ] {
+        let said = crate::support::said(crate::support::nandarium(&[&["explain"], words].concat()));
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        for name in found {
+            assert!(said.out.contains(name), "{words:?}: {}", said.out);
+        }
+    }
+    let nothing = crate::support::said(crate::support::nandarium(&["explain", "garbage", "aardvark"]));
+    assert!(nothing.code == 2 && nothing.err.contains("nothing is called `garbage aardvark`"), "{}", nothing.err);
+}
+
+#[test]
+fn the_list_of_stacks_begins_with_the_usual_one_and_has_each_once() {
+    let listed = crate::support::said(crate::support::nandarium(&["list", "stacks"])).out;
+    let mut lines = listed.lines();
+    assert_eq!(lines.next(), Some("begin with"));
+    assert!(lines.next().is_some_and(|line| line.starts_with("  page ")), "{listed}");
+    let rows: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let mut names: Vec<&str> = simulator::config::stacks().iter().map(|stack| stack.name).collect();
+    names.sort_unstable();
+    let mut sorted = rows.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, names);
+    let place = |name: &str| rows.iter().position(|row| *row == name);
+    assert!(place("dftl") < place("bast") && place("bast") < place("raid5") && place("raid5") < place("hard"));
 }

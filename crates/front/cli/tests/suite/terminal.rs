@@ -156,3 +156,33 @@ fn without_a_browser_the_page_is_there_and_named() {
     let lacking = said(run_tiny(&["--open"]));
     assert!(lacking.code == 2 && lacking.err.contains("--out <DIR>"), "{}", lacking.err);
 }
+
+/// The first thing to try is one word, also for those who watch over ssh.
+#[test]
+fn the_demo_ends_with_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, told) = browser(folder.path());
+    let demo = |more: &[&str]| {
+        let mut demo = nandarium(&[&["demo", "--quiet"], more].concat());
+        demo.env("BROWSER", &program).current_dir(folder.path());
+        let demo = said(demo);
+        assert_eq!((demo.code, demo.err.as_str()), (0, ""));
+        let page = PathBuf::from(demo.out.lines().last().expect("it prints"));
+        assert!(page.is_absolute() && page.is_file(), "{}", page.display());
+        page
+    };
+    let page = demo(&[]);
+    assert_eq!(PathBuf::from(opened(&told)), page);
+    demo(&["--no-open", "--out", "elsewhere"]);
+    assert!(folder.path().join("elsewhere/result.json").is_file() && !told.exists());
+}
+
+#[test]
+fn the_program_alone_says_what_to_try_first() {
+    let alone = said(nandarium(&[]));
+    assert_eq!((alone.code, alone.out.as_str()), (2, ""));
+    assert_eq!(alone.err.lines().count(), 8, "{}", alone.err);
+    assert!(alone.err.contains("nandarium demo") && alone.err.contains("nandarium explain"), "{}", alone.err);
+    let part = said(nandarium(&["trace"]));
+    assert!(part.code == 2 && part.err.contains("Usage: nandarium trace"), "{}", part.err);
+}
