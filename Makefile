@@ -13,7 +13,7 @@ CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/nu
 EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden pages tidy docs setup locked validation page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden pages tidy docs rustdoc setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: $(EMBEDDED) ## everything, release mode
@@ -247,5 +247,9 @@ validation: build ## measured drives against the stacks that stand for them, int
 	sed -i -e '/<!-- rows -->/,/<!-- \/rows -->/{//!d}' -e '/<!-- rows -->/r $(OUT)/drives/rows.md' docs/validation.md
 	git --no-pager diff --stat -- docs/validation.md
 
-docs: ## the documentation of all crates
+docs: $(EMBEDDED) ## docs/reference and docs/SUMMARY.md, from the tables of the program
+	GOLDEN=write $(CARGO) test -p nandarium --test suite reference
+	git --no-pager diff --stat -- docs
+
+rustdoc: ## the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps

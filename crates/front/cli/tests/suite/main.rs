@@ -13,6 +13,7 @@ mod mistakes;
 mod probe;
 mod progress;
 mod recipes;
+mod reference;
 mod repetitions;
 mod repro;
 mod runs;
