@@ -13,7 +13,7 @@ CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/nu
 EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden pages tidy docs rustdoc setup locked validation page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: $(EMBEDDED) ## everything, release mode
@@ -250,6 +250,18 @@ validation: build ## measured drives against the stacks that stand for them, int
 docs: $(EMBEDDED) ## docs/reference and docs/SUMMARY.md, from the tables of the program
 	GOLDEN=write $(CARGO) test -p nandarium --test suite reference
 	git --no-pager diff --stat -- docs
+
+# Not installed for the user: the version stands here, and nothing outside of the target folder changes.
+MDBOOK_VERSION := 0.5.4
+MDBOOK := $(TARGET)/tools/bin/mdbook
+
+$(MDBOOK):
+	CARGO_TARGET_DIR=$(TARGET)/tools/build $(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --quiet \
+	  --no-default-features --features search --root $(TARGET)/tools
+
+book: $(MDBOOK) ## docs/ as a site with search that needs no network, in target/book
+	$(MDBOOK) build
+	@echo; realpath $(TARGET)/book/index.html
 
 rustdoc: ## the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
