@@ -28,11 +28,13 @@ pub const NOT_STEADY: u8 = 4;
 pub const DRIVE_FULL: u8 = 5;
 /// A row of a reproduction missed what is accepted.
 pub const MISSED: u8 = 6;
+/// A figure of a fitted or judged drive is outside its band.
+pub const OUTSIDE: u8 = 7;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
 /// Every exit code: its name, and when the program ends with it.
-pub const EXIT_CODES: [(u8, &str, &str); 8] = [
+pub const EXIT_CODES: [(u8, &str, &str); 9] = [
     (0, "ok", "The command did what was asked."),
     (FAILED, "run failed", "A file, a socket or another program failed, or `run --again` gave another result."),
     (
@@ -52,6 +54,11 @@ pub const EXIT_CODES: [(u8, &str, &str); 8] = [
         "The drive could not accept further writes. What ran until then is printed.",
     ),
     (MISSED, "an acceptance band missed", "A row of `repro` lies outside of what is accepted."),
+    (
+        OUTSIDE,
+        "a figure outside its band",
+        "A figure that `fit` fitted, or any figure that `fit --judge` judged, is outside its band.",
+    ),
     (INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM ended the command. What ran until then is printed or kept."),
 ];
 

@@ -20,7 +20,7 @@ pub fn catch_interrupts() {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::failure::INTERRUPTED));
         }
-        crate::output::complain("stopping: Ctrl-C once more ends the program at once");
+        crate::output::complain("stopping: a second Ctrl-C or SIGTERM ends the program at once");
     });
     if let Err(error) = caught {
         tracing::warn!("Ctrl-C will end the program without a result: {error}");

@@ -108,6 +108,9 @@ impl Figure {
         let quantity = |read: Result<u64, units::quantity::QuantityError>| {
             read.map(|value| value as f64).map_err(|error| format!("{name}: {error}"))
         };
+        if let (Some(number), Some(unit)) = (number, self.example()) {
+            return Err(format!("{name} is {number}, without a unit: write \"{number}{unit}\", for example"));
+        }
         let read = match self.unit {
             Unit::PerSecond | Unit::Ratio | Unit::DriveWrites => {
                 number.ok_or_else(|| format!("{name} is a number, without quotation marks"))
@@ -117,6 +120,16 @@ impl Figure {
             Unit::Size => quantity(parse_size(text)),
         }?;
         if read.is_finite() && read > 0.0 { Ok(read) } else { Err(format!("{name} is {read}; it is above 0")) }
+    }
+
+    /// A unit that a file may write behind a value; `None`: a plain number.
+    fn example(&self) -> Option<&'static str> {
+        match self.unit {
+            Unit::PerSecond | Unit::Ratio | Unit::DriveWrites => None,
+            Unit::Time => Some("us"),
+            Unit::BytesPerSecond => Some("MB/s"),
+            Unit::Size => Some("GB"),
+        }
     }
 
     /// A value as a file has it, so that [`Figure::read`] reads it.
@@ -182,5 +195,10 @@ mod tests {
         {
             assert!(mean.read(&wrong).unwrap_err().contains("mean"), "{wrong}");
         }
+        // It said that the value was empty.
+        assert_eq!(
+            mean.read(&toml::Value::Integer(60)).unwrap_err(),
+            "mean is 60, without a unit: write \"60us\", for example"
+        );
     }
 }

@@ -12,6 +12,7 @@
 //! Simplified: parameters are taken one by one.
 
 use crate::doubts::{Doubt, Doubts};
+use crate::fio::SOURCE;
 use crate::marks::{Evidence, Mark};
 use crate::measured::{Experiment, MeasuredDrive};
 use crate::parameter::{PARAMETERS, Parameter, Told, Unit, is_by_page};
@@ -73,10 +74,14 @@ pub enum FitError {
 /// Errors: no figure is meant for fitting, an experiment cannot be done on the stack, or the watch stopped it.
 pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Result<Fitted, FitError> {
     if measured.experiments.iter().all(|experiment| experiment.fit.is_empty()) {
-        return Err(FitError::Unfit(
+        let is_fio = measured.experiments.iter().all(|experiment| experiment.source == SOURCE);
+        let why = if is_fio {
+            "no job of these tells a parameter: needed are randread or randwrite at depth 1 or at 32 and more, or \
+             write (in order). --judge needs none"
+        } else {
             "no experiment names a figure in fit = [\"…\"]: say which figures to fit to; the others are predicted"
-                .to_owned(),
-        ));
+        };
+        return Err(FitError::Unfit(why.to_owned()));
     }
     let mut fitting = Fitting::new(start, measured)?;
     let due: Vec<(&Parameter, Vec<Told>)> = PARAMETERS
@@ -97,10 +102,9 @@ pub fn fit(start: Subject, measured: &MeasuredDrive, watch: &dyn Watch) -> Resul
         }
     }
     if fitting.found.is_empty() {
-        return Err(FitError::Unfit(format!(
-            "nothing could be fitted: the figures that are to be fitted to tell no parameter of this stack. {}",
-            fitting.warnings(Vec::new()).join("; ")
-        )));
+        let mut why = vec!["nothing could be fitted: the figures to fit to tell no parameter of this stack".to_owned()];
+        why.extend(fitting.warnings(Vec::new()));
+        return Err(FitError::Unfit(why.join("; ")));
     }
     watch.begins(steps - 1, steps);
     fitting.tell_apart(watch)?;

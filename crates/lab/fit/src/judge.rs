@@ -55,6 +55,11 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
+    /// Whether the model is farther from it than its band allows, whether it was fitted to or not.
+    pub fn is_outside(&self) -> bool {
+        self.band.zip(self.error()).is_some_and(|(band, error)| error.abs() > band)
+    }
+
     /// Modelled over measured, less 1.
     pub fn error(&self) -> Option<f64> {
         self.modelled.map(|modelled| modelled / self.measured - 1.0)

@@ -230,9 +230,9 @@ impl MeasuredDrive {
         format!("experiment {}{line}", number + 1)
     }
 
-    /// Whether experiments can be of one drive: no mean latency is shorter than the host's share of it, what is stated twice
-    /// has about the same figures in whatever form, and more requests at a time are not answered at a far smaller rate.
-    /// `place` is what messages call an experiment.
+    /// Whether experiments can be of one drive: no mean latency is shorter than the host's share of it, an experiment
+    /// that is stated twice has about the same figures in whatever form, and more requests at a time are not answered
+    /// at a far smaller rate. `place` is what messages call an experiment.
     /// Errors: two of them contradict each other, or one its source: the number of the last, and why.
     pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
         let all = &self.experiments;

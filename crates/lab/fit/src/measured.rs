@@ -233,7 +233,7 @@ impl Experiment {
             Work::Transient { .. } => are(&["plateau"]),
             // Requests take milliseconds where a drive is full of writes.
             Work::Offered { .. } => {
-                !self.is_below_the_knee() && are(&["iops", "read.mean", "read.p50", "write.mean", "write.p50"])
+                !self.is_below_the_knee() && are(&["iops", "rate", "read.mean", "read.p50", "write.mean", "write.p50"])
             }
             _ => false,
         };

@@ -61,7 +61,8 @@ impl Subject {
                 })?;
                 let (probe, writers) = (&found[0], &found[1]);
                 let mut figures = Modelled::new();
-                figures.insert("iops", writers.writes.count() as f64 * 1e9 / writers.elapsed as f64);
+                let iops = writers.writes.count() as f64 * 1e9 / writers.elapsed as f64;
+                figures.extend([("iops", iops), ("rate", iops * SMALL as f64)]);
                 by_kind(&mut figures, probe);
                 Ok(figures)
             }

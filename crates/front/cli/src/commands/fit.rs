@@ -2,7 +2,7 @@
 
 use super::results::pretty;
 use crate::arguments::FitArguments;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, OUTSIDE};
 use crate::table::{Grid, wrapped_at};
 use crate::{output, settings, watch};
 use experiment::{Cache, Monitor};
@@ -48,9 +48,11 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         let judged = judge(&measured, &fitted.outcomes, &fitted.figures);
         if arguments.json {
             let mode = if arguments.judge { "judge" } else { "fit" };
-            return pretty(&document((mode, stack, scale), &measured, fitted, &judged));
+            output::print(&pretty(&document((mode, stack, scale), &measured, fitted, &judged)))?;
+        } else {
+            output::print(&(table(&measured, fitted, &judged, arguments.judge) + left))?;
         }
-        table(&measured, fitted, &judged, arguments.judge) + left
+        verdict(&judged, arguments.judge)
     };
     if arguments.judge {
         let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
@@ -63,7 +65,7 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         let is_own = KNOWN.iter().any(|known| known.stack == stack && known.name == arguments.measured);
         let figures = if is_own { measured.marks() } else { BTreeSet::new() };
         let judged = Fitted { settings: Vec::new(), outcomes, figures, warnings };
-        return output::print(&report(&judged, ""));
+        return report(&judged, "");
     }
     let fitted = fit::fit(subject, &measured, &progress).map_err(ended)?;
     let text = stack_text((stack, &arguments.set, scale), &measured, &fitted);
@@ -72,7 +74,30 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         progress.keeping.forget();
     }
     let left = if arguments.out.is_none() { format!("\n{text}") } else { String::new() };
-    output::print(&report(&fitted, &left))
+    report(&fitted, &left)
+}
+
+/// Fails where figures are outside their bands: of a judged drive any of them, of a fitted one those that it was fitted
+/// to, as the others are predictions.
+fn verdict(judged: &[Judged<'_>], only_judged: bool) -> Result<(), Failure> {
+    let counts = |one: &&Judged<'_>| one.is_outside() && (only_judged || one.verdict == Verdict::Fitted);
+    let outside: Vec<&Judged<'_>> = judged.iter().filter(counts).collect();
+    let error = |one: &Judged<'_>| one.error().unwrap_or_default();
+    let Some(worst) = outside.iter().max_by(|a, b| error(a).abs().total_cmp(&error(b).abs())) else { return Ok(()) };
+    let figures = match (outside.len(), only_judged) {
+        (1, true) => "1 figure is outside its band".to_owned(),
+        (1, false) => "1 fitted figure is outside its band".to_owned(),
+        (many, true) => format!("{many} figures are outside their bands"),
+        (many, false) => format!("{many} fitted figures are outside their bands"),
+    };
+    let message = format!(
+        "{figures}, farthest {} of \"{}\": {:+.1} %, and its band is {:.0} %",
+        worst.figure.name,
+        worst.experiment.title(),
+        error(worst) * 100.0,
+        worst.band.unwrap_or_default() * 100.0
+    );
+    Err(Failure { code: OUTSIDE, message })
 }
 
 /// What was measured: a built-in drive, a file, or a folder of fio's outputs.
@@ -135,15 +160,17 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_
     text.push_str(&grid.render(""));
     let [fit, forced, predicted, missed] =
         [Verdict::Fitted, Verdict::Forced, Verdict::Predicted, Verdict::Missed].map(|one| fit::count(judged, one));
+    let unfound = judged.iter().filter(|one| one.verdict == Verdict::NotFound && one.band.is_some()).count();
     let fit = match (only_judged, fit) {
         (true, _) => format!("The stack was fitted to {fit} of these figures"),
         (false, 1) => "1 figure was fitted".to_owned(),
         (false, _) => format!("{fit} figures were fitted"),
     };
+    let unfound_too = if unfound == 0 { String::new() } else { format!(", and {unfound} are not found") };
     let sentence = format!(
         "{fit}, and {forced} of the others cannot be missed (forced). Of {} figures that can, {predicted} are \
-         predicted within their bands, and {missed} are missed.",
-        predicted + missed
+         predicted within their bands, and {missed} are missed{unfound_too}.",
+        predicted + missed + unfound
     );
     let _ = writeln!(text, "\n{}", wrapped_at(&sentence, 0));
     for warning in &fitted.warnings {
@@ -256,8 +283,13 @@ impl Progress {
                 format!("the findings are kept in {folder}, and the same command continues from there")
             },
         );
-        let tries = self.tries.load(Ordering::Relaxed);
-        Failure { code: INTERRUPTED, message: format!("interrupted: {tries} values were tried; {goes_on}") }
+        let tried = match self.tries.load(Ordering::Relaxed) {
+            // Judging tries no values.
+            0 => String::new(),
+            1 => "1 value was tried; ".to_owned(),
+            many => format!("{many} values were tried; "),
+        };
+        Failure { code: INTERRUPTED, message: format!("interrupted: {tried}{goes_on}") }
     }
 }
 

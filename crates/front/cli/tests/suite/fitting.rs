@@ -4,8 +4,8 @@ use crate::support::{nandarium, said, tiny_beside};
 use std::path::Path;
 
 const MEASURED: &str = "name = \"a small one\"\ncapacity = \"256MiB\"\n[source.s]\ntext = \"a test\"\n[[experiment]]\n\
-    kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"120us\" }\n\
-    [[experiment]]\nkind = \"closed\"\nop = \"read\"\ndepth = 4\nsource = \"s\"\nmeasured = { mean = \"150us\" }\n";
+    kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"40us\" }\n\
+    [[experiment]]\nkind = \"closed\"\nop = \"read\"\ndepth = 4\nsource = \"s\"\nmeasured = { mean = \"50us\" }\n";
 /// The drive to begin with: two dies.
 const BEGIN: [&str; 8] =
     ["--from", "page", "--set", "flash.channels=2", "--set", "flash.dies_per_channel=1", "--scale", "1"];
@@ -34,10 +34,10 @@ fn a_fitted_drive_is_a_stack_that_runs() {
 fn of_several_jobs_of_fio_only_those_are_told_as_fitted_that_were() {
     let folder = tempfile::tempdir().unwrap();
     let job = |depth: u32| {
-        let mean = 120_000 * depth;
+        let mean = 40_000 * depth;
         format!(
             "{{\"job options\": {{\"rw\": \"randread\", \"bs\": \"4k\", \"iodepth\": \"{depth}\"}}, \"read\": \
-             {{\"total_ios\": 9, \"iops\": 8333, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
+             {{\"total_ios\": 9, \"iops\": 25000, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
         )
     };
     let output = format!("{{\"fio version\": \"fio-3\", \"jobs\": [{}, {}]}}", job(1), job(4));
@@ -57,7 +57,10 @@ fn a_drive_is_judged_by_a_file_without_a_fit() {
     std::fs::write(&measured, MEASURED).unwrap();
     let judge = ["fit", "--judge", text(&measured), "--drive", "page", "--scale", "1", "-q"];
     let table = said(nandarium(&judge));
-    assert_eq!(table.code, 0, "{}", table.err);
+    // It was far off, and ended with 0 without a word.
+    assert_eq!(table.code, 7, "{}", table.err);
+    let told = "2 figures are outside their bands, farthest mean of \"4 KiB random reads, depth";
+    assert!(table.err.contains(told) && table.err.contains(" %, and its band is 10 %"), "{}", table.err);
     assert!(table.out.contains("fitted to 0 of these figures") && table.out.contains("within"), "{}", table.out);
     let document = said(nandarium(&[&judge[..], &["--json"]].concat()));
     let document: serde_json::Value = serde_json::from_str(&document.out).unwrap();
@@ -65,6 +68,12 @@ fn a_drive_is_judged_by_a_file_without_a_fit() {
     let figures = document["figures"].as_array().unwrap();
     let verdicts: Vec<&str> = figures.iter().filter_map(|figure| figure["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["missed", "missed"], "reads of this stack take 25 us");
+    let near = folder.path().join("near.toml");
+    let mean = figures[0]["modelled"].as_f64().unwrap();
+    let (first, _) = MEASURED.rsplit_once("[[experiment]]").unwrap();
+    std::fs::write(&near, first.replace("40us", &format!("{mean:.0}ns"))).unwrap();
+    let judged = said(nandarium(&["fit", "--judge", text(&near), "--drive", "page", "--scale", "1", "-q"]));
+    assert_eq!((judged.code, judged.err.as_str()), (0, ""));
     for (arguments, wanted) in [
         (&["fit", text(&measured), "--judge"][..], "--drive"),
         (&["fit", text(&measured), "--drive", "page"], "--judge"),
@@ -73,6 +82,31 @@ fn a_drive_is_judged_by_a_file_without_a_fit() {
         let said = said(nandarium(arguments));
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
     }
+}
+
+/// Judging was refused where fio's jobs tell no parameter, `rate` of offered writes was not found, and figures that are
+/// not found were in no count.
+#[test]
+fn a_drive_is_judged_by_whatever_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = "{\"job options\": {\"rw\": \"randread\", \"iodepth\": \"4\"}, \
+               \"read\": {\"total_ios\": 9, \"iops\": 8333, \"lat_ns\": {\"mean\": 480000}}}";
+    let fio = folder.path().join("a.json");
+    std::fs::write(&fio, format!("{{\"fio version\": \"fio-3\", \"jobs\": [{job}]}}")).unwrap();
+    let capacity = ["--capacity", "256MiB", "--scale", "1", "-q"];
+    let judged = said(nandarium(&[&["fit", "--judge", text(&fio), "--drive", "page"], &capacity[..]].concat()));
+    assert!(judged.code == 7 && judged.out.contains("depth 4"), "{} {}", judged.out, judged.err);
+    let fitted = said(nandarium(&[&["fit", text(&fio), "--from", "page"], &capacity[..]].concat()));
+    assert!(fitted.code == 2 && fitted.err.contains("no job of these tells a parameter"), "{}", fitted.err);
+    let offered = folder.path().join("offered.toml");
+    let (head, _) = MEASURED.split_once("[[experiment]]").unwrap();
+    let experiment = "[[experiment]]\nkind = \"offered\"\nwrites_per_second = 1000\nsource = \"s\"\nmeasured = {";
+    std::fs::write(&offered, format!("{head}{experiment} rate = \"4.1MB/s\" }}\n")).unwrap();
+    let judged =
+        said(nandarium(&["fit", "--judge", text(&offered), "--drive", "page", "--scale", "1", "-q", "--json"]));
+    let document: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
+    let rate = document["figures"][0]["modelled"].as_f64().unwrap_or_default();
+    assert!((rate / 4.096e6 - 1.0).abs() < 0.1, "{document}");
 }
 
 #[test]
