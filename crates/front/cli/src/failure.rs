@@ -30,11 +30,13 @@ pub const DRIVE_FULL: u8 = 5;
 pub const MISSED: u8 = 6;
 /// A figure of a fitted or judged drive is outside its band.
 pub const OUTSIDE: u8 = 7;
+/// A figure has reached a limit of `--fail-if`.
+pub const LIMIT: u8 = 8;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
 /// Every exit code: its name, and when the program ends with it.
-pub const EXIT_CODES: [(u8, &str, &str); 9] = [
+pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (0, "ok", "The command did what was asked."),
     (FAILED, "run failed", "A file, a socket or another program failed, or `run --again` gave another result."),
     (
@@ -59,6 +61,7 @@ pub const EXIT_CODES: [(u8, &str, &str); 9] = [
         "a figure outside its band",
         "A figure that `fit` fitted, or any figure that `fit --judge` judged, is outside its band.",
     ),
+    (LIMIT, "a limit of --fail-if reached", "A figure reaches a limit that `--fail-if` names, or has no value."),
     (INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM ended the command. What ran until then is printed or kept."),
 ];
 

@@ -23,6 +23,7 @@ mod execute;
 mod findings;
 mod front;
 mod grid;
+mod limit;
 mod metric;
 mod multiples;
 mod page;
@@ -46,6 +47,7 @@ pub use execute::{MOST_THREADS, Outcome, Status, counts, execute, known, nothing
 pub use findings::{Findings, Judged, Standing, Verdict};
 pub use front::{Cost, Front, unbeaten};
 pub use grid::{Grid, Point, Run, file_digest, identity};
+pub use limit::{Judged as JudgedLimit, Limit};
 pub use metric::{METRICS, Metric};
 pub use page::page;
 pub use panel::{Panel, compared_circumstance};

@@ -22,6 +22,7 @@ pub use torturing::TortureArguments;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use sweep::Limit;
 use trace::formats::{Allocator, OddLines};
 
 /// A flash drive, simulated from the host request down to the flash cell array.
@@ -118,6 +119,15 @@ pub struct ManArguments {
 /// Heading of options that few users need.
 const ADVANCED: &str = "Advanced options";
 
+/// Limits on figures, for scripts and pipelines.
+#[derive(Debug, Args)]
+pub struct LimitArguments {
+    /// Exit with code 8 if this is true, for example 'write.p99 > 5ms'; may be given several times. Figures have the
+    /// names of result.json or of the columns of a sweep; lives have tbw, dwpd, years and cost_per_year (docs/guides/ci.md).
+    #[arg(long, value_name = "FIGURE>LIMIT", value_parser = Limit::parse)]
+    pub fail_if: Vec<Limit>,
+}
+
 /// Arguments that `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
@@ -137,6 +147,9 @@ pub struct SessionArguments {
     /// Format of a trace (workload.format).
     #[arg(help_heading = ADVANCED, long, value_name = "NAME")]
     pub format: Option<String>,
+    /// Limits on figures.
+    #[command(flatten)]
+    pub limits: LimitArguments,
     /// Print the result as JSON instead of a table.
     #[arg(long)]
     pub json: bool,

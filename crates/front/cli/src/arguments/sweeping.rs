@@ -1,6 +1,6 @@
 //! Arguments of `sweep`.
 
-use super::{ADVANCED, WatchArguments};
+use super::{ADVANCED, LimitArguments, WatchArguments};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -55,6 +55,9 @@ pub struct SweepArguments {
     /// default.
     #[arg(help_heading = ADVANCED, long, value_name = "SHARE")]
     pub within: Option<String>,
+    /// Limits on figures: means over the repetitions of each combination.
+    #[command(flatten)]
+    pub limits: LimitArguments,
     /// Check the plan and list its runs.
     #[arg(long)]
     pub dry_run: bool,

@@ -1,5 +1,6 @@
 //! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
 
+use super::limits::{self, Limits};
 use super::results;
 use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
 use crate::failure::{Failure, INTERRUPTED};
@@ -9,6 +10,7 @@ use crate::{given, output, provenance, settings, table, watch};
 use compare::{Compared, Comparison, Lived, RUNS_CHOSEN, Source, Stack};
 use experiment::Cache;
 use metrics::Money;
+use serde_json::Value;
 use simulator::Config;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -19,6 +21,7 @@ pub const ONCE: &str =
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
+    limits::check(&shared.limits, arguments.lives.life)?;
     let drawing = arguments.drawing.plan();
     if drawing.is_some() && arguments.lives.life {
         return Err(Failure::usage("--timeline draws a run, and --life looks at wear: give one of them"));
@@ -46,7 +49,11 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     for ran in &compared.ran {
         results::tell_drawn(&ran.result.stack, ran.drawn.as_ref(), shared.quiet);
     }
-    show(&compared, shared)?;
+    let documents = compared.documents();
+    let named = compared.ran.iter().zip(&documents);
+    let named = named.map(|(ran, document)| (ran.result.stack.as_str(), document, &document["life"]));
+    let judged = Limits::of_results(&shared.limits, named);
+    show(&compared, &documents, shared, &judged)?;
     let results = compared.results();
     let ended = results::verdict(&results);
     compared.interrupted.map_or(Ok(()), |error| Err(kept(Failure::from(error), "\n  ", &keeping)))?;
@@ -54,30 +61,32 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     compared.unrepeated.map_or(Ok(()), |error| Err(kept(Failure::from(error), "; ", &keeping)))?;
     // Whoever compares them once more wants them measured once more.
     keeping.forget();
-    Ok(())
+    judged.verdict()
 }
 
 /// Prints a comparison, and writes its files.
-fn show(compared: &Compared, shared: &SessionArguments) -> Result<(), Failure> {
-    let (results, documents, notes) = (compared.results(), compared.documents(), &compared.notes);
+fn show(compared: &Compared, documents: &[Value], shared: &SessionArguments, judged: &Limits) -> Result<(), Failure> {
+    let (results, notes) = (compared.results(), &compared.notes);
     let answer = compared.answer.as_ref();
-    let together = compare::together(answer, &documents, notes);
+    let together = compare::together(answer, documents, notes);
     if shared.json {
-        output::print(&results::pretty(&together))?;
+        let mut told = together.clone();
+        judged.tell(&mut told);
+        output::print(&results::pretty(&told))?;
     } else {
         let lives: Vec<&Lived> = compared.ran.iter().filter_map(|ran| ran.lived.as_ref()).collect();
         output::print(&answer.map_or_else(String::new, table::answer))?;
-        output::print(&table::comparison(&results, &lives, &documents, notes))?;
+        output::print(&table::comparison(&results, &lives, documents, notes))?;
         if std::io::stdout().is_terminal() {
             output::print(&table::pictures_together(&results))?;
         }
     }
     let Some(folder) = &shared.out else { return Ok(()) };
-    for (index, (result, document)) in results.iter().zip(&documents).enumerate() {
+    for (index, (result, document)) in results.iter().zip(documents).enumerate() {
         results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
     }
     output::write_file(&folder.join("result.json"), &results::pretty(&together))?;
-    results::write_answered(&folder.join("report.html"), &together["answer"], &documents, notes)?;
+    results::write_answered(&folder.join("report.html"), &together["answer"], documents, notes)?;
     results::show(&folder.join("report.html"), shared);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `nandarium life`: how long a drive lives under a workload, and the causes of wear.
 
+use super::limits::Limits;
 use super::{compare as comparing, results};
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
@@ -41,9 +42,12 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
         Err(error) => return if is_interrupted { ended } else { Err(error.into()) },
     };
     let document = document(&report, over_seeds.as_ref());
-    output::print(&if shared.json { results::pretty(&document) } else { table::life(&report, over_seeds.as_ref()) })?;
+    let run = report.result.to_json();
+    let judged = Limits::of_results(&shared.limits, std::iter::once((report.result.stack.as_str(), &run, &document)));
+    let mut told = document.clone();
+    judged.tell(&mut told);
+    output::print(&if shared.json { results::pretty(&told) } else { table::life(&report, over_seeds.as_ref()) })?;
     if let Some(folder) = &shared.out {
-        let run = report.result.to_json();
         results::write(folder, &run)?;
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&run), &[])?;
         output::write_file(&folder.join("life.json"), &results::pretty(&document))?;
@@ -53,7 +57,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     ended?;
     compared.unrepeated.map_or(Ok(()), |error| Err(comparing::kept(of_the_stack(error), "; ", &keeping)))?;
     keeping.forget();
-    Ok(())
+    judged.verdict()
 }
 
 /// The failure of the only stack, which need not be named.

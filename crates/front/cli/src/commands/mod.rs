@@ -11,6 +11,7 @@ mod fit;
 mod glossary;
 mod hard;
 mod life;
+mod limits;
 pub mod list;
 mod measure;
 mod probe;

@@ -1,5 +1,6 @@
 //! `nandarium run`.
 
+use super::limits::{self, Limits};
 use super::results;
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
@@ -9,11 +10,13 @@ use crate::provenance::{self, Again};
 use crate::{output, settings, table, watch};
 use compare::timeline;
 use metrics::RunResult;
+use serde_json::Value;
 use simulator::session::Prepared;
 use std::io::IsTerminal as _;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
+    limits::check(&shared.limits, false)?;
     let again = arguments.again.as_deref().map(provenance::again).transpose()?;
     let (config, workload, provenance) = if let Some(again) = &again {
         (again.config.clone(), again.workload.as_str(), again.provenance.clone())
@@ -41,8 +44,11 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     results::tell_drawn(&name, drawn.as_ref(), shared.quiet);
     let result = RunResult { provenance: Some(provenance), ..result };
     let json = compare::with_closeups(result.to_json(), closeups);
+    let judged = Limits::of_results(&shared.limits, std::iter::once((name.as_str(), &json, &Value::Null)));
     if shared.json {
-        output::print(&results::pretty(&json))?;
+        let mut told = json.clone();
+        judged.tell(&mut told);
+        output::print(&results::pretty(&told))?;
     } else {
         output::print(&table::result(&result))?;
         if std::io::stdout().is_terminal() {
@@ -55,7 +61,8 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
         results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&[&result])?;
-    again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))
+    again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))?;
+    judged.verdict()
 }
 
 /// Says whether a run gave what it gave before.

@@ -1,5 +1,6 @@
 //! `nandarium sweep`: a plan on all cores.
 
+use super::limits::{self, Limits};
 use super::results::{self, pretty};
 use crate::arguments::SweepArguments;
 use crate::failure::{Failure, INTERRUPTED, USAGE};
@@ -38,6 +39,7 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     MemoryClaim::of([0, 0]).map(drop).map_err(|problem| {
         Failure::failed(format!("without its drives a sweep takes {problem}; give the program more memory"))
     })?;
+    limits::check(&arguments.limits, false)?;
     let elsewhere =
         arguments.scheduler.as_deref().map(|address| elsewhere(address).map(|run| (address, run))).transpose()?;
     let set = arguments.set.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?;
@@ -186,10 +188,32 @@ pub fn write(swept: &Swept<'_>, folder: &Path) -> Result<(), Failure> {
 fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &SweepArguments) -> Result<(), Failure> {
     let swept = Swept::of(grid, outcomes);
     write(&swept, folder)?;
-    output::print(&if arguments.json { pretty(&swept.document()) } else { text(&swept) })?;
+    let judged = judged(&swept, arguments);
+    let mut document = swept.document();
+    judged.tell(&mut document);
+    output::print(&if arguments.json { pretty(&document) } else { text(&swept) })?;
     results::tell(folder, arguments.quiet);
     stopped()?;
-    problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))
+    problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))?;
+    judged.verdict()
+}
+
+/// What limits say of each combination that was measured.
+fn judged(swept: &Swept<'_>, arguments: &SweepArguments) -> Limits {
+    let plan = &swept.grid.plan;
+    let name = |summary: &Summary| {
+        let values = plan.axes.iter().zip(&summary.point.values);
+        let values = values.map(|(axis, value)| format!(", {} = {}", axis.key, axis.values[*value]));
+        let [stack, workload] = [&plan.stacks[summary.point.stack], &plan.workloads[summary.point.workload]];
+        format!("{stack} under {workload}{}", values.collect::<String>())
+    };
+    let measured = swept.all.iter().filter(|summary| summary.complete > 0);
+    let one = |summary: &Summary| {
+        let limits = arguments.limits.fail_if.iter();
+        let each = limits.map(|limit| limit.judge(&name(summary), |metric| summary.mean(metric.name)));
+        each.collect::<Vec<_>>()
+    };
+    Limits::of(measured.flat_map(one).collect())
 }
 
 /// The error of a sweep in which runs failed and none was measured.

@@ -9,6 +9,7 @@ mod figures;
 mod fitting;
 mod golden;
 mod life;
+mod limits;
 mod mistakes;
 mod probe;
 mod progress;

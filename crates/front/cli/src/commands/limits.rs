@@ -1,0 +1,52 @@
+//! `--fail-if`: figures against limits, the same way for `run`, `compare`, `life` and `sweep`.
+
+use crate::arguments::LimitArguments;
+use crate::failure::{Failure, LIMIT};
+use serde_json::Value;
+use sweep::JudgedLimit;
+
+/// What all limits say.
+pub struct Limits(Vec<JudgedLimit>);
+
+/// Checks, before anything runs, that no limit is about a life that is not told.
+pub fn check(limits: &LimitArguments, has_life: bool) -> Result<(), Failure> {
+    let of_life = limits.fail_if.iter().find(|limit| limit.is_of_life() && !has_life);
+    of_life.map_or(Ok(()), |limit| {
+        Err(Failure::usage(format!(
+            "--fail-if '{}' is about a life: `nandarium life` and `nandarium compare --life` tell lives",
+            limit.text()
+        )))
+    })
+}
+
+impl Limits {
+    /// Of results with their names and lives, a life being null where there is none.
+    pub fn of_results<'a>(
+        limits: &'a LimitArguments,
+        results: impl Iterator<Item = (&'a str, &'a Value, &'a Value)> + Clone,
+    ) -> Self {
+        let of = |limit: &'a sweep::Limit| {
+            results.clone().map(|(name, result, life)| limit.judge_result(name, result, life))
+        };
+        Self(limits.fail_if.iter().flat_map(of).collect())
+    }
+
+    /// Of all that was judged.
+    pub fn of(judged: Vec<JudgedLimit>) -> Self {
+        Self(judged)
+    }
+
+    /// Puts the verdicts into a document, where there are limits.
+    pub fn tell(&self, document: &mut Value) {
+        if !self.0.is_empty() {
+            document["limits"] = self.0.iter().map(JudgedLimit::to_json).collect();
+        }
+    }
+
+    /// # Errors
+    /// Limits are reached: each with its figure.
+    pub fn verdict(&self) -> Result<(), Failure> {
+        let reached: Vec<String> = self.0.iter().filter(|one| one.fails()).map(JudgedLimit::sentence).collect();
+        if reached.is_empty() { Ok(()) } else { Err(Failure { code: LIMIT, message: reached.join("\n  ") }) }
+    }
+}

@@ -1,0 +1,70 @@
+//! `--fail-if` as a pipeline uses it.
+
+use crate::support::{nandarium, run_tiny, said, tiny_beside};
+use serde_json::Value;
+
+const LOAD: [&str; 6] = ["--workload", "uniform-write", "--requests", "4000", "-q", "--no-snapshots"];
+
+#[test]
+fn a_limit_that_is_reached_has_an_exit_code_of_its_own() {
+    let run = |more: &[&str]| said(run_tiny(&[&["--workload", "uniform-write", "-q"], more].concat()));
+    let kept = run(&["--fail-if", "write.p99 > 10s", "--fail-if", "iops < 1"]);
+    assert_eq!((kept.code, kept.err.as_str()), (0, ""));
+    let reached = run(&["--fail-if", "write.p99 > 1ns", "--fail-if", "waf > 1000", "--json"]);
+    assert_eq!(reached.code, 8, "{}", reached.err);
+    assert!(
+        reached.err.contains("write_p99_ns is ") && reached.err.contains("and its limit is 1 ns"),
+        "{}",
+        reached.err
+    );
+    assert!(!reached.err.contains("waf"), "{}", reached.err);
+    let told: Value = serde_json::from_str(&reached.out).unwrap();
+    let fails = [0, 1].map(|at| told["limits"][at]["fails"].clone());
+    assert_eq!(fails, [Value::from(true), false.into()], "{}", told["limits"]);
+    let untold = run(&["--fail-if", "read.p99 > 1s"]);
+    assert!(untold.code == 8 && untold.err.contains("read_p99_ns is not told"), "{}", untold.err);
+    for (limit, wanted) in [
+        ("write.p98 > 5ms", "did you mean `write.p9"),
+        ("write.p99", "a comparison (>, >=, < or <=)"),
+        ("years < 3", "is about a life"),
+    ] {
+        let refused = run(&["--fail-if", limit]);
+        assert!(refused.code == 2 && refused.err.contains(wanted), "{}", refused.err);
+    }
+}
+
+#[test]
+fn each_stack_of_a_comparison_and_each_life_has_its_limits() {
+    let compare = ["compare", "page", "dftl", "--fail-if", "write_p99_ns > 1ns", "--json"];
+    let compared = said(nandarium(&[&compare[..], &LOAD, &tiny_beside(&LOAD)].concat()));
+    assert_eq!(compared.code, 8, "{}", compared.err);
+    assert!(compared.err.contains("page: ") && compared.err.contains("dftl: "), "{}", compared.err);
+    let told: Value = serde_json::from_str(&compared.out).unwrap();
+    assert_eq!(told["limits"].as_array().map(Vec::len), Some(2), "{}", told["limits"]);
+    let life =
+        ["life", "page", "--fail-if", "tbw < 1000TB", "--workload", "zipf", "--requests", "20000", "-q", "--json"];
+    let worn = ["--set", "flash.endurance=3000", "--no-snapshots"];
+    let lived = said(nandarium(&[&life[..], &worn, &tiny_beside(&worn)].concat()));
+    assert!(lived.code == 8 && lived.err.contains("page: tbw is "), "{} {}", lived.code, lived.err);
+    let told: Value = serde_json::from_str(&lived.out).unwrap();
+    assert_eq!((&told["limits"][0]["figure"], &told["limits"][0]["value"]), (&"tbw".into(), &told["tbw"]["estimate"]));
+}
+
+#[test]
+fn each_combination_of_a_sweep_has_its_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text = "stacks = [\"page\"]\nworkloads = [\"uniform-write\"]\n[set]\ndrive.capacity = \"16MiB\"\n\
+                flash.channels = 2\nflash.dies_per_channel = 1\nflash.pages_per_block = 32\nworkload.requests = 4000\n\
+                [axes]\ndrive.over_provisioning = [\"30%\", \"60%\"]\n";
+    std::fs::write(&plan, text).unwrap();
+    let swept = said(nandarium(&["sweep", plan.to_str().unwrap(), "-q", "--json", "--fail-if", "write.mean > 1ns"]));
+    assert_eq!(swept.code, 8, "{}", swept.err);
+    assert!(
+        swept.err.contains("page under uniform-write, drive.over_provisioning = 60%: write_mean_ns"),
+        "{}",
+        swept.err
+    );
+    let told: Value = serde_json::from_str(&swept.out).unwrap();
+    assert_eq!(told["limits"].as_array().map(Vec::len), Some(2), "{}", told["limits"]);
+}
