@@ -375,7 +375,7 @@ mod tests {
             ("workload.queue_depth", "{ from = 1, to = 4, steps = 2, scale = \"lin\" }", "\"linear\" or \"log\""),
             ("ftl.gc.victim", "{ from = \"a\", to = \"b\", steps = 2 }", "none of"),
             ("drive.capacity", "[8]", "no unit"),
-            ("drive.capacity", "7", "no axis"),
+            ("drive.capacity", "7", "not an axis"),
         ] {
             let message = axis(key, text).unwrap_err();
             assert!(message.contains(wanted), "{key} {text}: {message}");

@@ -332,7 +332,7 @@ mod tests {
             ("stack = [\"page\"]", "did you mean `stacks`"),
             ("stacks = []", "at least one"),
             ("stacks = [\"page\", \"page\"]", "twice"),
-            ("stacks = \"page\"", "no list"),
+            ("stacks = \"page\"", "not a list"),
             ("repetitions = 0", "from 1 to"),
             ("[axes]\ndrive.capactiy = [\"1GiB\"]", "did you mean `drive.capacity`"),
             ("[axes]\nworkload.queue_depth = []", "axes.workload.queue_depth: it is empty"),

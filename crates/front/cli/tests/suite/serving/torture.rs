@@ -364,9 +364,9 @@ fn what_does_not_go_together_is_told() {
     for (options, wanted) in [
         (&["--lie", "ignore-flush", "--cuts", "drive"][..], "leave out --cuts drive"),
         (&["--fault", "die 1"], "add --cuts drive"),
-        (&["--fault", "dye 1", "--cuts", "drive"], "no kind of fault"),
+        (&["--fault", "dye 1", "--cuts", "drive"], "not a kind of fault"),
         (&["--mount", "ext5"], "none of ext4"),
-        (&["--atomic", "1000B"], "no power of two"),
+        (&["--atomic", "1000B"], "not a power of two"),
         (&["--set", "engine.contents=none"], "leave it out"),
     ] {
         let (code, _, stderr) = torture(&[&both[..], options].concat());
