@@ -182,6 +182,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
     made["repro"]["striping"] = said("repro", "striping", "--scale", "1/4096", "--out", str(folder / "repro"), "--quiet", code=MISSED)
     made["repro"]["written"] = read(folder / "repro/rows.json")
+    made["repro"]["family"] = said("repro", "partial-parity", "--scale", "1/128", "--family", "2", "--quiet", code=MISSED)
 
     measured = folder / "measured.toml"
     measured.write_text(

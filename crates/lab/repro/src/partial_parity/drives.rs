@@ -173,11 +173,12 @@ pub fn bench(options: &Options, setup: DriveSetup) -> Result<Bench, StudyError> 
         ("stripe.buffer_group", group.to_string()),
     ]);
     settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    settings.extend(options.drawn_settings());
     Bench::new(&setup.name(), &settings)
 }
 
 /// What all drives have in common: chips of one die on a channel of their own under a page map.
-pub fn drive(options: &Options, part: &str, chips: u64, pages: u64) -> Vec<(&'static str, String)> {
+pub fn drive<'a>(options: &Options, part: &str, chips: u64, pages: u64) -> Vec<(&'a str, String)> {
     vec![
         ("drive.capacity", format!("{}B", pages * PAGE_BYTES)),
         ("flash.part", part.to_owned()),

@@ -3,13 +3,15 @@
 use super::RECORD;
 use crate::error::StudyError;
 use crate::file::TraceFile;
-use crate::source::{Opened, Source};
+use crate::source::{Opened, Source, desktop_shape};
 use crate::study::Options;
-use trace::synthetic::{WorkloadParameters, build};
+use trace::synthetic::{DesktopShape, WorkloadParameters, build, desktop_ntfs};
 use units::quantity;
 
 /// Names under which files may be given, in the order of the publication's figures.
 pub const NAMES: [&str; 4] = ["pcntfs", "financial", "iozone", "postmark"];
+/// Index of the workload that is a desktop.
+const DESKTOP: usize = 0;
 /// Index of the workload with random requests that is the trace of a financial institution.
 pub const FINANCIAL: usize = 1;
 /// Index of the other workload with random requests.
@@ -46,6 +48,10 @@ pub struct Load {
     record: Option<u64>,
     /// Share of the drive it goes to.
     footprint: f64,
+    /// Structure of the desktop.
+    shape: DesktopShape,
+    /// Skew of the financial institution; `None`: that of its generator.
+    skew: Option<f64>,
 }
 
 /// All workloads.
@@ -59,7 +65,9 @@ fn load(options: &Options, index: usize) -> Result<Load, StudyError> {
     let seed = options.seed.wrapping_add(index as u64);
     let counted = options.scale.of(REQUESTS[index]);
     let source = Source { file, requests: counted, seed };
-    let plain = Load { index, source, warm_up: 0, record: None, footprint: 1.0 };
+    let skew = (index == FINANCIAL && options.is_drawn()).then(|| options.drawn("trace.skew", 1.0));
+    let shape = desktop_shape(options);
+    let plain = Load { index, source, warm_up: 0, record: None, footprint: 1.0, shape, skew };
     if let Some(file) = &plain.source.file {
         return Ok(Load { warm_up: counted.min(file.summary.records) / WARM_UP, ..plain });
     }
@@ -104,8 +112,12 @@ impl Load {
             footprint_share: self.footprint,
             hot_space: is_local.then(|| (HOT_PAGES / pages as f64).min(0.5)),
             hot_traffic: is_local.then_some(HOT_WRITES),
+            zipf_exponent: self.skew,
             ..*plain
         };
+        if self.index == DESKTOP {
+            return Ok(desktop_ntfs::shaped(&parameters, self.shape)?);
+        }
         Ok(build(GENERATORS[self.index], &parameters)?)
     }
 }

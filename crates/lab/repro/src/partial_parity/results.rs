@@ -1,7 +1,7 @@
 //! What rows and figures ask of the measurements.
 
 use super::drives::{DriveSetup, RAID0};
-use super::loads::{NAMES, TITLES};
+use super::loads::NAMES;
 use super::runs::{Place, Results};
 use crate::simulate::Measurement;
 use units::Cause;
@@ -21,8 +21,7 @@ impl Results {
     }
 
     fn at_depth(&self, drive: DriveSetup, load: usize, depth: u32) -> &Measurement {
-        let found = self.raced.get(&Place { drive, load, depth });
-        found.unwrap_or_else(|| panic!("{} is run under {}", drive.name(), TITLES[load]))
+        &self.raced[&Place { drive, load, depth }]
     }
 
     /// IOPS as a share of those of another drive with the same buffer under the same workload.

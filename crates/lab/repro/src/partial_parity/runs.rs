@@ -79,9 +79,15 @@ fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
         if is_compared || drive.variant == FPC_CACHED {
             runs.push((LOCAL, vec![depth]));
         }
+        if options.is_drawn() {
+            runs.truncate(NAMES.len());
+            runs.iter_mut().for_each(|(_, depths)| depths.truncate(1));
+        }
         Ok(Job { drive, runs, bench: drives::bench(options, drive)? })
     };
-    drives.into_iter().map(job).collect()
+    // A family judges the published schemes of record.
+    let is_of_record = |drive: &DriveSetup| COMPARED.contains(&drive.variant) && *drive == of_record(drive.variant);
+    drives.into_iter().filter(|drive| !options.is_drawn() || is_of_record(drive)).map(job).collect()
 }
 
 /// Runs everything.
@@ -93,13 +99,13 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
     for load in loads {
         load.open(sectors)?;
     }
-    monitor.expect(jobs.iter().map(|job| job.runs.len()).sum::<usize>() + share::SPARE.len());
+    monitor.expect(jobs.iter().map(|job| job.runs.len()).sum::<usize>() + share::spare(options).len());
     let mut results = Results {
         record: drives::of_record(options, RAID0),
         depth: drives::depth_of_record(options),
+        raced: Cells::of(options),
         exact: exact::run(options)?,
         shares: share::run(options, monitor)?,
-        ..Results::default()
     };
     let run_one = |job: &Job| run_job(job, loads, sectors, monitor);
     let finished: Vec<Vec<Option<Vec<Measurement>>>> = experiment::side_by_side(monitor, &jobs, run_one)?;

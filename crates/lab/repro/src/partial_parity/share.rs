@@ -18,6 +18,11 @@ use units::Cause;
 const CHIPS: u64 = 8;
 /// Spare flash, %, the first of them of record: that of the study's drives.
 pub const SPARE: [u64; 4] = [15, 28, 60, 100];
+/// What is run: a family judges none of it.
+pub fn spare(options: &Options) -> &'static [u64] {
+    if options.is_drawn() { &[] } else { &SPARE }
+}
+
 /// Pages at full size; smaller ones have too few blocks to a chip to choose from.
 const PAGES: u64 = 1 << 19;
 const LEAST_PAGES: u64 = 1 << 15;
@@ -47,9 +52,9 @@ fn parity(measured: &Measurement) -> f64 {
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Shares, StudyError> {
     let pages = options.scale.of(PAGES).max(LEAST_PAGES);
     let name = |spare: &u64| format!("{CHIPS} chips under a Zipf law, {spare} % spare");
-    let measured = simulate_all(monitor, &SPARE, name, |spare| with_spare(options, pages, *spare, monitor))?;
-    let mut shares = Shares::default();
-    shares.extend(SPARE.into_iter().zip(measured));
+    let measured = simulate_all(monitor, spare(options), name, |spare| with_spare(options, pages, *spare, monitor))?;
+    let mut shares = Shares::of(options);
+    shares.extend(spare(options).iter().copied().zip(measured));
     Ok(shares)
 }
 
