@@ -158,8 +158,10 @@ impl Judgement {
         let is_wide = a * b <= 0.0 || a.abs().max(b.abs()) > 2.0 * a.abs().min(b.abs());
         if low <= least && most <= high {
             Fit::Inside
+        } else if has_other_sign && !self.mechanism.is_empty() {
+            Fit::Refuted
         } else if away > (most - least) / 2.0 {
-            if has_other_sign && !self.mechanism.is_empty() { Fit::Refuted } else { Fit::Outside }
+            Fit::Outside
         } else if is_wide {
             Fit::Undecided
         } else {
@@ -352,6 +354,7 @@ mod tests {
         let family = explained.of(vec![-30.0, -35.0, -28.0]).unwrap();
         assert_eq!((family.fit, family.why.as_str(), family.median), (Fit::Refuted, "Because.", -30.0));
         assert_eq!((family.least, family.most, family.draws), (-35.0, -28.0, 3));
+        assert_eq!(explained.fit(-60.0, -10.0), Fit::Refuted);
         assert_eq!(explained.fit(40.0, 45.0), Fit::Outside);
         assert_eq!(fit((3.0, 21.0), 100.0, -35.0, -28.0), Fit::Outside);
         assert_eq!(explained.of(Vec::new()), None);
