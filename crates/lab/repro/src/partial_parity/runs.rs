@@ -81,7 +81,9 @@ fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
         }
         if options.is_drawn() {
             runs.truncate(NAMES.len());
-            runs.iter_mut().for_each(|(_, depths)| depths.truncate(1));
+            for (_, depths) in &mut runs {
+                depths.truncate(1);
+            }
         }
         Ok(Job { drive, runs, bench: drives::bench(options, drive)? })
     };

@@ -64,9 +64,9 @@ fn beside(panel: Panel, published: &[(&'static str, f64)]) -> Panel {
 
 /// One line for each buffer over the sizes.
 fn over_sizes(results: &Results, variants: &[&'static str], value: &dyn Fn(&Measurement, u64) -> f64) -> Vec<Series> {
-    let series = |variant: &&'static str| {
-        let at = |mib: &u64| results.counted.get(&results.place(*variant, *mib)).map(|m| value(m, *mib));
-        Series { name: (*variant).to_owned(), values: SIZES.iter().map(at).collect() }
+    let series = |&variant: &&'static str| {
+        let at = |mib: &u64| results.counted.get(&results.place(variant, *mib)).map(|m| value(m, *mib));
+        Series { name: variant.to_owned(), values: SIZES.iter().map(at).collect() }
     };
     variants.iter().map(series).collect()
 }
@@ -313,7 +313,7 @@ fn others(results: &Results) -> Figure {
     let studied = erases(results.of(TWO_LEVEL, RECORD));
     let variants: Vec<&'static str> =
         [BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY_PAGES, PAGE_ONLY].into_iter().chain(OTHERS).collect();
-    let values = variants.iter().map(|variant| Some(erases(results.of(*variant, RECORD)) / studied * 100.0)).collect();
+    let values = variants.iter().map(|&variant| Some(erases(results.of(variant, RECORD)) / studied * 100.0)).collect();
     let categories = variants.iter().map(|variant| (*variant).to_owned()).collect();
     let series = vec![Series { name: "24 MB".to_owned(), values }];
     Figure {

@@ -148,7 +148,7 @@ impl Table<'_> {
         let all = self.results.counted.values().chain(self.results.timed.values());
         let split = all.clone().filter(|m| is_split(m)).count();
         let block_lru: Vec<f64> =
-            [BLOCK_LRU, BLOCK_LRU_PAGES].iter().flat_map(|variant| self.sweep(*variant, switch_share)).collect();
+            [BLOCK_LRU, BLOCK_LRU_PAGES].iter().flat_map(|&variant| self.sweep(variant, switch_share)).collect();
         let (low, high) = range(&block_lru);
         vec![
             self.row("1.4a", Number(least), ""),
@@ -339,7 +339,7 @@ impl Table<'_> {
         let record = self.results.of(TWO_LEVEL, RECORD);
         let of = |name| record.buffer_counter(name) as f64;
         let named = |value: &dyn Fn(&'static str) -> String, variants: &[&'static str]| {
-            let each = variants.iter().map(|variant| format!("{} {}", variant, value(*variant)));
+            let each = variants.iter().map(|&variant| format!("{variant} {}", value(variant)));
             each.collect::<Vec<_>>().join("; ")
         };
         let response = |variant| {
@@ -366,8 +366,8 @@ impl Table<'_> {
     fn others(&self) -> Vec<Row> {
         let studied = erases(self.results.of(TWO_LEVEL, RECORD));
         let named = |variants: &[&'static str]| {
-            let each = |variant: &&'static str| {
-                format!("{} {:+.1} %", variant, more(erases(self.results.of(*variant, RECORD)), studied))
+            let each = |&variant: &&'static str| {
+                format!("{variant} {:+.1} %", more(erases(self.results.of(variant, RECORD)), studied))
             };
             variants.iter().map(each).collect::<Vec<_>>().join("; ")
         };
@@ -382,9 +382,9 @@ impl Table<'_> {
     fn descendant(&self) -> Row {
         let own = self.results.of(CBM, RECORD);
         let earlier = OTHERS.iter().filter(|variant| **variant != CBM).chain([&BLOCK_LRU_PAGES]);
-        let each = earlier.map(|variant| {
-            let other = self.results.of(*variant, RECORD);
-            (*variant, more(other.flash_ns, own.flash_ns), more(erases(own), erases(other)))
+        let each = earlier.map(|&variant| {
+            let other = self.results.of(variant, RECORD);
+            (variant, more(other.flash_ns, own.flash_ns), more(erases(own), erases(other)))
         });
         let each: Vec<(&str, f64, f64)> = each.collect();
         let better = each.iter().all(|(_, requests, erases)| *requests > 0.0 && *erases < 0.0);
