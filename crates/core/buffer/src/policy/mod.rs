@@ -14,6 +14,7 @@ mod lb_clock;
 pub(crate) mod outside;
 mod page;
 mod page_list;
+mod sorted;
 mod two_level;
 
 use crate::buffered::Buffered;
@@ -192,6 +193,7 @@ table! {
     lb_clock::entry => lb_clock::LbClock,
     page::page_lru => page::Pages<false>,
     page::page_only => page::Pages<true>,
+    sorted::entry => sorted::Sorted,
     two_level::entry => two_level::TwoLevel,
 }
 

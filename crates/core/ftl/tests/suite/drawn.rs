@@ -104,7 +104,10 @@ impl Drawn {
         let mut values = Values::default();
         for parameter in mapping::parameters() {
             let own = (mapping.parameters)().iter().any(|own| own.key == parameter.key) && is_drawn(parameter.key);
-            let drawn = if own { any_value(parameter.key, parameter.kind, &mut stream) } else { None };
+            // With a stream of its own, this key leaves all other values as they were when `lives` were found.
+            let mut apart = Stream::new(seed, parameter.key);
+            let stream = if parameter.key == "ftl.allocation.run_pages" { &mut apart } else { &mut stream };
+            let drawn = if own { any_value(parameter.key, parameter.kind, stream) } else { None };
             if let Some(text) = drawn.as_deref().or(parameter.default) {
                 values.set(parameter.key, parameter.parse(text).expect("a drawn value is valid"));
             }

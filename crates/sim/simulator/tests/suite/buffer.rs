@@ -98,7 +98,7 @@ fn the_pieces_of_a_request_go_where_each_block_is() {
 
 #[test]
 fn a_write_larger_than_the_buffer_passes_through_it_page_by_page() {
-    for buffer in ["page-lru", "page-only", "cflru", "fab", "group-lru", "lb-clock", "cbm"] {
+    for buffer in ["page-lru", "page-only", "cflru", "fab", "group-lru", "lb-clock", "cbm", "sorted"] {
         let mut drive = small(buffer, &["buffer.size=16KiB"]);
         write(&mut drive, 3, 40);
         write(&mut drive, 0, 64);
@@ -271,6 +271,19 @@ fn fab_sends_the_largest_block_away() {
     }
     write(&mut drive, 24, 1);
     assert_eq!([counter(&drive, "block_pages_written_back"), counter(&drive, "block_pages_held")], [3, 3]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_sorted_buffer_is_programmed_in_order_of_logical_pages() {
+    let mut drive = small("sorted", &["buffer.size=16KiB", "flash.planes_per_die=1"]);
+    // Of the pages that find the buffer full, 50 and 33 are ahead of the hand. 2 and 5 wait for its next round.
+    [40, 10, 30, 20, 50, 2, 33, 5].into_iter().for_each(|page| write(&mut drive, page, 1));
+    assert_eq!(counter(&drive, "pages_written_back"), 4);
+    serve(&mut drive, HostOp::Flush, 0, 0);
+    let contents = drive.flash().state().contents().expect("pages have stamps");
+    let programmed: Vec<u32> = (0..8).map(|page| contents.oob(page).logical).collect();
+    assert_eq!(programmed, [10, 20, 30, 33, 2, 5, 40, 50], "a flush goes from the first page to the last");
     read_all(&mut drive);
 }
 
@@ -460,7 +473,7 @@ fn a_kept_state_goes_on_with_its_hand_its_bits_and_its_ranks() {
     let own = ["drive.capacity=256KiB", "flash.pages_per_block=8", "buffer.size=80KiB", "buffer.nonvolatile=true"];
     let mut numbers = engine::random::Stream::new(3, "kept state");
     let writes: Vec<(u64, u64)> = (0..600).map(|_| (numbers.below(60), 1 + numbers.below(4))).collect();
-    for buffer in ["lb-clock", "cbm", "fab", "group-lru"] {
+    for buffer in ["lb-clock", "cbm", "fab", "group-lru", "sorted"] {
         let plan = plan_of(buffer, &own);
         for cut in [20, 150, 301] {
             let mut straight = plan.assemble(CountedFlash::new(plan.fresh_state()));

@@ -395,3 +395,32 @@ fn collection_programs_one_translation_page_for_each_that_a_victim_touches() {
         assert!((updates / a_write - 1.0).abs() < 0.03, "{stack}: {updates} a write, expected {a_write}");
     }
 }
+
+/// Bytes that a page map takes for each byte that `leaftl` learns, after uniform writes of single pages.
+fn learned(settings: &[&str]) -> f64 {
+    let own = [
+        "drive.capacity=64MiB",
+        "drive.over_provisioning=100%",
+        "flash.channels=4",
+        "ftl.leaftl.error_bound=4",
+        "ftl.leaftl.batch_pages=4096",
+    ];
+    let mut drive = counted("leaftl", &[&own[..], settings].concat());
+    let pages = drive.sectors() / SECTORS;
+    go(&mut drive, "uniform-write", pages, 5);
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    let ftl = reports.iter().find(|report| report.name == "ftl").expect("there is a mapping");
+    ftl.counters["learned_page_map_bytes"] as f64 / ftl.counters["learned_bytes"] as f64
+}
+
+#[test]
+fn pages_are_learned_where_a_buffer_sorts_them_and_runs_stay_on_a_plane() {
+    let (sorted, runs) = ("buffer.kind=sorted", "ftl.allocation.run_pages=64");
+    let alone = learned(&["buffer.kind=none"]);
+    let lru = learned(&["buffer.kind=page-lru", "buffer.size=4MiB", runs]);
+    let spread = learned(&[sorted, "buffer.size=4MiB"]);
+    let both = learned(&[sorted, "buffer.size=4MiB", runs]);
+    assert!(alone < 1.01 && lru < 1.01, "nothing is learned of pages in no order: {alone} {lru}");
+    assert!(both > 1.1 && spread < 1.0, "{spread} {both}");
+}

@@ -56,7 +56,7 @@ pub(super) use old_versions::{KeptVersions, NoVersions};
 use pages::Pages;
 use parameters::Settings;
 pub use parameters::{PACE, SUPERBLOCKS};
-pub(super) use parameters::{common, demand, reserve_blocks};
+pub(super) use parameters::{RUN_PAGES, common, demand, reserve_blocks};
 use place::NoRoom;
 pub use slc::SLC_CACHED;
 use slc::SlcCache;

@@ -10,6 +10,12 @@ use crate::mapping::common::STATIC_GAP;
 use layer::{Choices, Condition, Parameter, ParameterKind, Values};
 use units::quantity;
 
+/// The key of how many pages follow each other on a plane.
+pub const RUN_PAGES: &str = "ftl.allocation.run_pages";
+
+/// Pages have no home plane.
+const DYNAMIC: Condition = Condition::one_of(PLACEMENTS.key, |_| PLACEMENTS.names(|place| place == Placement::Dynamic));
+
 /// The key of superblocks of all planes.
 pub const SUPERBLOCKS: &str = "ftl.gc.superblocks";
 
@@ -54,6 +60,8 @@ pub(crate) struct Settings {
     /// One open block of translation pages for the whole drive instead of one for each plane.
     pub one_translation_block: bool,
     pub placement: Placement,
+    /// Pages that go to one lane before the next lane has its turn.
+    pub run_pages: u32,
     pub frontiers: Frontiers,
     /// Collection begins when a plane has this many erased (or being erased) blocks or fewer.
     pub free_blocks: u32,
@@ -81,6 +89,7 @@ impl Settings {
             order: ORDERS.read(values),
             one_translation_block: ONE_WRITE_POINTER.read(values),
             placement: PLACEMENTS.read(values),
+            run_pages: values.whole(RUN_PAGES) as u32,
             frontiers: FRONTIERS.read(values),
             free_blocks: values.whole("ftl.gc.free_blocks") as u32,
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
@@ -239,6 +248,15 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             "dynamic",
             "Which plane a page goes to.",
         ),
+        Parameter::new(
+            RUN_PAGES,
+            ParameterKind::Count { min: 1, max: 16_384 },
+            "1",
+            "Pages that go to one plane before the next plane in order has its turn. Use runs as long as a block with \
+                ftl.kind = leaftl and buffer.kind = sorted: segments then span more pages. Long runs keep fewer dies \
+                busy at once.",
+        )
+        .only(DYNAMIC),
     ];
     let wear = [
         Parameter::new(

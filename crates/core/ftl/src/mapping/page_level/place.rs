@@ -62,6 +62,7 @@ impl<A: MapAccess> PageMap<A> {
                 Err(NoRoom::Outpaced) => why = NoRoom::Outpaced,
                 Err(NoRoom::Full) => {}
             }
+            self.space.lanes.end_run();
         }
         Err(why)
     }

@@ -27,6 +27,8 @@ pub(in crate::mapping) fn mapping() -> Mapping {
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
+    // A plane is left where the block of a translation page is full.
+    parameters.retain(|parameter| parameter.key != page_level::RUN_PAGES);
     parameters.push(Parameter::new(
         "ftl.tpm.clean_first",
         ParameterKind::Count { min: 0, max: 1_000_000 },

@@ -21,6 +21,9 @@ pub(crate) struct Lanes {
     /// Lanes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
+    /// Pages that follow each other in a lane, and those that the next lane has of its run.
+    run_pages: usize,
+    run: usize,
     /// Free blocks are used least worn first.
     least_worn_first: bool,
     /// Blocks of one number go to one stream, where they are collected as one.
@@ -61,6 +64,8 @@ impl Lanes {
             all,
             order,
             turn: 0,
+            run_pages: settings.run_pages as usize,
+            run: 0,
             least_worn_first: settings.level_dynamic,
             superblocks: settings.superblocks.then(|| Superblocks::new(division.blocks)),
             division,
@@ -136,16 +141,32 @@ impl Lanes {
     #[inline]
     pub fn next(&mut self) -> usize {
         let lane = self.order[self.turn] as usize;
-        self.turn += 1;
-        if self.turn == self.order.len() {
-            self.turn = 0;
+        self.run += 1;
+        if self.run >= self.run_pages {
+            self.pass_on();
         }
         lane
     }
 
-    /// Position of the next lane in striping order.
+    /// The run of the next lane ends, if it has begun: the lane has no room.
+    pub fn end_run(&mut self) {
+        if self.run > 0 {
+            self.pass_on();
+        }
+    }
+
+    #[inline]
+    fn pass_on(&mut self) {
+        self.run = 0;
+        self.turn += 1;
+        if self.turn == self.order.len() {
+            self.turn = 0;
+        }
+    }
+
+    /// Pages that the lanes before the next page have taken, as if every run were full: its place in striping order.
     pub fn turn(&self) -> usize {
-        self.turn
+        self.turn * self.run_pages + self.run
     }
 
     /// Pages have a lane that they cannot leave, and tombstones none: a full lane gives its tombstones to others.
@@ -334,7 +355,8 @@ impl Lanes {
 
     /// Takes what [`Lane::load`] and the numbers of a snapshot say.
     pub fn restore(&mut self, turn: usize, withheld: usize) {
-        self.turn = turn % self.order.len();
+        self.turn = turn / self.run_pages % self.order.len();
+        self.run = turn % self.run_pages;
         self.withheld = withheld;
         self.empty = self.all.iter().filter(|lane| lane.free.is_empty()).count();
     }

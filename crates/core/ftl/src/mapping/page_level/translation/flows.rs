@@ -249,6 +249,7 @@ fn own_page<S: Scheme, F: Flash>(map: &mut PageMap<Translation<S>>, flash: &mut 
             return Some(map.space.take(&mut map.pages, 0, stream));
         }
         let lane = map.space.lanes.next();
+        map.space.lanes.end_run();
         map.collect(flash, lane);
         // The collection may have given this stream an open block. One opened now is used at once:
         // another collection might fill it.

@@ -6,9 +6,10 @@
 //! rosters of the pages of approximate segments, charged a byte a page; a wrong prediction costs one
 //! more page read. The groups of one translation page come and go together, under LRU, and a changed
 //! unit is programmed without reading it first, as all of it is in memory.
-//! Simplified: pages are where the host's writes and collection put them, one by one; nothing sorts a
-//! buffer before it is programmed. So what was learned together is not one line over all planes but, for
-//! each open block, a row with a stride, and a wider error bound gains little (it is 0 unless set). Steps
+//! Simplified: the buffer that sorts pages before they are programmed is a layer of its own
+//! (`buffer.kind = sorted`), and `ftl.allocation.run_pages` keeps its runs in one open block. Without both, what was
+//! learned together is not one line over all planes but, for each open block, a row with a stride, and a wider
+//! error bound gains little (it is 0 unless set). Collection copies pages as it finds them and sorts none. Steps
 //! of more than one flash page, up and down, are accurate as well. Compaction learns a group anew instead
 //! of merging segments in pairs. A group takes plain entries of four bytes where segments would take
 //! more, so that a unit never exceeds its translation page by more than a header. The extra read is of
