@@ -94,8 +94,8 @@ impl VictimView<'_> {
     }
 }
 
-/// Keys that are looked at together: many, as the end of each chunk costs instructions, but not so many that looking for
-/// one key in a chunk takes as long as looking at all chunks.
+/// Keys that are looked at together: many, as the end of each chunk costs instructions, but not so many that to look
+/// for one key in a chunk takes as long as to look at all chunks.
 const CHUNK: usize = 256;
 
 /// The place of the least key, the first among equals. Candidates have lower keys than all other blocks.

@@ -18,7 +18,7 @@ use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
-use crate::flash::{Backlog, CommandId, Completion, Ticket};
+use crate::flash::{Backlog, CommandId, Completion};
 use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
@@ -38,7 +38,7 @@ pub(super) struct Chips {
     pub observer: Observer,
     pub tickets: Tickets,
     /// A recorder or tickets have to hear of commands: one comparison for both, on most drives.
-    is_followed: bool,
+    pub is_followed: bool,
     pub options: CommandOptions,
     /// Array and transfer of a die can overlap; otherwise the die's event serves both.
     cached: bool,
@@ -110,30 +110,11 @@ impl Chips {
         command
     }
 
-    #[inline(never)]
-    fn hear_of(&mut self, id: u32) {
-        self.observer.command_begins(id, self.schedule.now);
-        if self.tickets.are_used() {
-            // A collection that others may interrupt takes no place of the write that it is for.
-            let is_cleaning = is_cleaning(self.commands.get(id).cause);
-            self.tickets.issued(id, self.options.uninterrupted || !is_cleaning);
-        }
-    }
-
-    /// A gang begins on a die whose array is free.
-    #[inline(never)]
-    fn hear_of_start(&mut self, index: usize, gang: u32, cause: u8) {
-        self.observer.die_occupied(index, gang, cause, &self.commands, self.schedule.now);
-        self.note_follows(index, gang);
-    }
-
-    /// Records from now on.
     pub fn record(&mut self, plan: RecorderPlan) {
         self.observer.record(plan, self.schedule.now);
         self.is_followed = true;
     }
 
-    /// What is being recorded, if anything is.
     #[inline]
     pub fn recorder(&mut self) -> Option<&mut Recorder> {
         self.observer.recorder()
@@ -143,17 +124,6 @@ impl Chips {
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         self.is_followed = self.tickets.are_followed;
         self.observer.take_recording()
-    }
-
-    /// A place behind all that has entered a queue.
-    pub fn take_ticket(&mut self) -> Ticket {
-        self.is_followed = true;
-        self.tickets.take()
-    }
-
-    /// Commands that are issued from now on stand at this place.
-    pub fn show_ticket(&mut self, ticket: Option<Ticket>) {
-        self.tickets.show(ticket);
     }
 
     /// A command has ended, or was taken back: its slot is free.
@@ -224,22 +194,9 @@ impl Chips {
         }
     }
 
-    /// Puts a command into a queue where commands follow each other. Returns the queue.
-    #[inline(never)] // most drives have none of this in their way
-    fn enqueue_in_order(&mut self, die: usize, id: u32, tells_root: bool) -> usize {
-        let (queue, behind) = self.place(die, id);
-        self.wait_behind([die, queue], behind, id, tells_root);
-        if behind == self.dies[die].tail[queue] {
-            self.dies.link(die, queue, id, &mut self.commands);
-        } else {
-            self.dies.link_behind(die, queue, behind, id, &mut self.commands);
-        }
-        queue
-    }
-
     /// A command waits from now on for its die, behind another one or at the front of a queue.
     #[inline(always)]
-    fn wait_behind(&mut self, [die, queue]: [usize; 2], behind: u32, id: u32, tells_root: bool) {
+    pub fn wait_behind(&mut self, [die, queue]: [usize; 2], behind: u32, id: u32, tells_root: bool) {
         if tells_root && let Some(before) = self.dies[die].last_before(behind, queue) {
             self.commands.at(id).root = self.commands.get(before).root;
         }

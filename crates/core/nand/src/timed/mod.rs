@@ -35,6 +35,7 @@ mod dies;
 mod gather;
 mod issue;
 mod observer;
+mod parked;
 mod schedule;
 mod tickets;
 mod times;

@@ -92,6 +92,48 @@ impl Tickets {
 }
 
 impl Chips {
+    /// A place behind all that has entered a queue.
+    pub(super) fn take_ticket(&mut self) -> Ticket {
+        self.is_followed = true;
+        self.tickets.take()
+    }
+
+    /// Commands that are issued from now on stand at this place.
+    pub(super) fn show_ticket(&mut self, ticket: Option<Ticket>) {
+        self.tickets.show(ticket);
+    }
+
+    /// A command is issued, and a recorder or tickets may have to hear of it.
+    #[inline(never)]
+    pub(super) fn hear_of(&mut self, id: u32) {
+        self.observer.command_begins(id, self.schedule.now);
+        if self.tickets.are_used() {
+            // A collection that others may interrupt takes no place of the write that it is for.
+            let is_cleaning = is_cleaning(self.commands.get(id).cause);
+            self.tickets.issued(id, self.options.uninterrupted || !is_cleaning);
+        }
+    }
+
+    /// A gang begins on a die whose array is free.
+    #[inline(never)]
+    pub(super) fn hear_of_start(&mut self, index: usize, gang: u32, cause: u8) {
+        self.observer.die_occupied(index, gang, cause, &self.commands, self.schedule.now);
+        self.note_follows(index, gang);
+    }
+
+    /// Puts a command into a queue where commands follow each other. Returns the queue.
+    #[inline(never)] // most drives have none of this in their way
+    pub(super) fn enqueue_in_order(&mut self, die: usize, id: u32, tells_root: bool) -> usize {
+        let (queue, behind) = self.place(die, id);
+        self.wait_behind([die, queue], behind, id, tells_root);
+        if behind == self.dies[die].tail[queue] {
+            self.dies.link(die, queue, id, &mut self.commands);
+        } else {
+            self.dies.link_behind(die, queue, behind, id, &mut self.commands);
+        }
+        queue
+    }
+
     /// What a gang that begins on a die may be followed by.
     pub(super) fn follows(&self, gang: u32) -> Follows {
         let slot = self.commands.get(gang);
