@@ -21,6 +21,9 @@ const FULL_PICKS: usize = 8;
 /// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
 /// evens out wear needs as many as the wear differs.
 const CIRCLES: u32 = 64;
+/// Background collection takes a block of which at least this part is invalid. Without such a limit it went on without
+/// end where there is less spare flash than it is to keep free: each page that the host wrote let it copy a block.
+const WORTH_IN_IDLE_TIME: u32 = 16;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
@@ -82,8 +85,8 @@ impl Collector {
         }
     }
 
+    /// Free blocks at which a lane has to collect, idle or not.
     fn wanted_free(&self, space: &Space, lane: usize) -> u32 {
-        let background = if self.idle { self.background_free_blocks } else { 0 };
         // As long as a shared block has room nothing is short but what collection itself must have. Where a lane has
         // one block to spare, collecting for more would go on until nothing in it is invalid.
         let shares =
@@ -92,7 +95,7 @@ impl Collector {
         let needed = if self.idle { 0 } else { (space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
         // What is made in time is made beside what others are kept from.
         let ahead = ahead(self.paced && !self.idle, space.lanes.withheld() as u32);
-        background.max(self.free_blocks).max(needed).max(ahead)
+        self.free_blocks.max(needed).max(ahead)
     }
 
     /// The block of a lane to be emptied next, if there is need and room for what it holds. The first of these:
@@ -100,7 +103,8 @@ impl Collector {
     /// 2. The oldest block with one bit a cell, in idle times or where its folding is due.
     /// 3. A block whose refresh is due, if this lane may collect now.
     /// 4. In idle times, a block of which at most half is valid, if the cache with one bit a cell has no room.
-    /// 5. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room.
+    /// 5. Where free blocks are short: the victim that [`Collector::choose`] names, if all it holds finds room. In idle
+    ///    times one that gives enough room will do for more free blocks than that.
     /// 6. If it does not, and no erase under way will make room: the cheapest victim that does.
     /// 7. Failing that: one that is emptied into other lanes; or closed blocks are opened again, and all begins anew.
     pub fn next_victim<F: Flash>(
@@ -110,8 +114,9 @@ impl Collector {
         lane: usize,
     ) -> Option<(BlockId, Cause)> {
         let entry = &gc.space.lanes[lane];
-        let wanted =
-            entry.free() as u32 + entry.erasing() <= self.wanted_free(gc.space, lane) || !gc.homeless.is_empty();
+        let free = entry.free() as u32 + entry.erasing();
+        let is_short = free <= self.wanted_free(gc.space, lane) || !gc.homeless.is_empty();
+        let wanted = is_short || self.idle && free <= self.background_free_blocks;
         let erasing = entry.erasing() > 0;
         let settled = entry.failing().iter().find(|failing| {
             let row = flash.state().block(failing.block);
@@ -144,11 +149,12 @@ impl Collector {
         if !wanted || waits_for_turn {
             return None;
         }
-        let (block, cause) = self.choose(flash, gc, lane)?;
+        let least_gain = if is_short { 0 } else { gc.pages_per_block.div_ceil(WORTH_IN_IDLE_TIME) };
+        let (block, cause) = self.choose(flash, gc, lane, least_gain)?;
         if gc.emptying(flash, lane, block).is_admitted(true) && !gc.homeless.pins(block) {
             return Some((block, cause));
         }
-        if erasing && gc.homeless.is_empty() {
+        if !is_short || erasing && gc.homeless.is_empty() {
             return None; // an erase already issued will make room; failed programs may hold it up
         }
         // Nothing else will make room (this happens right after a power cut): the cheapest victim.
@@ -168,7 +174,14 @@ impl Collector {
     ///    set aside, and the policy picks again.
     /// 5. After too many full blocks, in this pick or one after the other, the block that gains most is taken instead.
     /// 6. What was set aside counts as a candidate again.
-    fn choose<F: Flash>(&mut self, flash: &F, gc: &mut GcContext<'_>, lane: usize) -> Option<(BlockId, Cause)> {
+    /// `least_gain`: invalid pages that a pick of the policy has at least.
+    fn choose<F: Flash>(
+        &mut self,
+        flash: &F,
+        gc: &mut GcContext<'_>,
+        lane: usize,
+        least_gain: u32,
+    ) -> Option<(BlockId, Cause)> {
         // Moving a full block makes garbage of translation pages, which is worth collecting, which
         // gives room to move a full block: once is enough until the host has written.
         let may_move_full = !gc.space.has_translation_pages() || !gc.space.lanes[lane].cursor.has_moved_full();
@@ -178,7 +191,7 @@ impl Collector {
             return Some((cold, Cause::Wear));
         }
         if let Some(together) = &mut self.together
-            && let Some(block) = together.next(flash, gc, lane, &mut *self.policy, &mut self.stream)
+            && let Some(block) = together.next(flash, gc, (lane, least_gain), &mut *self.policy, &mut self.stream)
         {
             gc.space.lanes.cursor(lane).picked(true);
             return Some((block, Cause::Gc));
@@ -198,6 +211,9 @@ impl Collector {
             let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
             let block = BlockId(first.0 + pick as u32);
             assert!(gc.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
+            if gc.pages.blocks().valid_count(block) + least_gain > gc.pages_per_block {
+                break None;
+            }
             let row = flash.state().block(block);
             let gains = gc.gains(lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block

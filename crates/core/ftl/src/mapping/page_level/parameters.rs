@@ -311,7 +311,8 @@ fn collection() -> [Parameter; 8] {
             ParameterKind::Count { min: 0, max: 1000 },
             "0",
             "Free blocks of a plane up to which the drive collects garbage while the host is idle, for example 8: it \
-             collects until a plane has more. 0 turns background collection off.",
+             collects until a plane has more, or until less than a sixteenth of each block is invalid. 0 turns \
+             background collection off.",
         ),
         Parameter::new(
             "ftl.gc.copyback",

@@ -35,6 +35,8 @@ pub(crate) struct Together {
     come_to: Vec<u64>,
     /// Running number of the next closing when none gave room: until then nothing changes.
     none_at: Option<u32>,
+    /// The same when none gave as much room as idle times ask for.
+    too_little_at: Option<u32>,
     /// What the policy sees, kept to use its memory again: pages of each that collecting it gives no room for, and when
     /// its last block was closed.
     keys: Vec<u32>,
@@ -49,29 +51,36 @@ impl Together {
             passed: 0,
             come_to: vec![0; lanes],
             none_at: None,
+            too_little_at: None,
             keys: Vec::new(),
             closed_at: Vec::new(),
         }
     }
 
-    /// The block of a lane to be collected next; `None`: the lane goes its own way.
+    /// The block of a lane to be collected next; `None`: the lane goes its own way. `least_gain`: invalid pages that
+    /// the blocks of a superblock have on average, at least, if it is chosen now.
     pub fn next<F: Flash>(
         &mut self,
         flash: &F,
         gc: &mut GcContext<'_>,
-        lane: usize,
+        (lane, least_gain): (usize, u32),
         policy: &mut dyn VictimPolicy,
         stream: &mut Stream,
     ) -> Option<BlockId> {
         if self.come_to[lane] == self.end() {
             let closings = gc.pages.blocks().closings();
-            if self.none_at == Some(closings) {
+            if self.none_at == Some(closings) || least_gain > 0 && self.too_little_at == Some(closings) {
                 return None;
             }
             let Some(number) = self.choose(flash, gc, policy, stream) else {
                 self.none_at = Some(closings);
                 return None;
             };
+            let living = gc.space.lanes.living().count() as u32;
+            if self.keys[number as usize] + least_gain * living > gc.pages_per_block * living {
+                self.too_little_at = Some(closings);
+                return None;
+            }
             gc.space.lanes.superblock_chosen(number);
             self.chosen.push_back(Chosen { number, closings });
         }
@@ -112,6 +121,7 @@ impl Together {
         let come_to: Vec<u64> = self.come_to.iter().map(|come_to| come_to - self.passed).collect();
         writer.put("together.come_to", come_to);
         writer.put("together.none_at", self.none_at);
+        writer.put("together.too_little_at", self.too_little_at);
     }
 
     /// Reads what [`Together::save`] wrote.
@@ -123,6 +133,7 @@ impl Together {
         let (lanes, most) = (self.come_to.len(), self.chosen.len() as u64);
         (self.passed, self.come_to) = (0, reader.get::<u64>("together.come_to")?);
         self.none_at = reader.get::<u32>("together.none_at")?.first().copied();
+        self.too_little_at = reader.get::<u32>("together.too_little_at")?.first().copied();
         if self.come_to.len() != lanes
             || self.come_to.iter().any(|come_to| *come_to > most)
             || self.chosen.iter().any(|chosen| chosen.number >= superblocks)
