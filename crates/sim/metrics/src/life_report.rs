@@ -16,8 +16,6 @@ const GB: f64 = 1e9;
 pub const YEAR_DAYS: f64 = 365.0;
 /// Nanoseconds of a day.
 const DAY_NS: f64 = 86_400e9;
-/// A run that takes this many times as long as its requests take to arrive is told.
-const BEHIND: f64 = 1.05;
 /// The share of writes in requests that are drawn is known that well.
 const MARGIN: f64 = 1.1;
 /// Fewer erases of the average block give wide intervals.
@@ -318,8 +316,8 @@ impl LifeReport {
                     .to_owned(),
             );
         }
-        let behind = self.window.arrivals_ns.map_or(0.0, |span| self.result.sim_ns as f64 / span.max(1.0));
-        if behind > BEHIND {
+        let arrivals = self.window.arrivals_ns.unwrap_or(0.0) as u64;
+        if let Some(behind) = crate::overload::behind(&self.result.series.1, arrivals, self.result.sim_ns) {
             notes.push(format!(
                 "The drive fell behind: serving the requests took {behind:.2} times as long as they \
                 took to arrive. Years are of the workload's own time."

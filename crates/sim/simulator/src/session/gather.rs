@@ -1,6 +1,6 @@
 //! Gathering everything a run measured into one result.
 
-use super::Measurable;
+use super::{Measurable, overload};
 use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{PRECONDITION, Precondition};
@@ -58,9 +58,11 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
         server_busy_ns: device.server_busy_ns(),
         remap: device.remap_report(),
     };
-    let more_writes = measured.more_writes;
+    let (more_writes, last_arrival) = (measured.more_writes, measured.sheet.last_arrival);
     let mut result = together(plan, inside, measured);
     add_notes(plan, &mut result, more_writes);
+    let overload = overload::note(plan, &result, last_arrival);
+    result.notes.splice(0..0, overload);
     result
 }
 

@@ -14,6 +14,7 @@ mod error;
 mod gather;
 mod gauges;
 mod given;
+mod overload;
 mod precondition;
 mod probe;
 pub(crate) mod repeated;

@@ -300,3 +300,27 @@ fn waiting_in_the_page_register_is_no_service() {
         assert!((all.service() - service).abs() < 1.0, "{workload}: service {} ns", all.service());
     }
 }
+
+/// A drive that took 100 MB/s answered a trace with a mean of 36 s, and no note said why.
+#[test]
+fn a_load_above_what_the_drive_takes_is_told_with_both_rates() {
+    let doubt = |settings: &[&str]| {
+        let few = ["drive.precondition=fill", "workload.requests=20000", "workload.request_size=4KiB"];
+        let settings: Vec<Setting> =
+            [&SMALL[..], &few, settings].concat().iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let prepared = Prepared::new(Config::load("page", &settings).unwrap(), "uniform-write").unwrap();
+        let result = prepared.run(None, &mut ()).unwrap();
+        result.notes[0].starts_with("The load is more than the drive takes").then(|| result.notes[0].clone())
+    };
+    let open = |gap: &str| doubt(&["workload.loop=open", gap]);
+    let told = open("workload.interarrival=10us").expect("four dies program 4 KiB in 200 us each");
+    let told: Vec<&str> = told.split_whitespace().collect();
+    let rate = |after: &str| -> f64 {
+        let place = told.iter().position(|word| *word == after).unwrap() + 1;
+        told[place].trim_end_matches(['.', ',']).trim_end_matches("MB/s").parse().unwrap()
+    };
+    assert!((rate("offers") / 409.6 - 1.0).abs() < 0.03, "{told:?}");
+    assert!(rate("serves") < 82.0, "{told:?}");
+    assert_eq!(open("workload.interarrival=1ms"), None);
+    assert_eq!(doubt(&["workload.loop=closed"]), None);
+}

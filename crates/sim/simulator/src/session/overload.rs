@@ -1,0 +1,40 @@
+//! A doubt about the latencies of a drive that fell behind its load.
+
+use crate::DrivePlan;
+use metrics::{RunResult, Status};
+use units::{HostOp, Nanos, quantity};
+
+/// The doubt, if the queue of an open loop grew until the last request arrived. `last_arrival`: when that was, since
+/// the run began; `None`: a closed loop.
+pub(super) fn note(plan: &DrivePlan, result: &RunResult, last_arrival: Option<Nanos>) -> Option<String> {
+    let arrivals = last_arrival.filter(|_| plan.is_timed() && result.status == Status::Complete)?;
+    let times = metrics::behind(&result.series.1, arrivals, result.sim_ns)?;
+    let moved = |op: HostOp| result.host[op.index()].bytes;
+    let bytes = moved(HostOp::Read) + moved(HostOp::Write) + result.unwritten.totals.bytes;
+    let rate = |time: Nanos| quantity::format_rate(three_digits(bytes as f64 * 1e9 / time as f64));
+    let scale = plan.config.values.real("workload.time_scale") * times;
+    Some(format!(
+        "The load is more than the drive takes, and its queue grew until the last request arrived: the host offers {}, \
+         and the drive serves {}. The latencies tell the length of the run, not the speed of the drive. Set \
+         workload.time_scale above {scale:.2} for a load that the drive takes, or workload.loop = closed to measure \
+         the highest rate.",
+        rate(arrivals),
+        rate(result.sim_ns)
+    ))
+}
+
+/// A number rounded to three digits.
+fn three_digits(number: f64) -> u64 {
+    let grain = 10_f64.powf(number.max(1.0).log10().floor() - 2.0).max(1.0);
+    ((number / grain).round() * grain) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_told_with_three_digits() {
+        assert_eq!([0.2, 7.4, 1234.5, 98_765_432.0].map(three_digits), [0, 7, 1230, 98_800_000]);
+    }
+}
