@@ -122,8 +122,9 @@ const ADVANCED: &str = "Advanced options";
 /// Limits on figures, for scripts and pipelines.
 #[derive(Debug, Args)]
 pub struct LimitArguments {
-    /// Exit with code 8 if this is true, for example 'write.p99 > 5ms'; may be given several times. Figures have the
-    /// names of result.json or of the columns of a sweep; lives have tbw, dwpd, years and cost_per_year (docs/guides/ci.md).
+    /// Exit with code 8 if this is true, for example 'write.p99 > 5ms'; may be given several times. Figures have
+    /// the names of result.json or of the columns of a sweep; lives have tbw, dwpd, years and `cost_per_year`
+    /// (docs/guides/ci.md).
     #[arg(long, value_name = "FIGURE>LIMIT", value_parser = Limit::parse)]
     pub fail_if: Vec<Limit>,
 }

@@ -52,7 +52,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let documents = compared.documents();
     let named = compared.ran.iter().zip(&documents);
     let named = named.map(|(ran, document)| (ran.result.stack.as_str(), document, &document["life"]));
-    let judged = Limits::of_results(&shared.limits, named);
+    let judged = Limits::of_results(&shared.limits, &named.collect::<Vec<_>>());
     show(&compared, &documents, shared, &judged)?;
     let results = compared.results();
     let ended = results::verdict(&results);

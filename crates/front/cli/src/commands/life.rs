@@ -43,7 +43,7 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     };
     let document = document(&report, over_seeds.as_ref());
     let run = report.result.to_json();
-    let judged = Limits::of_results(&shared.limits, std::iter::once((report.result.stack.as_str(), &run, &document)));
+    let judged = Limits::of_results(&shared.limits, &[(report.result.stack.as_str(), &run, &document)]);
     let mut told = document.clone();
     judged.tell(&mut told);
     output::print(&if shared.json { results::pretty(&told) } else { table::life(&report, over_seeds.as_ref()) })?;

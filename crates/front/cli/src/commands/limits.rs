@@ -3,7 +3,7 @@
 use crate::arguments::LimitArguments;
 use crate::failure::{Failure, LIMIT};
 use serde_json::Value;
-use sweep::JudgedLimit;
+use sweep::{JudgedLimit, Limit};
 
 /// What all limits say.
 pub struct Limits(Vec<JudgedLimit>);
@@ -21,12 +21,10 @@ pub fn check(limits: &LimitArguments, has_life: bool) -> Result<(), Failure> {
 
 impl Limits {
     /// Of results with their names and lives, a life being null where there is none.
-    pub fn of_results<'a>(
-        limits: &'a LimitArguments,
-        results: impl Iterator<Item = (&'a str, &'a Value, &'a Value)> + Clone,
-    ) -> Self {
-        let of = |limit: &'a sweep::Limit| {
-            results.clone().map(|(name, result, life)| limit.judge_result(name, result, life))
+    pub fn of_results(limits: &LimitArguments, results: &[(&str, &Value, &Value)]) -> Self {
+        let of = |limit: &Limit| {
+            let each = results.iter().map(|(name, result, life)| limit.judge_result(name, result, life));
+            each.collect::<Vec<_>>()
         };
         Self(limits.fail_if.iter().flat_map(of).collect())
     }

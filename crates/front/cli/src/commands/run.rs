@@ -44,7 +44,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     results::tell_drawn(&name, drawn.as_ref(), shared.quiet);
     let result = RunResult { provenance: Some(provenance), ..result };
     let json = compare::with_closeups(result.to_json(), closeups);
-    let judged = Limits::of_results(&shared.limits, std::iter::once((name.as_str(), &json, &Value::Null)));
+    let judged = Limits::of_results(&shared.limits, &[(name.as_str(), &json, &Value::Null)]);
     if shared.json {
         let mut told = json.clone();
         judged.tell(&mut told);
