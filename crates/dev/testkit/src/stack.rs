@@ -417,10 +417,15 @@ impl Stack {
 
     /// A buffer of a few pages or blocks, or none.
     fn draw_buffer(&mut self, stream: &mut Stream, shape: &Shape, buffer: Option<&'static str>) {
-        let names = buffer_names();
+        // `sorted` has the keys of `page-lru` and shares its turn, so that seeds keep the drives that they had before it.
+        let names: Vec<_> = buffer_names().into_iter().filter(|name| *name != "sorted").collect();
         // Half of the drives have none.
         let index = stream.below(2 * names.len() as u64) as usize;
-        let kind = buffer.unwrap_or_else(|| names.get(index).copied().unwrap_or("none"));
+        let drawn = match names.get(index).copied() {
+            Some("page-lru") if stream.clone().chance(0.5) => "sorted",
+            drawn => drawn.unwrap_or("none"),
+        };
+        let kind = buffer.unwrap_or(drawn);
         self.set("buffer.kind", kind);
         let all = buffers();
         let Some(entry) = all.iter().find(|entry| entry.name == kind) else { return };
@@ -490,6 +495,9 @@ impl Stack {
             if parameter.key == "ftl.log.blocks" && stream.chance(0.5) {
                 continue;
             }
+            // Drawn from a copy, this key leaves seeds the drives that they had before it.
+            let mut copy = stream.clone();
+            let stream = if parameter.key == "ftl.allocation.run_pages" { &mut copy } else { &mut *stream };
             if let Some(value) = draw_value(stream, parameter.kind) {
                 self.set(parameter.key, value);
             }
