@@ -35,8 +35,9 @@ pub use error::SessionError;
 pub use gather::{Inside, Measured, served};
 pub use gauges::Gauge;
 pub use given::GivenRequests;
-pub use precondition::in_use;
+pub use precondition::{end_preconditioning, in_use};
 pub use requests::WorkloadRequests;
+pub use rest::rest_in_time;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_built_in, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};
@@ -465,7 +466,7 @@ impl Session<'_> {
         let bad_before = bad_blocks(device.drive().flash().state());
         let warmed_up = self.warm_up(&mut device, run_plan, watcher, &mut written)?;
         if warmed_up == Ended::Complete {
-            rest::in_time(self.plan, &mut device, watcher, warm_up::requests(self.plan) > 0);
+            rest::before_run(self.plan, &mut device, watcher, warm_up::requests(self.plan) > 0);
         }
         notes.extend(rest::note(self.plan, &device));
         self.plan.arm_deaths(device.drive_mut());

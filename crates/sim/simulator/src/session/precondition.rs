@@ -9,7 +9,7 @@ use super::snapshot::Snapshots;
 use super::written::Written;
 use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, rest, steady};
 use crate::DrivePlan;
-use crate::block_device::{BlockDevice, Completions, Progress};
+use crate::block_device::{Completions, Progress};
 use crate::clocked::Clocked;
 use crate::config::keys::CONTENTS;
 use crate::config::{PRECONDITION, Precondition};
@@ -160,8 +160,7 @@ fn behind_driver(
     drive.settle();
     let (mut drive, mut driver) = drive.into_parts();
     // What the driver did after the host's flush, such as trims, is kept as well.
-    drive.submit(0, &Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
-    while drive.outstanding() > 0 && drive.advance(&mut Completions::default()) == Progress::Worked {}
+    flush(&mut drive);
     driver.reset_counters();
     Ok(Initial { image: Image::of(drive), driver: Some(driver), notes, written })
 }
@@ -198,6 +197,36 @@ impl Initial {
         }
         Ok(Begun { drive, driver: self.driver, notes: self.notes, written: self.written })
     }
+}
+
+/// Ends the preconditioning of a drive that was filled and overwritten by a caller's own writes, as that of a run
+/// ends: a flush, the work of the layers before the first request, and the rest of `drive.rest = auto`. `false`: the
+/// drive has no room to log what was written.
+pub fn end_preconditioning(plan: &DrivePlan, drive: &mut Drive<CountedFlash>) -> bool {
+    end(plan, drive, &mut ())
+}
+
+fn end<D: Primed>(plan: &DrivePlan, drive: &mut D, watcher: &mut dyn Watcher) -> bool {
+    if !flush(drive) {
+        return false;
+    }
+    drive.prepare();
+    if rest::ends_preconditioning(plan) {
+        watcher.phase(Phase::Rest, None);
+        drive.drive_mut().rest();
+    }
+    true
+}
+
+/// One flush: nothing unlogged is left behind, unless the drive has no room for the log.
+fn flush<D: Primed>(drive: &mut D) -> bool {
+    drive.submit(0, &Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
+    while drive.outstanding() > 0 {
+        if drive.advance(&mut Completions::default()) == Progress::Idle && drive.outstanding() > 0 {
+            return false;
+        }
+    }
+    true
 }
 
 /// A drive to precondition, alone or behind a remapping driver.
@@ -266,13 +295,8 @@ impl<D: Primed> Preconditioner<'_, D> {
         }
         let rests = rest::ends_preconditioning(self.plan);
         notes[0].push_str(if rests { "; then it rested until it had nothing left to do." } else { "." });
-        self.pour(Phase::Fill, &mut Flush { sent: false })?;
-        self.drive.prepare();
-        if rests {
-            self.watcher.phase(Phase::Rest, None);
-            self.drive.drive_mut().rest();
-        }
-        Ok(notes)
+        let bad_before = bad_blocks(self.drive.drive().flash().state());
+        if end(self.plan, self.drive, self.watcher) { Ok(notes) } else { Err(self.stuck(Phase::Fill, bad_before)) }
     }
 
     /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.
@@ -386,20 +410,6 @@ impl Workload for Overwrite {
             }
             batch.push(write(page * per_page, per_page));
             self.left -= 1;
-        }
-        Ok(())
-    }
-}
-
-/// One flush: nothing unlogged is left behind.
-struct Flush {
-    sent: bool,
-}
-
-impl Workload for Flush {
-    fn next_batch(&mut self, batch: &mut Vec<Request>, _: usize) -> Result<(), WorkloadError> {
-        if !std::mem::replace(&mut self.sent, true) {
-            batch.push(Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
         }
         Ok(())
     }

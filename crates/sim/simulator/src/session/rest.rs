@@ -12,8 +12,10 @@ use crate::array::slc_bits;
 use crate::block_device::{Completions, Progress};
 use crate::build::Service;
 use crate::config::{Config, PRECONDITION, Precondition};
+use crate::drive::Drive;
 use ftl::mapping::SLC_CACHED;
 use layer::{LayerReport, Parameter, ParameterKind as Kind, SERVICE, TIME, Value};
+use nand::TimedFlash;
 use units::{HOUR, Nanos, quantity};
 
 /// The name of the key.
@@ -41,9 +43,10 @@ enum Rest {
 }
 
 impl Rest {
+    /// How long a drive rests that was written to before.
     fn of(plan: &DrivePlan) -> Self {
         let values = &plan.config.values;
-        if !has_cache(plan) || PRECONDITION.read(values) == Precondition::None {
+        if !has_cache(plan) {
             return Self::Not;
         }
         match values.get(KEY) {
@@ -82,8 +85,20 @@ pub(super) fn ends_preconditioning(plan: &DrivePlan) -> bool {
     Rest::of(plan) == Rest::UntilDone
 }
 
-/// Lets a drive rest in time, which begins with its warm-up if there is one.
-pub(super) fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Watcher, warmed_up: bool) {
+/// Lets a drive rest in time, unless it begins erased; its rest begins with its warm-up if there is one.
+pub(super) fn before_run<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Watcher, warmed_up: bool) {
+    if PRECONDITION.read(&plan.config.values) != Precondition::None {
+        in_time(plan, device, watcher, warmed_up);
+    }
+}
+
+/// Lets a drive that was preconditioned elsewhere rest as long as `drive.rest` says, where that takes time. The rest of
+/// `auto` takes none: [`super::end_preconditioning`] has it.
+pub fn rest_in_time(plan: &DrivePlan, drive: &mut Drive<TimedFlash>) {
+    in_time(plan, drive, &mut (), false);
+}
+
+fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Watcher, warmed_up: bool) {
     let end = match Rest::of(plan) {
         Rest::For(time) => Some(device.now() + time),
         Rest::UntilDone if warmed_up => None,
