@@ -174,6 +174,7 @@ impl Collector {
     ///    set aside, and the policy picks again.
     /// 5. After too many full blocks, in this pick or one after the other, the block that gains most is taken instead.
     /// 6. What was set aside counts as a candidate again.
+    ///
     /// `least_gain`: invalid pages that a pick of the policy has at least.
     fn choose<F: Flash>(
         &mut self,
