@@ -1,7 +1,7 @@
 //! Commands that wait for their page or their turn: a list of each block, in the order of pages.
 //!
-//! *Why in order*: a block of a large drive may have a thousand programs that wait for memory. The command whose turn is
-//! next stands near the front, and a command leaves without a search. The first of a list knows the last one.
+//! *Why in order*: a block of a large drive may have a thousand programs that wait for memory. The command whose turn
+//! is next stands near the front, and a command leaves without a search. The first of a list knows the last one.
 
 use super::commands::{Commands, Slot, State};
 use crate::NIL;
