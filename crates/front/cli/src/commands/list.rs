@@ -108,8 +108,11 @@ fn items_grid(what: Listing) -> Grid {
     grid
 }
 
+/// Whether the values of a stack show a subject.
+type IsMet = fn(&Values) -> bool;
+
 /// What a stack shows, in the order of the list: the first that its values meet.
-const SUBJECTS: [(&str, fn(&Values) -> bool); 6] = [
+const SUBJECTS: [(&str, IsMet); 6] = [
     ("drivers of a host above a drive", |values| values.name("remap.kind") != "none"),
     ("coded striping", |values| values.name("stripe.kind") == "coded"),
     ("stripes with parity", |values| values.name("stripe.kind") != "none"),
@@ -131,7 +134,8 @@ fn stacks_by_subject(indent: &str) -> String {
     let mut text = format!("{indent}begin with\n") + &first.iter().map(row).collect::<String>();
     for (place, (title, _)) in SUBJECTS.iter().enumerate().rev() {
         let own = others.iter().filter(|(subject, _)| *subject == Some(place)).map(|(_, stack)| row(stack));
-        text += &format!("{indent}{title}\n{}", own.collect::<String>());
+        text.extend([indent, title, "\n"]);
+        text.extend(own);
     }
     text
 }

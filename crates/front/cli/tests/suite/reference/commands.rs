@@ -26,7 +26,9 @@ fn describe(page: &mut Page, command: &Command, level: usize, keys: &[Parameter]
     page.paragraph(&linked(&told(command.get_long_about().or(command.get_about())), keys, None));
     let inner: Vec<&Command> = command.get_subcommands().filter(|inner| inner.get_name() != "help").collect();
     if !inner.is_empty() {
-        inner.into_iter().for_each(|inner| describe(page, inner, level + 1, keys));
+        for inner in inner {
+            describe(page, inner, level + 1, keys);
+        }
         return;
     }
     let usage = command.clone().render_usage().to_string();
@@ -35,21 +37,21 @@ fn describe(page: &mut Page, command: &Command, level: usize, keys: &[Parameter]
     assert!(after.contains("    nandarium "), "`{name} --help` needs an example at its end");
     after_help(page, &after, keys);
     let known: Vec<&Arg> = command.get_arguments().filter(|arg| !is_everywhere(arg) && !arg.is_hide_set()).collect();
-    let mut headings: Vec<Option<&str>> = Vec::new();
+    let mut headings: Vec<&str> = Vec::new();
     for arg in &known {
         let heading = heading_of(arg);
         if !headings.contains(&heading) {
             headings.push(heading);
         }
     }
-    headings.sort_by_key(|heading| match heading {
-        Some("Arguments") => 0,
-        Some("Options") => 1,
-        Some("Advanced options") => 3,
+    headings.sort_by_key(|heading| match *heading {
+        "Arguments" => 0,
+        "Options" => 1,
+        "Advanced options" => 3,
         _ => 2,
     });
     for heading in headings {
-        page.paragraph(&format!("**{}**", heading.unwrap_or_default()));
+        page.paragraph(&format!("**{heading}**"));
         page.text.push('\n');
         for arg in known.iter().filter(|arg| heading_of(arg) == heading) {
             page.bullet(&option(arg, keys));
@@ -57,9 +59,9 @@ fn describe(page: &mut Page, command: &Command, level: usize, keys: &[Parameter]
     }
 }
 
-fn heading_of<'a>(arg: &'a Arg) -> Option<&'a str> {
+fn heading_of(arg: &Arg) -> &str {
     let usual = if arg.is_positional() { "Arguments" } else { "Options" };
-    Some(arg.get_help_heading().unwrap_or(usual))
+    arg.get_help_heading().unwrap_or(usual)
 }
 
 fn is_everywhere(arg: &Arg) -> bool {
@@ -86,12 +88,12 @@ fn option(arg: &Arg, keys: &[Parameter]) -> String {
     let choices: Vec<String> =
         arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
     if !choices.is_empty() && takes_value && choices.len() < 20 {
-        text += &format!(" One of {}.", choices.join(", "));
+        text.extend([" One of ", &choices.join(", "), "."]);
     }
     let defaults: Vec<String> =
         arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
     if !defaults.is_empty() && takes_value {
-        text += &format!(" Default: {}.", defaults.join(", "));
+        text.extend([" Default: ", &defaults.join(", "), "."]);
     }
     text
 }

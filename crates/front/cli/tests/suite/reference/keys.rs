@@ -37,7 +37,9 @@ pub fn page(keys: &[Parameter]) -> Page {
             own.iter()
                 .map(|key| [format!("[`{0}`](#{1})", key.key, key.key.replace('.', "")), default(key), value(key)]),
         );
-        own.into_iter().for_each(|key| describe(&mut page, key, keys));
+        for key in own {
+            describe(&mut page, key, keys);
+        }
     }
     // On their own page links need no name of it.
     page.text = page.text.replace("](keys.md#", "](#");

@@ -72,7 +72,9 @@ fn the_reference_and_the_table_of_contents_are_what_they_are_made_from() {
             behind.push(format!("docs/reference/{file}, from line {line}"));
         }
     };
-    pages().iter().for_each(|page| compare(page.file, &page.text));
+    for page in pages() {
+        compare(page.file, &page.text);
+    }
     compare("../SUMMARY.md", &book::summary());
     assert!(behind.is_empty(), "run `make docs`; behind what they are made from:\n{}", behind.join("\n"));
 }

@@ -51,7 +51,7 @@ pub fn results(keys: &[Parameter]) -> Page {
         let mut text = linked(said(member), keys, None);
         let has_names = !schema["oneOf"].is_null();
         if said(schema) != said(member) && !said(schema).is_empty() && !has_names {
-            text += &format!(" {}", linked(said(schema), keys, None));
+            text.extend([" ", &linked(said(schema), keys, None)]);
         }
         page.paragraph(&format!("{text} Type: {}.{}", kind(&schemas, other, schema), names(&schemas, other, schema)));
         page.text.push('\n');

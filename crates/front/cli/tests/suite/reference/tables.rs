@@ -254,7 +254,9 @@ pub fn stack_files() -> Page {
          [stack files]({}) tell how to write your own.",
         document("stack-files.md")
     ));
-    stacks().iter().for_each(|stack| settings(&mut page, stack));
+    for stack in stacks() {
+        settings(&mut page, &stack);
+    }
     page
 }
 
