@@ -53,16 +53,16 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (
         DRIVE_FULL,
         "drive full or worn out",
-        "The drive could not accept further writes. What ran until then is printed.",
+        "The drive could not accept further writes. The results until then are printed.",
     ),
-    (MISSED, "an acceptance band missed", "A row of `repro` lies outside of what is accepted."),
+    (MISSED, "an acceptance band missed", "A row of `repro` lies outside its band."),
     (
         OUTSIDE,
         "a figure outside its band",
         "A figure that `fit` fitted, or any figure that `fit --judge` judged, is outside its band.",
     ),
     (LIMIT, "a limit of --fail-if reached", "A figure reaches a limit that `--fail-if` names, or has no value."),
-    (INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM ended the command. What ran until then is printed or kept."),
+    (INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM ended the command. The results until then are printed or kept."),
 ];
 
 /// Why the program ends with a code other than 0.

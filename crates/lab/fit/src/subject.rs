@@ -23,7 +23,7 @@ pub(crate) const SMALL: u64 = 4096;
 const STEADY: f64 = 6.0;
 /// Overwrites before writes are offered, as the published method has it.
 const BEFORE_OFFERED: f64 = 3.0;
-const NO_ROOM: &str = "the drive has no room for what was to be written to it; give it more flash";
+const NO_ROOM: &str = "the drive has no room for the writes of this experiment; give it more flash";
 /// A state that experiments begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Begins {

@@ -375,8 +375,8 @@ mod tests {
         }
     }
 
-    /// A key of a generator that no study reads would be drawn for nothing. Keys of a drive are checked when the drive is
-    /// built.
+    /// A key of a generator that no study reads would be drawn for nothing. Keys of a drive are checked when the drive
+    /// is built.
     #[test]
     fn ranges_are_ranges_of_keys_that_a_study_reads() {
         let sources = [include_str!("source.rs"), include_str!("partial_parity/loads.rs")];

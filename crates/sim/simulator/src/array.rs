@@ -87,15 +87,14 @@ fn of_programs() -> Vec<Parameter> {
         Parameter::optional(
             READ_TIMES,
             ParameterKind::Text,
-            "Array read times of the pages of a word line in order, lower page first, for example \"50us,70us,90us\". \
-             They replace flash.read_time.",
+            "Array read times of the pages of a word line in order, lower page first. They replace flash.read_time.",
         )
         .example("50us,70us,90us"),
         Parameter::optional(
             PROGRAM_TIMES,
             ParameterKind::Text,
-            "Array program times of the pages of a word line in order, for example \"500us,2ms,5ms\". Only where each \
-             page is programmed by itself (flash.word_line_pages = 1). They replace flash.program_time.",
+            "Array program times of the pages of a word line in order. Only where each page is programmed by itself \
+             (flash.word_line_pages = 1). They replace flash.program_time.",
         )
         .example("500us,1500us,2500us"),
         Parameter::optional(

@@ -3,7 +3,7 @@
 use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping;
-use layer::{PageLayer, PageOp, ParameterKind, Values};
+use layer::{PageLayer, PageOp, ParameterKind, Value, Values};
 use nand::{CountedFlash, FlashState};
 use stack::{StackPlan, Stacked};
 use testing::{Host, Plan as _, TestFlash, flash_of};
@@ -44,8 +44,10 @@ impl Plan {
             ("coded.offline_first", "at-start"),
             ("coded.read_ahead.after", "0B"),
         ];
-        let all = [buffer::parameters(), mapping::parameters(), stripe_kind(), coded::parameters()].concat();
-        let values = testing::values(all, &[set, &own].concat());
+        let all = [mapping::parameters(), stripe_kind(), coded::parameters()].concat();
+        let mut values = testing::values(all, &[set, &own].concat());
+        values.set(mapping::KEY, Value::Name("page".to_owned()));
+        values.set(buffer::KEY, Value::Name("none".to_owned()));
         let organization = Organization {
             channels: BANKS,
             dies_per_channel: 1,

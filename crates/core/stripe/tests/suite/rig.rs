@@ -2,7 +2,7 @@
 
 use engine::random::Stream;
 use ftl::mapping;
-use layer::{PageLayer, PageOp, Values};
+use layer::{PageLayer, PageOp, Value, Values};
 use nand::{CountedFlash, Flash, FlashState, PageKind};
 use stack::{StackPlan, Stacked};
 use stripe::{StripeLayout, StripePlan};
@@ -47,8 +47,10 @@ impl Plan {
             ("stripe.buffer_size", "0B"),
             ("stripe.cache.entries", "2"),
         ];
-        let all = [buffer::parameters(), mapping::parameters(), stripe::parameters()].concat();
-        let values = testing::values(all, &[set, &own].concat());
+        let all = [mapping::parameters(), stripe::parameters()].concat();
+        let mut values = testing::values(all, &[set, &own].concat());
+        values.set(mapping::KEY, Value::Name("page".to_owned()));
+        values.set(buffer::KEY, Value::Name("none".to_owned()));
         let plan = StripePlan::new(&values, &organization, PAGES.into()).expect("the values fit");
         let plan = plan.expect("there are stripes");
         Self { stripes: plan, values, geometry }

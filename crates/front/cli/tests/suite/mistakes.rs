@@ -346,7 +346,7 @@ fn a_sweep_is_not_aborted_however_little_memory_there_is() {
     let text = "stacks = [\"page\", \"leaftl\"]\n[set]\nworkload.requests = 500\n[axes]\n\
                 drive.capacity = [\"1GiB\", \"4GiB\"]\n";
     std::fs::write(&plan, text).unwrap();
-    for (mib, complete) in [(42, 0), (43, 0), (60, 0), (110, 2), (150, 2), (300, 4)] {
+    for (mib, complete) in [(50, 0), (55, 0), (60, 0), (110, 2), (150, 2), (300, 4)] {
         let mut limited = assert_cmd::Command::new("bash");
         let script = format!("ulimit -v $(({mib} * 1024)); exec \"$0\" \"$@\"");
         limited.args(["-c", &script]).arg(assert_cmd::cargo::cargo_bin("nandarium"));

@@ -62,7 +62,9 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
     let mut result = together(plan, inside, measured);
     add_notes(plan, &mut result, more_writes);
     let overload = overload::note(plan, &result, last_arrival);
-    result.notes.splice(0..0, overload);
+    // Behind what its trace makes doubtful.
+    let doubts = result.notes.iter().take_while(|note| note.starts_with("Doubt:")).count();
+    result.notes.splice(doubts..doubts, overload);
     result
 }
 

@@ -310,7 +310,7 @@ fn a_load_above_what_the_drive_takes_is_told_with_both_rates() {
             [&SMALL[..], &few, settings].concat().iter().map(|text| Setting::from_argument(text).unwrap()).collect();
         let prepared = Prepared::new(Config::load("page", &settings).unwrap(), "uniform-write").unwrap();
         let result = prepared.run(None, &mut ()).unwrap();
-        result.notes[0].starts_with("The load is more than the drive takes").then(|| result.notes[0].clone())
+        result.notes[0].starts_with("Doubt: the load is more than the drive takes").then(|| result.notes[0].clone())
     };
     let open = |gap: &str| doubt(&["workload.loop=open", gap]);
     let told = open("workload.interarrival=10us").expect("four dies program 4 KiB in 200 us each");
