@@ -159,8 +159,8 @@ mod tests {
         ])[0];
         assert_eq!(
             note,
-            "1 of 2 combinations have no read p99.9: it takes 10000 reads in every run, ten of them beyond it, and \
-             there are 318 in those with the fewest."
+            "1 of 2 combinations have no read p99.9: it takes 10000 reads in every run, ten of them beyond it. The \
+             runs with the fewest have 318."
         );
     }
 }

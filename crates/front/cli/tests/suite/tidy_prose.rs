@@ -16,8 +16,8 @@ struct Limit {
     long: usize,
 }
 
-const README: Limit = Limit { kind: "README", bare: 104, long: 120 };
-const DOCS: Limit = Limit { kind: "docs", bare: 70, long: 150 };
+const README: Limit = Limit { kind: "README", bare: 10, long: 50 };
+const DOCS: Limit = Limit { kind: "docs", bare: 30, long: 90 };
 const KEYS: Limit = Limit { kind: "texts of keys", bare: 10, long: 40 };
 const HELP: Limit = Limit { kind: "help", bare: 10, long: 20 };
 const MESSAGES: Limit = Limit { kind: "messages", bare: 12, long: 12 };

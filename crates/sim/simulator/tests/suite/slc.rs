@@ -314,7 +314,7 @@ fn a_fixed_rest_without_idle_time_is_refused_with_the_remedy() {
         let texts = [&CACHED[..], &["drive.rest=300s", setting]].concat();
         let settings: Vec<Setting> = texts.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
         let error = DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap_err().to_string();
-        let wanted = ["drive.rest is 5min", &setting.replace('=', " = "), "set drive.rest to \"auto\""];
+        let wanted = ["drive.rest is 5min", &setting.replace('=', " = "), "Set drive.rest to \"auto\""];
         assert!(wanted.iter().all(|wanted| error.contains(wanted)), "{error}");
     }
 }

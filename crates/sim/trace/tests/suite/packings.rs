@@ -413,7 +413,7 @@ fn parquet_from_a_stream_or_in_another_packing_is_refused_with_the_reason() {
     let bytes = std::fs::read(parquet_file(folder.path(), SCHEMA, Compression::SNAPPY)).unwrap();
     for bytes in [bytes.clone(), gzip(&bytes), tar(&[("t.parquet", &bytes)])] {
         let error = read(&bytes, "standard input", &OpenOptions::default()).unwrap_err();
-        assert!(error.contains("read from its end") && error.contains("save it to a file"), "{error}");
+        assert!(error.contains("read from its end") && error.contains("Save it to a file"), "{error}");
     }
     let path = folder.path().join("cut.parquet");
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
