@@ -23,14 +23,22 @@ FILES = sorted((ROOT / "docs/schemas").glob("*.json"))
 SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in FILES}
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
-OPTIONAL = {"list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"}, "code": {"codes", "search"}, "sweep-run": {"result"}, "result": {"life", "cost", "closeups", "repeated"}, "life": {"repeated"}}
+OPTIONAL = {
+    "list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"},
+    "code": {"codes", "search"},
+    "sweep-run": {"result"},
+    "result": {"life", "cost", "closeups", "repeated", "limits"},
+    "life": {"repeated", "limits"},
+    "comparison": {"limits"},
+    "sweep": {"limits"},
+}
 """Keys of the document itself that may be absent. What is elsewhere is there, and may be null."""
 
 SAMPLE = str(ROOT / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst")
 STRIPED = {**TINY, "flash.channels": 4, "drive.precondition": "none", "drive.over_provisioning": "100%"}
 FAULTS = {"engine.contents": "stamp", "flash.fault.read": "5%", "flash.fault.program": "0.1%", "flash.fault.factory_bad": "5%"}
 CODES = ("mirror", "mds -n 3", "regular-2 -n 12", "-n 3 --search", "-n 8 --search --seconds 1 --restarts 3")
-WORN_OUT, MISSED, DAMAGED = 5, 6, 3
+WORN_OUT, MISSED, OUTSIDE, LIMIT, DAMAGED = 5, 6, 7, 8, 3
 """Exit codes of runs whose document is printed all the same."""
 
 RUNS: dict[str, tuple[str, ...]] = {
@@ -146,17 +154,20 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     stack = folder / "mine.toml"
     stack.write_text('extends = "page"\n')
     files = ("--stack", str(stack), "--workload", str(short))
+    made["result"]["limits"] = said("run", "--requests", "300", "--fail-if", "waf > 0.1", "--fail-if", "read.p99 > 5ms", *sets(TINY), *alone, code=LIMIT)
     made["result"]["files"] = said("run", *files, *sets(TINY), "--out", str(folder / "run"), *alone)
     made["result"]["files, written"] = read(folder / "run/result.json")
 
     stacks = ("page", "page+ftl.wear.static_gap=9")
     made["comparison"]["repetitions"] = said("compare", "page", "dftl", "--repetitions", "3", "--requests", "2000", *sets(TINY), *alone)
     made["comparison"]["without effect"] = said("compare", *stacks, "--requests", "100", *sets(TINY), "--out", str(folder / "compare"), *alone)
+    made["comparison"]["limits"] = said("compare", *stacks, "--requests", "100", "--fail-if", "iops < 0", *sets(TINY), *alone)
     made["comparison"]["written"] = read(folder / "compare/result.json")
 
     worn = (*sets({**TINY, "flash.endurance": 3000}), "--workload", "zipf", "--requests", "100000", *alone)
     made["life"]["bare"] = said("life", *worn, "--out", str(folder / "life"))
     made["life"]["bare, written"] = read(folder / "life/life.json")
+    made["life"]["limits"] = said("life", *worn, "--fail-if", "tbw < 1GB")
     made["life"]["with a price"] = said("life", *worn, "--per-day", "1GB", "--price-per-gb", "0.1")
     made["life"]["repetitions"] = said("life", *worn, "--repetitions", "2", "--price", "10")
     made["life"]["no time"] = said("life", *worn, *sets({"engine.time": "none"}))
@@ -170,6 +181,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["sweep-plan"]["several panels"] = said("sweep", str(plan), "--dry-run", "--quiet")
     made["sweep"]["several panels"] = said("sweep", str(plan), "--out", str(folder / "sweep"), "--quiet")
     plan.write_text(PLAN.split("[axes]")[0].replace("repetitions = 2", "").replace(f', "{SAMPLE}"', ""))
+    made["sweep"]["limits"] = said("sweep", str(plan), "--fail-if", "iops < 0", "--out", str(folder / "sweep"), "--quiet")
     made["sweep"]["single run"] = said("sweep", str(plan), "--set", "flash.pages_per_block=64", "--out", str(folder / "single"), "--quiet")
     made["sweep-run"] = {str(path.parent): read(path) for path in folder.glob("s*/runs/*/*/run.json")}
 
@@ -189,7 +201,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         'name = "m"\ncapacity = "256MiB"\n[source.s]\ntext = "a test"\n[[experiment]]\nkind = "closed"\nop = "read"\ndepth = 1\nsource = "s"\n'
         'fit = ["mean"]\nmeasured = { min = "1us", mean = "120us", p999 = "990us", iops = 8000 }\n'
     )
-    made["fit"]["small"] = said("fit", str(measured), "--from", "page", *sets({"flash.channels": 2, "flash.dies_per_channel": 1}), "--scale", "1", "--quiet")
+    made["fit"]["small"] = said("fit", str(measured), "--from", "page", *sets({"flash.channels": 2, "flash.dies_per_channel": 1}), "--scale", "1", "--quiet", code=OUTSIDE)
 
     fio = 'fio --name=t --ioengine=nbd --uri="$NANDARIUM_URI" --rw=randwrite --bs=4k --size=256k --fsync=8 --output=/dev/null; echo all'
     tortured = ("torture", *sets({**TINY, "drive.precondition": "none"}), "--workload", fio, "--states", "20", "--quiet")
@@ -256,8 +268,8 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     assert results["faults"]["wear"]["bad_blocks"] > 0 and results["faults"]["host"]["read"]["failed"] > 0
     assert documents["comparison"]["without effect"]["notes"]
     lives = documents["life"].values()
-    assert [life["cost"] is None for life in lives] == [True, True, False, False, True]
-    assert [life.get("repeated", {}).get("price_per_tb_written") is None for life in lives] == [True, True, True, False, True]
+    assert [life["cost"] is None for life in lives] == [True, True, True, False, False, True]
+    assert [life.get("repeated", {}).get("price_per_tb_written") is None for life in lives] == [True, True, True, True, False, True]
     assert documents["life"]["no time"]["years"] is None
     sweeps = documents["sweep"]
     assert {"impossible", "complete", "failed"} <= sweeps["several panels"]["statuses"].keys() and sweeps["single run"]["recommendation"] is None
