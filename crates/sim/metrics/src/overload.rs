@@ -64,7 +64,7 @@ mod tests {
     fn a_queue_that_grows_to_the_end_is_told_from_latencies_that_do_not() {
         let end = 1_000_000;
         let grown = |offered: f64| -> Vec<Nanos> {
-            (0..1000).map(|done| 500 + (done as f64 * 1000.0 * offered) as u64).collect()
+            (0..1000).map(|done| 500 + (f64::from(done) * 1000.0 * offered) as u64).collect()
         };
         // A drive that serves 95, 50 and 1 per cent of its load.
         for left in [0.05, 0.5, 0.99] {
