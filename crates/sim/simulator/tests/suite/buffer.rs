@@ -278,7 +278,9 @@ fn fab_sends_the_largest_block_away() {
 fn a_sorted_buffer_is_programmed_in_order_of_logical_pages() {
     let mut drive = small("sorted", &["buffer.size=16KiB", "flash.planes_per_die=1"]);
     // Of the pages that find the buffer full, 50 and 33 are ahead of the hand. 2 and 5 wait for its next round.
-    [40, 10, 30, 20, 50, 2, 33, 5].into_iter().for_each(|page| write(&mut drive, page, 1));
+    for page in [40, 10, 30, 20, 50, 2, 33, 5] {
+        write(&mut drive, page, 1);
+    }
     assert_eq!(counter(&drive, "pages_written_back"), 4);
     serve(&mut drive, HostOp::Flush, 0, 0);
     let contents = drive.flash().state().contents().expect("pages have stamps");
