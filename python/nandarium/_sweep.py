@@ -319,7 +319,7 @@ def connected(client: Client | str) -> AbstractContextManager[Client]:
     try:
         from . import _cluster
     except ModuleNotFoundError as missing:
-        raise ClusterError(f"the module {missing.name} is missing; `pip install nandarium[cluster]` installs it") from None
+        raise ClusterError(f"the module {missing.name} is missing; `pip install '.[cluster]'` in the folder of nandarium installs it") from None
     return _cluster.connected(client)
 
 

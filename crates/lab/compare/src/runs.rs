@@ -300,7 +300,9 @@ impl Comparison<'_> {
 /// What is to be said of all together.
 fn together(ran: &[Ran]) -> Vec<String> {
     let results: Vec<&RunResult> = ran.iter().map(|ran| &ran.result).collect();
-    let mut notes = notes::without_effect(&results);
+    // The hash of a run says nothing of a life: keys such as flash.endurance change that alone.
+    let has_lives = ran.iter().any(|one| one.lived.is_some());
+    let mut notes = if has_lives { Vec::new() } else { notes::without_effect(&results) };
     for note in ran.iter().flat_map(|one| &one.notes) {
         // What is true of several stacks is said once.
         if !notes.contains(note) {

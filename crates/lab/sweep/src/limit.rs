@@ -94,7 +94,10 @@ impl Limit {
     /// Judges a result: the mean of its repetitions where they tell the figure, and its life where that is asked for.
     pub fn judge_result(&self, of: &str, result: &Value, life: &Value) -> Judged {
         let value = match self.subject {
-            Subject::Life(_, pointer) => life.pointer(pointer).and_then(Value::as_f64),
+            Subject::Life(name, pointer) => {
+                let mean = &life["repeated"][name]["mean"];
+                mean.as_f64().or_else(|| life.pointer(pointer).and_then(Value::as_f64))
+            }
             Subject::Run(metric) => {
                 let all = result["repeated"]["figures"].as_array();
                 let told = all.and_then(|all| all.iter().find(|figure| figure["metric"] == metric.name));

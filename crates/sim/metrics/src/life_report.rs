@@ -264,8 +264,8 @@ impl LifeReport {
         Some(format!(
             "{}: uneven wear makes the latest end of its life {factor:.digits$} times the earliest one. The erases of \
              its blocks differ by {:.0} % of their mean (standard deviation). At the earliest end the first block is \
-             worn out; the latest end is that of perfectly even wear.{} A longer run, or wear levelling \
-             (ftl.wear.static_gap), narrows the interval.",
+             worn out; the latest end is that of perfectly even wear.{} Wear levelling with \
+             ftl.wear.static_gap below the spread of the erases narrows the interval.",
             self.result.stack,
             self.life.spread * 100.0,
             whole

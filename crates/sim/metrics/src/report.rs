@@ -95,7 +95,7 @@ impl NoWaf {
 
 /// Whether a note says what was chosen for a run, or why its numbers may mislead: several runs together tell it once.
 pub fn is_caution(note: &str) -> bool {
-    let begins = ["drive.", "The ", "Only ", "Hardly ", "No "];
+    let begins = ["Doubt:", "drive.", "The ", "Only ", "Hardly ", "No "];
     begins.iter().any(|begin| note.starts_with(begin)) && !note.contains(" has no effect here because ")
 }
 

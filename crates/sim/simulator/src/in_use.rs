@@ -45,7 +45,8 @@ pub(crate) const OF_GENERATORS: Parameter = Parameter::new(
     "Share of the drive that a generator uses: its first addresses, for example 50%. Unless drive.fill is given as \
      well, drive.precondition writes only these addresses, and garbage collection has the flash of all other \
      addresses as spare space.",
-);
+)
+.example("50%");
 
 /// The keys of it.
 pub(crate) fn parameters() -> Vec<Parameter> {
@@ -60,6 +61,7 @@ pub(crate) fn parameters() -> Vec<Parameter> {
              well, and workload.footprint sets drive.fill, unless both are given. Under a trace the whole drive is in \
              use unless drive.fill is given.",
         )
+        .example("50%")
         .circumstance(),
         Parameter::new(
             LAYOUT.key,

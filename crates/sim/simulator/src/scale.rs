@@ -44,6 +44,7 @@ pub(crate) fn parameter() -> Parameter {
          cost of other mappings depends on the length of blocks and on caches. A trace keeps its addresses, so run \
          traces on the whole drive.",
     )
+    .example("64")
     .circumstance()
 }
 

@@ -69,7 +69,7 @@ pub enum Command {
     Serve(ServeArguments),
     /// Ask a server for wear and counters, cut its power, or let a part fail.
     Ctl(CtlArguments),
-    /// Record a program's requests to a drive, cut the power in ten thousand ways, and check the data after each cut.
+    /// Record a program's requests to a drive, draw the states that power cuts may leave, and check the data in each.
     Torture(TortureArguments),
     /// Remap small random writes into superpages, over a file or block device.
     #[command(subcommand)]
@@ -125,7 +125,7 @@ pub struct LimitArguments {
     /// Exit with code 8 if this is true, for example 'write.p99 > 5ms'; may be given several times. Figures have
     /// the names of result.json or of the columns of a sweep; lives have tbw, dwpd, years and `cost_per_year`
     /// (docs/guides/ci.md).
-    #[arg(long, value_name = "FIGURE>LIMIT", value_parser = Limit::parse)]
+    #[arg(long, value_name = "EXPRESSION", value_parser = Limit::parse)]
     pub fail_if: Vec<Limit>,
 }
 

@@ -37,14 +37,14 @@ pub struct SweepArguments {
     pub set: Vec<String>,
     /// Run only each N-th run from the I-th on, for several machines over one folder; the command without --shard then
     /// gives the table, and this one prints nothing.
-    #[arg(help_heading = ADVANCED, long, value_name = "I/N")]
+    #[arg(help_heading = ADVANCED, long, value_name = "I/N", conflicts_with = "fail_if")]
     pub shard: Option<String>,
     /// Threads; by default one for each core.
     #[arg(help_heading = ADVANCED, short, long, value_name = "N",
           value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
     pub jobs: Option<u16>,
-    /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install
-    /// nandarium[cluster]`).
+    /// Address of a scheduler of Dask: runs go to its workers (with the Python package and its
+    /// extra `cluster`).
     #[arg(help_heading = ADVANCED, long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,
     /// The latency that designs are judged by, over the plan's own: `write_p99_ns`, for example; by default the highest

@@ -80,7 +80,9 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
 /// Fails where figures are outside their bands: of a judged drive any of them, of a fitted one those that it was fitted
 /// to, as the others are predictions.
 fn verdict(judged: &[Judged<'_>], only_judged: bool) -> Result<(), Failure> {
-    let counts = |one: &&Judged<'_>| one.is_outside() && (only_judged || one.verdict == Verdict::Fitted);
+    let is_missing = |one: &Judged<'_>| only_judged && one.band.is_some() && one.modelled.is_none();
+    let counts =
+        |one: &&Judged<'_>| is_missing(one) || one.is_outside() && (only_judged || one.verdict == Verdict::Fitted);
     let outside: Vec<&Judged<'_>> = judged.iter().filter(counts).collect();
     let error = |one: &Judged<'_>| one.error().unwrap_or_default();
     let Some(worst) = outside.iter().max_by(|a, b| error(a).abs().total_cmp(&error(b).abs())) else { return Ok(()) };
@@ -90,13 +92,14 @@ fn verdict(judged: &[Judged<'_>], only_judged: bool) -> Result<(), Failure> {
         (many, true) => format!("{many} figures are outside their bands"),
         (many, false) => format!("{many} fitted figures are outside their bands"),
     };
-    let message = format!(
-        "{figures}, farthest {} of \"{}\": {:+.1} %, and its band is {:.0} %",
-        worst.figure.name,
-        worst.experiment.title(),
-        error(worst) * 100.0,
-        worst.band.unwrap_or_default() * 100.0
-    );
+    let (name, title) = (worst.figure.name, worst.experiment.title());
+    let message = match worst.error() {
+        Some(error) => {
+            let band = worst.band.unwrap_or_default() * 100.0;
+            format!("{figures}, farthest {name} of \"{title}\": {:+.1} %, and its band is {band:.0} %", error * 100.0)
+        }
+        None => format!("{figures}: the simulated drive has no {name} of \"{title}\""),
+    };
     Err(Failure { code: OUTSIDE, message })
 }
 

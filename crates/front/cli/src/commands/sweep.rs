@@ -142,9 +142,8 @@ fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
     ELSEWHERE.get().map(Box::as_ref).ok_or_else(|| {
         Failure::usage(format!(
             "--scheduler {address}: the workers of a scheduler run the Python package, and this is the program without \
-             it; \
-             `pip install nandarium[cluster]` installs a `nandarium` that takes it. Without Dask: --shard I/N on each \
-             machine, over one folder"
+             it. `pip install '.[cluster]'` in the folder of nandarium installs a program that has it. Without Dask: \
+             --shard I/N on each machine, over one folder"
         ))
     })
 }
@@ -198,7 +197,7 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
     judged.verdict()
 }
 
-/// What limits say of each combination that was measured.
+/// The verdicts of limits on each combination that has ended: one that failed has no figures, and so fails.
 fn judged(swept: &Swept<'_>, arguments: &SweepArguments) -> Limits {
     let plan = &swept.grid.plan;
     let name = |summary: &Summary| {
@@ -207,13 +206,13 @@ fn judged(swept: &Swept<'_>, arguments: &SweepArguments) -> Limits {
         let [stack, workload] = [&plan.stacks[summary.point.stack], &plan.workloads[summary.point.workload]];
         format!("{stack} under {workload}{}", values.collect::<String>())
     };
-    let measured = swept.all.iter().filter(|summary| summary.complete > 0);
+    let ended = swept.all.iter().filter(|summary| summary.complete > 0 || summary.problem.is_some());
     let one = |summary: &Summary| {
         let limits = arguments.limits.fail_if.iter();
         let each = limits.map(|limit| limit.judge(&name(summary), |metric| summary.mean(metric.name)));
         each.collect::<Vec<_>>()
     };
-    Limits::of(measured.flat_map(one).collect())
+    Limits::of(ended.flat_map(one).collect())
 }
 
 /// The error of a sweep in which runs failed and none was measured.

@@ -225,7 +225,7 @@ fn bad_plans_are_refused_before_anything_runs() {
         (["--within", "5"], "--within: "),
         (["--jobs", "0"], "1..=1024"),
         (["--jobs", "1000000"], "1..=1024"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "nandarium[cluster]"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "'.[cluster]'"),
     ] {
         let said = sweep(folder.path(), SET, &arguments);
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);

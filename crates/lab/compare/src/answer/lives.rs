@@ -219,7 +219,8 @@ pub(super) fn matter(ran: &[Ran]) -> Vec<Ranked> {
             let order = key(a).total_cmp(&key(b));
             if is_by_price { order } else { order.reverse() }
         };
-        let best = drives.iter().min_by(order)?.clone();
+        let (first, best) = drives.iter().enumerate().min_by(|(_, a), (_, b)| order(a, b))?;
+        let best = best.clone();
         let placed = |drive: &Drive| {
             let amount = drive.per_year.as_ref().filter(|_| is_by_price).map(|(_, amount)| amount.clone());
             let ratio = key(drive) / key(&best);
@@ -231,7 +232,9 @@ pub(super) fn matter(ran: &[Ran]) -> Vec<Ranked> {
                 is_behind: !overlap(drive.judged[0], best.judged[0]) && share(ratio) >= SHARE,
             }
         };
-        let others = drives.iter().filter(|drive| drive.stack != best.stack).map(placed).collect();
+        // By place: two files may describe drives of one name.
+        let others = drives.iter().enumerate().filter(|(place, _)| *place != first);
+        let others = others.map(|(_, drive)| placed(drive)).collect();
         let [metric, name] = if is_by_price { ["cost_per_year", "cost a year"] } else { ["years", "years"] };
         Some(Ranked { metric, name: name.to_owned(), best: placed(&best), others })
     });

@@ -76,6 +76,9 @@ impl Answer {
         let percent = SHARE * 100.0;
         match (self.differences.is_empty(), self.count.runs > 1) {
             (true, true) => format!("No figure differs by {percent:.0} % or more beyond its interval."),
+            (true, false) if self.life.is_ok() => {
+                format!("No figure differs by {percent:.0} % or more, and no life by more than its interval.")
+            }
             (true, false) => format!("No figure differs by {percent:.0} % or more."),
             (false, true) => format!("Differences of {percent:.0} % and more, beyond their intervals:"),
             (false, false) => format!(

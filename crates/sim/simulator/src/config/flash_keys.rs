@@ -141,7 +141,8 @@ pub(super) const FLASH: &[Parameter] = &[
          first block is worn out, a page-level mapping keeps one more erased block in each plane (with coded zones: \
          in each segment) that has room for it, because any block can fail. With a flash.fault chance above 0 the \
          mapping does so from the beginning. Where planes have few spare blocks, this raises write amplification.",
-    ),
+    )
+    .example("3000"),
     Parameter::new(
         MULTI_PLANE.key,
         Kind::Choice(|| MULTI_PLANE.named()),

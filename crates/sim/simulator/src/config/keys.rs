@@ -100,6 +100,7 @@ const DRIVE: &[Parameter] = &[
         "Spare flash as a share of the host's bytes: (physical - user) / user, rounded up to whole blocks in each \
          plane. More spare flash lowers write amplification, and costs money. Drives for sale have 7% to 28%.",
     )
+    .example("28%")
     .only(SHARES_SPACE),
     Parameter::optional(
         "drive.data_sheet_writes",

@@ -14,10 +14,10 @@ pub(super) fn note(plan: &DrivePlan, result: &RunResult, last_arrival: Option<Na
     let rate = |time: Nanos| quantity::format_rate(three_digits(bytes as f64 * 1e9 / time as f64));
     let scale = plan.config.values.real("workload.time_scale") * times;
     Some(format!(
-        "Doubt: the load is more than the drive takes, and its queue grew until the last request arrived: the host \
-         offers {}, and the drive serves {}. The latencies tell the length of the run, not the speed of the drive. Set \
-         workload.time_scale above {scale:.2} for a load that the drive takes, or workload.loop = closed to measure \
-         the highest rate.",
+        "Doubt: the load is more than the drive takes, and its queue grew until the last request arrived: on average \
+         the host offers {}, and the drive serves {}. The latencies tell the length of the run, not the speed of the \
+         drive. For a steady load that the drive takes, set workload.time_scale above {scale:.2}; a load with bursts \
+         needs more. workload.loop = closed measures the highest rate.",
         rate(arrivals),
         rate(result.sim_ns)
     ))

@@ -132,8 +132,8 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
             "; ftl.slc.fold_idle = false keeps the drive from folding it in idle time"
         }
         Rest::UntilDone => {
-            "; flash that holds data has no room for a cache: lower drive.fill, or raise \
-             ftl.gc.background_free_blocks, for more"
+            "; flash that holds data has no room for a cache: lower drive.fill for more, or set \
+             ftl.gc.background_free_blocks = 8 for a part"
         }
         Rest::For(_) => "; drive.rest = auto lets the drive fold all that it can",
         Rest::Not if values.whole("host.idle_after") == 0 => {

@@ -281,8 +281,8 @@ fn collection() -> [Parameter; 8] {
             ParameterKind::Choice(victims),
             "greedy",
             "Which closed block garbage collection takes next (the victim). Use greedy for uniform writes, \
-             cost-benefit or windowed-greedy where hot and cold data mix. Old versions that stripes keep count as \
-             valid pages, although they may be dropped before they are moved.",
+             cost-benefit where hot and cold data mix, and windowed-greedy for more even wear. Old versions that \
+             stripes keep count as valid pages, although they may be dropped before they are moved.",
         ),
         Parameter::new(
             "ftl.gc.free_blocks",
@@ -311,7 +311,8 @@ fn collection() -> [Parameter; 8] {
             ParameterKind::Count { min: 0, max: 1000 },
             "0",
             "Free blocks of a plane up to which the drive collects garbage while the host is idle, for example 8: it \
-             collects until a plane has more, or until less than a sixteenth of each block is invalid. 0 turns \
+             collects until a plane has more, or until less than a sixteenth of each block is invalid. High values \
+             raise write amplification, because a block is collected before more of it is overwritten. 0 turns \
              background collection off.",
         ),
         Parameter::new(

@@ -50,7 +50,8 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
             "Dynamic part of the SLC cache: the share of each plane's blocks that may be programmed with one bit a \
              cell while enough other blocks are free, for example 10%. The cache takes host writes at the speed of \
              SLC.",
-        ),
+        )
+        .example("10%"),
         Parameter::new(
             BLOCKS,
             ParameterKind::Count { min: 0, max: 1 << 20 },
