@@ -234,6 +234,14 @@ mod tests {
         assert_eq!(["years < 3", "years.earliest < 0.4", "tbw < 4TB"].map(of_life), [true, false, true]);
     }
 
+    /// The first seed alone was judged, beside a mean that was within the limit.
+    #[test]
+    fn a_limit_on_a_life_of_several_seeds_judges_their_mean() {
+        let life = json!({"tbw": {"estimate": 3.0}, "repeated": {"tbw": {"mean": 5.0, "half": 2.5}}});
+        let judged = Limit::parse("tbw < 4TB").unwrap().judge_result("page", &Value::Null, &life);
+        assert!(!judged.fails(), "{judged:?}");
+    }
+
     /// A job of a pipeline that measured nothing would have passed.
     #[test]
     fn a_figure_that_is_not_told_fails() {

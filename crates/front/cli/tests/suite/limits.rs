@@ -68,3 +68,45 @@ fn each_combination_of_a_sweep_has_its_limits() {
     let told: Value = serde_json::from_str(&swept.out).unwrap();
     assert_eq!(told["limits"].as_array().map(Vec::len), Some(2), "{}", told["limits"]);
 }
+
+/// Two of three combinations failed, and the sweep ended with 0.
+#[test]
+fn a_combination_that_failed_is_not_within_its_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text = "stacks = [\"page\"]\nworkloads = [\"uniform-write\"]\n[set]\ndrive.capacity = \"16MiB\"\n\
+                flash.channels = 2\nflash.dies_per_channel = 1\nflash.pages_per_block = 32\nworkload.requests = 4000\n\
+                [axes]\nflash.endurance = [1, 3000]\n";
+    std::fs::write(&plan, text).unwrap();
+    let sweep = |more: &[&str]| {
+        let limited = ["sweep", plan.to_str().unwrap(), "-q", "--fail-if", "write.p99 > 10s"];
+        said(nandarium(&[&limited[..], more].concat()))
+    };
+    let swept = sweep(&[]);
+    assert_eq!(swept.code, 8, "{}", swept.err);
+    assert!(swept.err.contains("flash.endurance = 1: write_p99_ns is not told"), "{}", swept.err);
+    assert!(!swept.err.contains("flash.endurance = 3000"), "{}", swept.err);
+    let shard = sweep(&["--shard", "1/2"]);
+    assert!(shard.code == 2 && shard.err.contains("--shard"), "a shard has no table to judge: {}", shard.err);
+}
+
+/// A tenth of the endurance made no difference that was told, because both files describe a drive of one name.
+#[test]
+fn drives_of_one_name_in_two_files_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, endurance: u32| {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        let path = folder.path().join(name).join("mine.toml");
+        let text = format!("extends = \"page\"\n[flash]\nendurance = {endurance}\n");
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (file("a", 3000), file("b", 300));
+    let options = ["--life", "--per-day", "1GB", "--workload", "uniform-write", "--requests", "20000", "-q", "--json"];
+    let compare = ["compare", &a, &b, "--repetitions", "1", "--no-snapshots"];
+    let compared = said(nandarium(&[&compare[..], &options, &tiny_beside(&options)].concat()));
+    let told: Value = serde_json::from_str(&compared.out).unwrap_or_else(|_| panic!("{}", compared.err));
+    let differences = told["answer"]["differences"].as_array().unwrap();
+    assert!(differences.iter().any(|one| one["metric"] == "years"), "{}", told["answer"]);
+    assert!(!told["notes"].to_string().contains("had no effect"), "{}", told["notes"]);
+}

@@ -314,6 +314,7 @@ fn a_load_above_what_the_drive_takes_is_told_with_both_rates() {
     };
     let open = |gap: &str| doubt(&["workload.loop=open", gap]);
     let told = open("workload.interarrival=10us").expect("four dies program 4 KiB in 200 us each");
+    assert!(metrics::is_caution(&told), "comparisons and sweeps hid it: {told}");
     let told: Vec<&str> = told.split_whitespace().collect();
     let rate = |after: &str| -> f64 {
         let place = told.iter().position(|word| *word == after).unwrap() + 1;
