@@ -227,5 +227,5 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delitem(sys.modules, "nandarium._cluster")
     monkeypatch.delattr(nd, "_cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(nd.ClusterError, match=r"pip install nandarium\[cluster\]"):
+    with pytest.raises(nd.ClusterError, match=r"pip install '\.\[cluster\]'"):
         nd.sweep(PLAN, client="tcp://127.0.0.1:1")
