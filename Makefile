@@ -76,7 +76,7 @@ locked:
 
 # Two at a time, as many of them use one core.
 test: setup locked $(EMBEDDED) ## all tests, lints included
-	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=2
+	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment rust-test python-test page-test lint TESTED=1
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
 ifdef TESTED

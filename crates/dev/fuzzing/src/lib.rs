@@ -1,0 +1,15 @@
+//! The fuzz targets: what each input is fed to, and the laws that must hold for any bytes.
+//!
+//! The folder `fuzz/` runs the targets under libFuzzer; the tests of this crate run them on mutated samples in every build.
+
+mod nbd_conversation;
+mod stack_file;
+mod trace_detect;
+mod trace_read;
+mod trace_replay;
+
+pub use nbd_conversation::nbd_conversation;
+pub use stack_file::stack_file;
+pub use trace_detect::trace_detect;
+pub use trace_read::trace_read;
+pub use trace_replay::trace_replay;
