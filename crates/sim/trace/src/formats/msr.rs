@@ -33,7 +33,7 @@ struct Msr {
 
 impl LineParser for Msr {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
-        if line.starts_with(b"Timestamp,") {
+        if line.first() == Some(&b'T') && line.starts_with(b"Timestamp,") {
             sink.comment();
             return Ok(());
         }

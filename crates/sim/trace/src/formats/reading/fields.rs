@@ -37,8 +37,8 @@ const FOUND_LIMIT: usize = 60;
 
 /// Digits of a number that surely fits.
 const SAFE_DIGITS: usize = 18;
-/// Bytes of a field that are looked at one by one: most fields are shorter than what a search by vectors costs.
-const SHORT: usize = 12;
+/// Bytes that are looked at together: most fields are shorter than what a search by vectors costs.
+const TOGETHER: usize = 8;
 
 /// The error of a field: its column (1-based; 0 is the whole line), the text found, and the expected form.
 #[must_use]
@@ -85,9 +85,10 @@ impl<'a> Fields<'a> {
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
         let end = match self.separator {
-            Some(separator) => {
-                rest.iter().take(SHORT).position(|byte| *byte == separator).or_else(|| memchr::memchr(separator, rest))
-            }
+            Some(separator) => match rest.first_chunk::<TOGETHER>().and_then(|first| number::place_of(separator, *first)) {
+                Some(place) => Some(place),
+                None => memchr::memchr(separator, rest),
+            },
             None => memchr::memchr2(b' ', b'\t', rest),
         };
         let (field, tail) = match end {
@@ -101,7 +102,11 @@ impl<'a> Fields<'a> {
             self.rest = tail.map(<[u8]>::trim_ascii_start);
             return (!field.is_empty()).then_some(field);
         }
-        Some(field.trim_ascii())
+        Some(match field {
+            // Nothing to be trimmed.
+            [first, .., last] if *first > b' ' && *last > b' ' => field,
+            _ => field.trim_ascii(),
+        })
     }
 
     /// The next field, which must be there and not empty.
@@ -118,13 +123,27 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn digits(&mut self) -> Option<u64> {
         let (rest, separator) = (self.rest?, self.separator?);
-        let mut value = 0;
-        let mut end = 0;
-        while end < SAFE_DIGITS
-            && let Some(digit) = rest.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
+        if let [digit @ b'0'..=b'9', next, tail @ ..] = rest
+            && *next == separator
         {
-            value = value * 10 + u64::from(digit);
-            end += 1;
+            // Numbers of disks and flags have one digit.
+            (self.rest, self.last) = (Some(tail), &rest[..1]);
+            self.column += 1;
+            return Some(u64::from(digit - b'0'));
+        }
+        let (mut value, mut end) = rest.first_chunk().map_or((0, 0), |first| number::leading_digits(*first));
+        if end == TOGETHER || rest.len() < TOGETHER {
+            if let Some(next) = rest.get(TOGETHER..).and_then(<[u8]>::first_chunk) {
+                let (part, digits) = number::leading_digits(*next);
+                value = value * number::TENS[digits] + part;
+                end += digits;
+            }
+            while end < SAFE_DIGITS
+                && let Some(digit) = rest.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
+            {
+                value = value * 10 + u64::from(digit);
+                end += 1;
+            }
         }
         let tail = match rest.get(end) {
             Some(byte) if *byte == separator => Some(&rest[end + 1..]),

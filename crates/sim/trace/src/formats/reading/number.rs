@@ -23,6 +23,40 @@ pub(crate) fn integer(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
+/// Powers of ten, as far as eight digits go.
+pub(crate) const TENS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The same byte eight times.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The value of the digits that eight bytes begin with, and how many they are.
+#[inline]
+pub(crate) fn leading_digits(bytes: [u8; 8]) -> (u64, usize) {
+    let values = u64::from_le_bytes(bytes) ^ eight(b'0');
+    // The high bit of each byte that is no digit: its value is above 9, or was not ASCII.
+    let others = ((values & eight(0x7f)) + eight(0x76) | values) & eight(0x80);
+    let digits = (others.trailing_zeros() / 8) as usize;
+    if digits == 0 {
+        return (0, 0);
+    }
+    // Zeros in front, so that the last digit is the last byte; then pairs, fours and eights of digits at once.
+    let values = values << (64 - 8 * digits);
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    ((fours * 10_000 + (fours >> 32)) & 0xffff_ffff, digits)
+}
+
+/// The first of eight bytes that is `wanted`.
+#[inline]
+pub(crate) fn place_of(wanted: u8, bytes: [u8; 8]) -> Option<usize> {
+    let differences = u64::from_le_bytes(bytes) ^ eight(wanted);
+    // The lowest high bit belongs to the first byte that is 0; those above it may be carried.
+    let zeros = differences.wrapping_sub(eight(1)) & !differences & eight(0x80);
+    (zeros != 0).then(|| (zeros.trailing_zeros() / 8) as usize)
+}
+
 fn long_integer(text: &[u8], radix: u32) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -313,6 +347,22 @@ mod tests {
         assert_eq!(decimal(b"1.5e-05", 9), Some(15_000));
         assert_eq!(decimal(b"1e3", 0), Some(1000));
         assert_eq!(decimal(b"0.12345678901234567890123", 9), Some(123_456_789));
+    }
+
+    #[test]
+    fn eight_bytes_are_read_at_once_as_one_by_one() {
+        assert_eq!(leading_digits(*b"98765432"), (98_765_432, 8));
+        assert_eq!(leading_digits(*b"99999999"), (99_999_999, 8));
+        let mut stream = engine::random::Stream::new(1, "digits");
+        let alphabet = b"0123456789,/: .\x00\x7f\x80\xb0\xb9\xff";
+        for _ in 0..100_000 {
+            let bytes: [u8; 8] = std::array::from_fn(|_| alphabet[stream.below(alphabet.len() as u64) as usize]);
+            let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            assert_eq!(leading_digits(bytes), (integer(&bytes[..digits]).unwrap_or(0), digits), "{bytes:?}");
+            for wanted in [b',', b' ', 0, 0x80, 0xff] {
+                assert_eq!(place_of(wanted, bytes), bytes.iter().position(|byte| *byte == wanted), "{bytes:?}");
+            }
+        }
     }
 
     #[test]
