@@ -18,6 +18,8 @@ pub(crate) struct Extents {
     /// Chunks of small requests, all of them in `extents` too: a device and 64 chunks to a bit each. Nearly every
     /// record touches what others have touched, and is done here.
     seen: HashMap<(u32, u64), u64, FixedState>,
+    /// The word of `seen` that was looked up last, and its bits: records lie in stretches.
+    last: ((u32, u64), u64),
 }
 
 /// Chunks of a word of [`Extents::seen`].
@@ -32,11 +34,17 @@ impl Extents {
         let (word, from) = (start / WORD_CHUNKS, start % WORD_CHUNKS);
         if from + (end - start) <= WORD_CHUNKS {
             let bits = u64::MAX >> (WORD_CHUNKS - (end - start)) << from;
-            let seen = self.seen.entry((record.device, word)).or_default();
-            if *seen & bits == bits {
+            let key = (record.device, word);
+            if self.last.0 == key && self.last.1 & bits == bits {
                 return;
             }
+            let seen = self.seen.entry(key).or_default();
+            let is_known = *seen & bits == bits;
             *seen |= bits;
+            self.last = (key, *seen);
+            if is_known {
+                return;
+            }
         }
         self.insert(record.device, start, end);
     }

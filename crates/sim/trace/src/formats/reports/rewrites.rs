@@ -22,6 +22,8 @@ const CHUNKS_MAX: usize = 1 << 20;
 pub struct Rewrites {
     /// Device and chunk to its place in `chunks`.
     places: HashMap<(u32, u64), u32, FixedState>,
+    /// The chunk looked up last, and its place: writes lie in stretches.
+    last: Option<((u32, u64), u32)>,
     /// Written pages of each chunk, and those of them that were written again.
     chunks: Vec<[[u64; WORDS]; 2]>,
     /// Places of the chunks of [`Rewrites::add_all`], in between.
@@ -66,6 +68,11 @@ impl Rewrites {
 
     /// The place of a chunk, which is made if it is new; none if there is no more room.
     fn place(&mut self, device: u32, chunk: u64) -> u32 {
+        if let Some((last, place)) = self.last
+            && last == (device, chunk)
+        {
+            return place;
+        }
         let place = *self.places.entry((device, chunk)).or_insert_with(|| {
             self.chunks.push(Default::default());
             self.chunks.len() as u32 - 1
@@ -74,6 +81,7 @@ impl Rewrites {
             self.give_up();
             return NO_PLACE;
         }
+        self.last = Some(((device, chunk), place));
         place
     }
 
@@ -125,7 +133,7 @@ impl Rewrites {
 
     fn give_up(&mut self) {
         self.beyond = true;
-        (self.places, self.chunks) = Default::default();
+        (self.places, self.last, self.chunks) = Default::default();
     }
 
     /// Share of the written bytes; `None` without any, or where it is not known.

@@ -96,8 +96,10 @@ pub struct SizeSummary {
 }
 
 const ALIGNMENT: u64 = 4096;
-/// Batches of records that wait for the thread that sums up.
-const WAITING: usize = 16;
+/// Batches of records that are handed to the thread that sums up at a time, which has to be woken for them, and how
+/// many of these groups wait for it.
+const GROUP: usize = 16;
+const WAITING: usize = 2;
 
 struct DeviceState {
     device: u32,
@@ -284,10 +286,10 @@ pub fn summarise(records: &mut Records) -> Result<TraceSummary, WorkloadError> {
 }
 
 fn tally(records: &mut Records) -> Result<Tally, TraceError> {
-    let (sender, receiver) = mpsc::sync_channel::<Vec<TraceRecord>>(WAITING);
+    let (sender, receiver) = mpsc::sync_channel::<Vec<Vec<TraceRecord>>>(WAITING);
     let sum = || {
         let mut tally = Tally::default();
-        for batch in receiver {
+        for batch in receiver.into_iter().flatten() {
             tally.add_all(&batch);
         }
         tally
@@ -300,10 +302,15 @@ fn tally(records: &mut Records) -> Result<Tally, TraceError> {
             }
             return Ok(tally);
         };
+        let mut group = Vec::with_capacity(GROUP);
+        // Nobody listens any more only where the other thread panics, which is told below.
         while let Some(batch) = records.next_batch()? {
-            // Nobody listens any more only where the other thread panics, which is told below.
-            let _ = sender.send(batch);
+            group.push(batch);
+            if group.len() == GROUP {
+                let _ = sender.send(std::mem::replace(&mut group, Vec::with_capacity(GROUP)));
+            }
         }
+        let _ = sender.send(group);
         drop(sender);
         Ok(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
