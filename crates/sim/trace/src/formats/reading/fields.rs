@@ -85,10 +85,10 @@ impl<'a> Fields<'a> {
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
         let end = match self.separator {
-            Some(separator) => match rest.first_chunk::<TOGETHER>().and_then(|first| number::place_of(separator, *first)) {
-                Some(place) => Some(place),
-                None => memchr::memchr(separator, rest),
-            },
+            Some(separator) => {
+                let near = rest.first_chunk::<TOGETHER>().and_then(|first| number::place_of(separator, *first));
+                near.or_else(|| memchr::memchr(separator, rest))
+            }
             None => memchr::memchr2(b' ', b'\t', rest),
         };
         let (field, tail) = match end {
