@@ -18,6 +18,7 @@ mod error;
 mod family;
 mod file;
 mod hard;
+mod load;
 mod page;
 mod partial_parity;
 mod row;

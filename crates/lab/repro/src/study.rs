@@ -8,6 +8,7 @@ use crate::row::{Row, Verdict};
 use crate::target::Targets;
 use experiment::Monitor;
 use figures::Figure;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -20,10 +21,6 @@ pub struct Study {
     pub paper: &'static str,
     /// What is run and on what, in some sentences.
     pub method: &'static str,
-    /// Names under which files may stand in for generated traces.
-    pub traces: &'static [&'static str],
-    /// What else can be chosen.
-    pub settings: &'static [Setting],
     /// The smallest size at which its rows mean something.
     pub least: Scale,
     /// The size unless something else is asked for.
@@ -46,6 +43,17 @@ impl Study {
         }
     }
 
+    /// Names under which files may stand in for generated traces.
+    pub fn traces(&self) -> impl Iterator<Item = &'static str> {
+        let patterns = self.targets.map_or(&[][..], Targets::patterns);
+        patterns.iter().map(|pattern| pattern.trace.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// What else can be chosen.
+    pub fn settings(&self) -> &'static [Setting] {
+        self.targets.map_or(&[], Targets::choices)
+    }
+
     /// Whether it has ranges to draw a family from.
     pub fn has_family(&self) -> bool {
         self.targets.is_some_and(|targets| targets.ranges().is_some())
@@ -53,12 +61,13 @@ impl Study {
 }
 
 /// Something that can be chosen, beside the defaults that are compared with the publication.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setting {
-    pub name: &'static str,
+    pub name: String,
     /// What it may be; the first is the default.
-    pub choices: &'static [&'static str],
-    pub doc: &'static str,
+    pub choices: Vec<String>,
+    pub doc: String,
 }
 
 /// Size of a reproduction as a share of the published one.
@@ -138,8 +147,8 @@ impl Default for Options {
 
 impl Options {
     /// The value of a setting.
-    pub fn setting(&self, setting: &Setting) -> &str {
-        self.settings.get(setting.name).map_or(setting.choices[0], String::as_str)
+    pub fn setting<'a>(&'a self, setting: &'a Setting) -> &'a str {
+        self.settings.get(&setting.name).unwrap_or(&setting.choices[0])
     }
 
     /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
@@ -161,7 +170,7 @@ impl Options {
     /// Notes of a run: its size in words, and each setting that is not the default one.
     pub(crate) fn notes(&self, size: String, settings: &[Setting]) -> Vec<String> {
         let changed = settings.iter().filter_map(|setting| {
-            let (value, default) = (self.setting(setting), setting.choices[0]);
+            let (value, default) = (self.setting(setting), &setting.choices[0]);
             (value != default).then(|| format!("{} = {value} instead of {default}: {}.", setting.name, setting.doc))
         });
         std::iter::once(size).chain(changed).collect()
@@ -181,25 +190,26 @@ impl Options {
             self.check_family(study)?;
         }
         for name in self.traces.keys() {
-            if !study.traces.contains(&name.as_str()) {
-                let there = match study.traces {
+            let known: Vec<&str> = study.traces().collect();
+            if !known.contains(&name.as_str()) {
+                let there = match &known[..] {
                     [] => "it takes none".to_owned(),
-                    traces => format!("files can stand in for {}", traces.join(", ")),
+                    known => format!("files can stand in for {}", known.join(", ")),
                 };
                 let problem = format!("the study `{}` has no trace called `{name}`; {there}", study.name);
                 return Err(StudyError::Usage(problem));
             }
         }
         for (name, value) in &self.settings {
-            let Some(setting) = study.settings.iter().find(|setting| setting.name == name) else {
-                let known: Vec<&str> = study.settings.iter().map(|setting| setting.name).collect();
+            let Some(setting) = study.settings().iter().find(|setting| setting.name == *name) else {
+                let known: Vec<&str> = study.settings().iter().map(|setting| setting.name.as_str()).collect();
                 return Err(StudyError::Usage(format!(
                     "the study `{}` has no setting `{name}`; it has {}",
                     study.name,
                     known.join(", ")
                 )));
             };
-            if !setting.choices.contains(&value.as_str()) {
+            if !setting.choices.contains(value) {
                 return Err(StudyError::Usage(format!(
                     "setting {name} = {value}: choose one of {}",
                     setting.choices.join(", ")

@@ -1,10 +1,14 @@
 //! Targets: what was published and what is accepted, and the judgement of a measurement.
 
+use crate::error::StudyError;
 use crate::family::{Judgement, Ranges};
+use crate::load::Pattern;
 use crate::row::{Class, Row, Verdict};
-use crate::study::Study;
+use crate::simulate::Bench;
+use crate::study::{Options, Setting, Study};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 /// What is accepted.
@@ -65,10 +69,15 @@ impl std::fmt::Debug for Targets {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    target: Vec<Target>,
+    /// What the user can choose.
+    #[serde(default)]
+    setting: Vec<Setting>,
+    #[serde(default)]
+    workload: Vec<Pattern>,
     /// Settings of drives, by the names that the study has for them.
     #[serde(default)]
     drive: BTreeMap<String, BTreeMap<String, String>>,
+    target: Vec<Target>,
     family: Option<Ranges>,
 }
 
@@ -95,11 +104,57 @@ impl Targets {
         self.table().family.as_ref()
     }
 
-    /// The settings of a drive.
-    /// Panics if there is none of this name: a study knows its own drives.
-    pub fn settings(&self, drive: &str) -> Vec<(&str, String)> {
-        let settings = self.table().drive.get(drive).unwrap_or_else(|| panic!("no drive {drive}"));
-        settings.iter().map(|(key, value)| (key.as_str(), value.clone())).collect()
+    /// What the user can choose.
+    pub fn choices(&self) -> &[Setting] {
+        &self.table().setting
+    }
+
+    /// What was chosen.
+    /// Panics if there is no setting of this name: a study knows its own.
+    pub fn chosen<'a>(&'a self, options: &'a Options, name: &str) -> &'a str {
+        let setting = self.choices().iter().find(|setting| setting.name == name);
+        options.setting(setting.unwrap_or_else(|| panic!("no setting {name}")))
+    }
+
+    /// What was chosen, where all choices are numbers.
+    pub fn chosen_number<T: FromStr>(&self, options: &Options, name: &str) -> T {
+        let value = self.chosen(options, name);
+        value.parse().unwrap_or_else(|_| panic!("{name} = {value} is no number"))
+    }
+
+    /// The workloads, in their order.
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.table().workload
+    }
+
+    /// The workload of a name.
+    /// Panics if there is none of this name: a study knows its own workloads.
+    pub fn pattern(&self, title: &str) -> &Pattern {
+        self.patterns().iter().find(|pattern| pattern.title == title).unwrap_or_else(|| panic!("no workload {title}"))
+    }
+
+    /// The settings of drives, one over the other.
+    /// Panics if there is none of a name: a study knows its own drives.
+    pub fn settings(&self, drives: &[&str]) -> Vec<(&str, String)> {
+        let all = &self.table().drive;
+        let settings = drives.iter().flat_map(|drive| all.get(*drive).unwrap_or_else(|| panic!("no drive {drive}")));
+        settings.map(|(key, value)| (key.as_str(), value.clone())).collect()
+    }
+
+    /// The drive that the settings of `drives` and `further` ones describe, a later one over those before it; `name`
+    /// stands for it in messages.
+    /// Errors: they do not fit together, or the scale leaves too little flash.
+    pub fn bench<'a>(
+        &'a self,
+        options: &Options,
+        name: &str,
+        drives: &[&str],
+        further: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Result<Bench, StudyError> {
+        let mut settings = self.settings(drives);
+        settings.push(("engine.seed", options.seed.to_string()));
+        settings.extend(further);
+        Bench::new(name, &settings)
     }
 
     fn find(&self, id: &str) -> Option<&Target> {

@@ -46,8 +46,6 @@ static STUDY: Study = Study {
     title: "Greedy and first-in-first-out collection",
     paper: "none",
     method: "A small drive is filled and overwritten at random.",
-    traces: &[],
-    settings: &[],
     least: Scale::FULL,
     usual: Scale::FULL,
     shown: &[("programs", &["9.1", "9.2"])],

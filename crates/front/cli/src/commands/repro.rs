@@ -98,7 +98,7 @@ pub fn keeping(out: Option<&Path>) -> Option<PathBuf> {
 pub fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Cache> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
-    for setting in study.settings {
+    for setting in study.settings() {
         let _ = writeln!(identity, "{} = {}", setting.name, options.setting(setting));
     }
     for (name, path) in traces {
@@ -139,8 +139,8 @@ fn pairs(option: &str, texts: &[String], example: &str) -> Result<BTreeMap<Strin
 fn for_study(options: &Options, study: &Study, studies: usize) -> Options {
     let mut options = options.clone();
     if studies > 1 {
-        options.traces.retain(|name, _| study.traces.contains(&name.as_str()));
-        options.settings.retain(|name, _| study.settings.iter().any(|setting| setting.name == name));
+        options.traces.retain(|name, _| study.traces().any(|known| known == name));
+        options.settings.retain(|name, _| study.settings().iter().any(|setting| setting.name == *name));
         options.family = if study.has_family() { options.family } else { 0 };
     }
     options

@@ -22,8 +22,6 @@ pub(crate) static STUDY: Study = Study {
         of each drive were fitted (nandarium fit); these rows are recorded. Rows that no model can miss are forced, \
         and counted apart. All others are predictions, and judged: write amplification within 2 %, rates and mean \
         read latencies 10 %, 99th percentiles 25 %, cliffs 15 %, what was read by eye from a graph 20 %.",
-    traces: &[],
-    settings: &[],
     least: Scale::one_over(256),
     usual: Scale::one_over(64),
     shown: &[],

@@ -1,6 +1,6 @@
 //! The drives of the study.
 
-use super::PART;
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
@@ -27,37 +27,22 @@ pub const SHARES: [u64; 4] = [5, HELD, 20, 30];
 /// Chips on each of the four channels: the drive of the rows, and that of figure 14.1.
 pub const WAYS: [u64; 2] = [1, 2];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A map of superpages alone.
-    Plain,
-    /// The same behind the driver.
-    Hard,
-    /// The same behind the driver, which answers writes from memory.
-    Volatile,
-    /// Behind a log cache, which answers writes from memory as well.
-    LogCache,
-    /// A map of pages of 4 KiB.
-    Pages,
-    /// The same on flash, a part of it cached.
-    Demand,
-    /// The same with a host that logs small writes and has them remapped.
-    Shrd,
-}
+// Drives by their names in the study's file, which has their settings.
 
-impl Kind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Plain => "superpages",
-            Kind::Hard => "HARD",
-            Kind::Volatile => "HARD, volatile",
-            Kind::LogCache => "log cache",
-            Kind::Pages => "page map",
-            Kind::Demand => "DFTL",
-            Kind::Shrd => "SHRD",
-        }
-    }
-}
+/// A map of superpages alone.
+pub const PLAIN: &str = "superpages";
+/// The same behind the driver.
+pub const HARD: &str = "HARD";
+/// The same behind the driver, which answers writes from memory.
+pub const VOLATILE: &str = "HARD, volatile";
+/// Behind a log cache, which answers writes from memory as well.
+pub const LOG_CACHE: &str = "log cache";
+/// A map of pages of 4 KiB.
+pub const PAGES: &str = "page map";
+/// The same on flash, a part of it cached.
+pub const DEMAND: &str = "DFTL";
+/// The same with a host that logs small writes and has them remapped.
+pub const SHRD: &str = "SHRD";
 
 /// Bytes of a drive.
 pub fn capacity(options: &Options) -> u64 {
@@ -71,7 +56,7 @@ pub fn file(options: &Options) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
-    pub kind: Kind,
+    pub kind: &'static str,
     /// Chips on each channel.
     pub ways: u64,
     /// Per cent of it that a driver holds back, or has its log in.
@@ -82,14 +67,14 @@ pub struct Shape {
 
 impl Shape {
     /// One of the rows.
-    pub const fn of(kind: Kind, ways: u64) -> Self {
+    pub const fn of(kind: &'static str, ways: u64) -> Self {
         Self { kind, ways, held: HELD, spare: SPARE }
     }
 
     /// What messages call it.
     pub fn name(self) -> String {
         let Self { kind, ways, held, spare } = self;
-        format!("{}, {ways} ways, {held} % held back, {spare} % spare", kind.name())
+        format!("{kind}, {ways} ways, {held} % held back, {spare} % spare")
     }
 }
 
@@ -97,32 +82,14 @@ impl Shape {
 /// Errors: the scale leaves too little flash.
 pub fn bench(options: &Options, shape: Shape) -> Result<Bench, StudyError> {
     let Shape { kind, ways, held, spare } = shape;
-    let driver = match kind {
-        Kind::Hard | Kind::Volatile => "hard",
-        Kind::LogCache => "log-cache",
-        Kind::Plain | Kind::Pages | Kind::Demand | Kind::Shrd => "none",
-    };
-    let mapping = match kind {
-        Kind::Pages => "page",
-        Kind::Demand => "dftl",
-        Kind::Shrd => "shrd",
-        Kind::Plain | Kind::Hard | Kind::Volatile | Kind::LogCache => "superpage",
-    };
-    let is_volatile = matches!(kind, Kind::Volatile | Kind::LogCache);
-    let settings = [
+    let further = [
         ("drive.capacity", quantity::exact_size(capacity(options))),
         ("drive.over_provisioning", format!("{spare}%")),
-        ("flash.part", options.setting(&PART).to_owned()),
-        ("flash.channels", "4".to_owned()),
+        ("flash.part", TARGETS.chosen(options, "part").to_owned()),
         ("flash.dies_per_channel", ways.to_string()),
-        ("flash.pages_per_block", "64".to_owned()),
-        ("ftl.kind", mapping.to_owned()),
         ("ftl.map_cache", quantity::exact_size(capacity(options) / CACHED)),
-        ("engine.seed", options.seed.to_string()),
-        ("remap.kind", driver.to_owned()),
         ("remap.log", format!("{held}%")),
         ("remap.hold_back", format!("{held}%")),
-        ("remap.write_cache", if is_volatile { "volatile" } else { "through" }.to_owned()),
     ];
-    Bench::new(&shape.name(), &settings)
+    TARGETS.bench(options, &shape.name(), &["every drive", kind], further)
 }

@@ -1,6 +1,6 @@
 //! What holds exactly: the knee of a fresh drive, and the figure of reclamation.
 
-use super::drives::{self, Kind, Shape};
+use super::drives::{self, PLAIN, Shape};
 use super::runs::race;
 use crate::error::StudyError;
 use crate::study::Options;
@@ -36,7 +36,7 @@ pub struct Reclaimed {
 /// Errors: the drive cannot be built, or the user stopped.
 pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<Point>, StudyError> {
     let point = |bytes: u64| {
-        let bench = drives::bench(options, Shape::of(Kind::Plain, ways))?;
+        let bench = drives::bench(options, Shape::of(PLAIN, ways))?;
         let mut drive = bench.factory_fresh();
         // No more than half of it: what cleaning does is not asked here.
         let writes = (PROBED / bytes).max(LEAST_WRITES).min(drives::capacity(options) / 2 / bytes);

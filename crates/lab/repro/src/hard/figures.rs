@@ -1,6 +1,6 @@
 //! The figures of the study.
 
-use super::drives::{KIB, Kind, SHARES, Shape as Built, WAYS};
+use super::drives::{HARD, KIB, PAGES, PLAIN, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
 use crate::cells;
@@ -44,14 +44,11 @@ fn probe(results: &Results) -> Figure {
 fn iozone(results: &Results) -> Figure {
     let bytes = results.capacity as f64 / 4.0;
     let panel = |(title, phase): (&str, Phase)| {
-        let series = |kind: Kind| {
+        let series = |kind: &'static str| {
             let rate = |record| bytes * 1e3 / results.time(Place { kind, ways: WAYS[0], record, depth: DEPTH }, phase);
-            Series {
-                name: kind.name().to_owned(),
-                values: RECORDS.into_iter().map(|record| Some(rate(record))).collect(),
-            }
+            Series { name: kind.to_owned(), values: RECORDS.into_iter().map(|record| Some(rate(record))).collect() }
         };
-        let series = [Kind::Plain, Kind::Hard, Kind::Pages].map(series).to_vec();
+        let series = [PLAIN, HARD, PAGES].map(series).to_vec();
         Panel { title: title.to_owned(), categories: kib(&RECORDS), series, ..Panel::default() }
     };
     let phases = [
@@ -77,13 +74,12 @@ fn iozone(results: &Results) -> Figure {
 }
 
 fn steady(results: &Results) -> Figure {
-    let plain = results.steady(Built::of(Kind::Plain, WAYS[0])).rates[0] / 1e3;
-    let hard = SHARES
-        .map(|held| Some(results.steady(Built { held, ..Built::of(Kind::Hard, WAYS[0]) }).rates[0] / 1e3))
-        .to_vec();
+    let plain = results.steady(Built::of(PLAIN, WAYS[0])).rates[0] / 1e3;
+    let hard =
+        SHARES.map(|held| Some(results.steady(Built { held, ..Built::of(HARD, WAYS[0]) }).rates[0] / 1e3)).to_vec();
     let series = vec![
-        Series { name: Kind::Plain.name().to_owned(), values: SHARES.map(|_| Some(plain)).to_vec() },
-        Series { name: Kind::Hard.name().to_owned(), values: hard },
+        Series { name: PLAIN.to_owned(), values: SHARES.map(|_| Some(plain)).to_vec() },
+        Series { name: HARD.to_owned(), values: hard },
     ];
     Figure {
         name: "steady",

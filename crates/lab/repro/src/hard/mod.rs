@@ -15,16 +15,9 @@ mod rows;
 mod runs;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
-
-/// Times of the flash.
-const PART: Setting = Setting {
-    name: "part",
-    choices: &["fast-4k", "mlc-4k"],
-    doc: "flash part of all drives: one whose programs take 8 reads, or 13",
-};
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/hard.toml"), &STUDY);
@@ -42,8 +35,6 @@ pub(crate) static STUDY: Study = Study {
              writes end with a flush. Steady: all of the drive is written in order and overwritten at random twice, \
              then random writes \
              of 4 KiB are timed.",
-    traces: &[],
-    settings: &[PART],
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
     shown: &[
@@ -61,7 +52,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     Ok(Findings::new(
         rows::rows(&results),
         figures::figures(&results),
-        options.notes(size, STUDY.settings),
+        options.notes(size, STUDY.settings()),
         results.missing(),
     ))
 }

@@ -1,7 +1,7 @@
 //! Rows from measurements.
 
 use super::TARGETS;
-use super::drives::{KIB, Kind, LITTLE_SPARE, SHARES, Shape, WAYS};
+use super::drives::{DEMAND, HARD, KIB, LITTLE_SPARE, LOG_CACHE, PAGES, PLAIN, SHARES, SHRD, Shape, VOLATILE, WAYS};
 use super::exact::Reclaimed;
 use super::phases::Phase;
 use super::runs::{DEPTH, ONE, Place, RECORDS, Results};
@@ -30,7 +30,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-fn place(kind: Kind, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
+fn place(kind: &'static str, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
     move |record| Place { kind, ways, record, depth }
 }
 
@@ -61,7 +61,7 @@ fn knees(results: &Results) -> Row {
 }
 
 /// Speed-ups of random writes by record.
-fn by_record(results: &Results, kind: Kind, ways: u64, depth: u32) -> Vec<f64> {
+fn by_record(results: &Results, kind: &'static str, ways: u64, depth: u32) -> Vec<f64> {
     let of = place(kind, ways, depth);
     RECORDS.into_iter().map(|record| results.speed_up(of(record), Phase::RandomWrite)).collect()
 }
@@ -71,7 +71,7 @@ fn largest(values: &[f64]) -> f64 {
 }
 
 fn fresh(results: &Results) -> Vec<Row> {
-    let [one, two] = WAYS.map(|ways| by_record(results, Kind::Hard, ways, DEPTH));
+    let [one, two] = WAYS.map(|ways| by_record(results, HARD, ways, DEPTH));
     let victims =
         format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims());
     vec![
@@ -80,30 +80,30 @@ fn fresh(results: &Results) -> Vec<Row> {
         row("4.2s", Figures(format!("{}; {}", list(one), list(two))), "4 KiB to 1 MiB, powers of two."),
         row(
             "4.2q",
-            Figures(list(by_record(results, Kind::Hard, WAYS[0], ONE))),
+            Figures(list(by_record(results, HARD, WAYS[0], ONE))),
             "A write that fills no superpage waits for the timeout.",
         ),
-        row("4.2v", Figures(list(by_record(results, Kind::Volatile, WAYS[0], ONE))), "4 KiB to 1 MiB."),
+        row("4.2v", Figures(list(by_record(results, VOLATILE, WAYS[0], ONE))), "4 KiB to 1 MiB."),
     ]
 }
 
 fn steady(results: &Results) -> Vec<Row> {
-    let plain = |ways| results.steady(Shape::of(Kind::Plain, ways));
-    let hard = |held| results.steady(Shape { held, ..Shape::of(Kind::Hard, WAYS[0]) });
+    let plain = |ways| results.steady(Shape::of(PLAIN, ways));
+    let hard = |held| results.steady(Shape { held, ..Shape::of(HARD, WAYS[0]) });
     let aged = WAYS.map(|ways| {
-        let fresh = results.time(place(Kind::Hard, ways, DEPTH)(RECORDS[0]), Phase::RandomWrite);
+        let fresh = results.time(place(HARD, ways, DEPTH)(RECORDS[0]), Phase::RandomWrite);
         let writes = results.capacity / 4 / RECORDS[0];
         writes as f64 * 1e9 / fresh / plain(ways).rates[MANY]
     });
     let against = |held| hard(held).rates[MANY] / plain(WAYS[0]).rates[MANY];
     let amplification = SHARES.map(|held| hard(held).amplification);
     let [two, one] = [(WAYS[1], MANY), (WAYS[0], SINGLE)]
-        .map(|(ways, depth)| results.steady(Shape::of(Kind::Hard, ways)).rates[depth] / plain(ways).rates[depth]);
+        .map(|(ways, depth)| results.steady(Shape::of(HARD, ways)).rates[depth] / plain(ways).rates[depth]);
     let little = |kind| results.steady(Shape { spare: LITTLE_SPARE, ..Shape::of(kind, WAYS[0]) });
-    let little = [MANY, SINGLE].map(|depth| little(Kind::Hard).rates[depth] / little(Kind::Plain).rates[depth]);
+    let little = [MANY, SINGLE].map(|depth| little(HARD).rates[depth] / little(PLAIN).rates[depth]);
     let rate = |kind, depth: usize| results.steady(Shape::of(kind, WAYS[0])).rates[depth];
     let memory = |kind| [MANY, SINGLE].map(|depth| rate(kind, depth) / plain(WAYS[0]).rates[depth]);
-    let remapped = [MANY, SINGLE].map(|depth| rate(Kind::Shrd, depth) / rate(Kind::Demand, depth));
+    let remapped = [MANY, SINGLE].map(|depth| rate(SHRD, depth) / rate(DEMAND, depth));
     vec![
         row("4.2a", Figures(list(aged)), "The publication does not say that its drive was aged."),
         row(
@@ -119,7 +119,7 @@ fn steady(results: &Results) -> Vec<Row> {
         ),
         row(
             "4.2d",
-            Figures(format!("{}; {}", list(memory(Kind::Volatile)), list(memory(Kind::LogCache)))),
+            Figures(format!("{}; {}", list(memory(VOLATILE)), list(memory(LOG_CACHE)))),
             "A tenth of the drive is held back, or is the log.",
         ),
         row(
@@ -131,12 +131,11 @@ fn steady(results: &Results) -> Vec<Row> {
 }
 
 fn ideal(results: &Results) -> Vec<Row> {
-    let ram =
-        results.steady(Shape::of(Kind::Hard, WAYS[0])).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
+    let ram = results.steady(Shape::of(HARD, WAYS[0])).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
     vec![
         row(
             "4.2i",
-            Figures(list(by_record(results, Kind::Pages, WAYS[0], DEPTH))),
+            Figures(list(by_record(results, PAGES, WAYS[0], DEPTH))),
             "What a map of four times the size in the drive would give.",
         ),
         row("4.2m", Number(ram), "4 bytes a page each way, the list of virtual superpages, buffers."),
@@ -144,7 +143,7 @@ fn ideal(results: &Results) -> Vec<Row> {
 }
 
 fn in_order(results: &Results) -> Vec<Row> {
-    let of = place(Kind::Hard, WAYS[0], DEPTH);
+    let of = place(HARD, WAYS[0], DEPTH);
     let speed = |phase| mean(RECORDS.into_iter().map(|record| results.speed_up(of(record), phase)));
     let loss = |record, phase| (1.0 - results.speed_up(of(record), phase)) * 100.0;
     let mean_loss = |phase| mean(RECORDS.into_iter().map(|record| loss(record, phase)));

@@ -1,6 +1,8 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, KIB, Kind, LITTLE_SPARE, SHARES, Shape, WAYS};
+use super::drives::{
+    self, DEMAND, HARD, KIB, LITTLE_SPARE, LOG_CACHE, PAGES, PLAIN, SHARES, SHRD, Shape, VOLATILE, WAYS,
+};
 use super::elevator::Elevator;
 use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
@@ -33,7 +35,7 @@ const PAGE_SECTORS: u32 = 8;
 /// One run of all phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    pub kind: Kind,
+    pub kind: &'static str,
     /// Chips on each channel.
     pub ways: u64,
     /// Bytes of a record.
@@ -77,30 +79,23 @@ pub struct Results {
 impl Place {
     /// In words, for whoever watches.
     fn name(&self) -> String {
-        format!(
-            "{}, {} ways, records of {} KiB, {} under way",
-            self.kind.name(),
-            self.ways,
-            self.record / KIB,
-            self.depth
-        )
+        format!("{}, {} ways, records of {} KiB, {} under way", self.kind, self.ways, self.record / KIB, self.depth)
     }
 }
 
 fn places() -> Vec<Place> {
     let of = |kind, ways, depth| RECORDS.into_iter().map(move |record| Place { kind, ways, record, depth });
-    let compared =
-        [Kind::Plain, Kind::Hard, Kind::Pages].into_iter().flat_map(|kind| WAYS.map(|ways| (kind, ways, DEPTH)));
-    let alone = [Kind::Plain, Kind::Hard, Kind::Volatile].map(|kind| (kind, WAYS[0], ONE));
+    let compared = [PLAIN, HARD, PAGES].into_iter().flat_map(|kind| WAYS.map(|ways| (kind, ways, DEPTH)));
+    let alone = [PLAIN, HARD, VOLATILE].map(|kind| (kind, WAYS[0], ONE));
     compared.chain(alone).flat_map(|(kind, ways, depth)| of(kind, ways, depth)).collect()
 }
 
 fn steady_shapes() -> Vec<Shape> {
-    let plain = WAYS.map(|ways| Shape::of(Kind::Plain, ways));
-    let held = SHARES.map(|held| Shape { held, ..Shape::of(Kind::Hard, WAYS[0]) });
-    let little = [Kind::Plain, Kind::Hard].map(|kind| Shape { spare: LITTLE_SPARE, ..Shape::of(kind, WAYS[0]) });
-    let later = [Kind::Volatile, Kind::LogCache, Kind::Demand, Kind::Shrd].map(|kind| Shape::of(kind, WAYS[0]));
-    plain.into_iter().chain(held).chain([Shape::of(Kind::Hard, WAYS[1])]).chain(little).chain(later).collect()
+    let plain = WAYS.map(|ways| Shape::of(PLAIN, ways));
+    let held = SHARES.map(|held| Shape { held, ..Shape::of(HARD, WAYS[0]) });
+    let little = [PLAIN, HARD].map(|kind| Shape { spare: LITTLE_SPARE, ..Shape::of(kind, WAYS[0]) });
+    let later = [VOLATILE, LOG_CACHE, DEMAND, SHRD].map(|kind| Shape::of(kind, WAYS[0]));
+    plain.into_iter().chain(held).chain([Shape::of(HARD, WAYS[1])]).chain(little).chain(later).collect()
 }
 
 /// Runs everything.
@@ -275,7 +270,7 @@ impl Results {
 
     /// How much faster a drive is than the plain one in a phase.
     pub fn speed_up(&self, place: Place, phase: Phase) -> f64 {
-        self.time(Place { kind: Kind::Plain, ..place }, phase) / self.time(place, phase)
+        self.time(Place { kind: PLAIN, ..place }, phase) / self.time(place, phase)
     }
 
     /// A drive that was overwritten.

@@ -1,6 +1,6 @@
 //! The drives of the study.
 
-use super::{BUFFER, DEPTH, ENTRIES, GROUP, UPDATE};
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
@@ -9,8 +9,8 @@ use units::{SECTOR_BYTES, quantity};
 /// A drive: a variant, and what the publication does not say of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DriveSetup {
-    /// Index into [`VARIANTS`].
-    pub variant: usize,
+    /// One of [`VARIANTS`].
+    pub variant: &'static str,
     /// Entries of its parity cache.
     pub entries: u64,
     /// Bytes of its buffer.
@@ -26,7 +26,7 @@ impl DriveSetup {
     pub fn name(self) -> String {
         let Self { variant, entries, buffer, group, update } = self;
         let buffer = quantity::format_size(buffer);
-        format!("{}, {entries} entries, a buffer of {buffer}, {group} pages together, {update}", VARIANTS[variant].name)
+        format!("{variant}, {entries} entries, a buffer of {buffer}, {group} pages together, {update}")
     }
 }
 
@@ -42,84 +42,57 @@ pub const GROUPS: [u64; 3] = [1, 2, DATA];
 pub const UPDATES: [&str; 2] = ["read-modify-write", "least"];
 /// Sizes of the buffer that gathers the pages of a stripe, bytes.
 pub const BUFFERS: [u64; 4] = [0, 64 << 10, 256 << 10, 1 << 20];
-/// Spare flash, % of what data and parity take.
-const SPARE: f64 = 15.0;
 /// User pages at full size.
 const USER_PAGES: u64 = (32 << 30) / PAGE_BYTES;
 /// A cache holds at most one in this number of the stripes, so that a small drive has room for the old versions.
 const LEAST_STRIPES: u64 = 16;
 
-/// What the user sees of the room that another drive has for data and parity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// As much as of all others.
-    Same,
-    /// One chip more: what holds no parity holds data, and the share of spare flash is the same.
-    All,
-    /// As much as of all others; what holds no parity is spare.
-    Spare,
-}
+// Drives by their names in the study's file, which has their settings.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variant {
-    pub name: &'static str,
-    kind: &'static str,
-    chips: u64,
-    room: Room,
-    settings: &'static [(&'static str, &'static str)],
-}
-
-/// Index of the drive all others are compared with.
-pub const RAID0: usize = 0;
+/// The drive all others are compared with: one chip more holds data.
+pub const RAID0: &str = "RAID-0";
 /// The same with as many chips as there are data chips.
-pub const RAID0_DATA: usize = 1;
+pub const RAID0_DATA: &str = "RAID-0, 4 chips";
 /// The same as the first, but what others need for parity is spare.
-pub const RAID0_SPARE: usize = 2;
-/// Index of native RAID-5: no parity cache.
-pub const NO_PC: usize = 3;
-/// Index of the full parity cache as published: it reads as much as without.
-pub const FPC: usize = 4;
+pub const RAID0_SPARE: &str = "RAID-0, more spare";
+/// Native RAID-5: no parity cache.
+pub const NO_PC: &str = "no-PC";
+/// The full parity cache as published: it reads as much as without.
+pub const FPC: &str = "FPC";
 /// The same, but what memory holds is not read.
-pub const FPC_CACHED: usize = 5;
-/// Index of the studied scheme.
-pub const PPC: usize = 6;
+pub const FPC_CACHED: &str = "FPC, cached reads";
+/// The studied scheme.
+pub const PPC: &str = "PPC";
 /// The same, but collection moves old versions.
-pub const PPC_COPY: usize = 7;
+pub const PPC_COPY: &str = "PPC, old versions move";
 /// Native RAID-5 whose chips take a block in turn.
-pub const NO_PC_BLOCK: usize = 8;
+pub const NO_PC_BLOCK: &str = "no-PC, by block";
 /// The studied scheme whose chips take a block in turn.
-pub const PPC_BLOCK: usize = 9;
+pub const PPC_BLOCK: &str = "PPC, by block";
 /// Parities written when the host is idle.
-pub const FRA: usize = 10;
+pub const FRA: &str = "FRA";
 /// Two parities a stripe, without a cache of parities.
-pub const RAID6: usize = 11;
+pub const RAID6: &str = "RAID-6";
 /// Two parities in a partial parity cache.
-pub const PPC6: usize = 12;
+pub const PPC6: &str = "RAID-6 with PPC";
 /// Parities of the pages that are written together.
-pub const ELASTIC: usize = 13;
-
-const fn raid5(name: &'static str, kind: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
-    Variant { name, kind, chips: 5, room: Room::Same, settings }
-}
-
-const BY_BLOCK: &[(&str, &str)] = &[("stripe.granularity", "block")];
-
+pub const ELASTIC: &str = "elastic stripes";
 /// All drives that are run.
-pub const VARIANTS: [Variant; 14] = [
-    Variant { name: "RAID-0", kind: "raid0", chips: 5, room: Room::All, settings: &[] },
-    Variant { name: "RAID-0, 4 chips", kind: "raid0", chips: 4, room: Room::Same, settings: &[] },
-    Variant { name: "RAID-0, more spare", kind: "raid0", chips: 5, room: Room::Spare, settings: &[] },
-    raid5("no-PC", "raid5", &[]),
-    raid5("FPC", "raid5-fpc", &[("stripe.cache.reads", "as-no-cache")]),
-    raid5("FPC, cached reads", "raid5-fpc", &[("stripe.cache.reads", "cached")]),
-    raid5("PPC", "raid5-ppc", &[]),
-    raid5("PPC, old versions move", "raid5-ppc", &[("stripe.semi_valid", "copy")]),
-    raid5("no-PC, by block", "raid5", BY_BLOCK),
-    raid5("PPC, by block", "raid5-ppc", BY_BLOCK),
-    raid5("FRA", "fra", &[]),
-    Variant { name: "RAID-6", kind: "raid6", chips: 6, room: Room::Same, settings: &[] },
-    Variant { name: "RAID-6 with PPC", kind: "raid6-ppc", chips: 6, room: Room::Same, settings: &[] },
-    raid5("elastic stripes", "raid-elastic", &[]),
+pub const VARIANTS: [&str; 14] = [
+    RAID0,
+    RAID0_DATA,
+    RAID0_SPARE,
+    NO_PC,
+    FPC,
+    FPC_CACHED,
+    PPC,
+    PPC_COPY,
+    NO_PC_BLOCK,
+    PPC_BLOCK,
+    FRA,
+    RAID6,
+    PPC6,
+    ELASTIC,
 ];
 
 /// Pages the user sees of the drives with parity, of whole stripes.
@@ -133,61 +106,35 @@ pub fn sectors(options: &Options) -> u64 {
 }
 
 /// A variant with the cache, the buffer and the updates of record.
-pub fn of_record(options: &Options, variant: usize) -> DriveSetup {
-    let update = options.setting(&UPDATE);
+pub fn of_record(options: &Options, variant: &'static str) -> DriveSetup {
+    let update = TARGETS.chosen(options, "update");
     DriveSetup {
         variant,
-        entries: options.setting(&ENTRIES).parse().expect("the choices are numbers"),
-        buffer: quantity::parse_size(options.setting(&BUFFER)).expect("the choices are sizes"),
-        group: options.setting(&GROUP).parse().expect("the choices are numbers"),
-        update: UPDATE.choices.iter().find(|choice| **choice == update).expect("a setting is one of its choices"),
+        entries: TARGETS.chosen_number(options, "entries"),
+        buffer: quantity::parse_size(TARGETS.chosen(options, "buffer")).expect("the choices are sizes"),
+        group: TARGETS.chosen_number(options, "group"),
+        update: UPDATES.into_iter().find(|known| *known == update).expect("all choices are known"),
     }
-}
-
-/// Requests under way in the rows.
-pub fn depth_of_record(options: &Options) -> u32 {
-    options.setting(&DEPTH).parse().expect("the choices are numbers")
 }
 
 /// A drive to be run.
 /// Errors: the scale leaves too little flash.
 pub fn bench(options: &Options, setup: DriveSetup) -> Result<Bench, StudyError> {
-    let variant = &VARIANTS[setup.variant];
     let pages = user_pages(options);
-    let with_parity = |value: f64| value * (DATA + 1) as f64 / DATA as f64;
-    let (pages, spare) = match variant.room {
-        Room::Same => (pages, SPARE),
-        Room::All => (pages / DATA * (DATA + 1), SPARE),
-        Room::Spare => (pages, with_parity(100.0 + SPARE) - 100.0),
-    };
-    let entries = setup.entries.min(user_pages(options) / DATA / LEAST_STRIPES).max(1);
+    let shown = if setup.variant == RAID0 { pages / DATA * (DATA + 1) } else { pages };
+    let entries = setup.entries.min(pages / DATA / LEAST_STRIPES).max(1);
     // RAID-0 has stripes of five pages as well, which two do not divide: it sends them one by one or all together.
-    let group = if variant.kind == "raid0" && setup.group > 1 { 0 } else { setup.group };
-    let mut settings = drive(options, "mlc-4k", variant.chips, pages);
-    settings.extend([
-        ("drive.over_provisioning", format!("{spare}%")),
-        ("stripe.kind", variant.kind.to_owned()),
+    let has_parity = ![RAID0, RAID0_DATA, RAID0_SPARE].contains(&setup.variant);
+    let group = if has_parity || setup.group == 1 { setup.group } else { 0 };
+    let further = [
+        ("drive.capacity", format!("{}B", shown * PAGE_BYTES)),
         ("stripe.buffer_size", format!("{}B", setup.buffer)),
         ("stripe.cache.entries", entries.to_string()),
         ("stripe.update", setup.update.to_owned()),
         ("stripe.buffer_group", group.to_string()),
-    ]);
-    settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    settings.extend(options.drawn_settings());
-    Bench::new(&setup.name(), &settings)
-}
-
-/// What all drives have in common: chips of one die on a channel of their own under a page map.
-pub fn drive<'a>(options: &Options, part: &str, chips: u64, pages: u64) -> Vec<(&'a str, String)> {
-    vec![
-        ("drive.capacity", format!("{}B", pages * PAGE_BYTES)),
-        ("flash.part", part.to_owned()),
-        ("flash.channels", chips.to_string()),
-        ("flash.dies_per_channel", "1".to_owned()),
-        ("engine.seed", options.seed.to_string()),
-        ("ftl.kind", "page".to_owned()),
-        ("ftl.gc.victim", "greedy".to_owned()),
-    ]
+    ];
+    let further = further.into_iter().chain(options.drawn_settings());
+    TARGETS.bench(options, &setup.name(), &["every drive", setup.variant], further)
 }
 
 #[cfg(test)]
@@ -214,7 +161,7 @@ mod tests {
     fn every_drive_can_be_built_at_every_size() {
         for scale in ["1", "1/4", "1/64", "1/128"] {
             let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
-            for (variant, entries) in (0..VARIANTS.len()).flat_map(|variant| SIZES.map(|entries| (variant, entries))) {
+            for (variant, entries) in VARIANTS.into_iter().flat_map(|variant| SIZES.map(|entries| (variant, entries))) {
                 let setup = DriveSetup { entries, ..of_record(&options, variant) };
                 bench(&options, setup).unwrap_or_else(|error| panic!("{scale}: {error}"));
             }

@@ -1,6 +1,7 @@
 //! Costs that hold exactly, on drives small enough to look at every request.
 
-use super::drives::{self, PAGE_BYTES, PPC, drive};
+use super::TARGETS;
+use super::drives::{self, PAGE_BYTES, PPC};
 use crate::error::StudyError;
 use crate::simulate::{Bench, Measurement, serve};
 use crate::study::Options;
@@ -61,16 +62,14 @@ fn small(
     entries: u64,
     spare: u64,
 ) -> Result<Bench, StudyError> {
-    let mut settings = drive(options, "mlc-4k", data + 1, data * stripes);
-    settings.extend([
+    let further = [
+        ("drive.capacity", format!("{}B", data * stripes * PAGE_BYTES)),
         ("drive.over_provisioning", format!("{spare}%")),
-        ("flash.pages_per_block", "16".to_owned()),
+        ("flash.channels", (data + 1).to_string()),
         ("stripe.kind", kind.to_owned()),
-        ("stripe.buffer_size", "0B".to_owned()),
         ("stripe.cache.entries", entries.to_string()),
-        ("stripe.in_flight", "1".to_owned()),
-    ]);
-    Bench::new(&format!("{kind} of {data} data chips"), &settings)
+    ];
+    TARGETS.bench(options, &format!("{kind} of {data} data chips"), &["every drive", "small"], further)
 }
 
 /// Writes pages, waits until nothing is left to do, and says what that cost.

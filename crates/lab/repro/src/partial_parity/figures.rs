@@ -1,9 +1,7 @@
 //! The figures of the study.
 
-use super::drives::{
-    BUFFERS, DriveSetup, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS,
-};
-use super::loads::{NAMES, TITLES};
+use super::drives::{BUFFERS, DriveSetup, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES};
+use super::loads::PUBLISHED;
 use super::results::{mean, reads, writes};
 use super::runs::Results;
 use crate::cells;
@@ -18,15 +16,15 @@ pub fn figures(results: &Results) -> Vec<Figure> {
 
 /// Each workload and the mean.
 fn categories() -> Vec<String> {
-    TITLES[..NAMES.len()].iter().map(|title| (*title).to_owned()).chain(["mean".to_owned()]).collect()
+    PUBLISHED.into_iter().chain(["mean"]).map(str::to_owned).collect()
 }
 
 /// A value of some drives under each workload, and its mean.
-fn bars(variants: &[usize], value: &dyn Fn(usize, usize) -> f64) -> Vec<Series> {
-    let series = |variant: &usize| {
-        let each = (0..NAMES.len()).map(|load| value(*variant, load));
-        let values = each.chain([mean(|load| value(*variant, load))]).map(Some).collect();
-        Series { name: VARIANTS[*variant].name.to_owned(), values }
+fn bars(variants: &[&'static str], value: &dyn Fn(&'static str, &'static str) -> f64) -> Vec<Series> {
+    let series = |variant: &&'static str| {
+        let each = PUBLISHED.into_iter().map(|load| value(variant, load));
+        let values = each.chain([mean(|load| value(variant, load))]).map(Some).collect();
+        Series { name: (*variant).to_owned(), values }
     };
     variants.iter().map(series).collect()
 }
@@ -93,14 +91,14 @@ fn others(results: &Results) -> Figure {
 /// Means over the workloads of some drives over sizes of something: three panels.
 fn swept(
     results: &Results,
-    variants: &[usize],
+    variants: &[&'static str],
     sizes: &[u64],
     of: &dyn Fn(DriveSetup, u64) -> DriveSetup,
 ) -> Vec<Panel> {
     let panel = |title: &str, value: &dyn Fn(DriveSetup) -> f64, published: f64| {
-        let series = |variant: &usize| Series {
-            name: VARIANTS[*variant].name.to_owned(),
-            values: sizes.iter().map(|size| Some(value(of(results.drive(*variant), *size)))).collect(),
+        let series = |variant: &&'static str| Series {
+            name: (*variant).to_owned(),
+            values: sizes.iter().map(|size| Some(value(of(results.drive(variant), *size)))).collect(),
         };
         Panel {
             title: title.to_owned(),

@@ -18,51 +18,10 @@ mod runs;
 mod share;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::load::Load;
+use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
-
-/// Stripes with a delayed parity, which the publication does not say.
-const ENTRIES: Setting = Setting {
-    name: "entries",
-    choices: &["1024", "64", "256", "4096"],
-    doc: "entries of the parity caches in the rows; the sweep shows all",
-};
-
-/// Size of the buffer that gathers stripes, which the publication does not say.
-const BUFFER: Setting = Setting {
-    name: "buffer",
-    choices: &["1MiB", "256KiB", "64KiB", "0B"],
-    doc: "size of the write buffer in the rows; the sweep shows all",
-};
-
-/// Pages of a stripe that leave the buffer together, which the publication does not say.
-const GROUP: Setting = Setting {
-    name: "group",
-    choices: &["4", "1", "2"],
-    doc: "most pages of a stripe that the write buffer sends together in the rows; the sweep shows all",
-};
-
-/// How an update brings a full parity up to date: by what reads less, or as printed.
-const UPDATE: Setting = Setting {
-    name: "update",
-    choices: &["least", "read-modify-write"],
-    doc: "what updates read without a cache and with full parities; read-modify-write is printed, a row has both",
-};
-
-/// Requests under way, which the publication does not say.
-const DEPTH: Setting = Setting {
-    name: "queue-depth",
-    choices: &["32", "1", "8", "128"],
-    doc: "requests always under way: 32 is what a SATA drive takes, and keeps five chips busy",
-};
-
-/// Length of the records of the file benchmark.
-const RECORD: Setting = Setting {
-    name: "iozone-record",
-    choices: &["64KiB", "4KiB"],
-    doc: "bytes of a record of IOzone: records of 64 KiB are whole stripes",
-};
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/partial-parity.toml"), &STUDY);
@@ -78,8 +37,6 @@ pub(crate) static STUDY: Study = Study {
              same five chips and the same share of spare flash, and serves the same requests. Extra reads and programs \
              are those for \
              parity, commits that collection asks for included, for each page of the host that is programmed.",
-    traces: &loads::NAMES,
-    settings: &[ENTRIES, BUFFER, GROUP, UPDATE, DEPTH, RECORD],
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
     shown: &[
@@ -98,8 +55,8 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let results = runs::run(options, &loads, monitor)?;
     let size =
         format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale);
-    let rows = rows::rows(&results, &loads::label(&loads));
-    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
+    let rows = rows::rows(&results, &Load::label(loads.iter().filter(|load| !load.pattern.trace.is_empty())));
+    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings()), results.missing()))
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! What rows and figures ask of the measurements.
 
 use super::drives::{DriveSetup, RAID0};
-use super::loads::NAMES;
+use super::loads::PUBLISHED;
 use super::runs::{Place, Results};
 use crate::simulate::Measurement;
 use units::Cause;
 
 impl Results {
     /// A drive with the cache, the buffer and the updates of record.
-    pub fn drive(&self, variant: usize) -> DriveSetup {
+    pub fn drive(&self, variant: &'static str) -> DriveSetup {
         DriveSetup { variant, ..self.record }
     }
 
@@ -16,16 +16,16 @@ impl Results {
     ///
     /// # Panics
     /// If the study did not run it.
-    pub fn of(&self, drive: DriveSetup, load: usize) -> &Measurement {
+    pub fn of(&self, drive: DriveSetup, load: &'static str) -> &Measurement {
         self.at_depth(drive, load, self.depth)
     }
 
-    fn at_depth(&self, drive: DriveSetup, load: usize, depth: u32) -> &Measurement {
+    fn at_depth(&self, drive: DriveSetup, load: &'static str, depth: u32) -> &Measurement {
         &self.raced[&Place { drive, load, depth }]
     }
 
     /// IOPS as a share of those of another drive with the same buffer under the same workload.
-    pub fn normalised(&self, drive: DriveSetup, load: usize, base: usize) -> f64 {
+    pub fn normalised(&self, drive: DriveSetup, load: &'static str, base: &'static str) -> f64 {
         let base = DriveSetup { buffer: drive.buffer, group: drive.group, ..self.drive(base) };
         iops(self.of(drive, load)) / iops(self.of(base, load))
     }
@@ -53,8 +53,8 @@ impl Results {
 }
 
 /// The mean of a value over the workloads of the study.
-pub fn mean(value: impl Fn(usize) -> f64) -> f64 {
-    (0..NAMES.len()).map(value).sum::<f64>() / NAMES.len() as f64
+pub fn mean(value: impl Fn(&'static str) -> f64) -> f64 {
+    PUBLISHED.into_iter().map(value).sum::<f64>() / PUBLISHED.len() as f64
 }
 
 /// Requests a second.

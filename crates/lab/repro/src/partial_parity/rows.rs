@@ -3,10 +3,10 @@
 use super::TARGETS;
 use super::drives::{
     BUFFERS, DATA, DriveSetup, ELASTIC, FPC, FPC_CACHED, FRA, GROUPS, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY,
-    PPC6, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES, UPDATES, VARIANTS,
+    PPC6, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES, UPDATES,
 };
 use super::exact::{CacheSize, Cost};
-use super::loads::{FINANCIAL, LOCAL, NAMES, POSTMARK, TITLES};
+use super::loads::{FINANCIAL, LOCAL, POSTMARK, PUBLISHED};
 use super::results::{copies, mean, programs, reads, together, whole_stripes, writes};
 use super::runs::{ONE, Results, is_bounded};
 use super::share::SPARE;
@@ -16,7 +16,7 @@ use crate::target::Measured::{self, Figures, Number};
 use crate::target::more;
 
 /// The three schemes that were published.
-const SCHEMES: [usize; 3] = [NO_PC, FPC, PPC];
+const SCHEMES: [&str; 3] = [NO_PC, FPC, PPC];
 
 /// Rows of measurements under one set of workloads.
 struct Table<'a> {
@@ -58,17 +58,13 @@ fn list(values: impl IntoIterator<Item = f64>) -> String {
 }
 
 /// A text for each workload.
-fn by_load(text: impl Fn(usize) -> String) -> String {
-    (0..NAMES.len()).map(|load| format!("{} {}", TITLES[load], text(load))).collect::<Vec<_>>().join("; ")
+fn by_load(text: impl Fn(&'static str) -> String) -> String {
+    PUBLISHED.map(|load| format!("{load} {}", text(load))).join("; ")
 }
 
 /// A text for each variant.
-fn by_variant(variants: &[usize], text: impl Fn(usize) -> String) -> String {
-    variants
-        .iter()
-        .map(|variant| format!("{} {}", VARIANTS[*variant].name, text(*variant)))
-        .collect::<Vec<_>>()
-        .join("; ")
+fn by_variant(variants: &[&'static str], text: impl Fn(&'static str) -> String) -> String {
+    variants.iter().map(|variant| format!("{variant} {}", text(variant))).collect::<Vec<_>>().join("; ")
 }
 
 impl Table<'_> {
@@ -81,11 +77,11 @@ impl Table<'_> {
         TARGETS.row(id, measured, "single pages", note)
     }
 
-    fn of(&self, variant: usize) -> DriveSetup {
+    fn of(&self, variant: &'static str) -> DriveSetup {
         self.results.drive(variant)
     }
 
-    fn mean_iops(&self, variant: usize) -> f64 {
+    fn mean_iops(&self, variant: &'static str) -> f64 {
         self.results.mean_iops(self.of(variant))
     }
 
@@ -203,12 +199,11 @@ impl Table<'_> {
         let both = |load, value: &dyn Fn(&crate::simulate::Measurement) -> f64| {
             [NO_PC, FPC].map(|variant| value(self.results.of(self.of(variant), load)))
         };
-        let loads = 0..NAMES.len();
-        let equal = loads.clone().all(|load| {
+        let equal = PUBLISHED.into_iter().all(|load| {
             let [none, full] = both(load, &reads);
             (none - full).abs() <= 0.02 * none.max(full)
         });
-        let nowhere_more = loads.clone().all(|load| {
+        let nowhere_more = PUBLISHED.into_iter().all(|load| {
             let [none, full] = both(load, &writes);
             full <= none * 1.001
         });
@@ -232,7 +227,7 @@ impl Table<'_> {
     fn savings(&self) -> Row {
         let saved = |load| reads(self.results.of(self.of(NO_PC), load)) - reads(self.results.of(self.of(PPC), load));
         let random = saved(FINANCIAL).min(saved(POSTMARK));
-        let others = (0..NAMES.len()).filter(|load| ![FINANCIAL, POSTMARK].contains(load));
+        let others = PUBLISHED.into_iter().filter(|load| ![FINANCIAL, POSTMARK].contains(load));
         let holds = others.clone().map(saved).all(|other| random > other);
         self.row(
             "2.8",
@@ -268,9 +263,8 @@ impl Table<'_> {
     fn granularity(&self) -> Row {
         let pairs = [(NO_PC, NO_PC_BLOCK), (PPC, PPC_BLOCK)];
         let holds = pairs.iter().all(|(page, block)| self.mean_iops(*page) > self.mean_iops(*block));
-        let each = pairs.map(|(page, block)| {
-            format!("{} {:.2} against {:.2}", VARIANTS[page].name, self.mean_iops(page), self.mean_iops(block))
-        });
+        let each = pairs
+            .map(|(page, block)| format!("{page} {:.2} against {:.2}", self.mean_iops(page), self.mean_iops(block)));
         self.row(
             "2.12",
             Measured::statement(holds, each.join("; ")),
@@ -359,7 +353,7 @@ impl Table<'_> {
         let both = [FINANCIAL, POSTMARK].map(|load| (load, of(ELASTIC, load), of(NO_PC, load)));
         let holds = both.iter().all(|(_, elastic, fixed)| elastic < fixed);
         let text = both.map(|(load, elastic, fixed)| {
-            format!("{} {elastic:.2} against {fixed:.2} ({:+.1} %)", TITLES[load], more(elastic, fixed))
+            format!("{load} {elastic:.2} against {fixed:.2} ({:+.1} %)", more(elastic, fixed))
         });
         let note = "Programs for each page write, copies included. The published log of new parities is on a device of \
             its own, which does not count there; here it does.";

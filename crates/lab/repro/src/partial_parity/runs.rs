@@ -1,14 +1,16 @@
 //! Every simulation of the study, on all cores.
 
+use super::TARGETS;
 use super::drives::{
     self, BUFFERS, DATA, DriveSetup, FPC, FPC_CACHED, GROUPS, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY, RAID0,
     SIZES, UPDATES, VARIANTS,
 };
 use super::exact::{self, Exact};
-use super::loads::{LOCAL, Load, NAMES, TITLES};
+use super::loads::{LOCAL, PUBLISHED};
 use super::share::{self, Shares};
 use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::load::Load;
 use crate::simulate::{Bench, Measurement};
 use crate::simulations::simulate_from;
 use crate::study::Options;
@@ -20,8 +22,8 @@ use std::collections::BTreeSet;
 pub struct Place {
     /// The drive.
     pub drive: DriveSetup,
-    /// Index of the workload.
-    pub load: usize,
+    /// Title of the workload.
+    pub load: &'static str,
     /// Requests that the host keeps under way.
     pub depth: u32,
 }
@@ -50,19 +52,19 @@ impl Results {
 /// Depth that shows whether the queue depth matters.
 pub const ONE: u32 = 1;
 /// Drives that are run with one request at a time, with other buffers, and under the local workload.
-pub const COMPARED: [usize; 4] = [RAID0, NO_PC, FPC, PPC];
+pub const COMPARED: [&str; 4] = [RAID0, NO_PC, FPC, PPC];
 
 /// A drive and the workloads it is run under, each at some depths.
 struct Job {
     drive: DriveSetup,
-    runs: Vec<(usize, Vec<u32>)>,
+    runs: Vec<(&'static str, Vec<u32>)>,
     bench: Bench,
 }
 
 fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
     let of_record = |variant| drives::of_record(options, variant);
-    let depth = drives::depth_of_record(options);
-    let all = (0..VARIANTS.len()).map(of_record);
+    let depth: u32 = TARGETS.chosen_number(options, "queue-depth");
+    let all = VARIANTS.into_iter().map(of_record);
     let caches =
         [PPC, FPC].into_iter().flat_map(|variant| SIZES.map(|entries| DriveSetup { entries, ..of_record(variant) }));
     let compared = || COMPARED.into_iter().map(of_record);
@@ -75,12 +77,12 @@ fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
         let is_of_record = drive == of_record(drive.variant);
         let is_compared = COMPARED.contains(&drive.variant) && is_of_record;
         let depths = if is_compared && depth != ONE { vec![depth, ONE] } else { vec![depth] };
-        let mut runs: Vec<_> = (0..NAMES.len()).map(|load| (load, depths.clone())).collect();
+        let mut runs: Vec<_> = PUBLISHED.map(|load| (load, depths.clone())).to_vec();
         if is_compared || drive.variant == FPC_CACHED {
             runs.push((LOCAL, vec![depth]));
         }
         if options.is_drawn() {
-            runs.truncate(NAMES.len());
+            runs.truncate(PUBLISHED.len());
             for (_, depths) in &mut runs {
                 depths.truncate(1);
             }
@@ -104,7 +106,7 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
     monitor.expect(jobs.iter().map(|job| job.runs.len()).sum::<usize>() + share::spare(options).len());
     let mut results = Results {
         record: drives::of_record(options, RAID0),
-        depth: drives::depth_of_record(options),
+        depth: TARGETS.chosen_number(options, "queue-depth"),
         raced: Cells::of(options),
         exact: exact::run(options)?,
         shares: share::run(options, monitor)?,
@@ -130,14 +132,14 @@ fn run_job(
     monitor: &dyn Monitor,
 ) -> Result<Vec<Option<Vec<Measurement>>>, StudyError> {
     let Job { drive, runs, bench } = job;
-    let name = |(load, _): &(usize, Vec<u32>)| format!("{}, {}", drive.name(), TITLES[*load]);
+    let name = |(load, _): &(&str, Vec<u32>)| format!("{}, {load}", drive.name());
     simulate_from(
         monitor,
         runs,
         name,
         || bench.filled(monitor),
         |filled, (load, depths)| {
-            let about = &loads[*load];
+            let about = loads.iter().find(|known| known.pattern.title == *load).expect("all of them are opened");
             let aged = bench.aged(filled, || about.rehearse(sectors), monitor)?;
             let warm = bench.warmed(&aged, &mut *about.open(sectors)?, about.warm_up, monitor)?;
             let race = |depth: &u32| {

@@ -1,9 +1,10 @@
 //! The share of parity among programs when pages are written one by one under a Zipf law.
 
-use super::drives::{PAGE_BYTES, drive};
+use super::TARGETS;
+use super::drives::PAGE_BYTES;
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::simulate::{Bench, Measurement};
+use crate::simulate::Measurement;
 use crate::simulations::simulate_all;
 use crate::study::Options;
 use experiment::Monitor;
@@ -59,13 +60,10 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Shares, StudyErro
 }
 
 fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) -> Result<Share, StudyError> {
-    let mut settings = drive(options, "mlc-4k", CHIPS, pages);
-    settings.extend([
-        ("drive.over_provisioning", format!("{spare}%")),
-        ("stripe.kind", "raid5".to_owned()),
-        ("stripe.buffer_size", "0B".to_owned()),
-    ]);
-    let bench = Bench::new(&format!("RAID-5 of {CHIPS} chips with {spare} % spare"), &settings)?;
+    let further =
+        [("drive.capacity", format!("{}B", pages * PAGE_BYTES)), ("drive.over_provisioning", format!("{spare}%"))];
+    let name = format!("RAID-5 of {CHIPS} chips with {spare} % spare");
+    let bench = TARGETS.bench(options, &name, &["every drive", "a Zipf law"], further)?;
     let writes = |requests| -> Result<Box<dyn Workload + Send>, StudyError> {
         let parameters = WorkloadParameters {
             seed: options.seed,

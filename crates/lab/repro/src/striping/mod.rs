@@ -17,7 +17,7 @@ mod runs;
 mod tail;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
 
@@ -26,13 +26,6 @@ const NAMES: [&str; 1] = ["laptop"];
 
 /// Zones are coded by counts of requests that are measured, instead of those of the day before.
 const FORESIGHT: &str = "oracle-first-day";
-
-/// What the first off-line phase knows.
-const HISTORY: Setting = Setting {
-    name: "history",
-    choices: &["day-before", FORESIGHT],
-    doc: "read counts at the first off-line phase: of the day before the measured requests, or of their own first day",
-};
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/striping.toml"), &STUDY);
@@ -48,8 +41,6 @@ pub(crate) static STUDY: Study = Study {
              the last byte. Static is the same drive, read-ahead included, without code zones; encoding itself takes \
              no time, as in \
              the publication. Points of sweeps run an eighth of the requests that the rows of record run.",
-    traces: &NAMES,
-    settings: &[HISTORY],
     least: Scale::one_over(4096),
     usual: Scale::DEFAULT,
     shown: &[
@@ -75,7 +66,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
         options.scale
     );
     let rows = rows::rows(&results, &trace.label());
-    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
+    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings()), results.missing()))
 }
 
 #[cfg(test)]
@@ -100,7 +91,7 @@ mod tests {
         let trace = loads::trace(&options).unwrap();
         let record = (drives::RECORD, loads::Length::Record);
         let before = runs::run_one(&options, &trace, &record, &()).unwrap();
-        options.settings.insert(HISTORY.name.to_owned(), FORESIGHT.to_owned());
+        options.settings.insert("history".to_owned(), FORESIGHT.to_owned());
         let oracle = runs::run_one(&options, &trace, &record, &()).unwrap();
         assert_eq!(before.requests, oracle.requests);
         assert_ne!(before.hash, oracle.hash);

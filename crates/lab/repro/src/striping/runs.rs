@@ -4,6 +4,7 @@ use super::drives::{self, DYNAMIC, EAGER, EAGER_TIME, Place, RECORD, STATIC_INTE
 use super::exact::{self, Exact};
 use super::loads::{Length, Shape, Trace};
 use super::tail::{self, Tails};
+use super::{FORESIGHT, TARGETS};
 use crate::cells::Cells;
 use crate::error::StudyError;
 use crate::simulate::Measurement;
@@ -97,7 +98,7 @@ pub(super) fn run_one(
     let mut workload = trace.open(bench.sectors(), place.share(), *length)?;
     let warm = bench.warmed(&filled, &mut *workload, trace.warm_up, monitor)?;
     drop(filled);
-    if options.setting(&super::HISTORY) == super::FORESIGHT {
+    if TARGETS.chosen(options, "history") == FORESIGHT {
         // The requests that were counted are those that are measured.
         workload = trace.open_again(bench.sectors(), place.share(), *length)?;
     }

@@ -1,6 +1,6 @@
 //! The drives of the study.
 
-use super::{MEMORY, RESERVE, SERVICE};
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
@@ -98,8 +98,8 @@ pub fn uniform_bench(options: &Options, variant: &Variant) -> Result<Bench, Stud
 
 fn with_cache(options: &Options, variant: &Variant, cache_bytes: u64) -> Result<Bench, StudyError> {
     let flash = options.scale.of(FLASH_PAGES);
-    let user = user_pages(flash, options.setting(&RESERVE));
-    let serial = options.setting(&SERVICE) == "serial";
+    let user = user_pages(flash, TARGETS.chosen(options, "reserve"));
+    let serial = TARGETS.chosen(options, "service") == "serial";
     // One server has no use for several dies, and its free blocks are one pool.
     let (channels, dies) = if serial { (1, 1) } else { (8, 2) };
     let mut settings = vec![
@@ -109,10 +109,10 @@ fn with_cache(options: &Options, variant: &Variant, cache_bytes: u64) -> Result<
         ("flash.channels", channels.to_string()),
         ("flash.dies_per_channel", dies.to_string()),
         ("engine.seed", options.seed.to_string()),
-        ("engine.service", options.setting(&SERVICE).to_owned()),
+        ("engine.service", TARGETS.chosen(options, "service").to_owned()),
         ("ftl.gc.free_blocks", "3".to_owned()),
         ("ftl.map_cache", format!("{cache_bytes}B")),
-        ("ftl.map_cache_covers", options.setting(&MEMORY).to_owned()),
+        ("ftl.map_cache_covers", TARGETS.chosen(options, "memory").to_owned()),
         ("ftl.translation.write_pointers", "one".to_owned()),
     ];
     if *variant == VARIANTS[FAST_SMALL_LOG] {

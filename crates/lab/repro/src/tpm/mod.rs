@@ -16,30 +16,9 @@ mod runs;
 mod traces;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
-
-/// Of what the published "reserved free blocks, 15 %" are a share.
-const RESERVE: Setting = Setting {
-    name: "reserve",
-    choices: &["flash", "user"],
-    doc: "whether 15 % reserved blocks are a share of the flash or of the user's bytes",
-};
-
-/// What serves flash commands.
-const SERVICE: Setting = Setting {
-    name: "service",
-    choices: &["serial", "parallel"],
-    doc: "serial: one server, as the study's simulator; parallel: 8 channels of 2 dies",
-};
-
-/// What the cache has to pay for.
-const MEMORY: Setting = Setting {
-    name: "memory",
-    choices: &["entries", "directory"],
-    doc: "whether the cache size pays for cached entries alone or for the directory as well",
-};
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/tpm.toml"), &STUDY);
@@ -55,8 +34,6 @@ pub(crate) static STUDY: Study = Study {
              same kind of requests has aged until their spare blocks were used up. DFTL is run in four variants; the \
              comparison \
              of record is with segmented LRU and batch updates, because that is DFTL as its authors describe it.",
-    traces: &traces::NAMES,
-    settings: &[RESERVE, SERVICE, MEMORY],
     // Below, the smallest caches hold the whole map and every hit ratio is 100 %.
     least: Scale::one_over(64),
     usual: Scale::DEFAULT,
@@ -79,7 +56,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
          their size.",
         options.scale
     );
-    let notes = options.notes(size, STUDY.settings);
+    let notes = options.notes(size, STUDY.settings());
     Ok(Findings::new(rows::rows(&results, &traces), figures::figures(&results, &traces), notes, results.missing()))
 }
 

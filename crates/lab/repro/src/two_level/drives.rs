@@ -1,6 +1,6 @@
 //! The drives of the study.
 
-use super::{LOG_BLOCKS, STATE, TARGETS};
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
@@ -76,37 +76,33 @@ impl Place {
 
 /// The number of log blocks of record.
 pub fn logs_of_record(options: &Options) -> u64 {
-    let chosen: u64 = options.setting(&LOG_BLOCKS).parse().expect("the choices are numbers");
-    options.drawn("ftl.log.blocks", chosen as f64) as u64
+    options.drawn("ftl.log.blocks", TARGETS.chosen_number(options, "log-blocks")) as u64
 }
 
 /// Whether drives are written once before anything is counted.
 pub fn starts_filled(options: &Options) -> bool {
-    options.setting(&STATE) == "filled"
+    TARGETS.chosen(options, "state") == "filled"
 }
 
 /// The drive of a place.
 /// Errors: none with the places of the study.
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
-    with_settings(options, place, &[])
+    with_settings(options, place, &["every drive", place.variant])
 }
 
 /// The same drive of flash with blocks of 128 KB, which the publication about installations has.
 pub fn small_block_bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
-    with_settings(options, place, &TARGETS.settings("an installation"))
+    with_settings(options, place, &["every drive", place.variant, "an installation"])
 }
 
-fn with_settings(options: &Options, place: &Place, further: &[(&str, String)]) -> Result<Bench, StudyError> {
-    let mut settings = [TARGETS.settings("every drive"), TARGETS.settings(place.variant)].concat();
-    settings.extend_from_slice(further);
-    settings.push(("engine.seed", options.seed.to_string()));
-    settings.push(("ftl.log.blocks", place.logs.to_string()));
+fn with_settings(options: &Options, place: &Place, drives: &[&str]) -> Result<Bench, StudyError> {
+    let mut further = vec![("ftl.log.blocks", place.logs.to_string())];
     if place.variant != NFTL {
-        settings.push(("buffer.size", format!("{}MiB", place.mib)));
-        settings.push(("buffer.small_request", format!("{}B", place.limit * 512)));
+        further.push(("buffer.size", format!("{}MiB", place.mib)));
+        further.push(("buffer.small_request", format!("{}B", place.limit * 512)));
     }
-    settings.extend(options.drawn_settings());
-    Bench::new(&place.name(), &settings)
+    further.extend(options.drawn_settings());
+    TARGETS.bench(options, &place.name(), drives, further)
 }
 
 #[cfg(test)]

@@ -13,30 +13,13 @@ mod figures;
 mod results;
 mod rows;
 mod runs;
-mod workload;
+mod shape;
 
 use crate::error::StudyError;
-use crate::source::Source;
-use crate::study::{Findings, Options, Scale, Setting, Study};
+use crate::load::Load;
+use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
-
-/// Names under which files may be given.
-const NAMES: [&str; 2] = ["desktop", "installation"];
-
-/// Log blocks of the drive, which the publication does not say.
-const LOG_BLOCKS: Setting = Setting {
-    name: "log-blocks",
-    choices: &["2046", "1024", "256", "64"],
-    doc: "log blocks in the rows: 1 GB of spare flash allows 2046",
-};
-
-/// What is on the drive at first.
-const STATE: Setting = Setting {
-    name: "state",
-    choices: &["filled", "fresh"],
-    doc: "filled: the drive was written once in order; fresh: nothing is on it, so first writes go in place",
-};
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/two-level.toml"), &STUDY);
@@ -52,8 +35,6 @@ pub(crate) static STUDY: Study = Study {
              size are compared. Each entry of the block part takes room for a whole block, as the publication has it; \
              for the \
              buffers it is compared with both ways are run, because it does not say theirs.",
-    traces: &NAMES,
-    settings: &[LOG_BLOCKS, STATE],
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
     shown: &[
@@ -77,12 +58,13 @@ pub(crate) static STUDY: Study = Study {
 };
 
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
-    let desktop = workload::desktop(options)?;
-    let installation = workload::installation(options)?;
+    let [desktop, installation] =
+        ["desktop", "installation"].map(|title| Load::new(options, TARGETS.pattern(title), options.seed));
+    let (desktop, installation) = (desktop?, installation?);
     let results = runs::run(options, &desktop, &installation, monitor)?;
     let size = format!("{} of a month of requests; drive and buffers have the published size.", options.scale);
-    let rows = rows::rows(&results, &Source::label([&desktop.source]), &Source::label([&installation.source]));
-    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
+    let rows = rows::rows(&results, &Load::label([&desktop]), &Load::label([&installation]));
+    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings()), results.missing()))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use super::drives::{
     self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, DRAWN_SIZES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL,
     OTHERS, PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
-use super::workload::{Trace, WriteShape};
+use super::shape::WriteShape;
 use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::load::Load;
 use crate::simulate::Measurement;
 use crate::simulations::simulate_all;
 use crate::study::Options;
@@ -99,8 +100,8 @@ fn all_jobs(logs: u64) -> Vec<(Kind, Place)> {
 /// Errors: a trace that cannot be used, or the user stopped.
 pub fn run(
     options: &Options,
-    desktop: &Trace,
-    installation: &Trace,
+    desktop: &Load,
+    installation: &Load,
     monitor: &dyn Monitor,
 ) -> Result<Results, StudyError> {
     let logs = drives::logs_of_record(options);
@@ -110,7 +111,7 @@ pub fn run(
     monitor.expect(jobs.len());
     let [counted, timed, installed] = [(); 3].map(|()| Cells::of(options));
     let sizes = if options.is_drawn() { &DRAWN_SIZES[..] } else { &SIZES };
-    let mut results = Results { logs, sizes, counted, timed, installed, shape: desktop.shape(sectors)? };
+    let mut results = Results { logs, sizes, counted, timed, installed, shape: WriteShape::of(desktop, sectors)? };
     let run_one = |(kind, place): &(Kind, Place)| {
         let (bench, trace) = match kind {
             Kind::Installed => (drives::small_block_bench(options, place)?, installation),
