@@ -1,5 +1,6 @@
 //! Counts that hold exactly, on drives small enough to look at every request.
 
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::{Bench, Measurement, serve};
 use crate::study::Options;
@@ -38,19 +39,13 @@ fn small(
     options: &Options,
 ) -> Result<Bench, StudyError> {
     let spare = if kind == "tpm" { "300%" } else { "60%" };
-    let settings = [
-        ("drive.capacity", format!("{}B", USER_PAGES * SECTORS_PER_PAGE * 512)),
+    let further = [
         ("drive.over_provisioning", spare.to_owned()),
-        ("flash.part", "slc-2k-serial".to_owned()),
-        ("flash.channels", "1".to_owned()),
-        ("flash.dies_per_channel", "1".to_owned()),
         ("flash.pages_per_block", pages_per_block.to_string()),
-        ("engine.seed", options.seed.to_string()),
         ("ftl.kind", kind.to_owned()),
         ("ftl.map_cache", format!("{cache_bytes}B")),
-        ("ftl.translation.entries", ENTRIES.to_string()),
     ];
-    Bench::new(name, &settings)
+    TARGETS.bench(options, name, &["small"], further)
 }
 
 fn request(op: HostOp, page: u64) -> Request {

@@ -58,15 +58,15 @@ fn erases(results: &Results, traces: &[Trace]) -> Figure {
 
 fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
     let panel = |(trace, about): (usize, &Trace)| {
-        let series = |(variant, of): (usize, &super::drives::Variant)| {
+        let series = |(variant, of): (usize, &&str)| {
             let value = |cache| results.counted.get(&(variant, cache, trace)).and_then(Measurement::hit_ratio);
             Series {
-                name: of.name.to_owned(),
+                name: (*of).to_owned(),
                 values: (0..CACHES.len()).map(|cache| value(cache).map(|share| share * 100.0)).collect(),
             }
         };
         Panel {
-            title: about.published.title.to_owned(),
+            title: about.pattern.title.clone(),
             categories: CACHES.iter().map(ToString::to_string).collect(),
             series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
             ..Panel::default()
@@ -88,12 +88,12 @@ fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
 
 fn response(results: &Results, traces: &[Trace]) -> Figure {
     let panel = |(trace, about): (usize, &Trace)| {
-        let series = |(variant, of): (usize, &super::drives::Variant)| {
+        let series = |(variant, of): (usize, &&str)| {
             let measured = results.timed.get(&(variant, PUBLISHED_CACHE, trace));
-            Series { name: of.name.to_owned(), values: vec![measured.map(|m| m.response_ns / 1e6)] }
+            Series { name: (*of).to_owned(), values: vec![measured.map(|m| m.response_ns / 1e6)] }
         };
         Panel {
-            title: about.published.title.to_owned(),
+            title: about.pattern.title.clone(),
             categories: vec!["512 KB".to_owned()],
             series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
             ..Panel::default()
@@ -119,12 +119,12 @@ fn normalised(cells: &Cells<Place, Measurement>, traces: &[Trace], value: &dyn F
         (0..traces.len()).filter(|trace| cells.contains_key(&(DFTL, PUBLISHED_CACHE, *trace))).collect();
     let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
     let share = |variant, trace| Some(at(variant, trace)? / at(DFTL, trace)?);
-    let series = |(variant, of): (usize, &super::drives::Variant)| Series {
-        name: of.name.to_owned(),
+    let series = |(variant, of): (usize, &&str)| Series {
+        name: (*of).to_owned(),
         values: shown.iter().map(|trace| share(variant, *trace)).collect(),
     };
     vec![Panel {
-        categories: shown.iter().map(|trace| traces[*trace].published.title.to_owned()).collect(),
+        categories: shown.iter().map(|trace| traces[*trace].pattern.title.clone()).collect(),
         series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
         ..Panel::default()
     }]

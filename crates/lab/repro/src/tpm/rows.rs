@@ -7,7 +7,6 @@ use super::traces::Trace;
 use crate::cells::{self, Cells};
 use crate::row::Row;
 use crate::simulate::Measurement;
-use crate::source::Source;
 use crate::target::Measured::{self, Figures, NotRun, Number};
 
 /// Everything rows are made of.
@@ -48,7 +47,7 @@ fn reduction(new: f64, old: f64) -> f64 {
 impl Table<'_> {
     /// What stands in the column of workloads for a row over these traces.
     fn workload(&self, of: impl Fn(&Trace) -> bool) -> String {
-        Source::label(self.traces.iter().filter(|trace| of(trace)).map(|trace| &trace.source))
+        Trace::label(self.traces.iter().filter(|trace| of(trace)))
     }
 
     fn all(&self) -> String {
@@ -151,14 +150,14 @@ impl Table<'_> {
         let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
         let each = (0..self.traces.len()).filter_map(|trace| {
             let percent = reduction(at(TPM, trace)?, at(DFTL, trace)?);
-            Some(format!("{} {percent:.1} %", self.traces[trace].published.title))
+            Some(format!("{} {percent:.1} %", self.traces[trace].pattern.title))
         });
         each.collect::<Vec<_>>().join(", ")
     }
 
     fn variants(&self, cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> Measured {
         let each = (DFTL..STUDIED.end)
-            .map(|variant| format!("{} {:.1} %", VARIANTS[variant].name, self.mean_reduction(cells, variant, value)));
+            .map(|variant| format!("{} {:.1} %", VARIANTS[variant], self.mean_reduction(cells, variant, value)));
         Figures(each.collect::<Vec<_>>().join("; "))
     }
 
@@ -243,7 +242,7 @@ impl Table<'_> {
                 row("3.12b", NotRun, "none", "No file was given: --trace financial=Financial2.spc, for example.")
             } else {
                 let note = "The mean sizes are shown and not judged: that of SPC Financial2 is not the published one.";
-                row("3.12b", file_table(&files), &Source::label(files.iter().map(|trace| &trace.source)), note)
+                row("3.12b", file_table(&files), &Trace::label(files.iter().copied()), note)
             },
         ]
     }
@@ -321,7 +320,7 @@ impl Table<'_> {
         };
         let each = |value: &dyn Fn(usize) -> Option<f64>| {
             let named =
-                (0..self.traces.len()).filter_map(|trace| Some((self.traces[trace].published.title, value(trace)?)));
+                (0..self.traces.len()).filter_map(|trace| Some((&self.traces[trace].pattern.title, value(trace)?)));
             named.map(|(title, value)| format!("{title} {value:.2}")).collect::<Vec<_>>().join(", ")
         };
         let memory = |trace| aged(trace).map(smaller);
@@ -413,14 +412,14 @@ fn generated_table(results: &Results, traces: &[&Trace]) -> Measured {
     let mut holds = true;
     let mut figures = Vec::new();
     for trace in traces {
-        let Some(sample) = results.samples.get(trace.published.title) else { continue };
-        let published = &trace.published;
+        let Some(sample) = results.samples.get(trace.pattern.title.as_str()) else { continue };
+        let published = trace.published();
         holds &= (sample.write_percent - published.write_percent).abs() <= 0.5;
         holds &= (sample.mean_kb / published.mean_kb - 1.0).abs() <= 0.01;
-        holds &= sample.requests == trace.source.requests;
+        holds &= sample.requests == trace.requests;
         figures.push(format!(
             "{} {} / {:.2} % / {:.2} KB",
-            published.title, sample.requests, sample.write_percent, sample.mean_kb
+            trace.pattern.title, sample.requests, sample.write_percent, sample.mean_kb
         ));
     }
     Measured::statement(holds, figures.join(", "))
@@ -432,12 +431,12 @@ fn file_table(traces: &[&Trace]) -> Measured {
     let mut figures = Vec::new();
     for trace in traces {
         let Some(found) = trace.file_sample() else { continue };
-        let published = &trace.published;
+        let published = trace.published();
         holds &= (found.requests as f64 / published.requests as f64 - 1.0).abs() <= 0.001;
         holds &= (found.write_percent - published.write_percent).abs() <= 0.05;
         figures.push(format!(
             "{} {} / {:.2} % / {:.2} KB",
-            published.title, found.requests, found.write_percent, found.mean_kb
+            trace.pattern.title, found.requests, found.write_percent, found.mean_kb
         ));
     }
     Measured::statement(holds, figures.join(", "))

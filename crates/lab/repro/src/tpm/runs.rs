@@ -1,10 +1,12 @@
 //! Every simulation of the study, on all cores.
 
+use super::TARGETS;
 use super::drives::{self, CACHES, DFTL, FAST, FAST_SMALL_LOG, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::load::Load;
 use crate::simulate::{Bench, Measurement};
 use crate::simulations::simulate_from;
 use crate::study::Options;
@@ -16,9 +18,6 @@ use units::SECTOR_BYTES;
 
 /// A drive under a trace: mapping, cache size and trace by index.
 pub type Place = (usize, usize, usize);
-
-/// Requests of the trace of transactions at full size.
-const TRANSACTIONS: u64 = 3_698_864;
 
 #[derive(Debug, Default)]
 pub struct Results {
@@ -94,11 +93,11 @@ struct Job {
 fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     let mut jobs = Vec::new();
     for variant in [TPM, DFTL, LEAFTL] {
-        let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
+        let bench = drives::uniform_bench(options, VARIANTS[variant])?;
         jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Uniform], bench });
     }
     for variant in [DFTL, FAST, FAST_SMALL_LOG] {
-        let bench = drives::bench(options, &VARIANTS[variant], PUBLISHED_CACHE)?;
+        let bench = drives::bench(options, VARIANTS[variant], PUBLISHED_CACHE)?;
         jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Transactions], bench });
     }
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
@@ -136,7 +135,7 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
     monitor.expect(jobs.iter().map(|job| job.tasks.len()).sum());
     let mut results = Results { exact: exact::run(options)?, flash_pages, ..Results::default() };
     for trace in traces.iter().filter(|trace| !trace.is_file()) {
-        results.samples.insert(trace.published.title, trace.generated_sample(sectors)?);
+        results.samples.insert(trace.pattern.title.as_str(), trace.generated_sample(sectors)?);
     }
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
     let finished: Vec<Vec<Option<Measurement>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
@@ -160,12 +159,12 @@ fn run_job(
     monitor: &dyn Monitor,
 ) -> Result<Vec<Option<Measurement>>, StudyError> {
     let Job { variant, cache, tasks, bench } = job;
-    let name = VARIANTS[*variant].name;
+    let name = VARIANTS[*variant];
     let title = |task: &Task| match task {
         Task::Uniform => format!("{name}, uniform writes"),
         Task::Transactions => format!("{name}, transactions"),
         Task::Trace(trace, kind) => {
-            format!("{name}, {} KiB, {}, {}", CACHES[*cache], traces[*trace].published.title, kind.name())
+            format!("{name}, {} KiB, {}, {}", CACHES[*cache], traces[*trace].pattern.title, kind.name())
         }
     };
     simulate_from(
@@ -226,7 +225,6 @@ fn transactions(
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Measurement, StudyError> {
-    let requests = options.scale.of(TRANSACTIONS);
-    let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), requests) };
-    bench.time(filled, &mut *build("oltp", &parameters)?, monitor)
+    let load = Load::new(options, TARGETS.pattern("transactions"), options.seed)?;
+    bench.time(filled, &mut *load.open(bench.sectors())?, monitor)
 }
