@@ -379,7 +379,7 @@ mod tests {
     /// is built.
     #[test]
     fn ranges_are_ranges_of_keys_that_a_study_reads() {
-        let sources = [include_str!("source.rs"), include_str!("partial_parity/loads.rs")];
+        let sources = [include_str!("load.rs"), include_str!("partial_parity/loads.rs")];
         for study in crate::STUDIES {
             for range in study.targets.and_then(Targets::ranges).iter().flat_map(|ranges| &ranges.free) {
                 let Range { key, least, most, law, reason, .. } = range;

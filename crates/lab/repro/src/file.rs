@@ -1,7 +1,7 @@
 //! A file of the user's that stands in for a generated trace.
 
 use crate::error::StudyError;
-use crate::source::Opened;
+use crate::load::Opened;
 use crate::study::Options;
 use trace::formats::{
     DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, read_in_order, summarise,

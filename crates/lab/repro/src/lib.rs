@@ -24,7 +24,6 @@ mod partial_parity;
 mod row;
 mod simulate;
 mod simulations;
-mod source;
 mod striping;
 mod study;
 mod target;

@@ -2,11 +2,14 @@
 
 use crate::error::StudyError;
 use crate::file::TraceFile;
-use crate::source::{Opened, desktop_shape};
 use crate::study::Options;
 use serde::Deserialize;
+use trace::Workload;
 use trace::synthetic::{DesktopShape, Parameter, WORKLOADS, WorkloadParameters, build, desktop_ntfs};
 use units::SECTOR_BYTES;
+
+/// Requests, ready to be run.
+pub type Opened = Result<Box<dyn Workload + Send>, StudyError>;
 
 /// A workload as the file of a study has it: its generator, and statistics that were published of it.
 #[derive(Debug, Deserialize)]
@@ -170,5 +173,18 @@ impl Load {
             return Ok(desktop_ntfs::shaped(&parameters, self.shape)?);
         }
         Ok(build(&pattern.generator, &parameters)?)
+    }
+}
+
+/// The structure of `desktop-ntfs` below its published statistics: of a draw, as it was drawn.
+fn desktop_shape(options: &Options) -> DesktopShape {
+    let known = DesktopShape::default();
+    DesktopShape {
+        lone_share: options.drawn("trace.lone_share", known.lone_share),
+        warm_pages: options.drawn("trace.warm_pages", known.warm_pages),
+        warm_pages_per_block: options.drawn("trace.warm_pages_per_block", known.warm_pages_per_block),
+        part_share: options.drawn("trace.part_share", known.part_share),
+        scattered_share: options.drawn("trace.scattered_share", known.scattered_share),
+        longest_share: options.drawn("trace.longest_share", known.longest_share),
     }
 }

@@ -1,5 +1,6 @@
 //! The drives of the study.
 
+use super::TARGETS;
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
@@ -24,13 +25,6 @@ pub const BLOCKS: [u64; 4] = [1, 2, 4, 8];
 pub const ZONES: [u64; 6] = [32, 64, 128, 256, 512, 1024];
 pub const USED: [u64; 5] = [60, 80, 90, 95, 100];
 
-/// A way to read and to treat code blocks.
-#[derive(Clone, Copy, Debug)]
-pub struct Variant {
-    pub name: &'static str,
-    settings: &'static [(&'static str, &'static str)],
-}
-
 pub const STATIC: usize = 0;
 pub const DYNAMIC: usize = 1;
 pub const EAGER: usize = 2;
@@ -51,30 +45,27 @@ pub const EAGER_TIME: usize = 16;
 pub const INTERLEAVED: usize = 17;
 pub const STATIC_INTERLEAVED: usize = 18;
 
-const fn with(name: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
-    Variant { name, settings }
-}
-
-pub const VARIANTS: [Variant; 19] = [
-    with("static", &[("coded.reads", "direct")]),
-    with("dynamic", &[]),
-    with("eager", &[("coded.reads", "eager")]),
-    with("around cleaning", &[("coded.reads", "gc-aware")]),
-    with("G_4^2, elimination", &[("coded.decoder", "gauss")]),
-    with("mirror", &[("coded.code", "mirror")]),
-    with("parity", &[("coded.code", "parity")]),
-    with("MDS", &[("coded.code", "mds")]),
-    with("best for peeling", &[("coded.code", "peel-best")]),
-    with("codes updated", &[("coded.stale_codes", "update")]),
-    with("codes encoded when idle", &[("coded.stale_codes", "reencode-idle")]),
-    with("static, no read-ahead", &[("coded.reads", "direct"), ("coded.read_ahead.after", "0B")]),
-    with("dynamic, no read-ahead", &[("coded.read_ahead.after", "0B")]),
-    with("mirror, shorter queue", &[("coded.code", "mirror"), ("coded.reads", "eager")]),
-    with("G_4^3", &[("coded.code", "regular-3")]),
-    with("G_4^3, elimination", &[("coded.code", "regular-3"), ("coded.decoder", "gauss")]),
-    with("eager by time", &[("coded.reads", "eager-by-time")]),
-    with("cleaning interleaved", &[("flash.cleaning", "interleaved")]),
-    with("static, cleaning interleaved", &[("coded.reads", "direct"), ("flash.cleaning", "interleaved")]),
+/// Ways to read and to treat code blocks, by their names in the study's file, which has their settings.
+pub const VARIANTS: [&str; 19] = [
+    "static",
+    "dynamic",
+    "eager",
+    "around cleaning",
+    "G_4^2, elimination",
+    "mirror",
+    "parity",
+    "MDS",
+    "best for peeling",
+    "codes updated",
+    "codes encoded when idle",
+    "static, no read-ahead",
+    "dynamic, no read-ahead",
+    "mirror, shorter queue",
+    "G_4^3",
+    "G_4^3, elimination",
+    "eager by time",
+    "cleaning interleaved",
+    "static, cleaning interleaved",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +97,7 @@ impl Place {
         let Place { pages, zone_mib, code_zones, used, .. } = self;
         format!(
             "{}, {code_zones} code zones, zones of {zone_mib} MiB, blocks of {pages} pages, {used} % in use",
-            VARIANTS[self.variant].name
+            VARIANTS[self.variant]
         )
     }
 
@@ -129,40 +120,20 @@ pub fn swept() -> [Vec<Place>; 4] {
     ]
 }
 
-/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans
-/// alone, each bank without interruption.
-pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, String)> {
-    vec![
-        ("drive.capacity", format!("{capacity}B")),
-        ("flash.part", "slc-2k".to_owned()),
-        ("flash.channels", BANKS.to_string()),
-        ("flash.dies_per_channel", "1".to_owned()),
-        ("flash.cleaning", "uninterrupted".to_owned()),
-        ("engine.seed", options.seed.to_string()),
-        ("ftl.kind", "page".to_owned()),
-        ("ftl.gc.victim", "greedy".to_owned()),
-        ("ftl.gc.frontier", "shared".to_owned()),
-        ("ftl.gc.free_blocks", "0".to_owned()),
-        ("ftl.gc.copies_in_flight", "64".to_owned()),
-        ("stripe.kind", "coded".to_owned()),
-        ("coded.size", format!("{zone}B")),
-    ]
-}
-
 /// The drive of a place.
 /// Errors: the values do not fit together.
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
     let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
-    let mut settings = zones(options, capacity, zone);
-    settings.extend([
+    let further = [
+        ("drive.capacity", format!("{capacity}B")),
+        ("coded.size", format!("{zone}B")),
         ("coded.spare_blocks", SPARE.to_string()),
         ("coded.block", format!("{}B", place.pages * PAGE_BYTES)),
         ("coded.code_zones", place.code_zones.to_string()),
-        ("coded.offline_first", "at-start".to_owned()),
-    ]);
-    settings.extend(VARIANTS[place.variant].settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    Bench::new(VARIANTS[place.variant].name, &settings)
+    ];
+    let variant = VARIANTS[place.variant];
+    TARGETS.bench(options, variant, &["every drive", variant], further)
 }
 
 #[cfg(test)]

@@ -1,34 +1,22 @@
 //! The requests of the study: generated from what was published of its trace, or the user's file, and what they look
 //! like.
 
-use super::NAMES;
 use crate::error::StudyError;
-use crate::file::TraceFile;
-use crate::source::{Opened, Source};
+use crate::load::{Load, Opened};
 use crate::study::Options;
 use simulator::Fill;
-use trace::synthetic::build;
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request, SECTOR_BYTES};
 
+use super::TARGETS;
 use super::drives::{BANKS, PAGE_BYTES, Place};
 
 /// Requests of a day: eight hours of one each 32 ms.
 pub const DAY: u64 = 900_000;
-/// Requests of a month.
-const MONTH: u64 = 30 * DAY;
 /// Sweeps are shorter than the rows of record.
 const SWEEP: u64 = 8;
 /// Sectors of a stretch of the drive that is in use or not.
 const STRETCH: u64 = Fill::PAGES * PAGE_BYTES / SECTOR_BYTES;
-
-/// The trace of the study.
-#[derive(Debug)]
-pub struct Trace {
-    source: Source,
-    /// Requests that come before those that are measured: the history that the first off-line phase needs.
-    pub warm_up: u64,
-}
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,49 +36,46 @@ impl Length {
     }
 }
 
+/// The trace of the study.
+#[derive(Debug)]
+pub struct Trace(Load);
+
 /// The month on a small laptop.
 /// Errors: the user's file cannot be read.
 pub fn trace(options: &Options) -> Result<Trace, StudyError> {
-    let file = TraceFile::given(options, NAMES[0])?;
-    let measured = options.scale.of(MONTH);
-    let warm_up = DAY.min(measured);
-    let (warm_up, requests) = match &file {
-        Some(file) => (warm_up.min(file.summary.records.min(measured) / 4), measured),
-        None => (warm_up, measured + warm_up),
-    };
-    Ok(Trace { source: Source { file, requests, seed: options.seed }, warm_up })
+    Ok(Trace(Load::new(options, TARGETS.pattern("laptop"), options.seed)?))
 }
 
 impl Trace {
     /// What stands in the column of workloads.
     pub fn label(&self) -> String {
-        Source::label([&self.source])
+        Load::label([&self.0])
+    }
+
+    /// Requests that come before those that are measured: the history that the first off-line phase needs.
+    pub fn warm_up(&self) -> u64 {
+        self.0.warm_up
     }
 
     /// Its requests for a drive of `sectors`. They go to the share that is in use.
     /// Errors: a file cannot be read or does not fit.
     pub fn open(&self, sectors: u64, share: f64, length: Length) -> Opened {
-        self.open_so_many(sectors, share, self.warm_up + self.measured(length))
+        self.first(self.warm_up() + self.measured(length), sectors, share)
     }
 
     /// As many as are measured, from the first on.
     pub fn open_again(&self, sectors: u64, share: f64, length: Length) -> Opened {
-        self.open_so_many(sectors, share, self.measured(length))
+        self.first(self.measured(length), sectors, share)
     }
 
     fn measured(&self, length: Length) -> u64 {
-        let all = self.source.requests - self.warm_up;
+        let all = self.0.requests - self.warm_up();
         if length == Length::Record { all } else { all.div_ceil(SWEEP) }
     }
 
-    fn open_so_many(&self, sectors: u64, share: f64, requests: u64) -> Opened {
+    fn first(&self, requests: u64, sectors: u64, share: f64) -> Opened {
         let used = Used::new(sectors, share);
-        let source = Source { file: None, requests, seed: self.source.seed };
-        let inner = match &self.source.file {
-            Some(file) => file.open(used.sectors(), requests)?,
-            None => source.open(used.sectors(), |plain| Ok(build("umpc", plain)?))?,
-        };
-        Ok(Box::new(Within { inner, used }))
+        Ok(Box::new(Within { inner: self.0.first(requests, used.sectors())?, used }))
     }
 }
 

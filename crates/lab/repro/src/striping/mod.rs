@@ -21,9 +21,6 @@ use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
 
-/// Names under which files may be given.
-const NAMES: [&str; 1] = ["laptop"];
-
 /// Zones are coded by counts of requests that are measured, instead of those of the day before.
 const FORESIGHT: &str = "oracle-first-day";
 

@@ -253,7 +253,7 @@ impl Table<'_> {
     fn variants(&self, variants: &[usize], more: impl Fn(&Place) -> String) -> String {
         let text = |variant: &usize| {
             let place = Place { variant: *variant, ..RECORD };
-            format!("{} {:.3}{}", VARIANTS[*variant].name, self.results.reads(&place, Sweep), more(&place))
+            format!("{} {:.3}{}", VARIANTS[*variant], self.results.reads(&place, Sweep), more(&place))
         };
         variants.iter().map(text).collect::<Vec<_>>().join("; ")
     }

@@ -96,7 +96,7 @@ pub(super) fn run_one(
     let bench = drives::bench(options, place)?;
     let filled = bench.filled_to(place.share(), monitor)?;
     let mut workload = trace.open(bench.sectors(), place.share(), *length)?;
-    let warm = bench.warmed(&filled, &mut *workload, trace.warm_up, monitor)?;
+    let warm = bench.warmed(&filled, &mut *workload, trace.warm_up(), monitor)?;
     drop(filled);
     if TARGETS.chosen(options, "history") == FORESIGHT {
         // The requests that were counted are those that are measured.

@@ -2,27 +2,21 @@
 //!
 //! Every group has a parity that is written with its data; a read whose bank is cleaning is answered by the others.
 
-use super::drives::zones;
+use super::TARGETS;
 use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::load::Load;
 use crate::simulate::{Bench, Measurement};
 use crate::simulations::simulate_all;
 use crate::study::Options;
 use experiment::Monitor;
-use trace::synthetic::{WorkloadParameters, build};
 
 /// Workloads: the first is judged, the second has few writes.
-const LOADS: [&str; 2] = ["oltp", "financial2"];
-/// How they are called.
 pub const TITLES: [&str; 2] = ["Financial1", "Financial2"];
-/// Bytes the user sees, and requests, at full size; as many requests come before those that are measured.
+/// Bytes the user sees at full size.
 const CAPACITY: u64 = 16 << 30;
-const REQUESTS: u64 = 1_600_000;
 /// Bytes of a zone: no drive is smaller.
 const ZONE: u64 = 256 << 20;
-/// Spare erase blocks of a segment of 256: 7 %, and enough that none is ever cleaned.
-const SPARE: u64 = 18;
-const PLENTY: u64 = 800;
 
 /// A drive with so much room that it never cleans.
 pub const NO_CLEANING: usize = 0;
@@ -33,19 +27,10 @@ pub const AROUND: usize = 2;
 /// The same where banks clean one after the other.
 pub const IN_TURN: usize = 3;
 
-/// A name, spare blocks of a segment, settings.
-type Described = (&'static str, u64, &'static [(&'static str, &'static str)]);
+/// Drives by their names in the study's file, which has their settings.
+const DRIVES: [&str; 4] = ["no cleaning", "cleaning anywhere", "reads around cleaning", "cleaning in turn"];
 
-const DRIVES: [Described; 4] = [
-    ("no cleaning", PLENTY, &[]),
-    ("cleaning anywhere", SPARE, &[]),
-    ("reads around cleaning", SPARE, CODED),
-    ("cleaning in turn", SPARE, &[CODED[0], CODED[1], CODED[2], ("coded.cleaning", "in-turn")]),
-];
-const CODED: &[(&str, &str)] =
-    &[("coded.code", "parity"), ("coded.stale_codes", "update"), ("coded.reads", "gc-aware")];
-
-pub const RUNS: usize = LOADS.len() * DRIVES.len();
+pub const RUNS: usize = TITLES.len() * DRIVES.len();
 
 /// The drives under each workload, by workload and drive.
 #[derive(Debug, Default)]
@@ -69,36 +54,31 @@ impl Tails {
     }
 }
 
-fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench, StudyError> {
+fn bench(options: &Options, drive: usize) -> Result<Bench, StudyError> {
     let capacity = options.scale.of(CAPACITY).max(ZONE);
-    let code_zones = if settings.is_empty() { 0 } else { capacity / ZONE };
-    let mut all = zones(options, capacity, ZONE);
-    all.extend([
-        ("coded.spare_blocks", spare.to_string()),
+    let code_zones = if [AROUND, IN_TURN].contains(&drive) { capacity / ZONE } else { 0 };
+    let further = [
+        ("drive.capacity", format!("{capacity}B")),
+        ("coded.size", format!("{ZONE}B")),
         ("coded.code_zones", code_zones.to_string()),
-        ("coded.offline_first", "at-start".to_owned()),
-        ("coded.read_ahead.after", "0B".to_owned()),
-    ]);
-    all.extend(settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    Bench::new(name, &all)
+    ];
+    TARGETS.bench(options, DRIVES[drive], &["every drive", DRIVES[drive]], further)
 }
 
 /// Runs every drive under every workload.
 /// Errors: a drive cannot be built.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Tails, StudyError> {
     let places: Vec<(usize, usize)> =
-        (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
+        (0..TITLES.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
     let single = |(load, drive): &(usize, usize)| {
-        let bench = bench(options, DRIVES[*drive])?;
-        let requests = options.scale.of(REQUESTS);
-        let parameters =
-            WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 2 * requests) };
-        let mut workload = build(LOADS[*load], &parameters)?;
+        let bench = bench(options, *drive)?;
+        let load = Load::new(options, TARGETS.pattern(TITLES[*load]), options.seed)?;
+        let mut workload = load.open(bench.sectors())?;
         let filled = bench.filled(monitor)?;
-        let warm = bench.warmed(&filled, &mut *workload, requests, monitor)?;
+        let warm = bench.warmed(&filled, &mut *workload, load.warm_up, monitor)?;
         bench.time(&warm, &mut *workload, monitor)
     };
-    let name = |(load, drive): &(usize, usize)| format!("{}, {}", TITLES[*load], DRIVES[*drive].0);
+    let name = |(load, drive): &(usize, usize)| format!("{}, {}", TITLES[*load], DRIVES[*drive]);
     let measured = simulate_all(monitor, &places, name, single)?;
     let mut tails = Tails::default();
     tails.0.extend(places.into_iter().zip(measured));
