@@ -40,8 +40,11 @@ pub struct BufferContext<'a> {
 pub struct Buffer {
     /// Name in the configuration.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its idea, in a line.
     pub doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two; empty for a registered one.
+    pub when: &'static str,
+    /// Parameters that it reads, whether or not others do.
     pub parameters: fn() -> Vec<Parameter>,
     /// Whether its values fit together and the drive; an error says in words what does not.
     pub check: fn(&BufferContext<'_>) -> Result<(), String>,
@@ -81,6 +84,11 @@ pub fn build<F: Flash>(name: &str) -> Option<Build<F>> {
 pub fn buffer_choices() -> Vec<Named> {
     let entries = buffers().into_iter().map(|entry| (entry.name, entry.doc));
     std::iter::once(("none", "no buffer: writes go to the mapping as they come")).chain(entries).collect()
+}
+
+/// When to use each built-in buffer.
+pub fn buffer_uses() -> Vec<Named> {
+    buffers().into_iter().filter(|entry| !entry.when.is_empty()).map(|entry| (entry.name, entry.when)).collect()
 }
 
 /// Names of all buffers, and of having none.

@@ -43,8 +43,11 @@ pub(crate) enum Looks {
 /// A line of the table.
 pub(crate) struct ReadPolicy {
     pub name: &'static str,
+    /// Its rule, in a line.
     pub doc: &'static str,
-    /// What it wants to know of the queues.
+    /// When to use it and at which cost, in a sentence or two.
+    pub when: &'static str,
+    /// Its view of the queues.
     pub looks: Looks,
     pub choose: fn(&View<'_>) -> Choice,
 }
@@ -62,30 +65,39 @@ pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
     ReadPolicy {
         name: DIRECT,
         doc: "the data blocks themselves",
+        when: "Use it as the base line: no read asks for a code block. Each read waits for its busy banks.",
         looks: Looks::Nowhere,
         choose: |view| Choice { first: view.wanted, more: Elements::NONE },
     },
     ReadPolicy {
         name: "lazy",
         doc: "all data blocks and all code blocks that can help; commands that are no longer needed are cancelled",
+        when: "Use it where some banks are idle most of the time: the first blocks that decode give the answer. \
+               Under full load the extra reads slow down all reads.",
         looks: Looks::Nowhere,
         choose: lazy,
     },
     ReadPolicy {
         name: "eager",
         doc: "on arrival, a set that decodes on the banks with the shortest queues, in commands",
+        when: "Use it where no bank is ever idle: it reads no more blocks than direct. It decides on arrival, so a \
+               bank that becomes busy later delays the read.",
         looks: Looks::Commands,
         choose: eager,
     },
     ReadPolicy {
         name: "eager-by-time",
         doc: "on arrival, a set that decodes on the banks whose queues take the least time",
+        when: "Use it where queues mix reads, programs and erases, so that the number of commands misleads. A \
+               controller has to know the time of every queued command for it.",
         looks: Looks::Time,
         choose: eager,
     },
     ReadPolicy {
         name: "gc-aware",
         doc: "the data blocks, but around banks that are cleaning, or whose queue is longer than the detour",
+        when: "Use it where collection causes the tail: reads go around banks that collect or have long queues. \
+               While no bank collects and queues are even it reads like direct.",
         looks: Looks::Commands,
         choose: gc_aware,
     },

@@ -202,6 +202,7 @@ fn code_parameters() -> Vec<Parameter> {
             "Which blocks a read asks for when code blocks can help. Reading more blocks lowers tail latency and \
              keeps more banks busy.",
         )
+        .uses(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.when)).collect())
         .only(CODED.counts_as(DIRECT)),
         Parameter::new(
             STALE.key,

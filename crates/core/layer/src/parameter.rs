@@ -86,6 +86,8 @@ pub struct Parameter {
     pub role: Role,
     /// A value other than the default, where the kind of its values does not show one.
     pub(crate) given_example: Option<&'static str>,
+    /// When to use each of its names, where they are policies.
+    pub(crate) uses: fn() -> Vec<Named>,
 }
 
 /// A value within the limits of its parameter.
@@ -110,7 +112,7 @@ impl Parameter {
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
         let (read_when, role) = (Conditions::NONE, Role::Design);
-        Self { key, kind, default: None, doc, read_when, role, given_example: None }
+        Self { key, kind, default: None, doc, read_when, role, given_example: None, uses: Vec::new }
     }
 
     /// The same key, as one of the circumstances.
@@ -123,6 +125,18 @@ impl Parameter {
     #[must_use]
     pub const fn example(self, value: &'static str) -> Self {
         Self { given_example: Some(value), ..self }
+    }
+
+    /// The same key, whose names are policies, with advice when to use each.
+    #[must_use]
+    pub const fn uses(self, uses: fn() -> Vec<Named>) -> Self {
+        Self { uses, ..self }
+    }
+
+    /// When to use the policy called `name` and at which cost, in a sentence or two. `None`: the policy came from
+    /// outside, or the names of the key are not policies.
+    pub fn use_of(&self, name: &str) -> Option<&'static str> {
+        (self.uses)().into_iter().find(|(known, _)| *known == name).map(|(_, when)| when)
     }
 
     /// A value that shows what to write: the one that was declared, or another choice than the default, or the default

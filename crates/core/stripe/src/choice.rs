@@ -51,11 +51,38 @@ impl CommitPolicy for First {
     }
 }
 
+/// A line of [`POLICIES`].
+struct Entry {
+    name: &'static str,
+    /// Its rule, in a line.
+    doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two.
+    when: &'static str,
+    order: CommitOrder,
+}
+
 /// Policies by the names `stripe.cache.victim` accepts.
-const POLICIES: [(&str, &str, CommitOrder); 3] = [
-    ("lru", "the parity of the stripe updated longest ago", CommitOrder::Oldest),
-    ("largest", "the parity of the stripe with the most newer pages", CommitOrder::Largest),
-    ("cheapest", "the parity of the stripe whose commit takes the fewest reads", CommitOrder::Cheapest),
+const POLICIES: [Entry; 3] = [
+    Entry {
+        name: "lru",
+        doc: "the parity of the stripe updated longest ago",
+        when: "Use it where stripes are written again soon: they stay in the cache. Some commits cost many reads.",
+        order: CommitOrder::Oldest,
+    },
+    Entry {
+        name: "largest",
+        doc: "the parity of the stripe with the most newer pages",
+        when: "Use it where old versions take too much spare flash: each commit frees the most of them. A stripe in \
+               use may leave too early.",
+        order: CommitOrder::Largest,
+    },
+    Entry {
+        name: "cheapest",
+        doc: "the parity of the stripe whose commit takes the fewest reads",
+        when: "Use it where reads for parity are the bottleneck: each commit reads the fewest pages. Stripes that \
+               cost many reads stay in the cache for long.",
+        order: CommitOrder::Cheapest,
+    },
 ];
 
 /// What builds a policy that is not in the table: once for each drive.
@@ -69,7 +96,7 @@ static OUTSIDE: Registry<CommitFactory> = Registry::new();
 /// # Errors
 /// A built-in policy has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
-    OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, ..)| name))
+    OUTSIDE.register(name, doc, build, &POLICIES.each_ref().map(|entry| entry.name))
 }
 
 /// Whether the policy called `name` was registered: what it does is not told by its name.
@@ -79,7 +106,12 @@ pub fn is_from_outside(name: &str) -> bool {
 
 /// Name and description of all: the built-in ones, then those from outside.
 pub(crate) fn choices() -> Vec<Named> {
-    POLICIES.iter().map(|(name, doc, _)| (*name, *doc)).chain(OUTSIDE.list()).collect()
+    POLICIES.iter().map(|entry| (entry.name, entry.doc)).chain(OUTSIDE.list()).collect()
+}
+
+/// When to use each built-in policy.
+pub(crate) fn uses() -> Vec<Named> {
+    POLICIES.iter().map(|entry| (entry.name, entry.when)).collect()
 }
 
 /// The name a configuration gives, for as long as the program runs.
@@ -94,8 +126,8 @@ pub(crate) fn chosen(values: &Values) -> &'static str {
 
 /// Builds the policy of a name.
 pub(crate) fn build(name: &str) -> Box<dyn CommitPolicy> {
-    match POLICIES.iter().find(|(known, ..)| *known == name) {
-        Some((.., order)) => Box::new(First(*order)),
+    match POLICIES.iter().find(|entry| entry.name == name) {
+        Some(entry) => Box::new(First(entry.order)),
         None => OUTSIDE.find(name).expect("victims are checked with the configuration")(),
     }
 }

@@ -29,7 +29,10 @@ pub(crate) enum Delay {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scheme {
     pub name: &'static str,
+    /// Its idea, in a line.
     pub doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two.
+    pub when: &'static str,
     pub parity: u32,
     pub rotates: bool,
     /// Pages have no place of their own: parities follow the pages written together.
@@ -44,6 +47,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid0",
         doc: "pages striped over the chips, no parity",
+        when: "Use it for speed and capacity where a lost die may lose data, and as the base line of the other \
+               kinds. It costs no parity.",
         parity: 0,
         rotates: false,
         elastic: false,
@@ -53,6 +58,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid4",
         doc: "one parity, on the last chip of each stripe",
+        when: "Use it to study a chip of parities alone. Every small write goes to this chip, which limits the rate \
+               and wears out first; raid5 spreads the parities.",
         parity: 1,
         rotates: false,
         elastic: false,
@@ -63,6 +70,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         name: "raid5",
         doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever takes fewer reads when every \
               page was written",
+        when: "Use it where a lost die must lose nothing and no non-volatile memory is at hand. A small write costs \
+               two reads and two programs, and write amplification about doubles.",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -72,6 +81,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid5-fpc",
         doc: "full parity cache: parities wait in non-volatile memory until their place is needed",
+        when: "Use it with non-volatile memory where the same stripes are written again: one parity program serves \
+               many updates. It programs fewer parities than raid5-ppc and reads more for them.",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -82,6 +93,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         name: "raid5-ppc",
         doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory; old versions on flash \
               stand in for the rest",
+        when: "Use it with non-volatile memory where the same stripes are written again: most updates read nothing \
+               for parity. Old versions take spare flash, and uniform writes gain nothing over raid5.",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -91,6 +104,9 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid-elastic",
         doc: "pages go anywhere, and one parity covers the pages written together: a write needs no reads",
+        when: "Use it for small random writes that must survive a lost die: a write reads nothing, and many pages \
+               share a parity. A lone write takes a parity of its own, and collection empties superblocks of all \
+               dies.",
         parity: 1,
         rotates: true,
         elastic: true,
@@ -103,6 +119,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "fra",
         doc: "parities are written when the host is idle; until then the data is not protected",
+        when: "Use it where the host has idle time and may lose its newest writes with a die. Until an idle moment \
+               these pages have no parity.",
         parity: 1,
         rotates: true,
         elastic: false,
@@ -112,6 +130,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid6",
         doc: "two parities, rotating; any two chips may fail",
+        when: "Use it where a second die may fail before the first one is rebuilt. A small write updates two \
+               parities, so write amplification is about three times as high as with raid0.",
         parity: 2,
         rotates: true,
         elastic: false,
@@ -121,6 +141,8 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "raid6-ppc",
         doc: "partial parity cache with two parities",
+        when: "Use it like raid5-ppc where two dies may fail. It saves most parity programs of raid6 where the same \
+               stripes are written again, and none under uniform writes.",
         parity: 2,
         rotates: true,
         elastic: false,

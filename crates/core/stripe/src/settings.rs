@@ -138,7 +138,17 @@ const CODED: Named = (
      (see the keys coded.*)",
 );
 
-/// Names of having no stripes, of all schemes, and of coded striping, with what each is.
+/// When to use coded striping.
+const CODED_WHEN: &str = "Use it to shorten the tail of reads, on drives that are mostly read. Code blocks take flash, \
+    protect no data, and are out of date from a write of their sources until they are encoded again.";
+
+/// When to use each scheme, and coded striping.
+fn stripe_uses() -> Vec<Named> {
+    let schemes = SCHEMES.iter().map(|scheme| (scheme.name, scheme.when));
+    schemes.chain([(CODED.0, CODED_WHEN)]).collect()
+}
+
+/// Names of having no stripes, of all schemes, and of coded striping, with a description of each.
 pub fn stripe_choices() -> Vec<Named> {
     let schemes = SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc));
     std::iter::once(("none", "no stripes: the mapping places pages")).chain(schemes).chain([CODED]).collect()
@@ -170,7 +180,8 @@ fn shape_parameters() -> Vec<Parameter> {
              failing die, and costs programs and spare space: its flash comes on top of drive.capacity and \
              drive.over_provisioning. Where pages have no chip of their own, ftl.gc.* apply to superblocks: one block \
              of every plane, collected together.",
-        ),
+        )
+        .uses(stripe_uses),
         Parameter::new(
             "stripe.chips",
             ParameterKind::Count { min: 0, max: 22 },
@@ -222,6 +233,7 @@ fn parity_parameters() -> Vec<Parameter> {
             "lru",
             "Which delayed parity is written when the cache needs room.",
         )
+        .uses(choice::uses)
         .only(DELAYS),
         Parameter::new(
             CACHED_PARITY.key,

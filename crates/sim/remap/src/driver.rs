@@ -148,9 +148,11 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
 
     /// Its name in a configuration.
     const NAME: &'static str;
-    /// What it is, in a line.
+    /// Its idea, in a line.
     const DOC: &'static str;
-    /// What the part of the drive is for that the host does not see, as a clause.
+    /// When to use it and at which cost, in a sentence or two.
+    const WHEN: &'static str;
+    /// The purpose of the part of the drive that the host does not see, as a clause.
     const KEEPS: &'static str;
     /// The key to lower where a drive is too small for it.
     const SIZE_KEY: &'static str;

@@ -22,8 +22,10 @@ pub const HOST_DRIVERS: &[HostDriverEntry] =
 pub struct HostDriverEntry {
     /// Name in a configuration.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its idea, in a line.
     pub doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two.
+    pub when: &'static str,
     /// The keys it reads, in display order.
     pub parameters: fn() -> Vec<Parameter>,
     /// What a configuration comes to over a drive; the error says in words what does not fit.
@@ -36,7 +38,14 @@ pub struct HostDriverEntry {
 impl HostDriverEntry {
     /// The line of a driver.
     pub const fn of<O: DriverOptions>() -> Self {
-        Self { name: O::NAME, doc: O::DOC, parameters: O::parameters, plan: configured::<O>, small: small::<O> }
+        Self {
+            name: O::NAME,
+            doc: O::DOC,
+            when: O::WHEN,
+            parameters: O::parameters,
+            plan: configured::<O>,
+            small: small::<O>,
+        }
     }
 }
 
@@ -69,7 +78,8 @@ pub fn keys() -> Vec<Parameter> {
         "none",
         "A driver of the host above the drive, which rearranges writes before the drive gets them. With a driver the \
          host sees the driver's size, which is smaller than the drive's.",
-    )];
+    )
+    .uses(|| HOST_DRIVERS.iter().map(|entry| (entry.name, entry.when)).collect())];
     for entry in HOST_DRIVERS {
         let mut at = 1;
         for parameter in (entry.parameters)() {

@@ -36,12 +36,16 @@ pub(super) const PADDING: Parameter = Parameter::new(
 
 pub(super) fn block_lru() -> Buffer {
     let doc = "BPLRU: whole logical blocks; the block written longest ago is completed and leaves";
-    super::entry::<Blocks<true>>("block-lru", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
+    let when = "Use it over a log-block mapping when writes fill whole logical blocks: each block that leaves can be \
+                switched. Scattered small writes make it read and program far more than the host writes.";
+    super::entry::<Blocks<true>>("block-lru", doc, when, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
 }
 
 pub(super) fn block_only() -> Buffer {
     let doc = "whole logical blocks in order of sequential use; a block is completed when half of its pages are there";
-    super::entry::<Blocks<false>>("block-only", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
+    let when = "Use it over a log-block mapping for long writes in order, or to study one half of two-level. Small \
+                random writes seldom hit it.";
+    super::entry::<Blocks<false>>("block-only", doc, when, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
 }
 
 /// Logical blocks; `ANY`: every write brings its block to the head, and all are completed.

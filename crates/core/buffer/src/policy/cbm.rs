@@ -43,7 +43,9 @@ const READ_CACHE: Parameter = Parameter::new(
 pub(super) fn entry() -> Buffer {
     let doc =
         "single written pages until half of a logical block is there, then the block; pages that were read as well";
-    super::entry::<Cbm>("cbm", doc, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
+    let when = "Use it when the host reads and writes the same blocks: pages that were read complete a block without \
+                a flash read. Without such reads it programs and erases more than fab or two-level.";
+    super::entry::<Cbm>("cbm", doc, when, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
 }
 
 /// Place of a block in the block region; the least leaves first.

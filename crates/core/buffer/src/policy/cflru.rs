@@ -24,7 +24,9 @@ const WINDOW: Parameter = Parameter::new(
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages read and written in order of use; clean pages near the tail leave first";
-    super::entry::<Cflru>("cflru", doc, || with_common(&[WINDOW]))
+    let when = "Use it for a host that reads again soon: pages that were read stay as well, and a clean page leaves \
+                without a program. Under writes alone it is page-lru.";
+    super::entry::<Cflru>("cflru", doc, when, || with_common(&[WINDOW]))
 }
 
 /// See the module description.

@@ -14,7 +14,10 @@ use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block; the block with the most pages leaves first";
-    super::entry::<Fab>("fab", doc, || with_common(&[BLOCK_SIZE]))
+    let when = "Use it for long writes among small ones, such as media files: the fullest block leaves, and a \
+                log-block mapping takes it with few copies. A hot block leaves when it is full, although it is \
+                written again.";
+    super::entry::<Fab>("fab", doc, when, || with_common(&[BLOCK_SIZE]))
 }
 
 /// See the module description.

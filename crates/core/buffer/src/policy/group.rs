@@ -17,7 +17,9 @@ use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block; the block written longest ago leaves as it is";
-    super::entry::<Groups>("group-lru", doc, || with_common(&[BLOCK_SIZE]))
+    let when = "Use it above a layer that profits from pages that come together, such as stripes with parity. It \
+                completes no block, so a log-block mapping merges more often than with fab.";
+    super::entry::<Groups>("group-lru", doc, when, || with_common(&[BLOCK_SIZE]))
 }
 
 /// See the module description.

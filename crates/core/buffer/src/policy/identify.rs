@@ -50,7 +50,8 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
         "buffer.small_request",
         ParameterKind::Size { min: 512, max: 1 << 30 },
         "4KiB",
-        "Bytes of the largest request that counts as a random write.",
+        "Bytes of the largest request that counts as a random write, and goes to the page-level part. Raise it \
+         where the host makes random writes of more than 4 KiB.",
     )
     .only(Condition::one_of(BY.key, |_| BY.names(|by| by == By::Size))),
     Parameter::new(

@@ -22,7 +22,9 @@ use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
     let doc = "a clock over logical blocks; the largest block not used lately leaves first";
-    super::entry::<LbClock>("lb-clock", doc, || with_common(&[BLOCK_SIZE]))
+    let when = "Use it for mixed file traffic over any mapping: blocks in use stay, and large blocks leave as a \
+                whole. Against fab it keeps more hot blocks and sends smaller ones.";
+    super::entry::<LbClock>("lb-clock", doc, when, || with_common(&[BLOCK_SIZE]))
 }
 
 /// A block that may leave; the least of them leaves first.

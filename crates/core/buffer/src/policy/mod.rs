@@ -139,8 +139,8 @@ pub(crate) trait Policy: Sized + 'static {
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
 }
 
-fn entry<P: Policy>(name: &'static str, doc: &'static str, own: fn() -> Vec<Parameter>) -> Buffer {
-    Buffer { name, doc, parameters: own, check: check::<P> }
+fn entry<P: Policy>(name: &'static str, doc: &'static str, when: &'static str, own: fn() -> Vec<Parameter>) -> Buffer {
+    Buffer { name, doc, when, parameters: own, check: check::<P> }
 }
 
 fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {

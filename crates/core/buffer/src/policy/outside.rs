@@ -57,7 +57,7 @@ pub fn is_from_outside(name: &str) -> bool {
 
 /// A line for each that was registered.
 pub(super) fn entries() -> impl Iterator<Item = Buffer> {
-    let entry = |(name, doc)| super::entry::<Outside>(name, doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]));
+    let entry = |(name, doc)| super::entry::<Outside>(name, doc, "", || with_common(&[FLUSH_UNIT, BLOCK_SIZE]));
     OUTSIDE.list().into_iter().map(entry)
 }
 

@@ -30,14 +30,17 @@ pub(super) const FLUSH_UNIT: Parameter = Parameter::new(
 );
 
 pub(super) fn page_lru() -> Buffer {
-    super::entry::<Pages<false>>("page-lru", "single pages; the page written longest ago leaves alone", || {
-        with_common(&[])
-    })
+    let doc = "single pages; the page written longest ago leaves alone";
+    let when = "Use it over a page-level mapping as the plain reference: it needs little bookkeeping and absorbs \
+                overwrites. Kinds that send neighbours together, such as lb-clock and fab, cause fewer copies.";
+    super::entry::<Pages<false>>("page-lru", doc, when, || with_common(&[]))
 }
 
 pub(super) fn page_only() -> Buffer {
     let doc = "single pages; the page written longest ago leaves with its logical block";
-    super::entry::<Pages<true>>("page-only", doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
+    let when = "Use it where the pages of a logical block become invalid together, for neighbours leave together. \
+                Neighbours in use leave early, so the hit ratio is a little lower than with page-lru.";
+    super::entry::<Pages<true>>("page-only", doc, when, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
 }
 
 /// Single pages; with `BLOCKS` a victim may take what is there of its logical block along.

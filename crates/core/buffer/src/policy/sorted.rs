@@ -16,7 +16,10 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::Lpn;
 
 pub(super) fn entry() -> Buffer {
-    super::entry::<Sorted>("sorted", "single pages, which leave in order of logical pages", || with_common(&[]))
+    let doc = "single pages, which leave in order of logical pages";
+    let when = "Use it with ftl.kind = leaftl, whose segments need pages in order. A hot page leaves as early as a \
+                cold one, so other mappings gain less than from kinds by recency.";
+    super::entry::<Sorted>("sorted", doc, when, || with_common(&[]))
 }
 
 /// See the module description.

@@ -29,7 +29,9 @@ const BLOCK_BUFFER: Parameter = Parameter::new(
 
 pub(super) fn entry() -> Buffer {
     let doc = "small writes page by page, large writes by logical block";
-    super::entry::<TwoLevel>("two-level", doc, || {
+    let when = "Use it where small random writes and long writes mix over a log-block mapping. The two parts have \
+                fixed shares of the memory, so one may be full while the other is empty.";
+    super::entry::<TwoLevel>("two-level", doc, when, || {
         let mut all = with_common(&[BLOCK_BUFFER, BLOCK_SIZE, ACCOUNTING, PADDING, FLUSH_UNIT]);
         all.extend(identify::PARAMETERS);
         all

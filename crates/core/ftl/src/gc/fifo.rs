@@ -4,8 +4,14 @@
 use super::{VictimEntry, VictimPolicy, VictimView};
 use engine::random::Stream;
 
-pub(super) const ENTRY: VictimEntry =
-    VictimEntry { name: "fifo", doc: "the block that was closed first", parameters: &[], build: |_| Box::new(Fifo) };
+pub(super) const ENTRY: VictimEntry = VictimEntry {
+    name: "fifo",
+    doc: "the block that was closed first",
+    when: "Use it for the simplest controller and for even wear. It copies cold data again and again, so skewed \
+           writes cost more than with any choice by valid pages.",
+    parameters: &[],
+    build: |_| Box::new(Fifo),
+};
 
 struct Fifo;
 

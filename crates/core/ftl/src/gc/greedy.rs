@@ -8,6 +8,8 @@ use engine::random::Stream;
 pub(super) const ENTRY: VictimEntry = VictimEntry {
     name: "greedy",
     doc: "the block with the fewest valid pages",
+    when: "Use it for uniform random writes, where no policy copies fewer pages. Under skewed writes it leaves cold \
+           blocks alone for long, and their invalid pages stay unused.",
     parameters: &[],
     build: |_| Box::new(Greedy),
 };

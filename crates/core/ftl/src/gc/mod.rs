@@ -129,6 +129,8 @@ pub struct VictimEntry {
     pub name: &'static str,
     /// Its rule, in a line.
     pub doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two.
+    pub when: &'static str,
     /// Parameters only this policy reads.
     pub parameters: &'static [Parameter],
     /// Builds the policy from its parameters.
@@ -170,7 +172,12 @@ pub fn victims() -> Vec<Named> {
     built_in.chain(OUTSIDE.list()).collect()
 }
 
-/// Whether the victim policy called `name` was registered: what it does is not told by its name.
+/// When to use each built-in victim policy.
+pub fn victim_uses() -> Vec<Named> {
+    VICTIMS.iter().map(|entry| (entry.name, entry.when)).collect()
+}
+
+/// Whether the victim policy called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
 }

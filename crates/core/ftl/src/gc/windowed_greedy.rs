@@ -8,6 +8,8 @@ use layer::{Parameter, ParameterKind};
 pub(super) const ENTRY: VictimEntry = VictimEntry {
     name: "windowed-greedy",
     doc: "the block with the fewest valid pages among the s oldest",
+    when: "Use it to limit how unevenly blocks wear. A window that is small beside the blocks of a plane copies as \
+           much as fifo, and a large one equals greedy.",
     parameters: &[Parameter::new(
         "ftl.gc.window_blocks",
         ParameterKind::Count { min: 1, max: 1_000_000 },

@@ -121,8 +121,10 @@ pub type Recovered<F> = Result<Box<dyn PageLayer<F>>, RecoverError>;
 pub struct Mapping {
     /// Name in the configuration.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its idea, in a line.
     pub doc: &'static str,
+    /// When to use it and at which cost, in a sentence or two.
+    pub when: &'static str,
     /// Parameters that it reads, whether or not others do.
     pub parameters: fn() -> Vec<Parameter>,
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
@@ -205,6 +207,11 @@ pub fn find(name: &str) -> Option<Mapping> {
 /// Names of all mappings, with what each is.
 pub fn mapping_choices() -> Vec<Named> {
     mappings().iter().map(|entry| (entry.name, entry.doc)).collect()
+}
+
+/// When to use each mapping.
+pub fn mapping_uses() -> Vec<Named> {
+    mappings().iter().map(|entry| (entry.name, entry.when)).collect()
 }
 
 /// Names of all mappings.

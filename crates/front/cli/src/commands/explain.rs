@@ -98,7 +98,10 @@ fn key_text(key: &Parameter, known: &[Parameter]) -> String {
         .map_or_else(String::new, |value| format!("  example: --set {}\n", quoted(&format!("{}={value}", key.key))));
     let text = format!("{}\n  {}\n{read}{value}{example}", key.key, key.doc);
     let mut meanings = Grid::new(2);
-    key.kind.choices().into_iter().for_each(|(name, doc)| meanings.row([name.to_owned(), doc.to_owned()]));
+    for (name, doc) in key.kind.choices() {
+        meanings.row([name, doc]);
+        key.use_of(name).into_iter().for_each(|when| meanings.row(["", when]));
+    }
     text + &meanings.render("    ")
 }
 
@@ -229,6 +232,11 @@ fn format(name: &str) -> Option<String> {
     ))
 }
 
+/// When to use the policy called `name`, as lines; empty for other names.
+fn when(key: &Parameter, name: &str) -> String {
+    key.use_of(name).map_or_else(String::new, |when| format!("  {}\n", wrapped_at(when, 2)))
+}
+
 /// A value of keys that take names: what it means for each of them.
 fn values(name: &str) -> Option<String> {
     let meant = |key: &Parameter| {
@@ -236,7 +244,7 @@ fn values(name: &str) -> Option<String> {
             .choices()
             .into_iter()
             .find(|(known, _)| *known == name)
-            .map(|(_, doc)| format!("{} = {name}\n  {doc}\n", key.key))
+            .map(|(_, doc)| format!("{} = {name}\n  {doc}\n{}", key.key, when(key, name)))
     };
     // A part is explained as one.
     let found: Vec<String> = all_keys().iter().filter(|key| key.key != "flash.part").filter_map(meant).collect();

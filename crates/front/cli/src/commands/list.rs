@@ -19,11 +19,13 @@ pub struct Item {
     pub name: String,
     /// A description, in a line.
     pub doc: String,
+    /// When to use it, for a policy.
+    pub when: Option<&'static str>,
 }
 
 impl Item {
     pub fn new(name: impl Into<String>, doc: impl Into<String>) -> Self {
-        Self { name: name.into(), doc: doc.into() }
+        Self { name: name.into(), doc: doc.into(), when: None }
     }
 }
 
@@ -64,9 +66,10 @@ const OF_POLICIES: [&str; 7] =
 fn policies() -> Vec<Item> {
     let keys = all_keys();
     let of_key = |key: &str| {
-        let choices = find_key(&keys, key).map_or_else(Vec::new, |known| known.kind.choices());
-        let policies = choices.into_iter().filter(|(name, _)| *name != "none");
-        policies.map(|(name, doc)| Item::new(name, format!("{key}: {doc}"))).collect::<Vec<_>>()
+        let known = find_key(&keys, key).expect("policies are chosen by known keys");
+        let policies = known.kind.choices().into_iter().filter(|(name, _)| *name != "none");
+        let item = |(name, doc)| Item { when: known.use_of(name), ..Item::new(name, format!("{key}: {doc}")) };
+        policies.map(item).collect::<Vec<_>>()
     };
     OF_POLICIES.into_iter().flat_map(of_key).collect()
 }
@@ -88,6 +91,7 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
         match what {
             Listing::Keys => text.push_str(&keys_grid().render(indent)),
             Listing::Stacks => text.push_str(&stacks_by_subject(indent)),
+            Listing::Policies if kinds.len() == 1 => text.push_str(&policies_grid().render(indent)),
             _ => text.push_str(&items_grid(*what).render(indent)),
         }
     }
@@ -104,6 +108,18 @@ fn items_grid(what: Listing) -> Grid {
     let mut grid = Grid::new(2);
     for item in items(what) {
         grid.row([item.name, item.doc]);
+    }
+    grid
+}
+
+/// Policies with their ideas, and below each when to use it.
+fn policies_grid() -> Grid {
+    let mut grid = Grid::new(2);
+    for item in policies() {
+        grid.row([item.name, item.doc]);
+        if let Some(when) = item.when {
+            grid.row(["", when]);
+        }
     }
     grid
 }
@@ -159,6 +175,9 @@ fn json_list(what: Listing) -> Value {
     if what == Listing::Keys {
         let keys = all_keys();
         return keys.iter().map(|key| json_key(key, &keys)).collect();
+    }
+    if what == Listing::Policies {
+        return items(what).iter().map(|item| json!({"name": item.name, "doc": item.doc, "when": item.when})).collect();
     }
     items(what).iter().map(|item| json!({"name": item.name, "doc": item.doc})).collect()
 }

@@ -121,3 +121,20 @@ fn the_list_of_stacks_begins_with_the_usual_one_and_has_each_once() {
     let place = |name: &str| rows.iter().position(|row| *row == name);
     assert!(place("dftl") < place("bast") && place("bast") < place("raid5") && place("raid5") < place("hard"));
 }
+
+#[test]
+fn every_policy_tells_when_to_use_it() {
+    let listed = crate::support::nandarium(&["list", "policies", "--json"]).output().expect("it runs").stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).expect("it is JSON");
+    let policies = listed["policies"].as_array().expect("a list");
+    assert!(policies.len() > 40, "{} policies", policies.len());
+    for policy in policies {
+        let name = policy["name"].as_str().expect("a policy has a name");
+        let when = policy["when"].as_str().unwrap_or_else(|| panic!("{name} does not tell when to use it"));
+        assert!(when.starts_with("Use it ") && when.matches(". ").count() == 1, "{name}: a use, then a cost: {when}");
+        let shown = crate::support::nandarium(&["explain", name]).output().expect("it runs").stdout;
+        let shown = String::from_utf8(shown).expect("it is text");
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(when), "explain {name}: {shown}");
+    }
+}

@@ -151,6 +151,8 @@ impl DriverOptions for Options {
 
     const NAME: &'static str = "hard";
     const DOC: &'static str = "small writes become aligned writes of whole superpages, through a map of 4 KiB pages";
+    const WHEN: &'static str = "Use it for a steady load of small random writes above a drive with superpages. Its \
+                                map takes memory of the host, and reads in order are slow after random writes.";
     const KEEPS: &'static str = "its remapping driver holds back the rest and keeps its map there";
     const SIZE_KEY: &'static str = "remap.superpage";
 

@@ -34,6 +34,9 @@ impl DriverOptions for LogOptions {
     const NAME: &'static str = "log-cache";
     const DOC: &'static str = "writes gather in segments, go to a log at the beginning of the drive, and later, \
                                sorted, to their own addresses";
+    const WHEN: &'static str = "Use it for bursts of small writes with pauses between them: pages go home in the \
+                                pauses, sorted. Most pages are written twice, so a steady load gains less than with \
+                                hard.";
     const KEEPS: &'static str = "the rest is the log of its log cache";
     const SIZE_KEY: &'static str = "remap.segment";
     const ALONE: Option<&'static str> = Some(

@@ -357,14 +357,16 @@ pub fn all_keys() -> Vec<Parameter> {
         "The write buffer between the host and the flash translation layer. A buffer absorbs overwrites and makes \
          larger writes of small ones. Use page-lru for page-level mappings, and kinds with logical blocks for \
          log-block mappings.",
-    );
+    )
+    .uses(buffer::buffer_uses);
     let mapping = Parameter::new(
         mapping::KEY,
         Kind::Choice(mapping::mapping_choices),
         "page",
         "The flash translation layer: how logical pages find their place on flash. Use page unless memory for the \
              map is scarce; the other kinds save memory and cost reads, copies or merges.",
-    );
+    )
+    .uses(mapping::mapping_uses);
     let stripes = [stripe::parameters(), coded::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
     let of_mappings = mapping::parameters().into_iter().map(|parameter| match parameter.key {

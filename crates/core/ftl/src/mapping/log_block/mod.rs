@@ -116,11 +116,17 @@ struct LogMap<S> {
 }
 
 /// A line of the table of mappings for a scheme.
-pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
+pub(super) fn mapping<S: Scheme>(
+    name: &'static str,
+    doc: &'static str,
+    when: &'static str,
+    parameters: fn() -> Vec<Parameter>,
+) -> Mapping {
     // A logical block's pages follow it to any plane.
     Mapping {
         name,
         doc,
+        when,
         parameters,
         reserve_blocks: parameters::reserve_blocks::<S>,
         kept_erased: None,

@@ -116,12 +116,14 @@ pub(crate) struct PageMap<A: MapAccess> {
 pub(super) fn mapping<A: MapAccess>(
     name: &'static str,
     doc: &'static str,
+    when: &'static str,
     parameters: fn() -> Vec<Parameter>,
 ) -> Mapping {
     // Translation pages have no home plane.
     Mapping {
         name,
         doc,
+        when,
         parameters,
         reserve_blocks: parameters::reserve_blocks::<A>,
         kept_erased: Some(parameters::kept_erased::<A>),

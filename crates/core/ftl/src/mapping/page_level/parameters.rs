@@ -4,7 +4,7 @@ use super::access::{MapAccess, Sharing};
 use super::scheme::{Scheme, TranslationShape};
 pub(super) use crate::alloc::Frontiers;
 use crate::alloc::{FRONTIERS, ORDERS, Order, PLACEMENTS, Placement};
-use crate::gc::{self, victims};
+use crate::gc::{self, victim_uses, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Choices, Condition, Parameter, ParameterKind, Values};
@@ -283,7 +283,8 @@ fn collection() -> [Parameter; 8] {
             "Which closed block garbage collection takes next (the victim). Use greedy for uniform writes, \
              cost-benefit where hot and cold data mix, and windowed-greedy for more even wear. Old versions that \
              stripes keep count as valid pages, although they may be dropped before they are moved.",
-        ),
+        )
+        .uses(victim_uses),
         Parameter::new(
             "ftl.gc.free_blocks",
             ParameterKind::Count { min: 0, max: 1000 },

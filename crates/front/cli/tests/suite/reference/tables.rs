@@ -33,8 +33,9 @@ pub fn policies(keys: &[Parameter]) -> Page {
     let mut page =
         Page::new("policies.md", "Policies", "Mappings, victim policies, buffers, stripes and host drivers.");
     page.paragraph(
-        "Each section is a key that chooses a policy, for example `--set ftl.kind=dftl`. *Faithful to* names the \
-         publication and the parts of it that the policy keeps; *Simplified* says what differs from it.",
+        "Each section is a key that chooses a policy, for example `--set ftl.kind=dftl`. A policy has its idea, advice \
+         when to use it and at which cost, and its keys. *Faithful to* names the publication and the parts of it that \
+         the policy keeps. *Simplified* names the differences.",
     );
     let stacks: Vec<(&str, Config)> =
         stacks().iter().map(|stack| (stack.name, Config::load(stack.name, &[]).expect("it is built in"))).collect();
@@ -53,6 +54,8 @@ pub fn policies(keys: &[Parameter]) -> Page {
         let first =
             first.split_once(": ").filter(|(name, _)| name.len() < LONGEST_NAME).map_or(first, |(_, rest)| rest);
         page.paragraph(&linked(&sentence(if first.len() > idea.len() { first } else { idea }), keys, None));
+        let when = keys.iter().find(|known| known.key == key).and_then(|known| known.use_of(&name));
+        page.paragraph(&linked(when.expect("each policy tells when to use it"), keys, None));
         for text in rest {
             let text = linked(text, keys, None);
             let label = LABELS.iter().find(|label| text.starts_with(**label));

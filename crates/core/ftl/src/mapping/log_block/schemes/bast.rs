@@ -50,11 +50,10 @@ pub(in crate::mapping) struct Bast {
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
-    log_block::mapping::<Bast>(
-        "bast",
-        "data blocks in place, and a log block for each logical block that is overwritten",
-        parameters,
-    )
+    let doc = "data blocks in place, and a log block for each logical block that is overwritten";
+    let when = "Use it for small drives and cards that are mostly written in order, and to compare with studies of \
+                them. Random writes over many logical blocks need a merge for nearly every write.";
+    log_block::mapping::<Bast>("bast", doc, when, parameters)
 }
 
 fn parameters() -> Vec<Parameter> {

@@ -18,7 +18,9 @@ pub(in crate::mapping) struct Block;
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "pure block map: an overwrite rewrites its block, and copies the pages before and after it";
-    log_block::mapping::<Block>("block", doc, || {
+    let when = "Use it for the simplest card, which is written in order: its map is the smallest. Every other \
+                overwrite copies the rest of its block.";
+    log_block::mapping::<Block>("block", doc, when, || {
         let mut parameters = log_block::common();
         parameters.retain(|parameter| parameter.key != "ftl.log.partial_merge");
         parameters

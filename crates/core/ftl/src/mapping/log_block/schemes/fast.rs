@@ -39,7 +39,9 @@ pub(in crate::mapping) struct Fast {
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "data blocks in place, one sequential log block, and other log blocks that all logical blocks share";
-    log_block::mapping::<Fast>("fast", doc, parameters)
+    let when = "Use it like bast where some writes are random: logical blocks share the log blocks, so merges come \
+                later. One merge of a shared log block may copy as many logical blocks as it has pages.";
+    log_block::mapping::<Fast>("fast", doc, when, parameters)
 }
 
 fn parameters() -> Vec<Parameter> {

@@ -25,7 +25,9 @@ const ITEM_BYTES: u64 = 8;
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "single map entries are cached, with a second cache of whole translation pages behind them";
-    page_level::mapping::<Translation<Cdftl>>("cdftl", doc, parameters)
+    let when = "Use it where requests return to single pages and to their neighbours: it saves map reads against \
+                dftl there. Random requests over the whole drive gain almost nothing.";
+    page_level::mapping::<Translation<Cdftl>>("cdftl", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {

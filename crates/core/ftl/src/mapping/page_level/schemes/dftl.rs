@@ -47,7 +47,9 @@ const HAS_TWO_LISTS: Condition =
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "single map entries are cached on demand; the map is in translation pages on flash";
-    page_level::mapping::<Translation<Dftl>>("dftl", doc, parameters)
+    let when = "Use it for a drive without memory for its map, and as the reference of demand mappings. A miss costs \
+                a read, and a dirty victim a read and a program.";
+    page_level::mapping::<Translation<Dftl>>("dftl", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {

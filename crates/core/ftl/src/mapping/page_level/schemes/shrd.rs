@@ -28,7 +28,9 @@ const LOG_ENTRY_BYTES: u64 = 4;
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "dftl, with a host that writes small requests to a log and has them remapped in order, without a copy";
-    page_level::mapping::<Translation<Shrd>>("shrd", doc, parameters)
+    let when = "Use it to study a host that works with the drive: small random writes touch few translation pages. \
+                Host and drive must both know the remapping command, and large writes gain nothing.";
+    page_level::mapping::<Translation<Shrd>>("shrd", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {

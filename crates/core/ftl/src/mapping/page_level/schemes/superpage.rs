@@ -19,7 +19,9 @@ const WAYS: &str = "ftl.superpage.ways";
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "chips work in lockstep, and a map entry stands for one page of each chip: a small write reads, changes \
                and programs all of them";
-    page_level::mapping::<Page>(NAME, doc, || {
+    let when = "Use it for a drive with little memory that gets large, aligned writes. The map shrinks by the number \
+                of chips, but a small write reads and programs a page of every chip.";
+    page_level::mapping::<Page>(NAME, doc, when, || {
         let mut parameters = page_level::common();
         parameters.push(Parameter::new(
             CHANNELS,

@@ -29,7 +29,9 @@ const NODE_BYTES: u64 = 8;
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "map entries are cached by translation page, together with entries of the same request and run";
-    page_level::mapping::<Translation<Tpftl>>("tpftl", doc, parameters)
+    let when = "Use it for sequential runs and requests of several pages: one map read serves the run. Random \
+                requests of one page gain little over dftl.";
+    page_level::mapping::<Translation<Tpftl>>("tpftl", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {

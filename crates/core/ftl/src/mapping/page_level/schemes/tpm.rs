@@ -22,7 +22,9 @@ use units::{Lpn, Ppn, Tpn};
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "whole translation pages are cached, each with a write pointer of its own for its data";
-    page_level::mapping::<Translation<Tpm>>("tpm", doc, parameters)
+    let when = "Use it for writes in order or in few regions: a collection then changes one translation page at \
+                most. Each translation page takes an open block, so uniform writes need much spare flash.";
+    page_level::mapping::<Translation<Tpm>>("tpm", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {

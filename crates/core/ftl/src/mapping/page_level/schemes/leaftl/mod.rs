@@ -52,7 +52,9 @@ const UNTOLD: u32 = NOWHERE - 1;
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
     let doc = "map entries are learned as segments, and cached on demand by translation page";
-    page_level::mapping::<Translation<Leaftl>>("leaftl", doc, parameters)
+    let when = "Use it for data written in order, with buffer.kind = sorted and ftl.allocation.run_pages: one \
+                segment maps a whole run. Without both, random writes make its map larger than a page map.";
+    page_level::mapping::<Translation<Leaftl>>("leaftl", doc, when, parameters)
 }
 
 pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
