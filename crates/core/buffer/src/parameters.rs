@@ -96,8 +96,10 @@ pub(crate) fn common() -> Vec<Parameter> {
             "buffer.size",
             ParameterKind::Size { min: 512, max: 1 << 40 },
             "16MiB",
-            "Bytes of data that the buffer holds, all its parts together.",
-        ),
+            "Bytes of data that the buffer holds, all its parts together. A larger buffer absorbs more overwrites, \
+             and costs memory that a power cut may lose (buffer.nonvolatile).",
+        )
+        .example("64MiB"),
         Parameter::new(
             "buffer.nonvolatile",
             ParameterKind::Switch,
@@ -109,15 +111,17 @@ pub(crate) fn common() -> Vec<Parameter> {
             ACKNOWLEDGED_ON_FLASH.key,
             ParameterKind::Choice(|| ACKNOWLEDGED_ON_FLASH.named()),
             "buffer",
-            "When a write is acknowledged.",
+            "When a write is acknowledged. Use flash to measure the drive without the help of a write cache.",
         ),
         Parameter::new(
             "buffer.write_back_pages",
             ParameterKind::Count { min: 0, max: 1 << 20 },
             "0",
             "Pages that the buffer writes to flash at the same time when it needs room; 0: one for each plane. \
-             Without time (engine.time = none) every page is written at once.",
-        ),
+             Raise it where writes wait for room in the buffer. Without time (engine.time = none) every page is \
+             written at once.",
+        )
+        .example("64"),
     ]
 }
 
@@ -126,8 +130,10 @@ pub(crate) const BLOCK_SIZE: Parameter = Parameter::new(
     "buffer.block_size",
     ParameterKind::Size { min: 0, max: 1 << 30 },
     "0B",
-    "Bytes of a logical block of the buffer, for example 512KiB; 0: an erase block.",
-);
+    "Bytes of a logical block of the buffer, for example 512KiB; 0: an erase block. Pages of one logical block \
+     leave the buffer together, so match the unit that the mapping merges.",
+)
+.example("512KiB");
 
 /// Whether a logical block takes room for all of its pages.
 const TAKES_FRAMES: Choices<bool> = Choices {

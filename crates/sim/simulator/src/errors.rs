@@ -71,6 +71,7 @@ fn rates() -> [Parameter; 11] {
             "Erases of every block before the drive is used, for example 1500 for a drive in the middle of its life. \
              They count for flash.endurance as well.",
         )
+        .example("1500")
         .circumstance(),
         Parameter::new(
             AGE,
@@ -78,6 +79,7 @@ fn rates() -> [Parameter; 11] {
             "0ns",
             "Age of the data on the drive when the measured run begins, for example \"90d\".",
         )
+        .example("90d")
         .circumstance(),
     ]
 }

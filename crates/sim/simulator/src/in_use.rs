@@ -55,11 +55,11 @@ pub(crate) fn parameters() -> Vec<Parameter> {
             FILL,
             Kind::Share { max: 1.0 },
             "100%",
-            "Share of the drive in use. drive.precondition writes only this share: the first addresses, unless \
-             drive.fill_layout says otherwise. Garbage collection has the flash of all other addresses as spare \
-             space, as on a drive with an unpartitioned end. Under a generator drive.fill sets workload.footprint as \
-             well, and workload.footprint sets drive.fill, unless both are given. Under a trace the whole drive is in \
-             use unless drive.fill is given.",
+            "Share of the drive in use. Set it to model a drive that is not full. drive.precondition writes only this \
+             share: the first addresses, unless drive.fill_layout says otherwise. Garbage collection has the flash of \
+             all other addresses as spare space, as on a drive with an unpartitioned end. Under a generator drive.fill \
+             sets workload.footprint as well, and workload.footprint sets drive.fill, unless both are given. Under a \
+             trace the whole drive is in use unless drive.fill is given.",
         )
         .example("50%")
         .circumstance(),

@@ -31,14 +31,16 @@ const THRESHOLD: Parameter = Parameter::new(
     "Share of a logical block's pages that must be in the page region, written, before the block moves to the block \
      region; at least one page. With the default a block counts as sequential once half of it is there, as with \
      buffer.padding = half.",
-);
+)
+.example("25%");
 
 const READ_CACHE: Parameter = Parameter::new(
     "buffer.cbm.read_cache",
     ParameterKind::Share { max: 1.0 },
     "25%",
     "Largest share of the buffer for pages that were only read. Writes may use the room that reads leave.",
-);
+)
+.example("50%");
 
 pub(super) fn entry() -> Buffer {
     let doc =

@@ -20,7 +20,8 @@ const WINDOW: Parameter = Parameter::new(
     "10%",
     "Share of the buffer, from the tail, in which clean pages leave before dirty ones. A larger window saves more \
      writes to flash and costs read hits.",
-);
+)
+.example("30%");
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages read and written in order of use; clean pages near the tail leave first";

@@ -53,6 +53,7 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
         "Bytes of the largest request that counts as a random write, and goes to the page-level part. Raise it \
          where the host makes random writes of more than 4 KiB.",
     )
+    .example("8KiB")
     .only(Condition::one_of(BY.key, |_| BY.names(|by| by == By::Size))),
     Parameter::new(
         "buffer.hot_pages",
@@ -61,6 +62,7 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
         "Length of the list of hot pages, with buffer.identify = two-lists. With hash-counters all counters are \
          halved after four times this many page writes.",
     )
+    .example("4096")
     .only(Condition::one_of(BY.key, |_| BY.names(|by| by != By::Size))),
 ];
 

@@ -24,8 +24,10 @@ const BLOCK_BUFFER: Parameter = Parameter::new(
     "buffer.block_buffer",
     ParameterKind::Size { min: 512, max: 1 << 40 },
     "8MiB",
-    "Bytes of buffer.size that belong to the block-level part.",
-);
+    "Bytes of buffer.size that belong to the block-level part. Raise it for long writes, lower it for small random \
+     writes.",
+)
+.example("4MiB");
 
 pub(super) fn entry() -> Buffer {
     let doc = "small writes page by page, large writes by logical block";

@@ -16,7 +16,8 @@ pub(super) const ENTRY: VictimEntry = VictimEntry {
         ParameterKind::Count { min: 1, max: 1000 },
         "10",
         "Blocks drawn at random for each victim by the victim policy d-choices. More choices come closer to greedy.",
-    )],
+    )
+    .example("3")],
     build: |values| Box::new(DChoices { choices: values.whole("ftl.gc.choices") }),
 };
 

@@ -16,7 +16,8 @@ pub(super) const ENTRY: VictimEntry = VictimEntry {
         "64",
         "Oldest closed blocks of a plane from which the victim policy windowed-greedy chooses. A smaller window is \
          closer to fifo, a larger one to greedy.",
-    )],
+    )
+    .example("256")],
     build: |values| {
         Box::new(WindowedGreedy { window: values.whole("ftl.gc.window_blocks") as usize, oldest: Vec::new() })
     },

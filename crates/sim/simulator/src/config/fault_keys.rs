@@ -13,6 +13,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "0%",
         "Chance that a program fails, for example 0.01%. The FTL gives up the block and writes the page elsewhere.",
     )
+    .example("0.01%")
     .circumstance(),
     Parameter::new(
         "flash.fault.erase",
@@ -20,6 +21,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "0%",
         "Chance that an erase fails, for example 0.01%. The FTL gives up the block.",
     )
+    .example("0.01%")
     .circumstance(),
     Parameter::new(
         "flash.fault.read",
@@ -27,6 +29,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "0%",
         "Chance that a programmed page turns out uncorrectable, for example 0.001%. Needs engine.contents = stamp.",
     )
+    .example("0.001%")
     .circumstance(),
     Parameter::optional(
         "flash.fault.dies",
@@ -51,6 +54,7 @@ pub(super) const FAULTS: &[Parameter] = &[
         "0",
         "Requests of the measured run before the dies of flash.fault.dies and flash.fault.channels fail.",
     )
+    .example("10000")
     .circumstance()
     .only(DIES_FAIL),
     Parameter::new(
@@ -59,5 +63,6 @@ pub(super) const FAULTS: &[Parameter] = &[
         "0%",
         "Share of blocks that are bad from the start, for example 1%. engine.seed decides which blocks are bad.",
     )
+    .example("1%")
     .circumstance(),
 ];

@@ -90,9 +90,10 @@ const DRIVE: &[Parameter] = &[
         "drive.capacity",
         Kind::Size { min: 1 << 12, max: 1 << 46 },
         "8GiB",
-        "Bytes that the host sees, for example 64GiB, rounded down to whole flash pages. A larger drive takes longer \
-         to precondition and to simulate: see drive.scale.",
-    ),
+        "Bytes that the host sees, rounded down to whole flash pages, for example 64GiB. Set it to the size of your \
+         drive. A larger drive takes longer to precondition and to simulate; drive.scale shortens both.",
+    )
+    .example("64GiB"),
     Parameter::new(
         "drive.over_provisioning",
         Kind::Share { max: 10.0 },
@@ -261,13 +262,16 @@ const WORKLOAD: &[Parameter] = &[
         "workload.requests",
         Kind::Count { min: 1, max: u64::MAX },
         "1000000",
-        "Requests to run, for example 1000000. A trace with fewer requests ends earlier.",
-    ),
+        "Requests to run, for example 1000000. More requests make tail latencies steadier, and take longer. A trace \
+         with fewer requests ends earlier.",
+    )
+    .example("100000"),
     Parameter::new(
         CLOSED.key,
         Kind::Choice(|| CLOSED.named()),
         "auto",
-        "Whether requests arrive at times of their own, or when earlier requests end.",
+        "Whether requests arrive at times of their own, or when earlier requests end. Use closed to measure the most \
+         that a drive can do, and open to measure latency under a given load.",
     ),
     Parameter::new(
         "workload.queue_depth",
@@ -276,20 +280,25 @@ const WORKLOAD: &[Parameter] = &[
         "Requests under way at once in a closed loop (queue depth), for example 1 to measure latency and 32 to \
          measure throughput.",
     )
+    .example("1")
     .only(IN_CLOSED_LOOP),
     warm_up::PARAMETER,
     Parameter::new(
         "workload.seed",
         Kind::Count { min: 0, max: u64::MAX },
         "1",
-        "Seed of the generator. Runs with the same seed have the same requests.",
-    ),
+        "Seed of the generator. Runs with the same seed have the same requests. Change it to see how far a result \
+         depends on chance, or use `compare --repetitions`.",
+    )
+    .example("2"),
     Parameter::new(
         "workload.time_scale",
         Kind::Number { min: 1e-9, max: 1e9 },
         "1",
-        "Factor for arrival times in an open loop: 0.5 makes requests arrive twice as fast.",
+        "Factor for arrival times in an open loop: 0.5 makes requests arrive twice as fast. Use it to find the load \
+         at which a drive can no longer follow a trace.",
     )
+    .example("0.5")
     .only(IN_OPEN_LOOP),
 ];
 
@@ -318,7 +327,8 @@ pub(crate) const OF_GENERATORS: &[Parameter] = &[
         Kind::Count { min: 0, max: u64::MAX },
         "0",
         "Requests of a generator between two flushes, for example 100; 0: no flushes.",
-    ),
+    )
+    .example("100"),
     crate::in_use::OF_GENERATORS,
     Parameter::optional(
         "workload.zipf_exponent",

@@ -48,9 +48,10 @@ pub(crate) const TIMES_KEY: Parameter = Parameter::new(
     "workload.repeat",
     Kind::Count { min: 1, max: 1_000_000 },
     "1",
-    "How often a trace is run, one pass after the other. The times of each pass continue where the pass before it \
-     ended.",
-);
+    "How often a trace is run, one pass after the other. Use it where a trace is too short to wear or to fill a \
+     drive. The times of each pass continue where the pass before it ended.",
+)
+.example("3");
 pub(crate) const ORDER_KEY: Parameter = Parameter::new(
     REPEAT_ORDER.key,
     Kind::Choice(|| REPEAT_ORDER.named()),

@@ -290,37 +290,41 @@ fn collection() -> [Parameter; 8] {
             ParameterKind::Count { min: 0, max: 1000 },
             "2",
             "Garbage collection begins when a plane has this many free blocks or fewer, counting blocks that are \
-             being erased; 0: when the host finds no free page. It begins alike whether data or translation pages \
-             took the blocks.",
-        ),
+             being erased; 0: when the host finds no free page. Raise it so that bursts of writes find free blocks; \
+             each block is taken from the spare space, which raises write amplification. Data and translation pages \
+             count alike.",
+        )
+        .example("4"),
         Parameter::new(
             FRONTIERS.key,
             ParameterKind::Choice(|| FRONTIERS.named()),
             "separate",
-            "Where garbage collection copies valid pages to. Separate blocks keep cold data apart from new data, \
-             which lowers write amplification.",
+            "Where garbage collection copies valid pages to. Separate blocks keep cold data apart from new data, which \
+             lowers write amplification. Use shared to repeat studies with one open block in a plane.",
         ),
         Parameter::new(
             "ftl.gc.copies_in_flight",
             ParameterKind::Count { min: 1, max: 1024 },
             "8",
             "Copies of a garbage collection under way at once in each plane. The next copy is issued when one \
-             completes.",
-        ),
+             completes. Lower it to let requests of the host pass between copies; raise it to free blocks sooner.",
+        )
+        .example("2"),
         Parameter::new(
             "ftl.gc.background_free_blocks",
             ParameterKind::Count { min: 0, max: 1000 },
             "0",
-            "Free blocks of a plane up to which the drive collects garbage while the host is idle, for example 8: it \
-             collects until a plane has more, or until less than a sixteenth of each block is invalid. High values \
-             raise write amplification, because a block is collected before more of it is overwritten. 0 turns \
-             background collection off.",
-        ),
+            "Free blocks of a plane up to which the drive collects garbage while the host is idle: until a plane has \
+             more, or less than a sixteenth of each block is invalid. High values raise write amplification, because \
+             a block is collected before more of it is overwritten. 0 turns background collection off.",
+        )
+        .example("8"),
         Parameter::new(
             "ftl.gc.copyback",
             ParameterKind::Switch,
             "false",
-            "Copy pages inside a plane with the copyback command of the flash, which leaves the channel free.",
+            "Copy pages inside a plane with the copyback command of the flash, which leaves the channel free. Use it \
+             where channels limit the drive. Many controllers avoid it: its data does not pass the error correction.",
         ),
         Parameter::new(
             PACES.key,
@@ -334,8 +338,9 @@ fn collection() -> [Parameter; 8] {
             SUPERBLOCKS,
             ParameterKind::Switch,
             "false",
-            "Collect the blocks of one number in all planes together, as superblocks. The victim is chosen by the \
-             valid pages of all of them, and free blocks are opened in the order in which they were erased.",
+            "Collect the blocks of one number in all planes together, as superblocks. Use it for drives whose firmware \
+             manages superblocks, as many drives for sale do. The victim is chosen by the valid pages of all \
+             planes, and free blocks are opened in the order in which they were erased.",
         ),
     ]
 }
