@@ -1,4 +1,4 @@
-"""Jobs on a `concurrent.futures.Executor`: of this machine, of Dask, Ray, Parsl, MPI, loky, or whatever is one.
+"""Jobs on a `concurrent.futures.Executor`: of this machine, of Dask, Ray, Parsl, MPI, loky, or any other.
 
 A job goes out as a text, and its answer comes back as one. It is kept here, as soon as it is there, so that workers share
 no folder. A worker needs only `answer` of this package.
@@ -62,8 +62,8 @@ def run(
     """Runs an errand on the workers of an executor.
 
     Args:
-        what: a sweep or a study, which keeps answers and goes on from there; `THROWN_AWAY`, if its folder ends with the
-            call; ``None``, if it has none.
+        what: ``"sweep"`` or ``"study"``, which keep answers, so that the same call goes on from there; `THROWN_AWAY`, if the
+            folder ends with the call; ``None``, if there is no folder.
         work: does a job on a worker, by default `answer`.
 
     Raises:

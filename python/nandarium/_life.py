@@ -259,7 +259,7 @@ def life(
             a price cannot be used.
         WorkloadError: the workload cannot be run, or the run was too short, or too far from a steady state, to tell; or a trace that
             writes many pages once is repeated in the same order (``workload.repeat_order``). The text says what to do.
-        DriveFull: the drive took no further writes; its ``result`` has what was measured.
+        DriveFull: the drive took no further writes; its ``result`` has the measurements until then.
         TypeError, ValueError: an argument of another kind, both prices, or `repetitions` that is no number from 1 to 1000.
         Exception: an exception that `run` raises.
 

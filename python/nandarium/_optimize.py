@@ -80,8 +80,8 @@ class SearchResult:
 
     @cached_property
     def trials(self) -> Table:
-        """A row for each design that was measured: ``trial``, and the columns of `SweepResult.combinations` but those that
-        compare rows."""
+        """A row for each design that was measured: ``trial``, and the columns of `SweepResult.combinations`, except for the
+        columns that compare rows."""
         rows = [{"trial": trial.number, **trial.user_attrs[ROW]} for trial in self.study.trials if ROW in trial.user_attrs]
         names = rows[0] if rows else ("trial", *self.objectives)
         return Table({name: np.array([row[name] for row in rows]) for name in names})
@@ -191,7 +191,7 @@ def _check_folder(folder: Path) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Holds the lock of a file, which stays where it is; waits for whoever has it, in this process or another.
+    """Holds the lock of a file, which stays where it is; waits for its present holder, in this process or another.
 
     Raises:
         SimulationError: this thread has it already, and would wait for itself.
@@ -349,7 +349,7 @@ class _Search:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Optuna says at each step what it does; here that is the caller's to tell."""
+    """Silences the messages of Optuna at each step: the caller tells about the search."""
     from optuna import logging
 
     before = logging.get_verbosity()

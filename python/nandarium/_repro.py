@@ -27,8 +27,8 @@ class Reproduction:
     rows: Table
     """A row for each published figure: ``id``, ``paper``, ``experiment``, ``metric``, ``published``, ``measured`` (a text),
     ``value`` (the number behind it, NaN where there is none), ``accept``, ``class``, ``verdict`` (``pass``, ``fail``,
-    ``not-run``, ``recorded``), ``workload``, ``note``, and what a family of draws gave: ``family`` (``inside``, ``undecided``,
-    ``outside``, ``refuted``; empty where none judges the row), ``least``, ``median``, ``most``."""
+    ``not-run``, ``recorded``), ``workload``, ``note``, and the results of a family of draws: ``family`` (``inside``,
+    ``undecided``, ``outside``, ``refuted``; empty where no family judges the row), ``least``, ``median``, ``most``."""
     text: str
     """The table that ``nandarium repro`` prints."""
     folder: Path | None

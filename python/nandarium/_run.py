@@ -47,7 +47,7 @@ def run(
     Raises:
         ConfigError: the stack cannot be used.
         WorkloadError: the workload cannot be run.
-        DriveFull: the drive could not take further writes; its ``result`` has what was measured.
+        DriveFull: the drive could not take further writes; its ``result`` has the measurements until then.
         NotSteady: the steady state asked for was not reached.
         IntegrityError: a read returned wrong data.
         TypeError, ValueError: an argument of another kind, or an empty text as `snapshots`.

@@ -252,7 +252,7 @@ def carry_out(
     *,
     is_kept: bool,
 ) -> _nandarium.Swept:
-    """Runs what a folder, which is kept or thrown away, does not hold yet of a grid; the answer is all it holds then."""
+    """Runs the combinations of a grid that a folder does not hold yet. Returns all results of the folder, kept or thrown away."""
     what = "sweep" if is_kept else _executor.THROWN_AWAY
     if workers is None:
         grid.run(os.fspath(folder), jobs, progress, stop)

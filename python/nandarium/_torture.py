@@ -74,8 +74,8 @@ def torture(
     """Runs a workload once, and a check on each state that power cuts may leave of its data.
 
     Two functions run in this process, on a disk in memory: ``workload(disk)`` reads, writes, flushes, and tells with
-    ``disk.say(line)`` what it has promised; ``check(disk, said)`` raises what is wrong with the disk after a cut, given
-    the lines said before, and returns nothing. Two commands run as ``nandarium torture`` runs them, with the drive as an NBD export, or with
+    ``disk.say(line)`` its promises. ``check(disk, said)`` gets the disk after a cut and the lines said before. It raises an
+    exception if the disk breaks a promise, and returns nothing. Two commands run as ``nandarium torture`` runs them, with the drive as an NBD export, or with
     a file system on it (`mount`). Processes that a command leaves behind are ended; others of this process are left alone.
 
     Args:
@@ -119,11 +119,11 @@ def torture(
         ...     disk.flush()
         ...     disk.say("a")
         >>> def check(disk, said):
-        ...     assert not said or disk.read(0, 512) == b"a" * 512, "what was promised is gone"
+        ...     assert not said or disk.read(0, 512) == b"a" * 512, "a promised sector is gone"
         >>> nd.torture(workload, check).holds
         True
         >>> print(nd.torture(workload, check, lies=["ignore-flush"]).failure["why"])
-        AssertionError: what was promised is gone
+        AssertionError: a promised sector is gone
     """
     given = [f"{key}={value}" for key, value in pairs(settings or {})]
     if isinstance(workload, str) != isinstance(check, str):
