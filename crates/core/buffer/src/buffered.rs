@@ -1,4 +1,4 @@
-//! The layer: writes into memory, reads from it, and what leaves it.
+//! The layer: writes into memory, reads from it, and the pages that leave it.
 //!
 //! Faithful to: writes are acknowledged when they are in memory; what is written is read from there, sector
 //! by sector; a flush empties a volatile buffer, an FUA write goes past it; non-volatile memory keeps a page
@@ -22,7 +22,7 @@ use nand::{Event, Flash, FlashState, Owner, Token};
 use units::{HostOp, Lpn, Request};
 
 layer::tag_kinds! {
-    /// What the layer below is asked for.
+    /// A request to the layer below.
     pub(crate) Asked, 0 bits of index:
     /// To write a page on its way, by its slot.
     Write,
@@ -48,7 +48,7 @@ struct Stalled {
     area: Area,
 }
 
-/// What happened, for the result.
+/// Counters for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     /// Dirty pages that were there when counting began.

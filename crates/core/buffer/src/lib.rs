@@ -1,4 +1,4 @@
-//! Write buffers: memory between the host and what is below, with a policy that decides what leaves it.
+//! Write buffers: memory between the host and the layer below, with a policy that decides which pages leave.
 //!
 //! A buffer is one layer ([`layer::PageLayer`]) over any other, another buffer included. Policies decide, the
 //! layer acts: to add one, a file in `policy/` and a line in [`buffers`]; or, from a program around this one,
@@ -21,7 +21,7 @@ use layer::{Condition, Named, PageLayer, Parameter, Values, declaring, of_table}
 use nand::{Flash, FlashState, Owner};
 use units::Geometry;
 
-/// What a buffer is built from.
+/// The inputs of a new buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferContext<'a> {
     /// Shape of the flash.
@@ -35,7 +35,7 @@ pub struct BufferContext<'a> {
     pub values: &'a Values,
 }
 
-/// A buffer: what there is to know of it before there is a drive.
+/// A buffer: its properties before a drive exists.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     /// Name in the configuration.
@@ -50,7 +50,7 @@ pub struct Buffer {
     pub check: fn(&BufferContext<'_>) -> Result<(), String>,
 }
 
-/// Puts a buffer over a layer, empty, or with what non-volatile memory holds after a power cut.
+/// Puts a buffer over a layer, empty, or with the contents of non-volatile memory after a power cut.
 pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashState) -> Box<dyn PageLayer<F>>;
 
 /// Every buffer, alphabetically; behind them the registered ones.
@@ -75,12 +75,12 @@ pub fn find(name: &str) -> Option<Buffer> {
     buffers().into_iter().find(|buffer| buffer.name == name)
 }
 
-/// What puts the buffer called `name` over a layer; nothing for `none`.
+/// The builder that puts the buffer called `name` over a layer; nothing for `none`.
 pub fn build<F: Flash>(name: &str) -> Option<Build<F>> {
     policy::build(name)
 }
 
-/// Names of having no buffer and of all buffers, with what each is.
+/// Names of having no buffer and of all buffers, with a description of each.
 pub fn buffer_choices() -> Vec<Named> {
     let entries = buffers().into_iter().map(|entry| (entry.name, entry.doc));
     std::iter::once(("none", "no buffer: writes go to the mapping as they come")).chain(entries).collect()

@@ -1,4 +1,4 @@
-//! Parameters of every buffer, and what follows from them.
+//! Parameters of every buffer, and values derived from them.
 
 use crate::BufferContext;
 use crate::policy::Policy;
@@ -89,7 +89,7 @@ pub const ACKNOWLEDGED_ON_FLASH: Choices<bool> = Choices {
     ],
 };
 
-/// What every buffer reads.
+/// The keys that every buffer reads.
 pub(crate) fn common() -> Vec<Parameter> {
     vec![
         Parameter::new(
@@ -177,10 +177,10 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
     }
 }
 
-/// What no buffer can do without.
+/// The least memory of every buffer.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// The value that does not fit, in words.
 pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
     let page = context.geometry.page_bytes;
     let values = context.values;

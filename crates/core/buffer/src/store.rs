@@ -8,7 +8,7 @@ use units::Lpn;
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What a slot is.
+/// The use of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The same as on flash.
@@ -403,7 +403,7 @@ impl Store {
     /// Checks counts against tables.
     ///
     /// # Errors
-    /// What does not agree, in words.
+    /// The disagreement, in words.
     pub fn check(&self) -> Result<(), String> {
         for area in Area::ALL {
             let mut held = vec![0_u32; self.held[area.index()].len()];

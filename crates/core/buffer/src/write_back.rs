@@ -44,7 +44,7 @@ struct Job {
     has_frame: bool,
 }
 
-/// What waits in the queue.
+/// An entry of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item {
     Job(u32),
@@ -108,7 +108,7 @@ impl WriteBack {
         self.queue.push_back(item);
     }
 
-    /// What is at the head has been given to the layer below.
+    /// The entry at the head has been given to the layer below.
     pub fn leave_head(&mut self) {
         self.queue.pop_front();
     }

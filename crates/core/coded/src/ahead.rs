@@ -30,7 +30,7 @@ struct Recent {
     sectors: u64,
 }
 
-/// What is known of a read.
+/// The state of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The stream it belongs to.

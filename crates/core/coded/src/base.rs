@@ -12,7 +12,7 @@ use units::{Cause, HostOp, Lpn, Nanos};
 pub(crate) const NONE: u32 = u32::MAX;
 
 layer::tag_kinds! {
-    /// What the mapping is asked for, with the element of its group as index.
+    /// A request to the mapping, with the element of its group as index.
     pub(crate) Asked, 5 bits of index:
     /// An element of a fetch.
     Fetch,
@@ -25,7 +25,7 @@ layer::tag_kinds! {
 }
 pub(crate) type Tag = layer::Tag<Asked>;
 
-/// What all of the layer stands on.
+/// The common ground of the layer.
 pub(crate) struct Base<F: Flash> {
     /// A mapping with a lane for each segment.
     pub below: Below<dyn Versioned<F>>,
@@ -88,7 +88,7 @@ impl<F: Flash> Turn<'_, F> {
         self.base.ops.part_done(number, parts, failed, wait, self.outbox);
     }
 
-    /// What the command that ended just now has waited for.
+    /// The causes that the command which ended just now has waited for.
     pub fn last_wait(&self) -> WaitVector {
         self.wait.map_or(WaitVector::ZERO, |index| self.flash.state().memory.waits[index])
     }

@@ -1,4 +1,4 @@
-//! The code of a group: what follows from what, and how blocks are computed.
+//! The code of a group: the blocks that follow from others, and their computation.
 
 use crate::group::Elements;
 use erasure::reed_solomon::{add_product, factors};

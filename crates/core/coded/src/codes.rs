@@ -27,7 +27,7 @@ use nand::{Flash, PayloadId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::{Cause, HostOp, Lpn};
 
-/// What happened to codes, for the result.
+/// Counters of codes, for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CodeCounters {
     pub encoded: u64,

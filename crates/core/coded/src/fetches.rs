@@ -1,4 +1,4 @@
-//! A fetch: what a read needs of one group of one row, and what has arrived of it.
+//! A fetch: the blocks that a read needs of one group of one row, and the blocks that have arrived.
 
 use crate::base::NONE;
 use crate::group::{Elements, GroupAt};
@@ -25,7 +25,7 @@ pub(crate) struct StreamUse {
     pub serial: u32,
 }
 
-/// What is read of one group.
+/// The blocks to read of one group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     /// Which use of the slot this is.
@@ -172,7 +172,7 @@ impl Fetches {
         self.all.at_mut(slot)
     }
 
-    /// Who waits for blocks of a fetch.
+    /// The reads that wait for blocks of a fetch.
     #[inline]
     pub fn waiters(&mut self, slot: u32) -> &mut Vec<Waiter> {
         &mut self.waiters[slot as usize]

@@ -42,7 +42,7 @@ pub(crate) struct Job {
     /// The mapping has taken something of what it writes: its code blocks do not agree any more, or not yet again.
     pub touched: bool,
     pub failed: bool,
-    /// It is among those that found no room.
+    /// It is among the jobs that found no room.
     pub stalled: bool,
     /// The gate let it through: its bank, or in lockstep all of them, work for nobody else until it is done.
     pub has_bank: bool,

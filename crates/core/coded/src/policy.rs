@@ -6,13 +6,13 @@ use crate::code::Code;
 use crate::group::Elements;
 use nand::Backlog;
 
-/// What is known of a group when a read of some of its data blocks arrives.
+/// The state of a group when a read of some of its data blocks arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     pub code: &'a Code,
     /// Data blocks to be known.
     pub wanted: Elements,
-    /// Those in a read-ahead buffer already.
+    /// The blocks in a read-ahead buffer already.
     pub have: Elements,
     /// Code blocks that agree with their sources.
     pub valid: Elements,
@@ -29,7 +29,7 @@ pub(crate) struct Choice {
     pub more: Elements,
 }
 
-/// What a policy is told of the queues of banks.
+/// The knowledge of a policy about the queues of banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looks {
     /// At nothing: banks are alike.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for ReadPolicy {
     }
 }
 
-/// Name of the policy that asks for no code block: what all do where there is none.
+/// Name of the policy that asks for no code block, as all do where there is none.
 pub(crate) const DIRECT: &str = "direct";
 
 pub(crate) const READ_POLICIES: &[ReadPolicy] = &[

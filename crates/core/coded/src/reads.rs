@@ -1,6 +1,6 @@
 //! Reads: by policy, decoded as blocks arrive, with redundant ones taken back.
 //!
-//! A fetch is what a read needs of one group.
+//! A fetch has the blocks that a read needs of one group.
 //!
 //! ```text
 //! submit     1  widen the read to whole groups, if it goes on a long stream
@@ -32,7 +32,7 @@ use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId, WaitVector};
 use units::{Cause, DieId, HostOp, Nanos, Wait};
 
-/// What happened to reads, for the result.
+/// Counters of reads, for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadCounters {
     pub data_reads: u64,

@@ -1,4 +1,4 @@
-//! Parameters of coded striping, and what follows from them.
+//! Parameters of coded striping, and values derived from them.
 
 use crate::layout::{ZoneLayout, ZoneShape};
 use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
@@ -7,7 +7,7 @@ use ftl::alloc::{FRONTIERS, Frontiers};
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values, page_key};
 use units::{Nanos, Organization, quantity};
 
-/// What becomes of a code block when one of its sources is written.
+/// The fate of a code block when one of its sources is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stale {
     /// It is not used any more until the next off-line phase.
@@ -286,7 +286,7 @@ fn ahead_parameters() -> Vec<Parameter> {
     ]
 }
 
-/// What of the configuration and the flash decides where stripe blocks are.
+/// The settings and properties of flash that decide where stripe blocks are.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub layout: ZoneLayout,
@@ -334,7 +334,7 @@ fn check_banks(values: &Values, organization: &Organization) -> Result<(), Strin
 /// 4. The code parses, and can be kept up to date in the way that is set.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// The value that does not fit, in words.
 pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Plan>, String> {
     if values.name("stripe.kind") != crate::KIND {
         return Ok(None);

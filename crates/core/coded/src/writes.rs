@@ -28,7 +28,7 @@ use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
 use units::{Cause, HostOp, Lpn};
 
-/// What happened to writes, for the result.
+/// Counters of writes, for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WriteCounters {
     pub filled_up: u64,

@@ -51,7 +51,7 @@ pub fn counts(code: &GroupCode, decoder: Decoder) -> Vec<(u64, u64)> {
     (0..=code.elements()).map(|size| (choose(code.elements(), size), decoded[size as usize])).collect()
 }
 
-/// What peeling does not see.
+/// The cases that peeling does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misses {
     /// Sets of any size after which something is known that peeling does not find.

@@ -1,4 +1,4 @@
-//! What is known when some elements are there.
+//! The elements that are known when some others are there.
 
 use crate::group::GroupCode;
 

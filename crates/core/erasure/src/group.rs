@@ -3,7 +3,7 @@
 /// Most elements of a group, data and code.
 pub const MOST_ELEMENTS: u32 = 32;
 
-/// Codes with a name, and what each is.
+/// Codes with a name, and a description of each.
 pub const NAMED_CODES: &[(&str, &str)] = &[
     ("regular-M", "code block i is the sum of the M data blocks from i on, as many code blocks as data blocks"),
     ("mirror", "regular-1: each code block is a copy of a data block"),
@@ -12,7 +12,7 @@ pub const NAMED_CODES: &[(&str, &str)] = &[
     ("mds", "Reed-Solomon: as many code blocks as data blocks, any half of all blocks is enough; a bound"),
 ];
 
-/// What is wrong with a code.
+/// A fault of a code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
     /// No code has this name, and it is no matrix.

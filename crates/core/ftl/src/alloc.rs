@@ -3,7 +3,7 @@
 use layer::Choices;
 use units::Geometry;
 
-/// What consecutive pages are spread over.
+/// The units over which consecutive pages are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     Channel,

@@ -14,7 +14,7 @@ pub struct Choices<T: 'static> {
 }
 
 impl<T: Copy> Choices<T> {
-    /// Names with what they do, for [`crate::ParameterKind::Choice`].
+    /// Names with their meanings, for [`crate::ParameterKind::Choice`].
     pub fn named(&self) -> Vec<Named> {
         self.table.iter().map(|(name, doc, _)| (*name, *doc)).collect()
     }

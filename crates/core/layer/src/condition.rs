@@ -165,8 +165,8 @@ impl Parameter {
         Self { read_when: self.read_when.and(condition), ..self }
     }
 
-    /// The same, read only where `condition` holds, which comes before its own: what belongs to an entry of a table
-    /// is read where that entry is chosen.
+    /// The same, read only where `condition` holds, which comes before its own. A key that belongs to an entry of a
+    /// table is read where the entry is chosen.
     #[must_use]
     pub fn under(self, condition: Condition) -> Self {
         Self { read_when: self.read_when.under(condition), ..self }

@@ -1,6 +1,6 @@
 //! Policies that a program adds to the built-in ones, by name, before it loads a configuration.
 //!
-//! Protects: a name means one thing; what is being built keeps what it was built from, whatever is registered later.
+//! Protects: a name means one thing; a drive that is being built keeps its policy when another one is registered.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,7 +11,7 @@ struct Entry<F: ?Sized + 'static> {
     build: Arc<F>,
 }
 
-/// Named policies of one kind; `F` is what builds one.
+/// Named policies of one kind; `F` builds one.
 pub struct Registry<F: ?Sized + 'static> {
     entries: RwLock<Vec<Entry<F>>>,
 }
@@ -58,7 +58,7 @@ impl<F: ?Sized + 'static> Registry<F> {
         self.list().iter().any(|(known, _)| *known == name)
     }
 
-    /// What builds the one called `name`.
+    /// The builder of the policy called `name`.
     pub fn find(&self, name: &str) -> Option<Arc<F>> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries.iter().find(|entry| entry.name == name).map(|entry| Arc::clone(&entry.build))

@@ -1,7 +1,7 @@
 //! Names that may be meant by a word that is none.
 
-/// The name that `found` may stand for: one that is the same but for its case, one with these initials, one that begins
-/// so, one that has it as a word, or else the one spelled most alike, if it is close enough.
+/// The name that `found` may stand for: the same name in another case, with these initials, with this beginning, or
+/// with this word. Otherwise the closest spelling, if it is close enough.
 pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = found.to_lowercase();
     let names: Vec<&str> = names.collect();

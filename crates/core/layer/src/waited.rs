@@ -39,8 +39,8 @@ impl Waited {
     }
 }
 
-/// Charges the time without room, `space` out of `all`, to something else than commands: room may have been
-/// waited for while commands were under way, and what those explain is theirs. No time is charged twice.
+/// Charges the time without room, `space` out of `all`, to other causes than commands. An operation may wait for room
+/// while commands are under way; the time that these explain is charged to them. No time is charged twice.
 pub fn charge_space(wait: &mut WaitVector, space: Nanos, all: Nanos) {
     let unexplained = all.saturating_sub(wait.total());
     charge(wait, Wait::Space, space.min(unexplained));

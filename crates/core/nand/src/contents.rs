@@ -1,4 +1,4 @@
-//! What pages hold: user data, out-of-band areas and the drive's own records.
+//! The contents of pages: user data, out-of-band areas and the drive's own records.
 //!
 //! A sector holds one *cell*: 8 bytes when contents are stamps (a version number stands for the
 //! data; the XOR of stamps is the stamp of a parity), 512 when they are real bytes. Nothing else
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BlockId;
 
-/// What a drive stores.
+/// The contents that a drive stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentsKind {
     /// Nothing: pages have no contents and no out-of-band area (fastest; no recovery possible).
@@ -24,7 +24,7 @@ pub enum ContentsKind {
     Bytes,
 }
 
-/// What kind of page the out-of-band area says this is.
+/// The kind of a page by its out-of-band area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageKind {
@@ -43,7 +43,7 @@ pub enum PageKind {
 /// Out-of-band area of a page: enough to rebuild the maps after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oob {
-    /// What the page holds.
+    /// The kind of the page.
     pub kind: PageKind,
     /// Logical page (for [`PageKind::Data`]).
     pub logical: u32,
@@ -63,7 +63,7 @@ pub trait Mirror: std::fmt::Debug + Send + Sync {
     fn block(&self, block: BlockId, row: KeptBlock);
 }
 
-/// What is kept of a block beside its pages.
+/// The record of a block beside its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptBlock {
     /// Erases it has had.

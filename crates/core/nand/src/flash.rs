@@ -28,8 +28,8 @@ pub struct Ticket(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JoinId(pub(crate) u32);
 
-/// Waiting time of an operation by kind: the *direct* entry charges the command that was in the way, the *root* entry
-/// the command for which that command itself had been waiting. Nanoseconds.
+/// Waiting time of an operation by kind: The *direct* entry charges the command that was in the way. The *root* entry
+/// charges the command for which that command itself had been waiting. Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitVector {
     /// Direct and root time of each kind, indexed by [`units::Wait::index`]. Only entries named in
@@ -344,9 +344,9 @@ pub struct Backlog {
 /// - *Time*: the clock, the queue of a die, and waiting. The defaults suit flash without time, where each command ends
 ///   where it is issued.
 ///
-/// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
-/// page in flight waits for it; an erase waits for every unfinished command in its block, every
-/// unfinished program that supersedes one of its pages, and every hold.
+/// Laws every caller may rely on: Commands of a block's pages start in issue order. A read of a page in flight waits
+/// for it. An erase waits for every unfinished command in its block, every unfinished program that supersedes one of
+/// its pages, and every hold.
 pub trait Flash: 'static {
     // Commands.
 

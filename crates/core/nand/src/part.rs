@@ -1,4 +1,4 @@
-//! What a flash part can do and how long it takes.
+//! The abilities of a flash part and their times.
 
 use serde::{Deserialize, Serialize};
 use units::{Geometry, Nanos};

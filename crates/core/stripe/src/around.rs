@@ -44,7 +44,7 @@ pub(crate) struct Arounds {
     handles: Vec<OpHandle>,
 }
 
-/// What was gained and lost by it.
+/// Its gains and losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AroundCounters {
     pub pages: u64,
@@ -156,7 +156,7 @@ impl<F: Flash> Work<F> {
 }
 
 impl<F: Flash> Array<F> {
-    /// What stands before a read of a page of the mapping.
+    /// The commands before a read of a page of the mapping.
     pub fn backlog_of(&self, flash: &F, page: Lpn) -> Backlog {
         let geometry = &flash.state().geometry;
         self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))

@@ -85,7 +85,7 @@ const POLICIES: [Entry; 3] = [
     },
 ];
 
-/// What builds a policy that is not in the table: once for each drive.
+/// The builder of a policy that is not in the table: called once for each drive.
 pub type CommitFactory = dyn Fn() -> Box<dyn CommitPolicy> + Send + Sync;
 
 static OUTSIDE: Registry<CommitFactory> = Registry::new();
@@ -99,7 +99,7 @@ pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), 
     OUTSIDE.register(name, doc, build, &POLICIES.each_ref().map(|entry| entry.name))
 }
 
-/// Whether the policy called `name` was registered: what it does is not told by its name.
+/// Whether the policy called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
 }

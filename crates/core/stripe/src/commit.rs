@@ -41,7 +41,7 @@ impl<F: Flash> Striped<F> {
 }
 
 impl<F: Flash> Work<F> {
-    /// Chooses how the new parity is computed and what is read for it.
+    /// Chooses the way to compute the new parity and the pages to read for it.
     pub fn plan_commit(&mut self, number: u32) {
         let Job { entry, whole, .. } = *self.jobs.at(number);
         let all = self.array.layout.all();
@@ -114,7 +114,7 @@ impl<F: Flash> Work<F> {
         true
     }
 
-    /// What is lost for good reads as an error from now on; the parity takes zeros for it.
+    /// A page that is lost for good reads as an error from now on; the parity takes zeros for it.
     #[cold]
     pub fn give_up_lost(&mut self, flash: &mut F, number: u32) {
         let (lost, _) = self.lost_to(number);

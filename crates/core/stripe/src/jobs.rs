@@ -1,4 +1,4 @@
-//! What a stripe has to do: one job at a time, the others wait in line behind it.
+//! The work of a stripe: one job at a time, the others wait in line behind it.
 
 use crate::token::Asked;
 use crate::trims::Trims;
@@ -10,7 +10,7 @@ use units::members;
 /// Stands for no job or stripe.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What a job is for.
+/// The purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Writes or trims data pages.
@@ -67,7 +67,7 @@ pub(crate) enum Phase {
     End,
 }
 
-/// What of a stripe a job reads, as sets.
+/// The pages of a stripe that a job reads, as sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shards {
     /// Newest versions of data pages.
@@ -101,7 +101,7 @@ pub(crate) struct Job {
     /// It waits for room, or for an entry of the cache.
     pub stalled: bool,
     pub entry: u32,
-    /// What it needs, and what it has.
+    /// The needed pages, and the present ones.
     pub want: Shards,
     pub have: Shards,
     /// What the new parity is the sum of, besides what is in memory; of a rebuild, what it writes.

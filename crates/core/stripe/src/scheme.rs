@@ -38,7 +38,7 @@ pub(crate) struct Scheme {
     /// Pages have no place of their own: parities follow the pages written together.
     pub elastic: bool,
     pub delay: Delay,
-    /// What it does differently where no two commands are under way at once, a sentence; `None`: nothing that changes
+    /// Its difference where no two commands are under way at once, a sentence; `None`: nothing that changes
     /// what is written.
     pub alone: Option<&'static str>,
 }

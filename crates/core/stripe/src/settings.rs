@@ -1,4 +1,4 @@
-//! Parameters of the stripe layer, and what follows from them.
+//! Parameters of the stripe layer, and values derived from them.
 
 use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
@@ -328,7 +328,7 @@ pub(crate) struct Plan {
 /// 4. Pages lie page by page or block by block, and their numbers fit a map entry.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// The value that does not fit, in words.
 pub(crate) fn plan(values: &Values, organization: &Organization, user_pages: u64) -> Result<Option<Plan>, String> {
     let Some(scheme) = find(values.name(KEY)) else { return Ok(None) };
     let (channels, dies) = (organization.channels, organization.dies());

@@ -32,7 +32,7 @@ use layer::{Answer, Ops, Outbox, PageOp, STRIPE_OWNER, Slots};
 use nand::{Flash, PayloadId, Token};
 use units::{Cause, HostOp, Lpn, members};
 
-/// What happened, for the result.
+/// Counters for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     /// Pages written to a stripe without newer pages, to one where they were not among them, and where they were.

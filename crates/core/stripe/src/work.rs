@@ -9,6 +9,6 @@ use nand::Flash;
 pub(crate) struct Work<F: Flash> {
     pub array: Array<F>,
     pub jobs: Jobs,
-    /// What is in the way of collection.
+    /// The obstacle to collection.
     pub way: Way,
 }

@@ -1,4 +1,4 @@
-//! What needs no run: the command line, lists, explanations, configurations.
+//! Functions without a run: the command line, lists, explanations, configurations.
 
 use crate::errors::{ClusterError, ConfigError};
 use crate::sweeps::Errand;
@@ -65,7 +65,7 @@ pub fn readable(message: &str) -> String {
     spelling::readable(message)
 }
 
-/// What there is to say about a name.
+/// The explanation of a name.
 #[pyfunction]
 pub fn explain(name: &str) -> PyResult<String> {
     cli::explanation(name).map_err(|problem| PyKeyError::new_err(spelling::readable(&problem)))

@@ -1,4 +1,4 @@
-//! What a run measured, handed over piece by piece as it is asked for.
+//! The measurements of a run, handed over piece by piece as they are asked for.
 
 use crate::columns::given;
 use crate::errors::SimulationError;

@@ -104,7 +104,7 @@ pub fn snapshots_in(folder: Option<PathBuf>) -> Option<Snapshots> {
     folder.and_then(|path| cli::snapshots((!path.as_os_str().is_empty()).then_some(path)))
 }
 
-/// What a session is made of, but for its configuration.
+/// The inputs of a session, except for its configuration.
 pub struct Asked<'a, 'py> {
     /// A name or a path, or only a name where `requests` are given.
     pub workload: String,

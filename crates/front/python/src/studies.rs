@@ -25,7 +25,7 @@ pub fn studies() -> Vec<&'static str> {
     repro::STUDIES.iter().map(|study| study.name).collect()
 }
 
-/// A study, what was chosen for it, and where its simulations are kept until it is done.
+/// A study, its options, and the folder of its simulations until it is done.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Study {
     about: &'static repro::Study,

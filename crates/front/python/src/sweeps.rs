@@ -354,7 +354,7 @@ pub fn trace_problem(py: Python<'_>, path: &str, digest: &str) -> Option<String>
     py.detach(|| sweep::trace_problem(path, digest))
 }
 
-/// What became of the runs of a grid.
+/// The outcomes of the runs of a grid.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Swept {
     grid: Arc<sweep::Grid>,

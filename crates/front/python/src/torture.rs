@@ -22,7 +22,7 @@ enum What {
     Over,
 }
 
-/// A disk: what a workload writes to, or what a power cut has left.
+/// A disk: one that a workload writes to, or one that a power cut has left.
 #[pyclass(module = "nandarium", frozen)]
 pub struct Disk {
     what: Mutex<What>,
@@ -258,7 +258,7 @@ fn told(
     Ok((document, text, page, None))
 }
 
-/// What a workload asked of a disk.
+/// The request of a workload to a disk.
 #[pyclass(module = "nandarium._nandarium", frozen, name = "Recording")]
 pub struct Recorded(Recording);
 

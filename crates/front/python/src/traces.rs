@@ -1,4 +1,4 @@
-//! What a trace holds, and traces and workloads as files.
+//! The contents of a trace, and traces and workloads as files.
 
 use crate::command::{Given, config};
 use crate::errors::{ConfigError, WorkloadError};

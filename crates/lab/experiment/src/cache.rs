@@ -36,7 +36,7 @@ impl Cache {
         &self.folder
     }
 
-    /// What the job of a name gave, if it was kept and is whole.
+    /// The result of the job of a name, if it was kept and is whole.
     pub fn recall(&self, name: &str) -> Option<Vec<u8>> {
         let bytes = std::fs::read(self.path(name)).ok()?;
         let (body, sum) = bytes.split_last_chunk::<4>()?;

@@ -50,7 +50,7 @@ pub trait Errand: Send + Sync {
 pub struct Watched {
     due: usize,
     found: usize,
-    /// Who is told of jobs, and may keep their answers.
+    /// A listener that is told of jobs, and may keep their answers.
     pub monitor: Arc<dyn Monitor + Send + Sync>,
 }
 

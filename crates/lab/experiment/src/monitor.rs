@@ -1,4 +1,4 @@
-//! Who watches jobs, and may stop them.
+//! A watcher of jobs, which may stop them.
 
 /// Watches jobs, from several threads, and may stop them. By itself it sees nothing, stops nothing and keeps nothing.
 pub trait Monitor: Sync {

@@ -1,4 +1,4 @@
-//! Running jobs: what is kept is recalled, the rest is run on all cores, and kept as it ends.
+//! Running jobs: kept results are recalled, the rest is run on all cores, and kept as it ends.
 
 use crate::monitor::{Monitor, Shard};
 use crate::threads::{self, ThreadsError};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::{Mutex, OnceLock};
 
-/// What is to be done for each of some jobs.
+/// The work of each of some jobs.
 pub trait Work: Sync {
     /// What one job needs.
     type Job: Sync;
@@ -51,7 +51,7 @@ pub trait Work: Sync {
     }
 }
 
-/// What is known of some jobs, and which are due.
+/// The known results of some jobs, and the due jobs.
 pub struct Ledger<'a, W: Work> {
     jobs: &'a [W::Job],
     names: Vec<&'a str>,
@@ -103,7 +103,7 @@ impl<'a, W: Work> Ledger<'a, W> {
         &self.due
     }
 
-    /// What is known of each job, in their order, those that lacked memory among them.
+    /// The known result of each job, in their order, those that lacked memory among them.
     pub fn into_known(mut self) -> Vec<Option<W::Given>> {
         self.known.append(&mut self.lacking);
         self.in_order()
@@ -113,8 +113,8 @@ impl<'a, W: Work> Ledger<'a, W> {
         self.names.iter().map(|name| self.known.get(name).cloned()).collect()
     }
 
-    /// Runs what is due, on threads of its own; what each job gave, in their order. `None`: somebody stopped it, or it
-    /// is not of this shard.
+    /// Runs the due jobs, on threads of its own; the results, in the order of the jobs. `None`: somebody stopped it,
+    /// or it is not of this shard.
     /// 1. What all that is due needs is made.
     /// 2. The first job of each state that several share is run, and makes it.
     /// 3. The others are.
@@ -186,7 +186,7 @@ impl<'a, W: Work> Ledger<'a, W> {
     }
 }
 
-/// What a job gave, as it is kept.
+/// The result of a job, as it is kept.
 ///
 /// # Panics
 /// The type has no form as bytes.
@@ -194,7 +194,7 @@ pub fn to_bytes<T: Serialize>(given: &T) -> Vec<u8> {
     postcard::to_stdvec(given).expect("what jobs give has a form as bytes")
 }
 
-/// What a job gave; `None`: the bytes are of something else.
+/// The result of a job; `None`: the bytes are of something else.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (given, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(given)
@@ -242,8 +242,8 @@ where
     }
 }
 
-/// Runs `run` for each job, on all cores; what each gave, in their order. `None`: somebody stopped it. Jobs of one name
-/// are one job. What the monitor kept is not run again.
+/// Runs `run` for each job, on all cores; the results, in the order of the jobs. `None`: somebody stopped it. Jobs of
+/// one name are one job. Jobs that the monitor kept are not run again.
 ///
 /// # Errors
 /// The first of `run`, or the system does not give the threads.

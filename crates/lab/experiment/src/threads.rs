@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Fewer pieces of short work than these are done at once by whoever has them.
+/// Fewer pieces of short work than these are done at once by the caller.
 pub const FEW: usize = 256;
 
 /// The system does not give this number of threads.
@@ -20,7 +20,7 @@ pub struct ThreadsError {
 }
 
 /// Threads for `jobs`: as many as are asked for, else one for each core, and none without a job or addresses for it.
-/// `None`: whoever asks is on such threads already.
+/// `None`: the caller is on threads of this kind already.
 pub(crate) fn for_jobs(jobs: usize, wanted: Option<usize>) -> Result<Option<ThreadPool>, ThreadsError> {
     if rayon::current_thread_index().is_some() {
         return Ok(None);
@@ -32,7 +32,7 @@ pub(crate) fn for_jobs(jobs: usize, wanted: Option<usize>) -> Result<Option<Thre
     pool.map(Some).map_err(|error| ThreadsError { threads, problem: error.to_string() })
 }
 
-/// Threads for `jobs`, as many as a monitor asks for. `None`: whoever asks is on such threads already.
+/// Threads for `jobs`, as many as a monitor asks for. `None`: the caller is on threads of this kind already.
 ///
 /// # Errors
 /// The system does not give the threads.
@@ -73,7 +73,7 @@ pub fn for_many(pieces: usize) -> Option<ThreadPool> {
     if pieces > FEW { for_jobs(pieces, None).ok().flatten() } else { None }
 }
 
-/// What becomes of each item, in their order.
+/// The outcome of each item, in their order.
 pub fn each<T: Sync, R: Send>(pool: Option<&ThreadPool>, items: &[T], of: impl Fn(&T) -> R + Send + Sync) -> Vec<R> {
     match pool {
         Some(pool) => pool.install(|| items.par_iter().map(of).collect()),
@@ -81,7 +81,7 @@ pub fn each<T: Sync, R: Send>(pool: Option<&ThreadPool>, items: &[T], of: impl F
     }
 }
 
-/// What becomes of each item, in their order. Each thread takes the next item when it has done one, so that an item
+/// The outcome of each item, in their order. Each thread takes the next item when it has done one, so that an item
 /// begins after all before it have begun. None begins after one gave [`ControlFlow::Break`]: those left out are `None`.
 ///
 /// # Panics

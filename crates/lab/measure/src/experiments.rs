@@ -1,4 +1,4 @@
-//! What fitting needs to know of a drive, measured with fio.
+//! The figures that fitting needs of a drive, measured with fio.
 
 use crate::MeasureError;
 use crate::fio::Fio;
@@ -9,7 +9,7 @@ use remap::target::Access;
 use std::sync::atomic::AtomicBool;
 use units::quantity::exact_size;
 
-/// What is measured, and how.
+/// The measured target, and the way.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The address of an NBD server, a file, or a block device.
@@ -149,17 +149,17 @@ impl Experiments {
         self.done
     }
 
-    /// What the next one is, in words; `None` after the last.
+    /// The next experiment, in words; `None` after the last.
     pub fn next_title(&self) -> Option<String> {
         self.steps.get(self.done).map(|step| step.title())
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     pub fn found(&self) -> &[Experiment] {
         &self.found
     }
 
-    /// What was measured so far, as `fit` takes it.
+    /// The measurements so far, as `fit` takes it.
     pub fn drive(&self) -> MeasuredDrive {
         fit::from_experiments(&self.name, self.fio.size, &self.version, self.found.clone())
     }

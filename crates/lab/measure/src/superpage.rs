@@ -24,7 +24,7 @@ const PAGE: u64 = 4096;
 /// The largest size of the sweep.
 const LARGEST: u64 = SIZES[SIZES.len() - 1];
 
-/// What is looked at, and how.
+/// The target of a probe, and the way.
 #[derive(Clone, Debug)]
 pub struct Superpage {
     /// A built-in stack or a stack file, which is simulated; or a file, a block device or an NBD export, which is
@@ -38,16 +38,16 @@ pub struct Superpage {
     pub bytes: u64,
     /// Seed of the places.
     pub seed: u64,
-    /// What a target holds may be lost.
+    /// The contents of a target may be lost.
     pub overwrites: bool,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Writes of each size.
     pub points: Vec<Point>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub note: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What is measured: a file or block device, or an export of an NBD server.
+//! A target to measure: a file or block device, or an export of an NBD server.
 
 use crate::MeasureError;
 use crate::nbd_client::Client;

@@ -50,7 +50,7 @@ pub struct Limit {
     value: f64,
 }
 
-/// What a limit says of a run, a stack or a combination.
+/// The verdict of a limit on a run, a stack or a combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     limit: Limit,
@@ -181,7 +181,7 @@ impl Judged {
         }
     }
 
-    /// What failed, with its value and its limit.
+    /// The failed figure, with its value and its limit.
     pub fn sentence(&self) -> String {
         let Self { limit: Limit { text, subject, value: limit, .. }, of, value } = self;
         let limit = subject.shown(*limit);

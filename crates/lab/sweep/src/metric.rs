@@ -96,7 +96,7 @@ pub(crate) struct Op {
     pub name: &'static str,
     /// The name of several requests, in a sentence.
     pub plural: &'static str,
-    /// What a run without them has.
+    /// The value of a run without them.
     pub none: &'static str,
     /// The metric that counts them.
     pub requests: &'static str,

@@ -21,7 +21,7 @@ pub struct Blocking<S, M: ?Sized = Shell<Hard>> {
 }
 
 impl<S: BlockStore, D: Driver> Blocking<S, Shell<D>> {
-    /// A fresh drive over a store. What the store held is lost; or with [`crate::LogOptions`], and with
+    /// A fresh drive over a store. The contents of the store are lost; or with [`crate::LogOptions`], and with
     /// [`crate::Start::Identity`], it is read where the layout puts it.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
     /// See [`HostDriver::check`].
     ///
     /// # Errors
-    /// What does not agree.
+    /// The part that does not agree.
     pub fn check(&self) -> Result<(), String> {
         self.machine.check()
     }

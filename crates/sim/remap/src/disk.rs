@@ -11,7 +11,7 @@ use units::SECTOR_BYTES;
 
 /// Bytes before the body.
 pub(crate) const HEAD_BYTES: usize = 64;
-/// What metadata are: how they begin, and the version of the format of their drive.
+/// The form of metadata: their beginning, and the version of the format of their drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub magic: &'static [u8; 8],
@@ -106,7 +106,7 @@ pub(crate) fn put_superblock(sector: &mut [u8], kind: Kind, id: u64, device_sect
     seal(sector, kind, Head { id, number: 0, more: 0, count: 0 });
 }
 
-/// What a superblock says of its device and its layout.
+/// The contents of a superblock: its device and its layout.
 pub(crate) fn superblock<const FIELDS: usize>(sector: &[u8]) -> (u64, [u32; FIELDS]) {
     (u64_at(sector, HEAD_BYTES), std::array::from_fn(|field| u32_at(sector, HEAD_BYTES + 8 + 4 * field)))
 }

@@ -1,4 +1,4 @@
-//! What every driver of a host is: to the world around it, to its shell, and before there is a device.
+//! The three views of a driver of a host: from the world around it, from its shell, and before there is a device.
 
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
@@ -81,7 +81,7 @@ pub enum WriteCache {
     Volatile,
 }
 
-/// What the options of every driver say. The first two belong to the layout and count only where a drive is formatted.
+/// The options that every driver has. The first two belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Sectors of a page, the unit of the map: a power of two, 1 to 128.
@@ -97,8 +97,8 @@ pub struct Terms {
     /// When a write is answered.
     pub write_cache: WriteCache,
     /// A page is replaced as a whole by every write, also where power is cut. [`crate::Hard`] writes whole superpages
-    /// in place where this is false and one virtual superpage holds exactly them: a power cut can leave some sectors
-    /// old.
+    /// in place where this is false and one virtual superpage holds exactly them. A power cut can leave some of their
+    /// sectors old.
     pub replaces_pages: bool,
     /// Virtual superpages or segments of the host that are held in memory at most, written or being filled: 2 or more.
     pub buffers: u32,
@@ -120,7 +120,7 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Those of a small shape: see [`DriverOptions::small`].
+    /// Options of a small shape: see [`DriverOptions::small`].
     pub fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
         let page_sectors = [1, 1, 2, 4][dice(4) as usize];
         let superpage_sectors = (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2);
@@ -139,7 +139,7 @@ pub struct Site {
     pub cell_bytes: u32,
 }
 
-/// Options of a driver: what there is to know of it before there is a device.
+/// Options of a driver: its properties before a device exists.
 pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     /// The driver that is built from these options.
     type Driver: Driver<Options = Self>;
@@ -156,7 +156,7 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     const KEEPS: &'static str;
     /// The key to lower where a drive is too small for it.
     const SIZE_KEY: &'static str;
-    /// What it does differently where no two commands are under way at once, a sentence; `None`: nothing that changes
+    /// Its difference where no two commands are under way at once, a sentence; `None`: nothing that changes
     /// what is written.
     const ALONE: Option<&'static str> = None;
 
@@ -212,7 +212,7 @@ pub struct PageWrite<'a> {
     pub pages: u32,
     /// Their data.
     pub data: &'a [u8],
-    /// Who has to hear when it is on the device ([`Host::issue`]); nobody where it is answered already.
+    /// The requests to tell when it is on the device ([`Host::issue`]); nobody where it is answered already.
     pub owner: Option<RequestId>,
 }
 

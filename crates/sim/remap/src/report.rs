@@ -1,4 +1,4 @@
-//! What drivers counted.
+//! Counters of drivers.
 
 use crate::Source;
 use std::ops::Index;
@@ -9,23 +9,23 @@ pub struct Counter {
     pub name: &'static str,
     /// How often, or how much.
     pub count: u64,
-    /// It was counted since the driver was formatted or opened; otherwise it is what there is now.
+    /// It was counted since the driver was formatted or opened; otherwise it is a state of this moment.
     pub is_sum: bool,
 }
 
 impl Counter {
-    /// What was counted since the driver was formatted or opened.
+    /// A count since the driver was formatted or opened.
     pub const fn sum(name: &'static str, count: u64) -> Self {
         Self { name, count, is_sum: true }
     }
 
-    /// What there is now.
+    /// A state of this moment.
     pub const fn now(name: &'static str, count: u64) -> Self {
         Self { name, count, is_sum: false }
     }
 }
 
-/// What every driver counts, since it was formatted or opened.
+/// The counters of every driver, since it was formatted or opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounts {
     /// Pages that the host wrote and that the driver placed.
@@ -77,7 +77,7 @@ pub struct HostReport {
 }
 
 impl HostReport {
-    /// What was counted since an earlier report of the same driver, and how it stands now.
+    /// The counts since an earlier report of the same driver, and the states of this moment.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();

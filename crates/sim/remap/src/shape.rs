@@ -2,7 +2,7 @@
 
 use crate::LayoutError;
 
-/// What others have to know of the layout of a driver on a device. Sectors have 512 bytes.
+/// The layout of a driver on a device, as others need it. Sectors have 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Sectors that the host sees.

@@ -1,4 +1,4 @@
-//! What a blocking driver stands on.
+//! The storage below a blocking driver.
 
 #[cfg(target_os = "linux")]
 use rustix::fs::{FallocateFlags, fallocate};

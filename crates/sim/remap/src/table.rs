@@ -17,7 +17,7 @@ pub const KEY: &str = "remap.kind";
 pub const HOST_DRIVERS: &[HostDriverEntry] =
     &[HostDriverEntry::of::<crate::Options>(), HostDriverEntry::of::<crate::LogOptions>()];
 
-/// A driver of a host: what there is to know of it before there is a drive.
+/// A driver of a host: its properties before a drive exists.
 #[derive(Clone, Copy, Debug)]
 pub struct HostDriverEntry {
     /// Name in a configuration.
@@ -28,7 +28,7 @@ pub struct HostDriverEntry {
     pub when: &'static str,
     /// The keys it reads, in display order.
     pub parameters: fn() -> Vec<Parameter>,
-    /// What a configuration comes to over a drive; the error says in words what does not fit.
+    /// The plan of a configuration over a drive; an error says in words which value does not fit.
     pub plan: fn(&Values, &Site) -> Result<RemapPlan, String>,
     /// A plan of a small shape, over a device that shows the host these superpages or a few more: for the model with
     /// power cuts. The last argument draws a number below the one it is given.
@@ -59,7 +59,7 @@ fn small<O: DriverOptions>(superpages: u32, dice: &mut dyn FnMut(u32) -> u32) ->
     Arc::new(Plan::with_superpages(O::small(dice), superpages).into())
 }
 
-/// Names of all drivers, and of doing without, with what each is.
+/// Names of all drivers, and of doing without, with a description of each.
 fn choices() -> Vec<Named> {
     let none = ("none", "requests go to the drive as they are");
     std::iter::once(none).chain(HOST_DRIVERS.iter().map(|entry| (entry.name, entry.doc))).collect()
@@ -106,16 +106,16 @@ pub fn plan(values: &Values, site: &Site) -> Result<Option<RemapPlan>, String> {
 /// Any driver over a drive: where everything is, and how it gets there.
 pub type RemapPlan = Arc<DriverPlan>;
 
-/// What there is to know of a driver over a device of a certain size.
+/// The properties of a driver over a device of a certain size.
 #[derive(Debug)]
 pub struct DriverPlan {
     /// How large it is, and its units.
     pub shape: Shape,
-    /// What its options say that every driver's say.
+    /// The options that every driver has.
     pub terms: Terms,
-    /// What the part of the drive is for that the host does not see, as a clause.
+    /// The purpose of the part of the drive that the host does not see, as a clause.
     pub keeps: &'static str,
-    /// What it does differently where no two commands are under way at once, a sentence. `None`: nothing that changes
+    /// Its difference where no two commands are under way at once, a sentence. `None`: nothing that changes
     /// what is written.
     pub alone: Option<&'static str>,
     begins: Box<dyn Begins>,

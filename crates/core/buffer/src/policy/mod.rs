@@ -37,7 +37,7 @@ pub(crate) struct Piece {
     pub request_sectors: u32,
 }
 
-/// What leaves the buffer.
+/// A page or block that leaves the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Victim {
     Page(u32),
@@ -173,7 +173,7 @@ macro_rules! table {
             vec![$($about()),*]
         }
 
-        /// What puts the buffer called `name` over a layer.
+        /// The builder that puts the buffer called `name` over a layer.
         pub(crate) fn build<F: Flash>(name: &str) -> Option<Build<F>> {
             $(if name == $about().name {
                 return Some(put::<$policy, F>);

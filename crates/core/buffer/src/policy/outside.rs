@@ -1,6 +1,6 @@
 //! Buffers whose evictions a program around this one decides: single pages, in order of their last write.
 //!
-//! Faithful to: what the program says leaves; everything else is as in `page-only`.
+//! Faithful to: the program names the page that leaves; everything else is as in `page-only`.
 //! Simplified: the policy sees all pages at each eviction, so that one costs as much as the buffer is large.
 //! Protects: one entry a page, in the order of writes, also while the policy chooses otherwise.
 
@@ -15,7 +15,7 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::sync::Arc;
 use units::Lpn;
 
-/// What an eviction policy sees: the buffered pages, the one written longest ago first.
+/// The view of an eviction policy: the buffered pages, the one written longest ago first.
 #[derive(Debug)]
 pub struct EvictionView<'a> {
     /// Logical page of each.
@@ -34,7 +34,7 @@ pub trait EvictionPolicy {
     fn pick(&mut self, view: &EvictionView<'_>) -> Option<usize>;
 }
 
-/// What builds an eviction policy: once for each buffer.
+/// The builder of an eviction policy: called once for each buffer.
 pub type EvictionFactory = dyn Fn(&Values) -> Box<dyn EvictionPolicy> + Send + Sync;
 
 static OUTSIDE: Registry<EvictionFactory> = Registry::new();
@@ -50,7 +50,7 @@ pub fn register(name: &str, doc: &str, build: Arc<EvictionFactory>) -> Result<()
     OUTSIDE.register(name, doc, build, &taken)
 }
 
-/// Whether the buffer called `name` was registered: what it does is not told by its name.
+/// Whether the buffer called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
 }

@@ -1,5 +1,5 @@
-//! What all mappings do alike: map entries, answers, pages that are read or written in part or were never written,
-//! what a power cut left.
+//! The common parts of all mappings: map entries, answers, pages that are read or written in part or were never
+//! written, and pages that a power cut left.
 
 use crate::blocks::BlockTable;
 use layer::{Answer, OpHandle, Parameter, ParameterKind};

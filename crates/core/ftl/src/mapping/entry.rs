@@ -19,7 +19,7 @@ const IN_LOG: u32 = 1 << 30;
 #[repr(transparent)]
 pub(super) struct Entry(u32);
 
-/// What an [`Entry`] says.
+/// The meaning of an [`Entry`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// On this flash page.
@@ -33,7 +33,7 @@ pub(super) enum Place {
 
 impl Entry {
     pub const NOWHERE: Self = Self(u32::MAX);
-    /// Trimmed, whatever by.
+    /// Trimmed, in memory or on flash.
     pub const ZEROS: Self = Self(TRIMMED);
 
     #[inline(always)]
@@ -101,7 +101,7 @@ pub(super) enum Occupant {
     Tombstone(u32),
 }
 
-/// What a flash page holds. Four bytes, as an [`Entry`].
+/// The contents of a flash page. Four bytes, as an [`Entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub(super) struct Back(u32);

@@ -1,7 +1,7 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file in `page_level/schemes` or `log_block/schemes`, its `mod` there and a line in the table below;
-//! one that caches its map also has a line in `conduct.rs`, which a test asks for. From that line come its
+//! To add one: a file in `page_level/schemes` or `log_block/schemes`, its `mod` there and a line in the table below.
+//! A mapping that caches its map also has a line in `conduct.rs`, which a test asks for. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
 mod common;
@@ -32,7 +32,7 @@ pub trait StripeShape: std::fmt::Debug {
     fn covered_until(&self, logical: Lpn) -> Option<u64>;
 }
 
-/// What a stripe layer asks of the mapping below it.
+/// The demands of a stripe layer on the mapping below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'a> {
     /// Lanes that consecutive runs of logical pages use in turn and that their pages never leave. A lane is a plane or
@@ -46,7 +46,7 @@ pub struct Stripes<'a> {
     pub shape: &'a dyn StripeShape,
     /// Collection moves old versions instead of waiting until they are dropped.
     pub moves_old: bool,
-    /// Sequence numbers up to this one were given before a power cut, whatever flash says.
+    /// Sequence numbers up to this one were given before a power cut, even if flash shows lower ones.
     pub given: u64,
     /// Chips that may fail: the mapping writes its own records once more for each.
     pub may_fail: u32,
@@ -66,7 +66,7 @@ pub struct VersionedEntry<F: Flash> {
 /// A mapping under a stripe layer rebuilt after a power cut.
 pub type RecoveredVersioned<F> = Result<Box<dyn Versioned<F>>, RecoverError>;
 
-/// What a mapping is built from.
+/// The inputs of a new mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct FtlContext<'a> {
     /// Shape of the flash.
@@ -79,11 +79,11 @@ pub struct FtlContext<'a> {
     pub seed: u64,
     /// Configuration whose values were checked.
     pub values: &'a Values,
-    /// What a stripe layer above asks for, if there is one.
+    /// The demands of a stripe layer above, if there is one.
     pub stripes: Option<Stripes<'a>>,
 }
 
-/// What is known of a drive before its spare space is.
+/// The shape of a drive before its spare space is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of a flash page.
@@ -116,7 +116,7 @@ pub enum RecoverError {
 /// A mapping rebuilt after a power cut.
 pub type Recovered<F> = Result<Box<dyn PageLayer<F>>, RecoverError>;
 
-/// A mapping: what there is to know of it before there is a drive.
+/// A mapping: its properties before a drive exists.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     /// Name in the configuration.
@@ -130,8 +130,8 @@ pub struct Mapping {
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
     pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
-    /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`).
-    /// `None`: nothing is collected; spare blocks are log blocks, and their number is a choice.
+    /// Blocks of each plane that collection keeps erased beyond `reserve_blocks` (`ftl.gc.free_blocks`). `None`:
+    /// nothing is collected; spare blocks are log blocks, and their number is a choice.
     pub kept_erased: Option<fn(&Values) -> u32>,
     /// Blocks of each plane that collection keeps erased beyond those where commands may fail; `blocks`: good ones of a
     /// plane. Of a plane in segments, each counts as one.
@@ -140,7 +140,7 @@ pub struct Mapping {
     pub is_versioned: bool,
 }
 
-/// What builds a mapping over one kind of flash.
+/// The builder of a mapping over one kind of flash.
 pub struct Builder<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
@@ -150,7 +150,7 @@ pub struct Builder<F: Flash> {
     pub versioned: Option<VersionedEntry<F>>,
 }
 
-/// The table: the file of a mapping, and what builds it. Whoever names a kind of flash compiles all of them for it;
+/// The table: the file of a mapping, and what builds it. Code that names a kind of flash compiles all of them for it;
 /// whoever only asks what there is compiles none.
 macro_rules! table {
     ($($module:ident => $builder:expr,)*) => {
@@ -159,7 +159,7 @@ macro_rules! table {
             vec![$($module::mapping()),*]
         }
 
-        /// What builds the mapping called `name`.
+        /// The builder of the mapping called `name`.
         pub fn builder<F: Flash>(name: &str) -> Option<Builder<F>> {
             $(if name == $module::mapping().name {
                 return Some($builder);
@@ -204,7 +204,7 @@ pub fn find(name: &str) -> Option<Mapping> {
     mappings().into_iter().find(|mapping| mapping.name == name)
 }
 
-/// Names of all mappings, with what each is.
+/// Names of all mappings, with a description of each.
 pub fn mapping_choices() -> Vec<Named> {
     mappings().iter().map(|entry| (entry.name, entry.doc)).collect()
 }

@@ -1,4 +1,4 @@
-//! Which flash page each logical page is on, and what each flash page holds.
+//! Which flash page each logical page is on, and the contents of each flash page.
 //!
 //! *Protects*: the newest version of a logical page is a valid page that names it, and no other page is valid but
 //! tombstones and old versions that are kept. Only this file writes the maps and makes pages valid or invalid.
@@ -118,12 +118,12 @@ impl Pages {
         self.back[page.index()]
     }
 
-    /// What the pages of a block hold, `count` of them from its first one on.
+    /// The contents of the pages of a block, `count` of them from its first one on.
     pub fn backs(&self, first: Ppn, count: usize) -> &[Back] {
         &self.back[first.index()..first.index() + count]
     }
 
-    /// The newest version goes to `page`. What it replaces is the caller's to drop.
+    /// The newest version goes to `page`. The caller drops the replaced version.
     #[inline(always)]
     pub fn place(&mut self, logical: Lpn, page: Ppn) {
         self.map[logical.index()] = Entry::page(page);
@@ -191,7 +191,7 @@ impl Pages {
         }
     }
 
-    /// Brings the entry of what a page holds.
+    /// Brings the entry of the contents of a page.
     #[inline]
     pub fn prefetch_entry_of(&self, page: Ppn) {
         units::prefetch(&self.map, self.back[page.index()].bits() as usize);

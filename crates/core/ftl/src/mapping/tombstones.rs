@@ -15,7 +15,7 @@ pub(crate) struct Tombstone {
     pub sequence: u64,
     /// Logical pages that are trimmed by this one and not written since.
     pub live: u32,
-    /// Programs under way: its own, and of the first those of the copies.
+    /// Programs under way: its own, and and the first one counts its copies.
     pub waiting: u32,
     pub ranges: Vec<Range>,
     /// Pages whose blocks are held until this and its copies are durable.
@@ -132,7 +132,7 @@ impl Tombstones {
         std::mem::take(&mut self.at_mut(slot).held)
     }
 
-    /// What is held at one page is at another one from now on. `false`: no tombstone holds it.
+    /// A page that a tombstone holds moves to another place. `false`: no tombstone holds it.
     pub fn move_held(&mut self, from: Ppn, to: Ppn) -> bool {
         let mut held = self.slots.iter_mut().flatten().flat_map(|tombstone| &mut tombstone.held);
         held.find(|page| **page == from).map(|page| *page = to).is_some()
@@ -160,7 +160,7 @@ impl Tombstones {
         self.free.push(Reverse(slot));
     }
 
-    /// Forgets those that trim nothing.
+    /// Forgets tombstones that trim nothing.
     pub fn remove_dead(&mut self) {
         let dead: Vec<u32> = self.iter().filter(|(_, tombstone)| tombstone.live == 0).map(|(slot, _)| slot).collect();
         for slot in dead {
@@ -214,7 +214,7 @@ impl Tombstones {
         self.extra
     }
 
-    /// Slots of those that have too few copies.
+    /// Slots of tombstones that have too few copies.
     pub fn short(&self) -> &BTreeSet<u32> {
         &self.short
     }
@@ -228,7 +228,7 @@ impl Tombstones {
         }
     }
 
-    /// Finds those that a power cut left with too few copies.
+    /// Finds tombstones that a power cut left with too few copies.
     pub fn find_short(&mut self) {
         let is_short = |(slot, tombstone): &(u32, &Tombstone)| {
             tombstone.live > 0 && tombstone.first == *slot && (tombstone.copies.len() as u32) < self.extra

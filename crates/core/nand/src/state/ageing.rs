@@ -1,4 +1,4 @@
-//! Errors of cells as they wear, age and are read, and what is done against them.
+//! Errors of cells as they wear, age and are read, and the remedies.
 //!
 //! Faithful to: the raw bit error rate as a floor and three powers, of wear, of retention and of disturbance by reads
 //! (Kim, Choi and Min, FAST 2019); a code that corrects so many bits of a codeword, and reads repeated with other
@@ -46,7 +46,7 @@ impl ErrorRate {
     }
 }
 
-/// What corrects the bits of a codeword, and how often a read is repeated for that.
+/// The correction of a codeword, and the repetitions of a read for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correction {
     /// Bytes of a codeword.
@@ -55,9 +55,9 @@ pub struct Correction {
     pub bits: u32,
     /// Times a read is repeated at most.
     pub retries: u32,
-    /// What each repetition multiplies the error rate with, below 1.
+    /// The factor of each repetition on the error rate, below 1.
     pub gain: f64,
-    /// Time of the decoder for each repetition, beside that of the array, ns.
+    /// Time of the decoder for each repetition, beside the time of the array, ns.
     pub decode_ns: Nanos,
 }
 
@@ -72,7 +72,7 @@ pub struct RefreshLimits {
     pub retries: u32,
 }
 
-/// How cells err and what is done about it.
+/// The errors of cells, and the remedies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgeingOptions {
     /// How many bits err, by age and reads.

@@ -35,9 +35,9 @@ pub(super) const BAD: u16 = 4;
 pub(super) const SKIPS: u16 = 8;
 /// The block is programmed with one bit a cell.
 pub(super) const SLC: u16 = 16;
-/// What the block holds is to be written anew.
+/// The pages of the block are to be written anew.
 pub(super) const REFRESH: u16 = 32;
-/// What does not keep a block from being programmed.
+/// States that do not keep a block from being programmed.
 pub(super) const USABLE: u16 = SKIPS | SLC | REFRESH;
 
 impl BlockRow {
@@ -267,7 +267,7 @@ impl Blocks {
         true
     }
 
-    /// What is kept of a block beside its pages.
+    /// The record of a block beside its pages.
     pub fn kept(&self, block: BlockId) -> KeptBlock {
         let row = &self.rows[block.index()];
         let slc_erases = self.slc_erases().get(block.index()).copied().unwrap_or(0);
@@ -275,7 +275,7 @@ impl Blocks {
     }
 
     /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
-    /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
+    /// programmed, some passed over or not. Commands and waits of the earlier drive are forgotten.
     ///
     /// # Panics
     /// If a block has fewer pages.
@@ -317,7 +317,7 @@ impl Blocks {
     }
 }
 
-/// What a layer may say of its blocks without a command: see [`crate::Flash::blocks_mut`].
+/// The uses that a layer may give its blocks without a command: see [`crate::Flash::blocks_mut`].
 pub struct BlockUse<'a>(pub(crate) &'a mut FlashState);
 
 impl BlockUse<'_> {

@@ -1,4 +1,4 @@
-//! What a power cut leaves, and all that it takes from volatile memory:
+//! The remains of a power cut, and all that it takes from volatile memory:
 //! - queues, pins, holds, and events that nobody has heard of; that a program failed, and how an erased block was to be
 //!   used;
 //! - records, waiting times and payloads, but those of non-volatile memory ([`Memory`]);
@@ -72,11 +72,11 @@ impl FlashState {
         image
     }
 
-    /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
+    /// The state after power is cut while `running` commands are on their dies. Queues, pins,
     /// holds and volatile memory are gone; pages below each completion mark, wear and bad flags stay. That a
     /// program failed is forgotten unless its block has been given up since; the page it failed at
     /// is torn.
-    /// What becomes of a running program or erase is drawn from `stream`. A mirror is not told: the cut may be one that
+    /// The fate of a running program or erase is drawn from `stream`. A mirror is not told: the cut may be one that
     /// is only thought of.
     #[must_use]
     pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashState {

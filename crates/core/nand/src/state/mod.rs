@@ -1,4 +1,4 @@
-//! What counted and timed flash have in common: states of blocks and the laws of their pages, contents, counters,
+//! The common ground of counted and timed flash: states of blocks and the laws of their pages, contents, counters,
 //! events; and the memory of the controller beside them.
 //!
 //! A layer may look at all of it and write the memory. The rest is written by flash itself, and by the drive that owns
@@ -80,7 +80,7 @@ impl Counters {
     }
 }
 
-/// What all implementations of [`crate::Flash`] have in common: see the module description.
+/// The common state of all implementations of [`crate::Flash`]: see the module description.
 #[derive(Clone, Debug)]
 pub struct FlashState {
     /// Shape of the array.
@@ -88,7 +88,7 @@ pub struct FlashState {
     contents: Option<Box<Contents>>,
     /// Commands completed so far.
     pub counters: Counters,
-    /// What happened and has not been taken yet.
+    /// Events that happened and were not taken yet.
     pub events: Vec<(Owner, Event)>,
     /// Memory of the controller.
     pub memory: Memory,
@@ -137,13 +137,13 @@ impl FlashState {
         }
     }
 
-    /// What pages hold; nothing where contents are off.
+    /// The contents of pages; nothing where contents are off.
     #[inline]
     pub fn contents(&self) -> Option<&Contents> {
         self.contents.as_deref()
     }
 
-    /// What pages hold, for the drive to restore or reflect.
+    /// The contents of pages, for the drive to restore or reflect.
     pub fn contents_mut(&mut self) -> Option<&mut Contents> {
         self.contents.as_deref_mut()
     }
@@ -564,7 +564,7 @@ impl FlashState {
     }
 }
 
-/// What a program is laid over that does not bring all of its page.
+/// The contents below a program that does not bring all of its page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Base {
     /// A page of flash.
@@ -575,7 +575,7 @@ pub(crate) enum Base {
     Zeros,
 }
 
-/// What a program leaves in its page when it completes.
+/// The contents of a page when its program completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageContent {
     pub what: Program,

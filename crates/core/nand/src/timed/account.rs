@@ -1,4 +1,4 @@
-//! Who was in the way: each waiting nanosecond is charged to the cause that kept a die busy.
+//! The command in the way: each waiting nanosecond is charged to the cause that kept a die busy.
 //!
 //! Each die keeps the integral of its busy time by cause. A traced command copies it when it is
 //! queued and subtracts when it starts, which is exact whatever happened in between and costs the
@@ -74,7 +74,7 @@ impl Meter {
     }
 }
 
-/// What is recorded of one traced command.
+/// The record of one traced command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace {
     issued: Nanos,

@@ -70,7 +70,7 @@ impl Chips {
         }
     }
 
-    /// What a die was to do has been done. The gang that has ended by that, or NIL.
+    /// The work of a die has been done. The gang that has ended by that, or NIL.
     #[inline(always)]
     pub fn die_is_due(&mut self, index: usize) -> u32 {
         let die = &self.dies[index];
@@ -120,7 +120,7 @@ impl Chips {
         self.observer.recorder()
     }
 
-    /// What was recorded; nothing more is.
+    /// Takes the record; recording ends.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         self.is_followed = self.tickets.are_followed;
         self.observer.take_recording()
@@ -771,7 +771,7 @@ impl Chips {
         if turn.is_command() { die.array } else { die.moving }
     }
 
-    /// What stands before a new command on a die.
+    /// The commands before a new one on a die.
     pub fn backlog(&self, index: usize) -> Backlog {
         let die = &self.dies[index];
         let mut backlog = die.queued;
@@ -782,7 +782,7 @@ impl Chips {
         backlog
     }
 
-    /// What arrays do in cells, or were interrupted at.
+    /// The work of arrays in cells, under way or interrupted.
     pub fn running(&self) -> Vec<Running> {
         let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
         let slots = gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id));

@@ -13,7 +13,7 @@ use crate::state::FlashState;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// What a command does to its die.
+/// The effect of a command on its die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -48,7 +48,7 @@ pub(super) enum State {
     Failed,
 }
 
-/// What a program writes, packed.
+/// The contents of a program, packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum What {
@@ -117,7 +117,7 @@ pub(super) struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
-    /// What a program puts into its page.
+    /// The contents that a program puts into its page.
     pub fn program(&self) -> Program {
         match self.what {
             What::Data => Program::Data { payload: PayloadId(self.payload), merge: false },
@@ -355,7 +355,7 @@ impl Commands {
         }
     }
 
-    /// Charges a traced command with what its die did since it began to wait.
+    /// Charges a traced command with the work of its die since it began to wait.
     #[inline]
     pub fn settle_wait(&mut self, id: u32, meter: &Meter, now: Nanos) {
         let slot = self.at(id);
@@ -420,7 +420,7 @@ impl Commands {
         }
     }
 
-    /// What a command has waited for.
+    /// The causes that a command has waited for.
     #[inline]
     pub fn trace(&self, id: u32) -> &Trace {
         &self.traces[id as usize]

@@ -1,4 +1,4 @@
-//! The controller: commands from when a layer gives them until those who wait for them are told.
+//! The controller: the life of a command, from the call of a layer until its waiters are told.
 //!
 //! A command's life, beside its time on the chips:
 //! 1. [`Controller::issue_program`] claims its page and pins the blocks it needs; a read pins its own.
@@ -482,11 +482,11 @@ impl Controller {
 
     /// The command has done its work on the die and the channel.
     /// 1. A read hands over its cells and lets go of its block.
-    /// 2. A program that fails goes back, with those of its block. Otherwise its page is stored, in cells or in memory;
-    ///    those that waited for it go on, and then its pins go, and with them what erases wait for.
+    /// 2. A program that fails goes back, with the others of its block. Otherwise its page is stored, in cells or in
+    ///    memory; those that waited for it go on, and then its pins go, and with them what erases wait for.
     /// 3. A program of gathered pages settles what was owed for them, and ends by itself.
     /// 4. An erase frees its block, and tells of it.
-    /// 5. Those that wait for the command are told.
+    /// 5. The waiters of the command are told.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         let slot = *self.chips.commands.get(id);
@@ -597,7 +597,7 @@ impl Controller {
         }
     }
 
-    /// Tells those who wait for a command that has ended.
+    /// Tells the waiters of a command that it has ended.
     #[inline]
     pub fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
         while let Some(successor) = self.chips.commands.next_successor(id) {
@@ -859,7 +859,7 @@ impl Controller {
         }
     }
 
-    /// What is held of a block need not be programmed any more, as it is erased.
+    /// The held pages of a block need not be programmed any more, as it is erased.
     #[inline(never)]
     pub fn forget_held(&mut self, block: BlockId, in_cells: u16, causes: [u8; 2]) {
         let held = self.gather.forget(block, in_cells);
@@ -878,7 +878,7 @@ impl Controller {
         self.gather.see_to_room(&mut self.chips);
     }
 
-    /// What a failed program was to do.
+    /// The task of a failed program.
     pub fn failure(&self, id: CommandId) -> ProgramFailure {
         let slot = self.chips.commands.get(id.slot);
         assert!(slot.state == State::Failed, "only a failed program can be asked after");
@@ -926,7 +926,7 @@ impl Controller {
             || self.gather.is_owed_for(page)
     }
 
-    /// What supersedes `from` supersedes `to` instead. `false`: nothing does.
+    /// A program that supersedes `from` supersedes `to` instead. `false`: nothing does.
     pub fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
         let found = self.chips.commands.live_ids().find(|&id| self.chips.commands.get(id).supersedes == from.0);
         match found {

@@ -1,4 +1,4 @@
-//! Dies: what each has in its array and its page register, what waits for it, and whom it works for.
+//! Dies: the work in their arrays and page registers, the waiting commands, and the causes of their work.
 
 use super::account::Meter;
 use super::commands::{Commands, Kind, Slot, State};
@@ -7,7 +7,7 @@ use crate::flash::Backlog;
 use std::ops::{Index, IndexMut};
 use units::{Cause, DieId, Geometry, Nanos};
 
-/// Whether commands of a cause, as its number, are those of collection and wear levelling.
+/// Whether commands of a cause, as its number, belong to collection or wear levelling.
 #[inline]
 pub(super) fn is_cleaning(cause: u8) -> bool {
     const CLEANING: u32 =
@@ -19,7 +19,7 @@ const fn bit(cause: Cause) -> u32 {
     1 << cause.index()
 }
 
-/// What may follow the command that a die began last, before any other of its commands begins.
+/// The command that may follow the one that a die began last, before any other of its commands begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
     Nothing,
@@ -59,7 +59,7 @@ pub(super) struct Die {
     pub loaded: bool,
     /// The gang in the array waits for its command, or has the channel for it.
     pub commanded: bool,
-    /// What may go on with what began last.
+    /// Commands that may go on with the one that began last.
     pub follows: Follows,
     /// Parts of the member that moves which have moved already, where gathered pages move in parts.
     pub moved: u8,

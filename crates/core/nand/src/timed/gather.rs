@@ -4,7 +4,7 @@
 //! that memory; reads of it are answered from there. A power cut finds it there again.
 //! Where that memory is not protected, a page is said to be programmed as before, but a power cut takes it back until
 //! it is in the cells; so what it supersedes stays, and flushes and records of the drive's own wait for its program.
-//! What waits for a page is known only while the flash is served. So flash that is served again (from a file, after
+//! The waiters of a page are known only while the flash is served. So flash that is served again (from a file, after
 //! preconditioning, after a power cut) has every page that counts as programmed in its cells: a later power cut takes
 //! none of them.
 //! Simplified: a program moves over the channel one physical page after the other, and others may use the channel in
@@ -42,7 +42,7 @@ pub(super) struct Gather {
     debts: Vec<VecDeque<Debt>>,
 }
 
-/// What waits until a page is in the cells.
+/// Operations that wait until a page is in the cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Debt {
     /// The page it supersedes, whose block is pinned; or NIL.
@@ -106,7 +106,7 @@ impl Gather {
         !self.debts.is_empty()
     }
 
-    /// What a power cut finds in memory.
+    /// The pages that a power cut finds in memory.
     pub fn unsettled(&self) -> UnsettledPages {
         if !self.forgets() {
             return UnsettledPages::Kept(self.held());
@@ -122,7 +122,7 @@ impl Gather {
         geometry.page_in_block(page) >= u32::from(self.blocks[geometry.block_of(page).index()].in_cells)
     }
 
-    /// What is held of each block.
+    /// The held pages of each block.
     pub fn held(&self) -> Vec<u16> {
         self.blocks.iter().map(|block| block.held + block.passed).collect()
     }
@@ -232,7 +232,7 @@ impl Gather {
         self.debts.iter().flatten().any(|debt| debt.old == page.0)
     }
 
-    /// What supersedes `from` supersedes `to` instead. `false`: nothing in memory does.
+    /// A program that supersedes `from` supersedes `to` instead. `false`: nothing in memory does.
     pub fn move_debt(&mut self, from: Ppn, to: Ppn) -> bool {
         let debt = self.debts.iter_mut().flatten().find(|debt| debt.old == from.0);
         debt.map(|debt| debt.old = to.0).is_some()
@@ -385,7 +385,7 @@ impl Gather {
         self.pass_again(chips, block, done, causes);
     }
 
-    /// The next of what waits for the pages of a block that are not in the cells.
+    /// The next operation that waits for pages of a block that are not in the cells.
     pub fn next_debt(&mut self, block: BlockId) -> Option<Debt> {
         self.debts.get_mut(block.index())?.pop_front()
     }

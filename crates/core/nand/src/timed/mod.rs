@@ -15,7 +15,7 @@
 //!            (edges)          (block list)       (die list)     array | transfer
 //! ```
 //!
-//! Owners, each in one file; calls go downward, and what has ended is handed back:
+//! Owners, each in one file; calls go downward, and ended commands are handed back:
 //!
 //! ```text
 //! TimedFlash    what layers ask and hear (issue.rs)
@@ -96,13 +96,13 @@ impl TimedFlash {
         self.controller.chips.record(plan);
     }
 
-    /// What is being recorded, if anything is.
+    /// The present recording, if there is one.
     #[inline]
     pub fn recorder(&mut self) -> Option<&mut Recorder> {
         self.controller.chips.recorder()
     }
 
-    /// What was recorded; nothing more is.
+    /// Takes the record; recording ends.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         self.controller.chips.take_recording()
     }
@@ -162,7 +162,7 @@ impl TimedFlash {
         true
     }
 
-    /// What a power cut at this moment leaves (see [`FlashState::after_power_cut`]).
+    /// The remains of a power cut at this moment (see [`FlashState::after_power_cut`]).
     #[must_use]
     pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
         let Controller { chips, gather, .. } = &self.controller;

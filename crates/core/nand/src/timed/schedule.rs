@@ -1,5 +1,5 @@
-//! The clock, and what is due when. Of what is due at one moment, dies come first, then channels, memory and timers,
-//! each kind by its number.
+//! The clock, and the events that are due. Of what is due at one moment, dies come first, then channels, memory and
+//! timers, each kind by its number.
 
 use engine::EventQueue;
 use units::Nanos;
@@ -72,7 +72,7 @@ impl Schedule {
         self.queue.peek().is_some()
     }
 
-    /// The clock goes on to what is due next.
+    /// The clock goes on to the next event.
     #[inline]
     pub fn next(&mut self) -> Option<Due> {
         let (time, number) = self.queue.pop()?;

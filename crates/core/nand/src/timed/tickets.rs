@@ -134,7 +134,7 @@ impl Chips {
         queue
     }
 
-    /// What a gang that begins on a die may be followed by.
+    /// The commands that may follow a gang that begins on a die.
     pub(super) fn follows(&self, gang: u32) -> Follows {
         let slot = self.commands.get(gang);
         if self.options.uninterrupted && is_cleaning(slot.cause) {
@@ -226,7 +226,7 @@ impl Chips {
         looks
     }
 
-    /// All commands that ended at this moment have been told of: the die goes on with what is queued.
+    /// All commands that ended at this moment have been told of: the die goes on with queued commands.
     #[cold]
     pub(super) fn look_again(&mut self, index: usize) {
         let die = &mut self.dies[index];

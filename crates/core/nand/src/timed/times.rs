@@ -1,4 +1,4 @@
-//! What commands take, by their part, and how pages lie in the physical pages of dies.
+//! The times of commands, by their part, and how pages lie in the physical pages of dies.
 
 use super::commands::{Commands, Kind, Slot};
 use crate::part::{PageTimes, Part};

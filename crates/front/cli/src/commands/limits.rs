@@ -5,7 +5,7 @@ use crate::failure::{Failure, LIMIT};
 use serde_json::Value;
 use sweep::{JudgedLimit, Limit};
 
-/// What all limits say.
+/// The verdicts of all limits.
 pub struct Limits(Vec<JudgedLimit>);
 
 /// Checks, before anything runs, that no limit is about a life that is not told.

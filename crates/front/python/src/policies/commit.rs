@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use stripe::choice::{self, Candidate, CommitOrder, CommitPolicy};
 
-/// What a policy sees: the stripes with a delayed parity and nothing under way, the one updated longest ago first.
+/// The view of a policy: the stripes with a delayed parity and nothing under way, the one updated longest ago first.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct CommitView {
     stripes: Vec<u32>,

@@ -7,7 +7,7 @@ use layer::Values;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// What a policy sees: the buffered pages, the one written longest ago first.
+/// The view of a policy: the buffered pages, the one written longest ago first.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct EvictionView {
     pages: Vec<u32>,

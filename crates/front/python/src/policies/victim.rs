@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a policy sees: the blocks of one plane that may be collected, as they are at the moment of the call.
+/// The view of a policy: the blocks of one plane that may be collected, as they are at the moment of the call.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct VictimView {
     blocks: Vec<u32>,

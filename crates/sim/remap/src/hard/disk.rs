@@ -51,7 +51,7 @@ pub(crate) struct Entry {
     pub pages: u32,
 }
 
-/// What every sector of a journal superpage says of its write.
+/// The seal in every sector of a journal superpage about its write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Number of the write among all of the journal.
@@ -80,7 +80,7 @@ impl Stamp {
     }
 }
 
-/// What the seals of a journal superpage say that is not sound as a whole.
+/// The seals of a journal superpage that is not sound as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seals {
     /// The newest stamp; the first version is 1.
@@ -159,7 +159,7 @@ pub(crate) fn put_layout(sector: &mut [u8], layout: &Layout, id: u64) {
     put_superblock(sector, SUPERBLOCK, id, device_sectors, &fields);
 }
 
-/// What a sound superblock says; `None` if that cannot be.
+/// The contents of a sound superblock; `None` if that cannot be.
 pub(crate) fn layout(sector: &[u8]) -> Option<Layout> {
     let (device_sectors, fields) = superblock(sector);
     let [page_sectors, superpage_sectors, superpages, pages, pieces, ring, is_identity] = fields;

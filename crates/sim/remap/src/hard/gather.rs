@@ -1,4 +1,4 @@
-//! What is on its way to the device: the open virtual superpages, and what was issued of them.
+//! Pages on their way to the device: the open virtual superpages, and their issued parts.
 
 use super::disk::NOWHERE;
 use super::journal::Journal;
@@ -34,9 +34,9 @@ pub(super) struct Open {
     pub issued: u32,
     /// When the first of the others was filled.
     pub since: Nanos,
-    /// Who waits for the slots that are not issued.
+    /// Requests that wait for the slots that are not issued.
     pub owners: Vec<RequestId>,
-    /// Their records, and those of trims between them.
+    /// Their records, and the records of trims between them.
     pub records: Vec<Record>,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Gather {
     pub(super) memory: BTreeMap<u32, InMemory>,
     /// How many of them hold data of the host.
     pub(super) host_buffers: u32,
-    /// What was issued and is not committed, in the order of issue.
+    /// Issued parts that are not committed, in the order of issue.
     pub(super) entries: VecDeque<Entry>,
     /// Records made so far.
     pub(super) made: u64,

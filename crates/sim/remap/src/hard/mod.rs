@@ -26,7 +26,7 @@ use std::io;
 use std::ops::Range;
 use units::{Nanos, SECTOR_BYTES};
 
-/// What a command of the driver is for.
+/// The purpose of a command of the driver.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     /// Pages of a victim.
@@ -61,7 +61,7 @@ pub struct Hard {
 }
 
 impl Hard {
-    /// What its map was made from, if it was opened and not formatted.
+    /// The source of its map, if it was opened and not formatted.
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_ref()
     }

@@ -1,11 +1,11 @@
-//! What can be chosen for a remapping driver.
+//! Options of a remapping driver.
 
 use super::layout::Layout;
 use crate::parameters;
 use crate::{DriverOptions, Hard, LayoutError, Site, Terms, WriteCache};
 use layer::{Choices, Parameter, ParameterKind as Kind, Values};
 
-/// What becomes of a virtual superpage that is not full when its pages have to be written.
+/// The fate of a virtual superpage that is not full when its pages have to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partial {
     /// It is filled up; the slots that hold nothing are lost until it is reclaimed.
@@ -16,7 +16,7 @@ pub enum Partial {
     Hold,
 }
 
-/// What a fresh drive maps.
+/// The pages that a fresh drive maps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// Nothing: every page reads zeros.
@@ -29,13 +29,13 @@ pub enum Start {
 /// The options. `hold_back` and `start` belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What every driver's options say.
+    /// The options of every driver.
     pub terms: Terms,
     /// Share of the virtual space that is held back from the host, 0.01 to 0.9. A small device gives more.
     pub hold_back: f64,
-    /// What a fresh drive maps.
+    /// The pages that a fresh drive maps.
     pub start: Start,
-    /// What becomes of a virtual superpage that is not full after the timeout.
+    /// The fate of a virtual superpage that is not full after the timeout.
     pub partial: Partial,
     /// Free virtual superpages that only reclamation may take: 1 or more.
     pub var_free: u32,

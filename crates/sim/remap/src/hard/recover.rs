@@ -10,14 +10,14 @@ use super::{Hard, Layout, Options};
 use crate::{OpenError, ReadSectors};
 use std::io;
 
-/// What the map of an opened drive was made from, and what was passed over.
+/// The source of the map of an opened drive, and the records passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Number of the checkpoint.
     pub checkpoint: u64,
     /// A newer checkpoint that was not taken, and why.
     pub rejected: Option<(u64, &'static str)>,
-    /// What the place of the other checkpoint holds.
+    /// The contents of the place of the other checkpoint.
     pub other: OtherCheckpoint,
     /// Superpages of the journal read over the checkpoint.
     pub journal_superpages: u64,
@@ -30,7 +30,7 @@ pub struct Recovered {
     pub unreadable: u32,
 }
 
-/// What the place of a checkpoint holds that was not taken.
+/// The contents of the place of a checkpoint that was not taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtherCheckpoint {
     /// None was ever written.
@@ -45,7 +45,7 @@ pub enum OtherCheckpoint {
 }
 
 impl OtherCheckpoint {
-    /// What a user is told.
+    /// The note for a user.
     pub const fn name(self) -> &'static str {
         match self {
             OtherCheckpoint::None => "none",

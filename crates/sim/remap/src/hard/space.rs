@@ -6,7 +6,7 @@ use crate::shell::host::Host;
 use std::ops::RangeInclusive;
 use units::HostOp;
 
-/// What a virtual superpage is.
+/// The state of a virtual superpage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing refers to it, on the device neither: it may be written.
@@ -70,7 +70,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// What a fresh drive maps.
+    /// The pages that a fresh drive maps.
     pub fn fresh(layout: &Layout, options: &Options) -> Self {
         let map = match layout.start {
             Start::Empty => vec![NOWHERE; layout.pages as usize],
@@ -344,7 +344,7 @@ impl Space {
     }
 
     /// Whether map, reverse map, counts, states and lists agree.
-    /// Errors: what does not.
+    /// Errors: the part that does not.
     pub fn check(&self) -> Result<(), String> {
         let mut valid = vec![0; self.superpages.len()];
         let mut mapped = 0;

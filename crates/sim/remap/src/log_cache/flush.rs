@@ -1,11 +1,11 @@
-//! What becomes durable, and the header that begins a life.
+//! Segments that become durable, and the header that begins a life.
 
 use super::back::Batch;
 use super::{LogCache, Work};
 use crate::shell::host::{Completion, Host, Life};
 use units::{HostOp, SECTOR_BYTES};
 
-/// What a flush under way makes durable.
+/// The segments that a flush under way makes durable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     /// All segments up to this one.

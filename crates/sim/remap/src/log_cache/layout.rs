@@ -5,9 +5,9 @@
 //! entry:   first page 4, pages 4; no pages: one page, whose data are in the next slot
 //! ```
 //!
-//! The head is that of all metadata: `number` is the segment's, `more` its tail, `count` the entries. Its checksum
-//! covers the header up to the end of the sector that holds the last entry, so the pad and the rest of the header may
-//! be anything.
+//! The head equals the head of all metadata: `number` is the segment's, `more` its tail, `count` the entries. Its
+//! checksum covers the header up to the end of the sector that holds the last entry, so the pad and the rest of the
+//! header may be anything.
 
 use super::LogOptions;
 use crate::disk::{self, HEAD_BYTES, Head, Kind};
@@ -147,7 +147,7 @@ impl LogLayout {
         disk::put_superblock(sector, SUPERBLOCK, id, self.device_sectors, &fields);
     }
 
-    /// What a sound superblock says; `None` if that cannot be.
+    /// The contents of a sound superblock; `None` if that cannot be.
     pub(crate) fn of(sector: &[u8]) -> Option<Self> {
         let (device_sectors, fields) = disk::superblock(sector);
         let [page_sectors, superpage_sectors, segment_sectors, segments, pages] = fields;
@@ -175,7 +175,7 @@ impl From<LogLayout> for Shape {
     }
 }
 
-/// What a segment says of a page or several.
+/// The entry of a segment about a page or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub page: u32,

@@ -15,37 +15,37 @@
 //!  home|   in batches           | written | filled
 //! ```
 //!
-//! *Faithful to* Linux's dm-lc and dm-writeboost: a segment in memory, one sequential write for it with its metadata at
-//! the head, all writes through the log, write-back of the oldest segments sorted by address, identity of cache and
-//! home; a write that meets its page in the segment in memory replaces it there; answers from memory, and a flush
-//! writes what is there.
+//! Faithful to: Linux's dm-lc and dm-writeboost. A segment is in memory, and one sequential write stores it with its
+//! metadata at the head. All writes pass through the log. The oldest segments are written back sorted by address. Cache
+//! and home have an identity. A write that meets its page in the segment in memory replaces it there. Reads are
+//! answered from memory where they can be, and a flush writes the segment in memory.
 //!
-//! *Decided here*: the log is on the same device as the home, so there is one order of writes and one flush. A trim is
-//! an entry without data and goes home as zeros, since a drive may ignore a trim of a part of its unit. What a fresh
-//! drive reads is what the device held there: a map of what was ever written would cost writes of its own.
+//! Decided here: the log is on the same device as the home, so there is one order of writes and one flush. A trim is an
+//! entry without data and goes home as zeros, since a drive may ignore a trim of a part of its unit. A fresh drive
+//! reads the old contents of the device: a map of written pages would cost writes of its own.
 //!
-//! *Simplified*: a segment that a flush or the time closed is padded to a superpage and the next one begins a new
-//! segment, so many small flushes use up the ring, and a host that waits for its writes (`WriteCache::Through`) with
-//! fewer of them under way than a segment holds waits for the timeout each time; nothing is kept in memory only to be
-//! read; a trim of a part of a page does nothing.
+//! Simplified: a segment that a flush or the time closed is padded to a superpage, and the next one begins a new
+//! segment. So many small flushes use up the ring. A host that waits for its writes (`WriteCache::Through`) with fewer
+//! of them under way than a segment holds waits for the timeout each time. Nothing is kept in memory only to be read.
+//! A trim of a part of a page does nothing.
 //!
-//! *Protects*, on a device that may lose or tear anything written since the last flush:
-//!
-//! - What was flushed is there. A flush of the host counts when all segments up to its own were written and the device
-//!   was flushed behind them. A segment may be missing where a later one is there, because both were under way: nobody
-//!   was told that the missing one is durable, and what the later one holds is newer still. Its header says up to which
-//!   number all were durable when it was written: one of these that is missing was damaged, not cut off.
-//! - Nothing old comes back. Headers carry the *tail*: all up to it are home, flushed. Reading begins behind the
-//!   highest tail there is, and a segment is written over only when a durable header says that it is not needed. Had it
-//!   sufficed that its pages are home, a power cut could tear it and leave an older one, written over at the same time,
-//!   which would then hide newer pages at home. The last free segment is used only for a header that moves the tail.
-//! - Only durable segments go home. A page of one is passed over only where a durable segment has a newer version:
-//!   otherwise a power cut could take the newer one, and the older one had been written over.
+//! Protects: these laws hold on a device that may lose or tear anything written since the last flush.
+//! - Flushed data is there. A flush of the host counts when all segments up to its own were written and the device was
+//!   flushed behind them. A segment may be missing where a later one is there, because both were under way. No request
+//!   was told that the missing one is durable, and the later one holds newer data. Its header says up to which number
+//!   all were durable when it was written. A segment up to this number that is missing was damaged, not cut off.
+//! - Nothing old comes back. Headers carry the *tail*: all segments up to it are home, flushed. Reading begins behind
+//!   the highest tail there is, and a segment is written over only when a durable header says that it is not needed.
+//!   If it sufficed that its pages are home, a power cut could tear it and leave an older one, written over at the
+//!   same time. The older one would then hide newer pages at home. The last free segment is used only for a header
+//!   that moves the tail.
+//! - Only durable segments go home. A page of a durable segment is passed over only where a durable segment has a newer
+//!   version. Otherwise a power cut could take the newer one after the older one had been written over.
 //! - A page is replaced as a whole: home may be torn by a cut while the log still holds the page.
-//! - One batch at a time, so that no older version overtakes a newer one on its way home; and no page is written home
-//!   while a read of its home is under way.
+//! - One batch is written at a time, so that no older version overtakes a newer one on its way home. No page is written
+//!   home while a read of its home is under way.
 //! - A start after a power cut writes a header without pages, alone in its sector, and flushes it before anything else.
-//!   It ends what came before: a torn segment of an earlier life that a later torn write happens to complete is older
+//!   It ends the life before: a torn segment of an earlier life that a later torn write happens to complete is older
 //!   than it.
 
 mod back;
@@ -72,7 +72,7 @@ use units::{Nanos, SECTOR_BYTES};
 /// The page is at home.
 const HOME: u32 = u32::MAX;
 
-/// What a command of the driver is for.
+/// The purpose of a command of the driver.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     /// Pages of a segment that is written back.

@@ -1,4 +1,4 @@
-//! What can be chosen for a log cache.
+//! Options of a log cache.
 
 use super::layout::LogLayout;
 use crate::parameters;
@@ -9,7 +9,7 @@ use units::{SECTOR_BYTES, quantity};
 /// The options. `segment_sectors` and `log` belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogOptions {
-    /// What every driver's options say.
+    /// The options of every driver.
     pub terms: Terms,
     /// Sectors of a segment, its header included: a power of two, at least two pages and a superpage, up to 32768.
     pub segment_sectors: u32,

@@ -1,4 +1,4 @@
-//! Opening a device that holds a log cache: the headers of all segments, and what they say of pages.
+//! Opening a device that holds a log cache: the headers of all segments, and their entries about pages.
 
 use super::layout::{Header, LogLayout, SUPERBLOCK};
 use super::ring::Line;

@@ -233,7 +233,7 @@ impl Line {
         self.tails.push_back((number, self.home));
     }
 
-    /// A flush of what is written would move the tail.
+    /// A flush of the written segments would move the tail.
     pub fn could_move_tail(&self, host: &Host<Work>) -> bool {
         self.tails.iter().any(|(number, tail)| *number <= host.written() && *tail > self.tail)
     }

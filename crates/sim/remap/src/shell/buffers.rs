@@ -33,7 +33,7 @@ impl Buffers {
         self.unused.push(number);
     }
 
-    /// What a buffer holds; nothing where there are no contents.
+    /// The contents of a buffer; nothing where there are no contents.
     pub fn get(&self, number: u32) -> &[u8] {
         &self.all[number as usize]
     }

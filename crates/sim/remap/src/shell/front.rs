@@ -21,7 +21,7 @@ pub(crate) struct Sent {
     pub tries: u32,
 }
 
-/// Requests, answers and commands of a driver, and what there is to know of it.
+/// Requests, answers and commands of a driver, and its properties.
 #[derive(Debug)]
 pub struct Front {
     pub(super) shape: Shape,

@@ -1,4 +1,4 @@
-//! What a driver sees of its host and its device: time, buffers, commands to send, requests to answer.
+//! The view of a driver of its host and its device: time, buffers, commands to send, requests to answer.
 
 use crate::report::HostCounts;
 use crate::shell::buffers::Buffers;
@@ -16,7 +16,7 @@ const MOST_FAILURES: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId(pub(crate) u32);
 
-/// What has to be on the device before the host may change anything.
+/// The changes that must be on the device before the host may change anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// What begins a life of the driver, as soon as the host wants to change something.
@@ -39,7 +39,7 @@ pub struct Completion {
     pub(super) sent: Sent,
 }
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work<W> {
     /// A read of the host: where its data go.
@@ -50,7 +50,7 @@ pub(crate) enum Work<W> {
     Own(W),
 }
 
-/// The shell of a driver, as the driver sees it; `W` is what a command of its own is for.
+/// The shell of a driver, as the driver sees it; `W` is the purpose of a command of its own.
 #[derive(Debug)]
 pub struct Host<W> {
     terms: Terms,
@@ -63,7 +63,7 @@ pub struct Host<W> {
     changes: Changes,
     /// Requests that wait to be durable.
     waiters: Vec<RequestId>,
-    /// What is gathered is to be written now.
+    /// Gathered pages are to be written now.
     pub(super) close_wanted: bool,
     /// The host was idle long enough, and no request came since.
     pub(super) background: bool,
@@ -76,7 +76,7 @@ pub struct Host<W> {
 }
 
 impl<W: Copy> Host<W> {
-    /// That of a driver that was found on its device: nothing is written until the host changes something.
+    /// The state of a driver that was found on its device: nothing is written until the host changes something.
     pub fn found(shape: Shape, terms: &Terms) -> Self {
         Self::new(shape, *terms, Life::Lazy)
     }
@@ -106,7 +106,7 @@ impl<W: Copy> Host<W> {
         self.now
     }
 
-    /// What the options say of every driver.
+    /// The options that every driver has.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -121,7 +121,7 @@ impl<W: Copy> Host<W> {
         self.bytes(self.front.shape.page_sectors)
     }
 
-    /// Counters of what every driver does.
+    /// Counters that every driver has.
     pub fn counts(&self) -> &HostCounts {
         &self.counts
     }
@@ -223,7 +223,7 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// A command is completed: what it was for.
+    /// A command is completed: its purpose.
     pub(super) fn take_command(&mut self, id: u32) -> (Work<W>, Sent) {
         let sent = self.front.commands.remove(id);
         self.reads -= u32::from(matches!(self.works[id as usize], Work::Read { .. }));
@@ -250,7 +250,7 @@ impl<W: Copy> Host<W> {
         })
     }
 
-    /// What has to be on the device before the host may change anything.
+    /// The changes that must be on the device before the host may change anything.
     pub fn life(&self) -> Life {
         self.life
     }
@@ -269,13 +269,13 @@ impl<W: Copy> Host<W> {
         is_lazy
     }
 
-    /// What begins a life is being written.
+    /// The first record of a life is being written.
     pub fn begin_life(&mut self) {
         debug_assert!(self.life == Life::Wanted, "a life begins once: {:?}", self.life);
         self.life = Life::Beginning;
     }
 
-    /// What begins a life is on the device.
+    /// The first record of a life is on the device.
     pub fn set_ready(&mut self) {
         debug_assert!(self.life != Life::Lazy, "a life begins when the host wants to change something");
         self.life = Life::Ready;
@@ -306,8 +306,9 @@ impl<W: Copy> Host<W> {
         self.changes = Changes::resumed(written, durable);
     }
 
-    /// Pages that were placed for these requests are on their way to the device: they hear when that is done, and those
-    /// that have to last wait until all up to this change are durable. Its number: changes are numbered in this order.
+    /// Pages that were placed for these requests are on their way to the device. The requests hear when the pages are
+    /// there. Requests that have to last wait until all changes up to this one are durable. Its number: changes are
+    /// numbered in this order.
     pub fn issue(&mut self, owners: Vec<RequestId>) -> u64 {
         let number = self.changes.issued() + 1;
         if !self.is_broken() {
@@ -338,12 +339,12 @@ impl<W: Copy> Host<W> {
         self.changes.issued()
     }
 
-    /// The last change of those that are written with all before them.
+    /// The last change that is written together with all changes before it.
     pub fn written(&self) -> u64 {
         self.changes.written()
     }
 
-    /// The last change of those that are durable.
+    /// The last durable change.
     pub fn durable(&self) -> u64 {
         self.changes.durable()
     }
@@ -373,14 +374,14 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// Answers those who wait for no more than what is durable.
+    /// Answers the requests that wait only for changes that are durable now.
     pub(super) fn end_durable(&mut self) {
         if self.life != Life::Beginning {
             self.end_waiters(self.changes.durable(), false);
         }
     }
 
-    /// Whether someone waits for no more than what is written to be durable.
+    /// Whether a request waits only for written changes to become durable.
     pub fn has_waiter(&self) -> bool {
         let written = self.changes.written();
         let waits =
@@ -388,8 +389,8 @@ impl<W: Copy> Host<W> {
         self.waiters.iter().any(waits)
     }
 
-    /// Answers those who wait for no more than this to be durable; whether there were any. They failed where what was
-    /// to make it durable did.
+    /// Answers the requests that wait only for this change to be durable; whether there were any. `failed`: the command
+    /// that was to make it durable failed, and so do they.
     pub fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
         let before = self.waiters.len();
         let front = &mut self.front;
@@ -416,7 +417,7 @@ impl<W: Copy> Host<W> {
         }
     }
 
-    /// Nothing is written any more. What was answered and is not durable stays readable where it is; flushes fail.
+    /// Nothing is written any more. Answered pages that are not durable stay readable where they are; flushes fail.
     pub fn break_down(&mut self) {
         self.front.is_broken = true;
         self.waits.clear();
@@ -424,7 +425,8 @@ impl<W: Copy> Host<W> {
         self.front.end_changes();
     }
 
-    /// A page is placed for a request; who has to hear when it is on the device, if it is not answered before.
+    /// A page is placed for a request. Returns the request to tell when the page is on the device, if it is not
+    /// answered before.
     pub(super) fn owner_of(&mut self, request: RequestId) -> Option<RequestId> {
         let is_answered = self.terms.write_cache == WriteCache::Volatile && !self.front.requests.at_mut(request.0).fua;
         (!is_answered).then_some(request)

@@ -6,7 +6,7 @@
 //!        --> flush: close what is gathered, wait until it is durable --> answer
 //! ```
 //! A driver ([`Driver`]) says where pages are, places them, makes them durable and cleans up. Each request of the host
-//! passes through here, in one place: its parts, its buffers, what it waits for, and when it is answered.
+//! passes through here, in one place: its parts, its buffers, its causes of waiting, and its answer.
 
 pub(crate) mod buffers;
 mod changes;

@@ -39,7 +39,7 @@ impl<D: Driver> Shell<D> {
     /// Reads what each page is now.
     ///
     /// 1. Ask the driver where each page is.
-    /// 2. Copy at once what is in memory; what it knows to be zeros is there already.
+    /// 2. Copy the pages in memory at once; known zeros are there already.
     /// 3. Gather pages that lie in a row on the device, in one part of it, and send one command for each such run.
     /// 4. The request is answered when all its commands are completed: at once if there are none.
     pub(super) fn read(&mut self, request: RequestId, first_sector: u64, sectors: u32) {

@@ -1,27 +1,27 @@
-//! What goes in and comes out.
+//! Inputs and outputs of a driver.
 
 use crate::shell::host::RequestId;
 use units::HostOp;
 
-/// What the device is asked for. The data of a write are in [`crate::HostDriver::command_data`].
+/// A command to the device. The data of a write are in [`crate::HostDriver::command_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Say this when it is completed. Used again afterwards.
     pub id: u32,
-    /// What to do. Commands that are handed out and not completed may be done in any order.
+    /// The operation of the command. Commands that are handed out and not completed may be done in any order.
     pub op: HostOp,
     /// First sector of the device; 0 for a flush.
     pub first_sector: u64,
     /// Sectors; 0 for a flush.
     pub sectors: u32,
-    /// Always false: what has to be durable is flushed.
+    /// Always false: a flush makes data durable.
     pub fua: bool,
 }
 
 /// The answer to a request of the host. The data of a read are in [`crate::Front::done_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What the request was submitted with.
+    /// The token of the submitted request.
     pub tag: u64,
     pub op: HostOp,
     /// It was not done. A write that failed left the old contents, the new ones, or for some of its pages each.
@@ -49,7 +49,7 @@ pub(crate) struct Request {
     pub op: HostOp,
     pub fua: bool,
     pub failed: bool,
-    /// It is answered, or put among those that are.
+    /// It is answered, or put among the answered requests.
     pub ended: bool,
     /// Parts that are not done, and one more while it is being taken apart.
     pub pending: u32,

@@ -1,4 +1,4 @@
-//! What waits: requests that are not begun, and writes of pages behind others of the same page.
+//! Waiting jobs: requests that are not begun, and writes of pages behind others of the same page.
 //!
 //! Protects: writes of a page are done in the order in which they came.
 
@@ -31,7 +31,7 @@ impl Waits {
         self.locks.len()
     }
 
-    /// Those of them in a range.
+    /// The jobs in a range.
     pub fn pages_in(&self, pages: Range<u32>) -> impl Iterator<Item = u32> {
         self.locks.range(pages).map(|(page, _)| *page)
     }
@@ -40,7 +40,7 @@ impl Waits {
         self.locks.contains_key(&page)
     }
 
-    /// A job waits behind those of its page.
+    /// A job waits behind the jobs of its page.
     pub fn push(&mut self, page: u32, job: Job) {
         self.locks.entry(page).or_default().push_back(job);
     }

@@ -14,7 +14,7 @@ use units::{Cause, Ppn};
 /// overruled: what its choices seem to give is used up by stripes that are short.
 const CIRCLES: u32 = 64;
 
-/// What decides about victims, and the superblock being emptied.
+/// The victim policy, and the superblock being emptied.
 pub(super) struct Collector {
     policy: Box<dyn VictimPolicy>,
     stream: Stream,

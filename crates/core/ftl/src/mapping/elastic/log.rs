@@ -15,7 +15,7 @@ use layer::Outbox;
 use nand::{CommandId, Completion, Flash, FlashState, Outcome, Owner, PageProgram, Program};
 use units::{Cause, Lpn, Ppn};
 
-/// What happened, for the result.
+/// Counters for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub stripes: u64,

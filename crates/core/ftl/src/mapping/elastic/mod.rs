@@ -66,7 +66,7 @@ use units::{DieId, HostOp, Lpn, Request};
 /// Superblocks that hold no data of a full drive: those kept, one open for each stream, and one to begin with.
 pub const RESERVE: u32 = KEPT as u32 + STREAMS.len() as u32 + 1;
 
-/// What the dies of a drive are for.
+/// The use of each die of a drive.
 #[derive(Clone, Copy, Debug)]
 pub struct Chips {
     /// Most data pages of a stripe, from 1; each has a parity besides.

@@ -1,4 +1,4 @@
-//! Operations of the layer above that write or trim, and what waits for them. Their parts are pages.
+//! Operations of the layer above that write or trim, and the pages that wait for them. Their parts are pages.
 
 use layer::{Answer, FlushLine, OpHandle, Ops, Outbox, PageOp, Room};
 

@@ -1,4 +1,4 @@
-//! What a parity page holds: which pages it covers, and their sum.
+//! The contents of a parity page: the covered pages, and their sum.
 
 use super::grid::{Grid, Position};
 use super::stripes::Member;
@@ -17,14 +17,14 @@ pub(super) struct CoveredPage {
     pub sequence: u64,
 }
 
-/// What a parity page says of its stripe.
+/// The record of a parity page about its stripe.
 pub(super) struct ParityRecord<'a> {
     pub pages: Vec<CoveredPage>,
     pub cells: &'a [u8],
 }
 
 impl<'a> ParityRecord<'a> {
-    /// What `page` holds; nothing if that is no parity.
+    /// What `page` holds; nothing if the page is not a parity.
     pub fn read(grid: &Grid, contents: &'a Contents, page: Ppn) -> Option<Self> {
         let (&[MARK, count], rest) = contents.record(page.0)?.split_first_chunk()? else { return None };
         let (pages, cells) = rest.split_at_checked(usize::from(count) * MEMBER_BYTES)?;

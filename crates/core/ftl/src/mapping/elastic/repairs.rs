@@ -12,7 +12,7 @@ use nand::{Flash, FlashState};
 use std::collections::{BTreeSet, VecDeque};
 use units::{Cause, Lpn, Ppn};
 
-/// What is left to be written once more.
+/// Pages that are left to be written once more.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     /// Valid pages without a parity, or that could not be read.

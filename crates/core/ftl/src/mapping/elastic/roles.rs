@@ -1,11 +1,11 @@
-//! What pages hold of stripes on flash: which pages a parity covers.
+//! The records of stripes in pages on flash: the pages that a parity covers.
 
 use super::grid::{Grid, Superblock};
 use super::unfit;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use units::Ppn;
 
-/// What a page holds of a stripe.
+/// The record of a stripe in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Nothing, or nothing yet.

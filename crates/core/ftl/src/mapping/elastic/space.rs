@@ -374,7 +374,7 @@ impl Space {
         writer.put("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
     }
 
-    /// Reads what [`Space::save`] wrote. What was being emptied may be chosen again.
+    /// Reads what [`Space::save`] wrote. A superblock that was being emptied may be chosen again.
     pub fn load(&mut self, pages: &mut Pages, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let (states, damaged) = (reader.get::<u32>("elastic.states")?, reader.get::<u32>("elastic.damaged")?);
         if [states.len(), damaged.len()] != [self.states.len(); 2] {

@@ -9,15 +9,15 @@ use nand::{CommandId, PayloadId};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Cause, Lpn, Ppn};
 
-/// Who waits until a page is safe.
+/// The operations that wait until a page is safe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
     pub op: Option<u32>,
-    /// The superblock of what it replaces, kept until it is safe.
+    /// The superblock of the replaced version, kept until the new one is safe.
     pub hold: Option<Superblock>,
 }
 
-/// What is to be written.
+/// The page to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content {
     /// Nothing for a tombstone.
@@ -59,7 +59,7 @@ pub(super) struct Stripe {
     waiting: u32,
     closed: bool,
     pub failed: bool,
-    /// Who waits for it, though no page of theirs is in it.
+    /// Operations that wait for it, though they have no page in it.
     pub others: Vec<Waits>,
 }
 
@@ -256,7 +256,8 @@ impl UnderWay {
         stripe
     }
 
-    /// The pages of a stripe that failed are to find another place. Whoever waited for it besides waits for the first.
+    /// The pages of a stripe that failed are to find another place. Other operations that waited for it wait for the
+    /// first.
     pub fn move_all(&mut self, stripe: &Stripe) {
         let first = stripe.first().page;
         self.waiting_moves.extend(stripe.others.iter().map(|waits| (first, *waits)));
@@ -275,7 +276,7 @@ impl UnderWay {
         self.moves.front().copied()
     }
 
-    /// It has found one. Who waits for it besides.
+    /// It has found one. Other operations that wait for it.
     pub fn moved(&mut self) -> Vec<Waits> {
         let member = self.moves.pop_front().expect("a page was moved");
         self.forget(&member.content);

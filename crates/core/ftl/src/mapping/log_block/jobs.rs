@@ -1,4 +1,4 @@
-//! What is under way with logical blocks: merges, pages written anew, merges that failures made necessary.
+//! Work under way on logical blocks: merges, pages written anew, merges that failures made necessary.
 //!
 //! *Protects*: a logical block that is merged or written anew is locked, and each locked one is under way or to be
 //! rescued. Only this file locks and unlocks.
@@ -231,7 +231,7 @@ impl Jobs {
         self.awaiting.insert(lbn);
     }
 
-    /// What was awaited has ended.
+    /// An awaited program has ended.
     pub fn awaited(&mut self, lbn: Lbn) {
         self.awaiting.remove(&lbn);
         self.has_ended = true;

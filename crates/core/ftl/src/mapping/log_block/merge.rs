@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What its copies and erases are counted as.
+    /// The cause of its copies and erases.
     pub fn cause(self) -> Cause {
         if self == Kind::Level { Cause::Wear } else { Cause::Merge }
     }
@@ -65,7 +65,7 @@ impl Tables {
         next == Some(offset) || self.begin_to(flash, lbn, Kind::Fill, offset)
     }
 
-    /// Merges a logical block in full, whatever its log block looks like. As [`Tables::merge`].
+    /// Merges a logical block in full, for any state of its log block. As [`Tables::merge`].
     pub(in crate::mapping) fn merge_full<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> bool {
         !self.jobs.is_locked(lbn) && self.begin(flash, lbn, Kind::Full)
     }

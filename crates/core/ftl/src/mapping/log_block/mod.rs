@@ -1,14 +1,12 @@
-//! What log-block mappings share: data blocks in place, overwrites in log blocks, merges.
+//! The common ground of log-block mappings: data blocks in place, overwrites in log blocks, merges.
 //!
-//! Faithful to: one data block for each logical block, whose pages sit at their own offsets; overwrites
-//! appended to log blocks; switch, partial and full merges with their copies and erases; a first-in
-//! first-out pool of free blocks as crude wear levelling.
-//! Simplified: the simulator knows where every page is; what a controller would keep (a block map, and page
-//! maps of log blocks) is only reported. The scan after a power cut takes no time. A merge carries
-//! tombstones along like pages, so that they are given up only when their pages are written again.
-//! Protects: no two blocks claim a logical block as data; a merge begins when the newest versions of its pages
-//! are on flash; no block is erased that holds the newest version of anything; a block is always left
-//! for a merge to begin with.
+//! Faithful to: one data block for each logical block, whose pages sit at their own offsets; overwrites appended to
+//! log blocks; switch, partial and full merges with their copies and erases; a first-in first-out pool of free blocks
+//! as crude wear levelling. Simplified: the simulator knows where every page is; the tables of a controller (a block
+//! map, and page maps of log blocks) are only reported. The scan after a power cut takes no time. A merge carries
+//! tombstones along like pages, so that they are given up only when their pages are written again. Protects: no two
+//! blocks claim a logical block as data; a merge begins when the newest versions of its pages are on flash; no block
+//! is erased that holds the newest version of anything; a block is always left for a merge to begin with.
 //!
 //! ```text
 //! write --> data block, if its page was not programmed or passed over yet
@@ -52,7 +50,7 @@ const TOMBSTONE: u32 = AWAITED | 1 << 30;
 /// As a logical block: the last program of a block to be erased is awaited.
 const NOBODY: Lbn = Lbn(PAGES_LIMIT - 1);
 
-/// What is to be programmed.
+/// The page to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
     /// A page of the host.
@@ -136,7 +134,7 @@ pub(super) fn mapping<S: Scheme>(
     }
 }
 
-/// What builds a scheme.
+/// The builder of a scheme.
 pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
     Builder {
         build: |context, flash| Box::new(LogMap::<S>::new(context, flash.state())),

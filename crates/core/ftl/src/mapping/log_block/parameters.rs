@@ -1,4 +1,4 @@
-//! Parameters of log-block mappings, and what follows from them.
+//! Parameters of log-block mappings, and values derived from them.
 
 use super::{PAGES_LIMIT, Scheme};
 use crate::alloc::{ORDERS, Order};

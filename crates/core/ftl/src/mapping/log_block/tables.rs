@@ -1,4 +1,5 @@
-//! The tables that schemes share: the owners of a log-block mapping side by side, and what needs several of them.
+//! The tables that schemes share: the owners of a log-block mapping side by side, and flows that need several of
+//! them.
 
 use super::blocks::{Blocks, Role};
 use super::jobs::Jobs;
@@ -17,7 +18,7 @@ use units::{BlockId, Geometry, Lpn, Ppn};
 /// Names of the maps in a snapshot.
 const SECTIONS: [&str; 2] = ["log.map", "log.back"];
 
-/// What a data block says to a page.
+/// The answer of a data block to a page.
 pub(in crate::mapping) enum InPlace {
     /// Its place is still erased.
     Page(Ppn),
@@ -189,7 +190,7 @@ impl Tables {
     /// shared ones.
     ///
     /// # Errors
-    /// What breaks one, in words.
+    /// The broken law, in words.
     pub(super) fn check(&self, state: &FlashState, most_logs: u32, shared: &[BlockId]) -> Result<(), String> {
         let mut trimmed = vec![0; self.geometry.pages() as usize];
         let mapped = self.pages.check(state, &mut trimmed)? + self.trims.live();

@@ -173,7 +173,7 @@ impl Trims {
         }
     }
 
-    /// What a failed program was to write: a version, or a tombstone of these pages.
+    /// The contents of a failed program: a version, or a tombstone of these pages.
     pub fn range_of(&self, failure: &ProgramFailure) -> Range {
         match self.tombstones.get(&failure.page) {
             Some(tombstone) if failure.logical == UNMAPPED => tombstone.range,

@@ -1,4 +1,4 @@
-//! Static wear levelling: what is never written moves to worn blocks, so that the blocks under it wear as well.
+//! Static wear levelling: cold data moves to worn blocks, so that the blocks under it wear as well.
 
 use super::lbn::Lbn;
 use super::merge::Kind;

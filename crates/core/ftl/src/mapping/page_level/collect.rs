@@ -21,7 +21,7 @@ enum Window {
 }
 
 impl<A: MapAccess> PageMap<A> {
-    /// The collector, and what it looks at.
+    /// The collector, and its view.
     pub(super) fn collector_and_context(&mut self) -> (&mut Collector, GcContext<'_>) {
         let Self { collector, pages, space, trims, homeless, slc, .. } = self;
         let pages_per_block = self.geometry.pages_per_block;

@@ -27,7 +27,7 @@ const WORTH_IN_IDLE_TIME: u32 = 16;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
-/// What decides about victims.
+/// The victim policy.
 pub(crate) struct Collector {
     policy: Box<dyn VictimPolicy>,
     pub stream: Stream,
@@ -54,7 +54,7 @@ pub(crate) struct Collector {
     pub levelled_blocks: u64,
 }
 
-/// What a collector looks at and may change.
+/// The tables that a collector looks at and may change.
 pub(crate) struct GcContext<'a> {
     pub pages: &'a mut Pages,
     pub space: &'a mut Space,

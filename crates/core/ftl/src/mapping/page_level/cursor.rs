@@ -127,7 +127,7 @@ impl Cursor {
         collection.map(|collection| collection.pages.push(page.0)).is_some()
     }
 
-    /// The collection is over, or given up. What was emptied, and why.
+    /// The collection is over, or given up. The emptied block, and the reason.
     pub fn end(&mut self) -> Option<(BlockId, Cause)> {
         let collection = self.collection.take()?;
         self.spare_list = collection.pages;

@@ -1,4 +1,4 @@
-//! What all page-level mappings share: every logical page may be anywhere.
+//! The common ground of page-level mappings: every logical page may be anywhere.
 //!
 //! Faithful to: host and collection frontiers in each plane, greedy or other victims, a trim log,
 //! recovery by a scan of out-of-band areas; translation pages that are read, programmed and collected
@@ -132,7 +132,7 @@ pub(super) fn mapping<A: MapAccess>(
     }
 }
 
-/// What builds a scheme.
+/// The builder of a scheme.
 pub(super) fn builder<A: MapAccess, F: Flash>() -> Builder<F> {
     Builder {
         build: |context, flash| Box::new(PageMap::<A>::new(context, flash.state())),

@@ -24,7 +24,7 @@ use units::{BlockId, Geometry, Lpn, Ppn};
 /// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
 
-/// What a logical page of a mapping was when power was cut.
+/// The state of a logical page of a mapping when power was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Never written, or on a chip that is lost.
@@ -49,10 +49,10 @@ pub(crate) enum Met {
 /// Copies of old versions that were not chosen, by logical page.
 pub(crate) type OldCopies = BTreeMap<Lpn, Vec<Ppn>>;
 
-/// What a power cut left of the pages of a mapping.
+/// The pages of a mapping after a power cut.
 pub(crate) struct Left<'a> {
     pub image: &'a FlashState,
-    /// What each logical page is.
+    /// The state of each logical page.
     pub found: &'a [Found],
     /// Number of its newest version, if that says that no parity covers anything of the page.
     pub fresh: &'a [u64],
@@ -153,7 +153,7 @@ pub(crate) trait OldVersions: Sized + 'static {
     }
 }
 
-/// No old version is kept: what a mapping without a stripe layer does.
+/// No old version is kept, as in a mapping without a stripe layer.
 pub(crate) struct NoVersions;
 
 impl OldVersions for NoVersions {
@@ -426,7 +426,7 @@ impl KeptVersions {
         self.entry(logical).and_then(Entry::on_flash)
     }
 
-    /// What is kept of a page.
+    /// The kept versions of a page.
     pub fn version(&self, logical: Lpn) -> Old {
         match self.entry(logical) {
             None => Old::None,

@@ -10,7 +10,7 @@ use nand::{Flash, PageProgram, Program};
 use units::{BlockId, Cause};
 
 impl<A: MapAccess> PageMap<A> {
-    /// What flushes wait for goes into the cells.
+    /// The pages that flushes wait for go into the cells.
     #[inline]
     pub(super) fn fill_up<F: Flash>(&mut self, flash: &mut F) {
         if flash.state().is_forgetful() && !flash.state().breaks(nand::LawBroken::FlushSkipsGather) {

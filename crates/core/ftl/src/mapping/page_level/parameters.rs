@@ -1,4 +1,4 @@
-//! Parameters of page-level mappings, and what follows from them.
+//! Parameters of page-level mappings, and values derived from them.
 
 use super::access::{MapAccess, Sharing};
 use super::scheme::{Scheme, TranslationShape};
@@ -177,7 +177,7 @@ pub(in crate::mapping) fn reserve_blocks<A: MapAccess>(values: &Values, layout: 
     Ok(Settings::read::<A>(values, true).least_reserve() + (translation + own).div_ceil(layout.planes))
 }
 
-/// What the translation pages of a scheme look like.
+/// The shape of the translation pages of a scheme.
 ///
 /// # Errors
 /// The cache is too small for the scheme, the translation pages have an impossible size, or a home plane.

@@ -23,7 +23,7 @@ pub(crate) enum NoRoom {
     Full,
 }
 
-/// What is done about a lane that is full.
+/// The way out of a full lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhenFull {
     /// Its tombstones go to other lanes, where lanes do that.

@@ -1,6 +1,6 @@
 //! Blocks that are to be written anew: read too often, too old, or read with too many repetitions.
 //!
-//! What they hold is moved as a victim's is. Flash tells of a block when a read of it finds that; when the host falls
+//! Their pages move as a victim's is. Flash tells of a block when a read of it finds that; when the host falls
 //! idle the mapping looks at the age of all blocks by itself.
 
 use super::collector::GcContext;

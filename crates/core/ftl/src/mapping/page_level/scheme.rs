@@ -1,4 +1,4 @@
-//! What tells one mapping with its map on flash from another: which entries are cached, and whether each translation
+//! The differences between mappings with their maps on flash: which entries are cached, and whether each translation
 //! page has blocks of its own.
 //!
 //! A scheme decides what is cached; the mapping around it reads and programs translation pages, finds
@@ -7,7 +7,7 @@
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use units::{Lpn, Ppn, Tpn};
 
-/// What the translation pages of a drive look like.
+/// The shape of the translation pages of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TranslationShape {
     /// Logical pages of the user.
@@ -76,7 +76,7 @@ pub(crate) struct WriteBack {
 /// Most translation pages one access may write back.
 pub(crate) const MOST_WRITE_BACKS: usize = 4;
 
-/// What an access to the cache costs, in this order: write-backs, then the fetch.
+/// The cost of an access to the cache, in this order: write-backs, then the fetch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plan {
     write_backs: [Option<WriteBack>; MOST_WRITE_BACKS],

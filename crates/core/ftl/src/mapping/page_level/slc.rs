@@ -195,7 +195,7 @@ impl SlcCache {
         self.fold_idle && entry.free() + (entry.erasing() as usize) < self.least_free(entry.count()) + wanted
     }
 
-    /// What it holds at most, and could take now.
+    /// Its largest contents, and its room now.
     pub fn pages(&self, space: &Space) -> CachePages {
         let mut pages = CachePages::default();
         for lane in 0..self.lanes.len() {

@@ -1,4 +1,4 @@
-//! Trims and flushes of the host, and what a trim that finds no room makes necessary.
+//! Trims and flushes of the host, and the work of a trim that finds no room.
 
 use super::PageMap;
 use super::access::{MapAccess, Use};
@@ -65,7 +65,7 @@ impl<A: MapAccess> PageMap<A> {
     /// Programs the trims gathered so far as tombstones, wherever the host may write.
     ///
     /// # Errors
-    /// Why there is no room now; those that are left stay in the log.
+    /// The reason for missing room; the remaining ones stay in the log.
     pub(super) fn log_trims<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Result<(), NoRoom> {
         self.trims.compact(flash, &self.pages);
         while self.trims.has_log() {

@@ -29,7 +29,7 @@ struct PendingPage {
     sequence: u64,
 }
 
-/// A tombstone whose page is gone: what it trims goes back to the log.
+/// A tombstone whose page is gone: its trims go back to the log.
 pub(crate) struct LostTombstone {
     slot: u32,
     page: Ppn,
@@ -42,7 +42,7 @@ pub(crate) struct Trims {
     owner: Owner,
     /// Pages trimmed since the log was last empty, by the number that map entries name.
     pending: Vec<PendingPage>,
-    /// The log: what the next tombstones will say.
+    /// The log: the contents of the next tombstones.
     pub(super) ranges: Vec<Range>,
     /// Most ranges of a tombstone.
     pub(super) capacity: usize,
@@ -240,7 +240,7 @@ impl Trims {
         true
     }
 
-    /// Programs one tombstone with what the log holds, and its copies as far as there is room.
+    /// Programs one tombstone with the contents of the log, and its copies as far as there is room.
     pub fn program<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space, page: Ppn) {
         let count = self.ranges.len().min(self.capacity);
         let rest = self.ranges.split_off(count);

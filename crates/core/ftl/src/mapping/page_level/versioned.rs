@@ -1,4 +1,4 @@
-//! What a stripe layer asks of the mapping below it: old versions, and lost dies.
+//! The services of a mapping to the stripe layer above it: old versions, and lost dies.
 
 use super::PageMap;
 use super::access::MapAccess;

@@ -1,4 +1,4 @@
-//! Which requests are looked at closely, and what went on in their time.
+//! The requests with closeups, and the work of dies in their time.
 //!
 //! A ring keeps the newest pieces of work. A request that is to be kept notes where the ring stood when it ended; its
 //! work is copied only before the ring comes round, if the request is still kept then: most are replaced before.
@@ -9,10 +9,10 @@ use units::{HostOp, Nanos};
 
 /// Requests with the work of arrays and channels in their time.
 pub(super) type WithWork = Closeups<Slice, { 1 << 14 }>;
-/// Requests with what dies were occupied by in their time.
+/// Requests with the work of dies in their time.
 pub(super) type WithOccupancy = Closeups<Begun, { 1 << 13 }>;
 
-/// Requests that are looked at closely, each with what dies and channels did in its time.
+/// Requests with closeups, each with the work of dies and channels in its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// No request is looked at.
@@ -37,7 +37,7 @@ const OF_BAND: usize = 8;
 const BANDS: usize = 256;
 const OPERATIONS: usize = HostOp::ALL.len();
 
-/// A request, and what dies and channels did while it was under way.
+/// A request, and the work of dies and channels while it was under way.
 #[derive(Clone, Debug)]
 pub struct Closeup {
     /// The request that is looked at.

@@ -1,4 +1,4 @@
-//! What watches commands, dies and channels: nothing in a run depends on it.
+//! Observers of commands, dies and channels: nothing in a run depends on them.
 //!
 //! ```text
 //! commands, dies, channels --> Observer --> Recorder  work within a window of time, as it ends
@@ -61,13 +61,13 @@ impl Observer {
         self.recorder = Some(Box::new(Recorder::new(plan, self.tracks, self.work_span[0])));
     }
 
-    /// What is being recorded, if anything is.
+    /// The present recording, if there is one.
     #[inline]
     pub fn recorder(&mut self) -> Option<&mut Recorder> {
         self.recorder.as_deref_mut()
     }
 
-    /// What was recorded; nothing more is.
+    /// Takes the record; recording ends.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         (self.records_work, self.records_occupancy) = (false, false);
         let mut recorder = self.recorder.take()?;

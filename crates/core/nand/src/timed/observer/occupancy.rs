@@ -1,4 +1,4 @@
-//! What dies are occupied by: a note for each command that begins on a die, and none of its end.
+//! The work that occupies dies: a note for each command that begins on a die, and none of its end.
 //!
 //! Protects: a note costs a few nanoseconds, and a die is shown as occupied by what waiting for it is charged to.
 
@@ -20,7 +20,7 @@ const MOST: usize = 400;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
     pub at: Nanos,
-    /// As that of a slice.
+    /// As the time of a slice.
     pub request: u32,
     pub die: u16,
     pub kind: Option<Kind>,
@@ -107,7 +107,7 @@ fn summed_up(slices: &[Slice]) -> Vec<Slice> {
 }
 
 impl Slice {
-    /// The beginning of what a die does.
+    /// The beginning of the work of a die.
     pub(super) fn of(begun: &Begun) -> Slice {
         Slice {
             begin: begun.at,

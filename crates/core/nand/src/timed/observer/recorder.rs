@@ -1,4 +1,4 @@
-//! What dies and channels did and when, for timelines: nothing in a run depends on it.
+//! The work of dies and channels over time, for timelines: nothing in a run depends on it.
 //!
 //! Work within a window of time is kept as it ends; single requests are looked at closely (see [`closeups`]). Both
 //! are bounded.
@@ -11,7 +11,7 @@ use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
 use units::{CAUSES, Cause, HostOp, Nanos, Request, WAIT_KINDS, Wait};
 
-/// What a die or a channel did.
+/// A piece of work of a die or a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Work {
@@ -53,9 +53,9 @@ pub struct Slice {
     pub is_beside: bool,
     /// It was interrupted, and goes on later.
     pub is_interrupted: bool,
-    /// What the die or channel did.
+    /// The kind of the work.
     pub work: Work,
-    /// What the work was done for.
+    /// The cause of the work.
     pub cause: Cause,
 }
 
@@ -74,7 +74,7 @@ impl Slice {
     };
 }
 
-/// Who is said to have kept a request waiting.
+/// The kind of waiting that is told of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// The command that was directly before it.
@@ -88,11 +88,11 @@ pub enum Blame {
 pub struct Served {
     /// Its number in the drive, which other requests have before and after it.
     pub number: u32,
-    /// What it was; `arrival` in simulated time.
+    /// Its operation; `arrival` in simulated time.
     pub request: Request,
     /// When it ended, ns.
     pub end: Nanos,
-    /// What it waited for since the drive took it; `None`: for nothing.
+    /// Its waiting since the drive took it; `None`: for nothing.
     pub waited: Option<WaitVector>,
     /// From its arrival until the drive took it.
     pub queue_ns: Nanos,
@@ -118,7 +118,7 @@ impl Served {
     }
 }
 
-/// What is to be recorded.
+/// The kind of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecorderPlan {
     /// Everything between these moments, ns of simulated time.

@@ -1,4 +1,4 @@
-//! What each block is used for, from the pool of free blocks through its use and back by an erase.
+//! The use of each block, from the pool of free blocks through its use and back by an erase.
 //!
 //! *Protects*: a block has one role, and the table by logical block, the pool and the lists name exactly the blocks
 //! of their role. Only this file writes any of them.
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 use units::{BlockId, Cause, Geometry, Ppn};
 
-/// What a block is used for.
+/// The use of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Erased and in the pool.
@@ -387,8 +387,8 @@ impl Blocks {
         }
     }
 
-    /// Each block is what its role says. `fits`: whether its valid pages are those of the role; `shared`, `targets`:
-    /// blocks that others know.
+    /// The contents of each block agree with its role. `fits`: whether its valid pages suit the role; `shared`,
+    /// `targets`: blocks that others know.
     ///
     /// # Errors
     /// The first block that is not, in words.

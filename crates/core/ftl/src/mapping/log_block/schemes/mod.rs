@@ -1,4 +1,4 @@
-//! Mappings of whole blocks with log blocks: which log block a page goes to, and what is merged. What all of them share
+//! Mappings of whole blocks with log blocks: the log block of a page, and the choice of merges. What all of them share
 //! is in [`super`]; a line in the table of [`crate::mapping`] makes a file here a mapping.
 
 pub(in crate::mapping) mod bast;

@@ -7,7 +7,7 @@
 //! the two age-ordered lists of the simulator published with it; whether programming a translation page
 //! takes all its dirty entries along (batch update) or only the victim.
 //! Simplified: an entry costs eight bytes of the budget whatever the lists that order it cost.
-//! Protects: the cache stays within its budget; what is dirty is known entry by entry.
+//! Protects: the cache stays within its budget; dirty entries are known one by one.
 
 use super::cache::{AgeHeap, ItemTable};
 use crate::mapping::Mapping;

@@ -1,4 +1,4 @@
-//! Mappings of single pages: which map entries are in memory, and what a missing one costs. What all of them share is
+//! Mappings of single pages: the map entries in memory, and the cost of a missing one. What all of them share is
 //! in [`super`]; a line in the table of [`crate::mapping`] makes a file here a mapping.
 
 mod cache;

@@ -52,7 +52,7 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// The cache of the drive, and what the host knows.
+/// The cache of the drive, and the knowledge of the host.
 pub(crate) struct Shrd {
     shape: TranslationShape,
     cache: Dftl,

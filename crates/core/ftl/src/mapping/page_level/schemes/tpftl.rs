@@ -1,4 +1,4 @@
-//! `tpftl`: map entries are cached by translation page, and what comes next is brought along.
+//! `tpftl`: map entries are cached by translation page, and following entries are brought along.
 //!
 //! Faithful to: "An Efficient Page-level FTL to Optimize Address Translation in Flash Memory" (`EuroSys`
 //! 2015): cached entries in two levels, those of a translation page forming a node; entries compressed to

@@ -1,4 +1,4 @@
-//! What a lane is made of: open blocks, free blocks, blocks that failed.
+//! The parts of a lane: open blocks, free blocks, blocks that failed.
 
 use crate::mapping::Stripes;
 use crate::mapping::common::UNMAPPED;
@@ -254,7 +254,7 @@ impl Lane {
 /// What one frontier, one free list and one collection are for: a plane, or under coded striping a part of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Division {
-    /// Lanes of the drive. Those of a plane follow each other.
+    /// Lanes of the drive. Lanes of a plane follow each other.
     pub lanes: u32,
     /// Blocks of a lane.
     pub blocks: u32,

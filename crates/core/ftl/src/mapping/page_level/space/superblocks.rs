@@ -9,7 +9,7 @@ use super::lane::FreeList;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use units::BlockId;
 
-/// What each superblock was opened for.
+/// The stream of each superblock.
 #[derive(Debug)]
 pub(crate) struct Superblocks {
     /// By number; nothing: no lane has opened it since it was chosen to be collected, or since power came back.

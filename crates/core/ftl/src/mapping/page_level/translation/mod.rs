@@ -1,4 +1,4 @@
-//! Translation pages: the map on flash, its directory, and what their traffic costs.
+//! Translation pages: the map on flash, its directory, and the cost of their traffic.
 //!
 //! A translation page is one more logical page behind those of the user: page `user_pages + n` holds
 //! the entries of translation page `n`. The map's entries for these pages are the directory, and

@@ -6,7 +6,7 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{CommandId, Owner};
 use units::{Geometry, Tpn};
 
-/// What happened to translation pages since counting began.
+/// Counters of translation pages since counting began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TranslationCounters {
     pub hits: u64,
@@ -24,7 +24,7 @@ pub(super) struct TranslationCounters {
     pub translation_victims: u64,
     pub translation_victim_pages: u64,
     pub data_victims: u64,
-    /// Translation pages with entries of what they held, each once a block.
+    /// Translation pages with entries in a block, each once a block.
     pub victim_translation_pages: u64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Translation<S> {
     pub(super) shape: TranslationShape,
     /// Bytes of map entries that may be cached.
     pub(super) budget: u64,
-    /// The read that brings a translation page, for those who use it before it is there.
+    /// The read that brings a translation page, for accesses that use it before it is there.
     pub(super) loading: Vec<Option<CommandId>>,
     /// A collection moved pages whose entries are on this translation page; it will be programmed.
     pub(super) awaits_update: Vec<bool>,

@@ -16,7 +16,7 @@ const PREDICTED: u32 = 1 << 31;
 /// Pages learned after which compaction is tried.
 const COMPACT_EVERY: u16 = 32;
 
-/// What memory says of a logical page.
+/// The answer of memory about a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     /// Flash page, or `NOWHERE`.
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-/// What segments there are.
+/// A census of the segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Census {
     pub accurate: u64,
@@ -68,7 +68,7 @@ impl Group {
         self.bytes
     }
 
-    /// What it says of a position.
+    /// Its answer about a position.
     #[inline]
     pub fn answer(&self, position: u8) -> Answer {
         if let Some(&entry) = self.plain.get(usize::from(position)) {
@@ -236,7 +236,7 @@ impl Group {
     /// Checks its bytes and levels.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn check(&self, pages: u32) -> Result<(), String> {
         let rosters: u32 = self.rosters.iter().map(|roster| 1 + roster.count()).sum();
         let bytes = self.segments.len() as u32 * SEGMENT_BYTES + rosters + self.plain.len() as u32 * PLAIN_BYTES;

@@ -23,13 +23,13 @@ pub(super) struct Point {
 /// Memory that learning uses again and again, and its one setting.
 #[derive(Clone, Debug)]
 pub(super) struct Workshop {
-    /// What is to be learned; the order changes.
+    /// The pages to learn; their order changes.
     pub points: Vec<Point>,
-    /// What was learned; no two answer for the same position.
+    /// The learned segments; no two answer for the same position.
     pub learned: Vec<Piece>,
     /// Pieces of a group being put together anew.
     pub pieces: Vec<Piece>,
-    /// What each level of that group answers for.
+    /// The positions that each level of this group answers for.
     pub levels: Vec<Pages>,
     /// Flash pages a prediction may be off.
     pub error_bound: u32,

@@ -78,7 +78,7 @@ pub(in crate::mapping) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-/// The cache, and what is on the translation pages of all units.
+/// The cache, and the contents of the translation pages of all units.
 pub(crate) struct Leaftl {
     shape: TranslationShape,
     budget: u64,

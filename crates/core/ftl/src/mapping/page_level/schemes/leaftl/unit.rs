@@ -153,7 +153,7 @@ impl Unit {
     /// Checks its bytes and its groups.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn check(&self, pages: &std::ops::Range<u32>) -> Result<(), String> {
         let bytes: u32 = self.groups.iter().map(|group| GROUP_BYTES + group.bytes()).sum();
         if bytes != self.bytes {
