@@ -1,11 +1,11 @@
 //! `block-lru` and `block-only`: whole logical blocks, the one used longest ago leaves first.
 //!
-//! Faithful to: `block-lru` is BPLRU (FAST 2008): any write brings its block to the head, a block that
-//! leaves is completed by reading what it lacks and written in order, and a block written from begin to end
-//! goes to the tail. `block-only` is the block-level half of the two-level buffer of 2009 alone: only
-//! writes that continue the last one bring a block to the head, complete blocks leave first, and a
-//! block that is less than half there is not completed.
-//! Simplified: reads change no order. A flush writes blocks as they are: only what leaves for room is completed.
+//! Faithful to: `block-lru` is BPLRU (FAST 2008). Any write brings its block to the head. A block that leaves is
+//! completed by reading the missing pages and written in order. A block written from begin to end goes to the tail.
+//! `block-only` is the block-level half of the two-level buffer of 2009 alone. Only writes that continue the last one
+//! bring a block to the head. Complete blocks leave first, and a block that is less than half there is not completed.
+//! Simplified: reads change no order. A flush writes blocks as they are: only blocks that leave for room are
+//! completed.
 //! Protects: one entry a block.
 
 use super::block_list::{BlockList, Padding, Promotion};

@@ -1,14 +1,13 @@
 //! `cbm`: pages one by one until enough of a logical block are there, then the block as a whole.
 //!
-//! Faithful to: "CBM: a cooperative buffer management for SSD" (MSST 2014), as its abstract describes it: writes
-//! come to the page region; a logical block of which it holds a threshold of dirty pages moves to the block
-//! region, and later writes to it go there; a block that leaves is merged with its clean pages of the
-//! read cache.
+//! Faithful to: "CBM: a cooperative buffer management for SSD" (MSST 2014), as its abstract describes it. Writes come
+//! to the page region. A logical block with a threshold of dirty pages there moves to the block region, and later
+//! writes to it go there. A block that leaves is merged with its clean pages of the read cache.
 //! Decided here: both regions share the room. The block region gives up room first: the least popular block, among
-//! equals the one with most pages, then the one used longest ago; popularity counts reads and writes, those
-//! that go on where the last one ended as one. With no block left, the page used longest ago leaves.
-//! Simplified: the threshold is fixed; the read cache is a share of the same memory, which writes may use
-//! as long as reads do not, and a block that lacks pages even so is completed as `buffer.padding` says.
+//! equals the one with most pages, then the one used longest ago. Popularity counts reads and writes, and a series of
+//! requests that continue each other counts as one. With no block left, the page used longest ago leaves.
+//! Simplified: the threshold is fixed. The read cache is a share of the same memory, which writes may use as long as
+//! reads do not. A block that lacks pages even so is completed as `buffer.padding` says.
 //! Protects: a page is in one order, clean or dirty; every block of the block region has one rank.
 
 use super::block::PADDING;

@@ -1,9 +1,9 @@
 //! `cflru`: pages in order of use, read ones as well; a clean one near the tail leaves before any dirty one.
 //!
-//! Faithful to: "CFLRU" (CASES 2006): a window at the tail of the order; the clean page nearest to the
-//! tail inside it is dropped, and without one the tail is written back.
-//! Simplified: a read never waits for a write-back: where the tail and its window are dirty, what was read is
-//! not kept, so that under many writes few clean pages are there.
+//! Faithful to: "CFLRU" (CASES 2006). There is a window at the tail of the order. The clean page nearest to the tail
+//! inside it is dropped. Without one, the tail is written back.
+//! Simplified: a read never waits for a write-back. Where the tail and its window are dirty, a page that was read is
+//! not kept. So under many writes few clean pages are there.
 //! Protects: one entry a page, in the order of use.
 
 use super::page_list::PageList;

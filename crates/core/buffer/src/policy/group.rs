@@ -1,7 +1,8 @@
 //! `group-lru`: whole logical blocks, the one written longest ago leaves as it is.
 //!
-//! Faithful to: a buffer that gathers what is written together below, the data pages of a stripe say: any write
-//! brings its block to the head, and the pages of a block leave together, in order, and no others with them.
+//! Faithful to: a buffer that gathers pages which the layer below writes together, such as the data pages of a
+//! stripe. Any write brings its block to the head. The pages of a block leave together, in order, and no others with
+//! them.
 //! Decided here: a write brings its block to the head before it asks for room, so a block that is being written
 //! leaves only where it has all the room. Reads change no order.
 //! Simplified: pages adopted after a power cut count as written in the order in which memory got them.

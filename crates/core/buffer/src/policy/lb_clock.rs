@@ -1,13 +1,13 @@
 //! `lb-clock`: a clock over logical blocks; of those not written since the hand passed, the largest leaves.
 //!
-//! Faithful to: "Large Block CLOCK" (MASCOTS 2009) in outline: a reference bit for each logical block, set when it
-//! is written; the hand clears the bits it finds set, and blocks it finds without one are candidates; the
-//! candidate with the most pages leaves. So many bits set make recency decide, and few of them size.
-//! Decided here: a candidate that is written again is none any more; a block written from begin to end gets no
-//! second chance and leaves before all candidates.
-//! Simplified: the hand goes once round for a set of candidates, and again only when the set is used up (and
-//! a second time at once if all bits were set). It begins where the last victim was, as a plain clock does, and a
-//! new block takes that place: the hand comes to it last. Among equals the one it came to first leaves.
+//! Faithful to: "Large Block CLOCK" (MASCOTS 2009) in outline. Each logical block has a reference bit, which a write
+//! sets. The hand clears the bits it finds set, and blocks without a set bit are candidates. The candidate with the
+//! most pages leaves. With many set bits recency decides, and with few of them size.
+//! Decided here: a candidate that is written again is not a candidate any more. A block written from begin to end
+//! gets no second chance and leaves before all candidates.
+//! Simplified: the hand goes once round for a set of candidates. It goes again only when the set is used up, and a
+//! second time at once if all bits were set. It begins at the place of the last victim, as a plain clock does. A new
+//! block takes that place, so the hand comes to it last. Among equals the first on its way leaves.
 //! Protects: one place on the dial for each block buffered; the hand never points to a block that left.
 
 use super::{Piece, Policy, Victim, with_common};

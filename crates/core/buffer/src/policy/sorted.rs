@@ -1,10 +1,10 @@
 //! `sorted`: single pages, which leave in order of logical pages.
 //!
 //! Faithful to: the data buffer of `LeaFTL` (ASPLOS 2023), which sorts its pages by logical page before they are
-//! programmed, so that neighbours on flash are neighbours on the drive.
-//! Decided here: a hand goes over the logical pages and begins anew behind the last one; the next page that it comes to
-//! leaves when room is needed. Pages that are written ahead of the hand join its round. A buffer that is emptied
-//! as a whole makes runs of its own size; a hand makes runs up to twice as long, as replacement selection does.
+//! programmed. So neighbours on flash are neighbours on the drive.
+//! Decided here: a hand goes over the logical pages and begins anew behind the last one. The next page on its way
+//! leaves when room is needed. Pages that are written ahead of the hand join its round. A buffer that is emptied as a
+//! whole makes runs of its own size. A hand makes runs up to twice as long, as replacement selection does.
 //! Simplified: reads and repeated writes change no order.
 //! Protects: one bit for each page buffered; a page behind the hand waits for the next round.
 

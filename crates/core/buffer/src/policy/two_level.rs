@@ -1,11 +1,11 @@
 //! `two-level`: small random writes page by page, all others by logical block.
 //!
-//! Faithful to: the two-level write buffer of 2009: a request no larger than a limit goes to the page-level
-//! part, unless the block-level part has its logical block; pages leave with what is there of their logical
-//! block, in order, logged below; blocks leave in the order of sequential use, complete ones first,
-//! completed if at least half is there and logged otherwise.
-//! Simplified: a page that both parts hold is newer in the block-level part, sector by sector: where the
-//! publication drops the older page, its other sectors are kept (dropping them would lose data).
+//! Faithful to: the two-level write buffer of 2009. A request no larger than a limit goes to the page-level part,
+//! unless the block-level part has its logical block. A page leaves with the other buffered pages of its logical
+//! block, in order, logged below. Blocks leave in the order of sequential use, complete ones first. A block is
+//! completed if at least half of it is there, and logged otherwise.
+//! Simplified: a page that both parts hold is newer in the block-level part, sector by sector. Where the publication
+//! drops the older page, its other sectors are kept, because dropping them would lose data.
 //! Protects: one entry a page and a block; no sector older than one written later.
 
 use super::block::{PADDING, block_victim};

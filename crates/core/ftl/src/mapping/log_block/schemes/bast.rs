@@ -1,8 +1,8 @@
 //! `bast`: each logical block that is overwritten gets a log block of its own.
 //!
-//! Faithful to: a page whose place in the data block is still erased goes there, any other to the log block of
-//! its logical block; a full log block is merged when the next page comes, and without a free log block that
-//! of another logical block is.
+//! Faithful to: a page whose place in the data block is still erased goes there. Any other page goes to the log block
+//! of its logical block. A full log block is merged when the next page comes. Without a free log block, the log block
+//! of another logical block is merged.
 //! Simplified: see [`crate::mapping::log_block`].
 //! Protects: a log block holds pages of one logical block.
 

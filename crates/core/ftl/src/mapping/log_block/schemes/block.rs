@@ -1,8 +1,8 @@
 //! `block`: every page has its place in a block; a block is rewritten to change a page of it.
 //!
-//! Faithful to: a pure block map. An overwrite goes to a replacement block, in place: the pages before it are
-//! copied, pages that follow are programmed behind it, and when an earlier page or another logical block is
-//! written the rest is copied and the replacement block becomes the data block.
+//! Faithful to: a pure block map. An overwrite goes to a replacement block, in place: the pages before it are copied,
+//! and following pages are programmed behind it. When an earlier page or another logical block is written, the rest
+//! is copied and the replacement block becomes the data block.
 //! Simplified: see [`crate::mapping::log_block`]; a trim is written like the first page it names.
 //! Protects: replacement blocks are in place like data blocks.
 

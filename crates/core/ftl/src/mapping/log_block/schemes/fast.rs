@@ -1,9 +1,9 @@
 //! `fast`: log blocks are shared, so that each is filled before it is merged.
 //!
-//! Faithful to: one log block for sequential writes, which begins with the first page of a logical block and
-//! goes on as long as the pages follow each other; an overwrite of its logical block out of sequence merges it;
-//! all other overwrites appended to log blocks that logical blocks share; the oldest one is reclaimed by a
-//! full merge of each logical block with a valid page in it.
+//! Faithful to: one log block takes sequential writes. It begins with the first page of a logical block and goes on
+//! as long as the pages follow each other. An overwrite of its logical block out of sequence merges it. All other
+//! overwrites are appended to log blocks that logical blocks share. The oldest shared one is reclaimed by a full
+//! merge of each logical block with a valid page in it.
 //! Simplified: see [`crate::mapping::log_block`]. The page out of sequence goes where any other page would go after
 //! that merge; an option leaves the log block as it is instead.
 //! Protects: shared log blocks are erased in the order they were opened.

@@ -1,14 +1,13 @@
 //! `cdftl`: single map entries are cached above whole translation pages.
 //!
-//! Faithful to: "A Two-Level Caching Mechanism for Demand-Based Page-Level Address Mapping in NAND Flash
-//! Memory Storage Systems" (RTAS 2011): a first level of single entries for what is used again, a second
-//! level of whole translation pages for what lies nearby. An entry is looked for in the first level, then
-//! in the second, from which it is copied up; otherwise its translation page is read into the second. What
-//! leaves the first level is, if there is one, an entry that costs nothing: a clean one, or one whose
-//! translation page is in the second level and takes it in. A translation page that leaves the second
-//! level is programmed without reading it first.
-//! Simplified: the entry that costs nothing is looked for among a number of least recently used ones; the
-//! shares of the two levels are fixed; the list that orders entries costs nothing of the budget.
+//! Faithful to: "A Two-Level Caching Mechanism for Demand-Based Page-Level Address Mapping in NAND Flash Memory
+//! Storage Systems" (RTAS 2011). The first level has single entries, for pages that are used again. The second level
+//! has whole translation pages, for neighbours. A look-up goes to the first level and then to the second, from which
+//! the entry is copied up. Otherwise the translation page is read into the second level. The first level gives up an
+//! entry that costs nothing, if there is one: a clean entry, or one that its translation page in the second level
+//! takes in. A translation page that leaves the second level is programmed without reading it first.
+//! Simplified: the search for an entry that costs nothing covers a number of least recently used ones. The shares of
+//! the two levels are fixed. The list that orders entries costs nothing of the budget.
 //! Protects: both levels together stay within the budget, and the second holds one page at least.
 
 use super::cache::ItemTable;

@@ -1,12 +1,12 @@
 //! `dftl`: single map entries are cached on demand.
 //!
-//! Faithful to: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level
-//! Address Mappings" (ASPLOS 2009): entries cached one by one under segmented LRU, a dirty victim patched
-//! into its translation page (a read and a program), entries of collected pages changed in memory where
-//! they are cached (lazy copying) and otherwise once for each translation page. Options: plain LRU, and
-//! the two age-ordered lists of the simulator published with it; whether programming a translation page
-//! takes all its dirty entries along (batch update) or only the victim.
-//! Simplified: an entry costs eight bytes of the budget whatever the lists that order it cost.
+//! Faithful to: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level Address
+//! Mappings" (ASPLOS 2009). Entries are cached one by one under segmented LRU. A dirty victim is patched into its
+//! translation page, with a read and a program. Entries of collected pages change in memory where they are cached
+//! (lazy copying), and otherwise once for each translation page. Options: plain LRU, or the two age-ordered lists of
+//! the simulator published with it. A program of a translation page takes all its dirty entries along (batch update),
+//! or only the victim.
+//! Simplified: an entry costs eight bytes of the budget. The lists that order entries cost nothing.
 //! Protects: the cache stays within its budget; dirty entries are known one by one.
 
 use super::cache::{AgeHeap, ItemTable};

@@ -1,6 +1,6 @@
 //! `page`: the whole map is in memory.
 //!
-//! Faithful to: the page-level map every scheme with translation pages is measured against.
+//! Faithful to: the page-level map that every scheme with translation pages is measured against.
 //! Simplified: see [`crate::mapping::page_level`].
 //! Protects: looking an entry up costs nothing.
 

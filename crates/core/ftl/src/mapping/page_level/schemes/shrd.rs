@@ -1,15 +1,18 @@
-//! `shrd`: the host gathers small writes in a log on the drive and later has them remapped, sorted and without a copy.
+//! `shrd`: the host gathers small writes in a log on the drive and later has them remapped, sorted and without a
+//! copy.
 //!
-//! Faithful to: "SHRD: Improving Spatial Locality in Flash Storage Accesses by Sequentializing in Host and Randomizing
-//! in Device" (FAST 2017): small writes go one after the other to addresses of a log, so that they touch few
-//! translation pages; the host keeps where they are and reads them there; when the log is full, one command makes the
-//! drive's map point to where the data already are, for all pages of the log that share a translation page at once. The
-//! real address stands in each page's out-of-band area, so that after a power cut the scan of the drive does what the
-//! host had not asked for yet. Simplified: the table of the host and the command are part of the mapping, as they need
-//! a drive that knows them, and take no time; the log's own map, four bytes a page, is in the drive's memory; the host
-//! remaps the oldest page when the log is full and takes along what shares its translation page, and does nothing while
-//! idle; a small trim is noted in the log as a write is. Protects: a page of the log is used again only when its entry
-//! is in a translation page or there is a newer version.
+//! Faithful to: "SHRD: Improving Spatial Locality in Flash Storage Accesses by Sequentializing in Host and
+//! Randomizing in Device" (FAST 2017). Small writes go one after the other to addresses of a log, so that they touch
+//! few translation pages. The host remembers their places and reads them there. When the log is full, one command
+//! makes the drive's map point to the data in the log, for all pages that share a translation page at once. The real
+//! address stands in each page's out-of-band area. So after a power cut the scan of the drive finishes the remapping
+//! that the host had not asked for yet.
+//! Simplified: the table of the host and the command are part of the mapping and take no time. The log's own map,
+//! four bytes a page, is in the drive's memory. When the log is full the host remaps the oldest page, and takes along
+//! the pages that share its translation page. The host does nothing while idle. A small trim is noted in the log as a
+//! write is.
+//! Protects: a page of the log is used again only when its entry is in a translation page or there is a newer
+//! version.
 
 use super::cache::{ItemTable, NO_LPN, NONE};
 use super::dftl::{self, Dftl};

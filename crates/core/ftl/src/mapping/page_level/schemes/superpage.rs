@@ -1,10 +1,11 @@
 //! `superpage`: chips work in lockstep, and their pages are mapped together.
 //!
-//! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does
-//! not begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected
-//! together. Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips
-//! busy, whatever part of the superpage it asks for; otherwise see [`page_level`]. Protects: what is counted is
-//! counted in pages of single chips.
+//! Faithful to: a drive that keeps one map entry for a page of every chip of a group. A write that is smaller, or
+//! that does not begin at a superpage, reads the missing pages and programs the whole. Blocks of the group are erased
+//! and collected together.
+//! Simplified: the group is one chip with larger pages and a wider bus, so that every read keeps all its chips busy;
+//! otherwise see [`page_level`].
+//! Protects: counters count pages of single chips.
 
 use super::page::Page;
 use crate::mapping::{Mapping, page_level};

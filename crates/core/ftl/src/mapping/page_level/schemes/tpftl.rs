@@ -1,17 +1,17 @@
 //! `tpftl`: map entries are cached by translation page, and following entries are brought along.
 //!
-//! Faithful to: "An Efficient Page-level FTL to Optimize Address Translation in Flash Memory" (`EuroSys`
-//! 2015): cached entries in two levels, those of a translation page forming a node; entries compressed to
-//! an offset in their page and a flash page; on a miss the rest of the request is brought in from the page
-//! that is read anyway, and in a sequential phase as many successors as the entry has cached predecessors;
-//! the coldest node gives up its least recently used clean entry first, and when a dirty one leaves all
-//! dirty entries of the node are programmed together and stay cached as clean. A sequential phase begins
-//! when the number of nodes has fallen by a threshold, and ends when it has risen by as much.
-//! Simplified: the hotness of a node is the mean of the times at which its entries were last used, kept as
-//! sum and number; entries brought in ahead count as used. An entry costs six bytes of the budget and a
-//! node eight, whatever the lists that order them cost.
-//! Protects: the cache stays within its budget. One access takes entries from one node only and what it
-//! brings in ahead writes nothing back, so that it programs one translation page at most.
+//! Faithful to: "An Efficient Page-level FTL to Optimize Address Translation in Flash Memory" (`EuroSys` 2015).
+//! Cached entries are in two levels: the entries of a translation page form a node. An entry is compressed to an
+//! offset in its page and a flash page. On a miss the rest of the request is brought in from the page that is read
+//! anyway. In a sequential phase, as many successors come in as the entry has cached predecessors. The coldest node
+//! gives up its least recently used clean entry first. When a dirty entry leaves, all dirty entries of the node are
+//! programmed together and stay cached as clean. A sequential phase begins when the number of nodes has fallen by a
+//! threshold, and ends when it has risen by as much.
+//! Simplified: the hotness of a node is the mean of the last uses of its entries, kept as sum and number. Entries
+//! brought in ahead count as used. An entry costs six bytes of the budget and a node eight. The lists that order them
+//! cost nothing.
+//! Protects: the cache stays within its budget. One access takes entries from one node only, and entries that it
+//! brings in ahead write nothing back. So it programs one translation page at most.
 
 use super::cache::NodeTable;
 use crate::mapping::Mapping;

@@ -1,14 +1,14 @@
 //! `tpm`: translation pages are cached whole, and each has a write pointer of its own.
 //!
-//! Faithful to: "Optimizing Translation Information Management in NAND Flash Memory Storage Systems"
-//! (ASP-DAC 2012), sections III.B to III.D: a cache of translation pages found through their directory,
-//! clean ones dropped without a write-back, dirty ones programmed without reading them first, one
-//! write pointer for each translation page and one for all translation pages, data collected into the
-//! write pointer of its translation page with a swap block when that is full, at most one translation
-//! page programmed for each collected data block. A write programs its data first.
-//! Simplified: recency alone decides who leaves the cache; the free blocks and the swap block are those
-//! of a plane, planes taking turns. The publication says neither which block is collected nor what a
-//! power cut leaves; both are the drive's own.
+//! Faithful to: "Optimizing Translation Information Management in NAND Flash Memory Storage Systems" (ASP-DAC 2012),
+//! sections III.B to III.D. A cache holds translation pages, found through their directory. Clean ones are dropped
+//! without a write-back, and dirty ones are programmed without reading them first. Each translation page has one
+//! write pointer for its data, and all translation pages share one. Data is collected into the write pointer of its
+//! translation page, with a swap block when that pointer is full. At most one translation page is programmed for each
+//! collected data block. A write programs its data first.
+//! Simplified: recency alone decides which page leaves the cache. The free blocks and the swap block belong to a
+//! plane, and planes take turns. The publication tells neither the choice of the collected block nor the recovery
+//! after a power cut. Both are the drive's own.
 //! Protects: no data block holds pages of two translation pages; the cache stays within its budget.
 
 use super::cache::NONE;

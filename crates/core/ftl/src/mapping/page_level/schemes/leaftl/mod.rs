@@ -1,21 +1,21 @@
 //! `leaftl`: map entries are learned as segments, lines through the flash pages of logical ones.
 //!
-//! Faithful to: "`LeaFTL`: A Learning-based Flash Translation Layer for Solid-State Drives" (ASPLOS 2023):
-//! groups of 256 logical pages; segments of eight bytes, accurate (with a stride) or approximate within
-//! an error bound, learned greedily from batches in logical order; levels as in a log, with compaction;
-//! rosters of the pages of approximate segments, charged a byte a page; a wrong prediction costs one
-//! more page read. The groups of one translation page come and go together, under LRU, and a changed
-//! unit is programmed without reading it first, as all of it is in memory.
-//! Simplified: the buffer that sorts pages before they are programmed is a layer of its own
-//! (`buffer.kind = sorted`), and `ftl.allocation.run_pages` keeps its runs in one open block. Without both, what was
-//! learned together is not one line over all planes but, for each open block, a row with a stride, and a wider
-//! error bound gains little (it is 0 unless set). Collection copies pages as it finds them and sorts none. Steps
-//! of more than one flash page, up and down, are accurate as well. Compaction learns a group anew instead
-//! of merging segments in pairs. A group takes plain entries of four bytes where segments would take
-//! more, so that a unit never exceeds its translation page by more than a header. The extra read is of
-//! the right page: it stands for a neighbour within the error bound, whose out-of-band area names the
-//! right one. Writes pay for a wrong prediction as reads do, since the page they replace must be found.
-//! After a power cut nothing is known of translation pages; an entry is learned when it is next used.
+//! Faithful to: "`LeaFTL`: A Learning-based Flash Translation Layer for Solid-State Drives" (ASPLOS 2023). Logical
+//! pages are in groups of 256. A segment has eight bytes. It is accurate (with a stride) or approximate within an
+//! error bound, and is learned greedily from batches in logical order. Segments are in levels as in a log, with
+//! compaction. Rosters name the pages of approximate segments, for a byte a page. A wrong prediction costs one more
+//! page read. The groups of one translation page come and go together, under LRU. A changed unit is programmed
+//! without reading it first, as all of it is in memory.
+//! Simplified: the buffer that sorts pages before they are programmed is a layer of its own (`buffer.kind = sorted`),
+//! and `ftl.allocation.run_pages` keeps its runs in one open block. Without both, pages that were learned together do
+//! not lie on one line over all planes. Each open block then has a row with a stride, and a wider error bound gains
+//! little (it is 0 unless set). Collection copies pages as it finds them and sorts none. Steps of more than one flash
+//! page, up and down, are accurate as well. Compaction learns a group anew instead of merging segments in pairs. A
+//! group takes plain entries of four bytes where segments would take more. So a unit never exceeds its translation
+//! page by more than a header. The extra read is of the right page: it stands for a neighbour within the error bound,
+//! whose out-of-band area names the right one. Writes pay for a wrong prediction as reads do, since they must find
+//! the page they replace. After a power cut nothing is known of translation pages, and an entry is learned when it is
+//! next used.
 //! Protects: every answer is exact, or within the error bound and known to be a prediction; the cache
 //! stays within its budget, and four write-backs always make room.
 //!
