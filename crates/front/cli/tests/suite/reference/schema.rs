@@ -74,7 +74,7 @@ pub fn results(keys: &[Parameter]) -> Page {
 pub fn causes(keys: &[Parameter]) -> Page {
     let schemas = Schemas::read();
     let common = &schemas.0["common.schema.json"]["$defs"];
-    let mut page = Page::new("causes.md", "Causes", "Why there is a flash command, and what a request waits for.");
+    let mut page = Page::new("causes.md", "Causes", "The reasons for flash commands, and the causes of waiting.");
     page.paragraph(
         "Each flash command has one cause. Counts, write amplification and waiting are told by cause. Each waiting \
          nanosecond of a request is charged to the cause of the command in its way, or to a resource. *Direct* waiting \

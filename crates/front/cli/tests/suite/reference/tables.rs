@@ -300,7 +300,7 @@ pub fn measured_drives() -> Page {
 }
 
 pub fn exit_codes() -> Page {
-    let mut page = Page::new("exit-codes.md", "Exit codes", "What the number means with which a command ends.");
+    let mut page = Page::new("exit-codes.md", "Exit codes", "The meaning of the number with which a command ends.");
     page.table(
         ["code", "name", "when"],
         EXIT_CODES.iter().map(|(code, name, when)| [code.to_string(), (*name).to_owned(), (*when).to_owned()]),
