@@ -14,13 +14,11 @@ const USER_BLOCKS: u64 = 8192;
 const PAGES: u64 = 64;
 
 /// Blocks, cleaning, and what the other one gave for uniform writes and for 80 % of them to 20 % of the pages.
-const OTHER: [(u64, &[&str], f64, f64); 6] = [
+const OTHER: [(u64, &[&str], f64, f64); 4] = [
     (8_809, &["ftl.gc.victim=greedy"], 6.6227, 6.9865),
     (8_809, &["ftl.gc.victim=fifo"], 7.3260, 7.6924),
-    (9_638, &["ftl.gc.victim=greedy"], 3.3541, 3.7166),
     (9_638, &["ftl.gc.victim=windowed-greedy", "ftl.gc.window_blocks=512"], 3.4375, 3.7905),
     (11_378, &["ftl.gc.victim=greedy"], 1.9435, 2.2764),
-    (11_378, &["ftl.gc.victim=fifo"], 1.9916, 2.3179),
 ];
 
 fn amplification(blocks: u64, cleaning: &[&str], workload: &str) -> f64 {
@@ -53,8 +51,8 @@ fn amplification(blocks: u64, cleaning: &[&str], workload: &str) -> f64 {
     };
     write(&mut drive, "sequential-write", user, 1 << 17, 1);
     let before = write(&mut drive, workload, 3 * user, 4096, 2);
-    let after = write(&mut drive, workload, 2 * user, 4096, 3);
-    (after - before) as f64 / (2 * user) as f64
+    let after = write(&mut drive, workload, user, 4096, 3);
+    (after - before) as f64 / user as f64
 }
 
 #[test]
