@@ -1,7 +1,7 @@
 //! Published studies, run again on this simulator.
 //!
 //! ```text
-//!  study: targets (what was published, what is accepted)      a table in `targets/`
+//!  study: plan (drives, workloads, settings), targets         a file in `targets/`
 //!     |   simulations over `simulator`, on all cores              never see a published number
 //!     v
 //!  rows (published | measured | accepted | verdict)  figures -> JSON, CSV, a page
@@ -9,7 +9,7 @@
 //! Published numbers are data for comparison and nothing else: they stand in the tables of targets,
 //! and no simulation reads those. A row that misses its band stays red.
 //!
-//! To add a study: a folder with a table of targets and a `run` function, and a line in [`STUDIES`].
+//! To add a study: a file with its plan and its targets, a `run` function, and a line in [`STUDIES`].
 
 mod cells;
 mod drives;

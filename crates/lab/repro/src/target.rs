@@ -1,4 +1,4 @@
-//! Targets: what was published and what is accepted, and the judgement of a measurement.
+//! The file of a study: its plan, and what was published and is accepted, by which measurements are judged.
 
 use crate::error::StudyError;
 use crate::family::{Judgement, Ranges};
@@ -51,7 +51,7 @@ pub struct Target {
     pub family: Option<Judgement>,
 }
 
-/// A study's table of targets, a file of TOML: every target once, in the order of the rows.
+/// A study's file of TOML: what is run, and every target once, in the order of the rows.
 pub(crate) struct Targets {
     text: &'static str,
     study: &'static Study,

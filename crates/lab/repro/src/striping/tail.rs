@@ -62,7 +62,7 @@ fn bench(options: &Options, drive: usize) -> Result<Bench, StudyError> {
         ("coded.size", format!("{ZONE}B")),
         ("coded.code_zones", code_zones.to_string()),
     ];
-    TARGETS.bench(options, DRIVES[drive], &["every drive", DRIVES[drive]], further)
+    TARGETS.bench(options, DRIVES[drive], &["every drive", "under server traces", DRIVES[drive]], further)
 }
 
 /// Runs every drive under every workload.
