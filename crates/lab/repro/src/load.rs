@@ -188,3 +188,30 @@ fn desktop_shape(options: &Options) -> DesktopShape {
         longest_share: options.drawn("trace.longest_share", known.longest_share),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_warms_up_by_its_part_and_a_file_by_a_quarter() {
+        let at_most_100 = WarmUp { most: Some(100), part: 3 };
+        assert_eq!([at_most_100.of(900, None), at_most_100.of(90, None)], [100, 30]);
+        assert_eq!([at_most_100.of(900, Some(200)), at_most_100.of(90, Some(1 << 30))], [50, 22]);
+        assert_eq!([WarmUp::default().of(900, None), WarmUp::default().of(900, Some(200))], [0, 50]);
+    }
+
+    #[test]
+    fn every_workload_of_a_study_is_one_of_the_generators() {
+        let options = Options { scale: crate::Scale::parse("1/4096").unwrap(), ..Options::default() };
+        for study in crate::STUDIES {
+            let patterns = study.targets.map_or(&[][..], crate::target::Targets::patterns);
+            for load in Load::each(&options, patterns).unwrap() {
+                let mut batch = Vec::new();
+                let mut workload = load.open(1 << 22).unwrap_or_else(|error| panic!("{load:?}: {error}"));
+                workload.next_batch(&mut batch, 10).unwrap();
+                assert_eq!(batch.len(), 10, "{load:?}");
+            }
+        }
+    }
+}
