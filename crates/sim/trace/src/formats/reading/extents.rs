@@ -14,8 +14,8 @@ pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Extents {
     /// Start to end, in chunks.
-    extents: BTreeMap<(u32, u64), u64>,
-    /// Chunks of small requests, all of them in `extents` too: a device and 64 chunks to a bit each. Nearly every
+    ends: BTreeMap<(u32, u64), u64>,
+    /// Chunks of small requests, all of them in `ends` too: a device and 64 chunks to a bit each. Nearly every
     /// record touches what others have touched, and is done here.
     seen: HashMap<(u32, u64), u64, FixedState>,
     /// The word of `seen` that was looked up last, and its bits: records lie in stretches.
@@ -50,7 +50,7 @@ impl Extents {
     }
 
     fn insert(&mut self, device: u32, mut start: u64, mut end: u64) {
-        if let Some((&(_, before), &before_end)) = self.extents.range((device, 0)..=(device, start)).next_back()
+        if let Some((&(_, before), &before_end)) = self.ends.range((device, 0)..=(device, start)).next_back()
             && before_end >= start
         {
             if before_end >= end {
@@ -59,16 +59,16 @@ impl Extents {
             start = before;
         }
         // Swallow the extents the new one reaches.
-        while let Some((&(_, next), &next_end)) = self.extents.range((device, start)..=(device, end)).next() {
+        while let Some((&(_, next), &next_end)) = self.ends.range((device, start)..=(device, end)).next() {
             end = end.max(next_end);
-            self.extents.remove(&(device, next));
+            self.ends.remove(&(device, next));
         }
-        self.extents.insert((device, start), end);
+        self.ends.insert((device, start), end);
     }
 
     /// Number of chunks in the set.
     pub fn chunks(&self) -> u64 {
-        self.extents.iter().map(|(&(_, start), &end)| end - start).sum()
+        self.ends.iter().map(|(&(_, start), &end)| end - start).sum()
     }
 }
 

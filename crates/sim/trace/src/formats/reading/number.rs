@@ -36,7 +36,7 @@ const fn eight(byte: u8) -> u64 {
 pub(crate) fn leading_digits(bytes: [u8; 8]) -> (u64, usize) {
     let values = u64::from_le_bytes(bytes) ^ eight(b'0');
     // The high bit of each byte that is no digit: its value is above 9, or was not ASCII.
-    let others = ((values & eight(0x7f)) + eight(0x76) | values) & eight(0x80);
+    let others = (((values & eight(0x7f)) + eight(0x76)) | values) & eight(0x80);
     let digits = (others.trailing_zeros() / 8) as usize;
     if digits == 0 {
         return (0, 0);
