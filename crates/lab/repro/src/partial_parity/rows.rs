@@ -262,7 +262,7 @@ impl Table<'_> {
 
     fn granularity(&self) -> Row {
         let pairs = [(NO_PC, NO_PC_BLOCK), (PPC, PPC_BLOCK)];
-        let holds = pairs.iter().all(|(page, block)| self.mean_iops(*page) > self.mean_iops(*block));
+        let holds = pairs.iter().all(|(page, block)| self.mean_iops(page) > self.mean_iops(block));
         let each = pairs
             .map(|(page, block)| format!("{page} {:.2} against {:.2}", self.mean_iops(page), self.mean_iops(block)));
         self.row(

@@ -116,7 +116,7 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
     for (job, finished) in jobs.iter().zip(finished) {
         for ((load, depths), measured) in job.runs.iter().zip(finished) {
             for (at, depth) in depths.iter().enumerate() {
-                let place = Place { drive: job.drive, load: *load, depth: *depth };
+                let place = Place { drive: job.drive, load, depth: *depth };
                 results.raced.insert(place, measured.as_ref().map(|by_depth| by_depth[at].clone()));
             }
         }
