@@ -28,6 +28,7 @@ impl DriverOptions for ToyOptions {
 
     const NAME: &'static str = "toy";
     const DOC: &'static str = "pages go to the drive as they are";
+    const WHEN: &'static str = "Use it to test the shell of a driver alone. It saves nothing.";
     const KEEPS: &'static str = "there is no rest";
     const SIZE_KEY: &'static str = "remap.superpage";
 
