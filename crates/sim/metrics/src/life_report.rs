@@ -316,12 +316,15 @@ impl LifeReport {
                     .to_owned(),
             );
         }
+        // The run itself tells that it fell behind.
         let arrivals = self.window.arrivals_ns.unwrap_or(0.0) as u64;
-        if let Some(behind) = crate::overload::behind(&self.result.series.1, arrivals, self.result.sim_ns) {
-            notes.push(format!(
-                "The drive fell behind: serving the requests took {behind:.2} times as long as they \
-                took to arrive. Years are of the workload's own time."
-            ));
+        let is_own = matches!(self.per_day(), Some((_, Basis::OwnTime)));
+        if is_own && crate::behind(&self.result, arrivals).is_some() {
+            notes.push(
+                "Years count the time in which requests arrived, not the time in which a drive that falls behind \
+                serves them."
+                    .to_owned(),
+            );
         }
         let counted = ["flash.fault.program", "flash.fault.erase"];
         if let Some(key) =

@@ -24,6 +24,8 @@ pub struct Sample {
     pub latency_max: [u64; 2],
     /// Requests under way, integrated over time: divided by the interval, the mean queue depth.
     pub occupancy: u64,
+    /// Fewest requests under way at any time of the interval; `None`: no time passed.
+    pub fewest: Option<u32>,
     /// Flash programs by [`units::Cause::index`].
     pub programs: [u64; DIE_CAUSES],
     /// Waiting of reads and writes, by root cause, indexed by
@@ -48,6 +50,7 @@ impl Sample {
             *a += b;
         }
         self.occupancy += other.occupancy;
+        self.fewest = self.fewest.into_iter().chain(other.fewest).min();
         self.unwritten += other.unwritten;
     }
 }
@@ -87,8 +90,11 @@ impl Series {
     /// `outstanding` requests have been under way since the last call, within the current interval.
     #[inline]
     pub fn elapse(&mut self, now: Nanos, outstanding: u32) {
-        self.current.occupancy += (now - self.integrated) * u64::from(outstanding);
-        self.integrated = now;
+        if now > self.integrated {
+            self.current.occupancy += (now - self.integrated) * u64::from(outstanding);
+            self.current.fewest = Some(self.current.fewest.map_or(outstanding, |fewest| fewest.min(outstanding)));
+            self.integrated = now;
+        }
     }
 
     /// Closes intervals up to `now`; `programs` are the totals so far, as in [`Sample::programs`], and
@@ -242,6 +248,7 @@ mod tests {
         let (interval, samples) = series.finish(std::array::from_fn(|cause| cause as u64 * 10_000));
         for sample in &samples[..samples.len() - 1] {
             assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
+            assert_eq!(sample.fewest, Some(3));
         }
         assert!(samples.len() <= POINTS && samples.len() >= POINTS / 4, "{}", samples.len());
         assert!(interval.is_multiple_of(FIRST_INTERVAL));

@@ -325,3 +325,21 @@ fn a_load_above_what_the_drive_takes_is_told_with_both_rates() {
     assert_eq!(open("workload.interarrival=1ms"), None);
     assert_eq!(doubt(&["workload.loop=closed"]), None);
 }
+
+/// Just below the knee requests waited 86 ms for a program of 0.2 ms, and no word was said.
+#[test]
+fn a_load_that_the_drive_only_just_takes_is_told() {
+    let doubt = |gap: &str| {
+        let gap = format!("workload.interarrival={gap}");
+        let settings = ["drive.capacity=256MiB", "flash.channels=1", "workload.requests=100000", "workload.loop=open"];
+        let settings = [&settings[..], &[&gap]].concat();
+        let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let prepared = Prepared::new(Config::load("page", &settings).unwrap(), "uniform-write").unwrap();
+        let result = prepared.run(None, &mut ()).unwrap();
+        result.notes.iter().find(|note| note.starts_with("Doubt: the load")).cloned()
+    };
+    let told = doubt("260us").expect("the drive takes a write in about 260 us");
+    assert!(told.contains("about as much as the drive takes") && metrics::is_caution(&told), "{told}");
+    assert!(told.contains("workload.time_scale to 1.25 or more"), "{told}");
+    assert_eq!(doubt("280us"), None, "requests wait 1.3 ms on average");
+}
