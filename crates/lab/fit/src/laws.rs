@@ -17,6 +17,11 @@ const CHANCE: f64 = 1.25;
 /// How far two statements of one figure may be apart where the figure is not judged, as a factor: most figures, and
 /// the tails, which rare events make.
 const APART: [f64; 2] = [2.0, 4.0];
+/// How many times as long a request may take alone as among others: the first reads of a drive that sleeps, and what is
+/// written beside them.
+const ALONE: [f64; 2] = [2.0, 4.0];
+/// Percentiles that make a mean, and the share of requests that are as long or longer.
+const MAKE_A_MEAN: [(&str, f64); 4] = [("min", 1.0), ("p50", 0.5), ("p99", 0.01), ("p999", 0.001)];
 /// Names of latencies that rise, in their order.
 const PERCENTILES: [&str; 5] = ["min", "p50", "p99", "p999", "p99999"];
 /// The least band of a figure that is judged here: drives are not measured more exactly from outside.
@@ -104,7 +109,7 @@ fn latencies_rise(experiment: &Experiment) -> Result<(), String> {
         }
         let mean = format!("{prefix}mean");
         // As many requests as lie above a percentile take that long or longer.
-        for (name, above) in [("min", 1.0), ("p50", 0.5), ("p99", 0.01), ("p999", 0.001)] {
+        for (name, above) in MAKE_A_MEAN {
             let name = format!("{prefix}{name}");
             if let (Some(mean_ns), Some(least)) = (value(&mean), value(&name))
                 && mean_ns < 0.99 * above * least
@@ -142,7 +147,8 @@ fn follows_littles_law(experiment: &Experiment, op: Op, depth: u32, size: u64) -
     let per_second = value("iops").or_else(|| value("rate").map(|rate| rate / size as f64));
     let mean = value("mean").map(|mean| (mean, String::new()));
     let mean = mean.or_else(|| of_kinds.map(|(mean, how)| (mean, format!(" ({how})"))));
-    let Some((per_second, (mean, how))) = per_second.zip(mean) else { return Ok(()) };
+    let Some(per_second) = per_second else { return Ok(()) };
+    let Some((mean, how)) = mean else { return stays_below_the_depth(experiment, op, depth, per_second) };
     let under_way = per_second * mean / 1e9;
     if (under_way / f64::from(depth) - 1.0).abs() > LITTLE {
         return Err(contradict(&format!(
@@ -151,6 +157,44 @@ fn follows_littles_law(experiment: &Experiment, op: Op, depth: u32, size: u64) -
         )));
     }
     Ok(())
+}
+
+/// Where the mean of all requests is not stated: what is stated of some of them is no more than the depth has room for.
+fn stays_below_the_depth(experiment: &Experiment, op: Op, depth: u32, per_second: f64) -> Result<(), String> {
+    let reads = op.reads();
+    let by_kind = [("read.", reads), ("write.", 1.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
+    let (mut least, mut how) = (0.0, Vec::new());
+    for (prefix, share) in by_kind.filter(|_| op != Op::Commit) {
+        let Some((mean, told)) = least_mean(experiment, prefix) else { continue };
+        least += share * mean;
+        how.push(if share < 1.0 { format!("{:.0} % of them with {told}", share * 100.0) } else { told });
+    }
+    let of_all = least_mean(experiment, "").filter(|(mean, _)| *mean > least);
+    if let Some((mean, told)) = of_all {
+        (least, how) = (mean, vec![told]);
+    }
+    let under_way = per_second * least / 1e9;
+    if under_way <= f64::from(depth) * (1.0 + LITTLE) {
+        return Ok(());
+    }
+    let how = how.join(" and ");
+    Err(contradict(&format!(
+        "{per_second:.0} requests a second, {how}, are {under_way:.2} or more at a time, and depth is {depth}"
+    )))
+}
+
+/// The least that the mean of the latencies with this prefix can be, ns, and the figure that says so.
+fn least_mean(experiment: &Experiment, prefix: &str) -> Option<(f64, String)> {
+    let value = |name: &str| experiment.measured.get(format!("{prefix}{name}").as_str()).copied();
+    let told = |name: &str, ns: f64| format!("{prefix}{name} {:.1} us", ns / 1e3);
+    if let Some(mean) = value("mean") {
+        return Some((mean, told("mean", mean)));
+    }
+    let made = MAKE_A_MEAN.into_iter().filter_map(|(name, above)| {
+        let ns = value(name)?;
+        Some((above * ns, told(name, ns)))
+    });
+    made.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The mean latency of all requests from those of reads and writes, and how, in words; `None`: one is not there, or a
@@ -191,19 +235,10 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
         let [first, second] = [first, second].map(|end| end / 1e9);
         return Err(contradict(&format!("phase1.until is above phase2.until: {first:.1} GB and {second:.1} GB")));
     }
-    let Some(whole) = value("whole.rate") else { return Ok(()) };
-    let (mut from, mut seconds, mut is_whole) = (0.0, 0.0, false);
-    for (rate, until) in [("phase1.rate", ends[0]), ("phase2.rate", ends[1]), ("phase3.rate", None)]
-        .map(|(rate, end)| (value(rate), end))
-    {
-        let Some(rate) = rate else { break };
-        is_whole = until.is_none();
-        let until = until.unwrap_or(capacity);
-        seconds += (until - from) / rate;
-        from = until;
-    }
-    let expected = capacity / seconds;
-    if is_whole && (whole / expected - 1.0).abs() > BY_EYE {
+    let Some((whole, expected)) = value("whole.rate").zip(rate_of_phases(experiment, capacity as u64)) else {
+        return Ok(());
+    };
+    if (whole / expected - 1.0).abs() > BY_EYE {
         return Err(contradict(&format!(
             "the phases make {:.0} MB/s over the whole drive, and whole.rate is {:.0} MB/s",
             expected / 1e6,
@@ -211,6 +246,22 @@ pub(crate) fn fits_the_drive(experiment: &Experiment, capacity: u64) -> Result<(
         )));
     }
     Ok(())
+}
+
+/// The mean rate over the whole drive that the phases of a fill make, bytes a second; `None`: they do not tell all.
+pub(crate) fn rate_of_phases(experiment: &Experiment, capacity: u64) -> Option<f64> {
+    let value = |name: &str| experiment.measured.get(name).copied();
+    let (mut from, mut seconds) = (0.0, 0.0);
+    for number in 1..=3 {
+        let rate = value(&format!("phase{number}.rate"))?;
+        let until = value(&format!("phase{number}.until"));
+        seconds += (until.unwrap_or(capacity as f64) - from) / rate;
+        from = until.unwrap_or_default();
+        if until.is_none() {
+            return Some(capacity as f64 / seconds);
+        }
+    }
+    None
 }
 
 impl MeasuredDrive {
@@ -230,9 +281,10 @@ impl MeasuredDrive {
         format!("experiment {}{line}", number + 1)
     }
 
-    /// Whether experiments can be of one drive: no mean latency is shorter than the host's share of it, an experiment
-    /// that is stated twice has about the same figures in whatever form, and more requests at a time are not answered
-    /// at a far smaller rate. `place` is what messages call an experiment.
+    /// Whether experiments can be of one drive: no latency of half of the requests or more is shorter than the host's
+    /// share of it, an experiment that is stated twice has about the same figures in whatever form, more requests at a
+    /// time are not answered at a far smaller rate, nor each of them far sooner, and a commit takes as long as its write
+    /// or longer. `place` is what messages call an experiment.
     /// Errors: two of them contradict each other, or one its source: the number of the last, and why.
     pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
         let all = &self.experiments;
@@ -242,7 +294,11 @@ impl MeasuredDrive {
                 return Err((second, contradict(&format!("{problem} {}", told(second)))));
             }
             for first in 0..second {
-                let problem = self.differ(first, second).or_else(|| slower([&all[first], &all[second]]));
+                let problem = self
+                    .differ(first, second)
+                    .or_else(|| slower([&all[first], &all[second]]))
+                    .or_else(|| self.sooner([&all[first], &all[second]]))
+                    .or_else(|| self.before_its_write([&all[first], &all[second]]));
                 if let Some(Differ { values: [one, other], why }) = problem {
                     let told = format!("{one} {}, and {other} {}: {why}", told(first), told(second));
                     return Err((second, contradict(&told)));
@@ -252,12 +308,16 @@ impl MeasuredDrive {
         Ok(())
     }
 
-    /// A mean latency that is not longer than the time the measuring host adds to it. Single requests may meet a host
-    /// that is faster than usual.
+    /// A mean or percentile that is not longer than the time the measuring host adds to it. Single requests may meet a
+    /// host that is faster than usual.
     fn below_the_host(&self, number: usize) -> Option<String> {
         let experiment = &self.experiments[number];
         let host_ns = self.host_ns(experiment) as f64;
-        let is_below = |(name, value): &(&&'static str, &f64)| name.ends_with("mean") && **value <= host_ns;
+        let is_below = |(name, value): &(&&'static str, &f64)| {
+            // Percentiles are told in whole microseconds, and a fast request takes less than one.
+            let is_short = if name.ends_with("mean") { **value <= host_ns } else { **value < host_ns };
+            is_time(name) && !name.ends_with("min") && is_short
+        };
         let (name, value) = experiment.measured.iter().find(is_below)?;
         let (host, value) = (spoken(name, host_ns), spoken(name, *value));
         Some(format!(
@@ -276,7 +336,7 @@ impl MeasuredDrive {
         let both = |name: &&'static str| one.measured.contains_key(name) && other.measured.contains_key(name);
         // What the measuring host adds may differ.
         let own = |experiment: &Experiment, name: &str, value: f64| {
-            if is_time(name) { (value - self.host_ns(experiment) as f64).max(1.0) } else { value }
+            if is_time(name) { self.of_drive(experiment, value) } else { value }
         };
         let apart = |name: &'static str, values: [f64; 2], told: [String; 2]| {
             let [here, there] = [own(one, name, values[0]), own(other, name, values[1])];
@@ -306,14 +366,86 @@ impl MeasuredDrive {
             let values = if found == 0 { [low, high] } else { [high, low] };
             Some(Differ { values, why: "both state the same experiment, and percentiles rise" })
         };
-        direct.or_else(in_two_forms).or_else(crossed)
+        let below = || {
+            let told = self.below(one, other).or_else(|| self.below(other, one).map(|[mean, other]| [other, mean]))?;
+            Some(Differ {
+                values: told,
+                why: "both state the same experiment, and a mean is what all requests make it",
+            })
+        };
+        direct.or_else(in_two_forms).or_else(crossed).or_else(below)
+    }
+
+    /// A latency of an experiment without what its host adds, ns.
+    fn of_drive(&self, experiment: &Experiment, ns: f64) -> f64 {
+        (ns - self.host_ns(experiment) as f64).max(1.0)
+    }
+
+    /// A mean of one statement that is clearly below what a percentile of another one alone makes it: both in words.
+    fn below(&self, low: &Experiment, high: &Experiment) -> Option<[String; 2]> {
+        ["", "read.", "write."].into_iter().find_map(|prefix| {
+            let (mean, how) = if prefix.is_empty() {
+                let (name, mean, how) = implied(low)?;
+                (name == "mean").then_some((mean, how))?
+            } else {
+                (*low.measured.get(format!("{prefix}mean").as_str())?, String::new())
+            };
+            MAKE_A_MEAN.into_iter().find_map(|(name, above)| {
+                let name = format!("{prefix}{name}");
+                let value = *high.measured.get(name.as_str())?;
+                let least = above * self.of_drive(high, value);
+                (least > most_apart("mean", [low, high]) * self.of_drive(low, mean)).then(|| {
+                    let mean = spoken("mean", mean);
+                    [format!("{prefix}mean is {mean}{how}"), format!("{name} is {}", spoken(&name, value))]
+                })
+            })
+        })
+    }
+
+    /// The latencies of two closed loops, alike but for their depth, of which a request of the shallower one takes far
+    /// longer.
+    fn sooner(&self, pair: [&Experiment; 2]) -> Option<Differ> {
+        let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
+        if one == other || work != its {
+            return None;
+        }
+        let [(_, first, first_how), (_, second, second_how)] = [implied(pair[0])?, implied(pair[1])?];
+        let own = [self.of_drive(pair[0], first), self.of_drive(pair[1], second)];
+        let [shallow, deep] = if one < other { own } else { [own[1], own[0]] };
+        let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });
+        let values = [
+            format!("mean is {}{first_how}", spoken("mean", first)),
+            format!("{}{second_how}", spoken("mean", second)),
+        ];
+        let why = "a request among fewer others does not take so much longer";
+        (shallow > ALONE[usize::from(!only_reads)] * deep).then_some(Differ { values, why })
+    }
+
+    /// The mean of commits that is clearly below the latency of their writes alone, in either order.
+    fn before_its_write(&self, pair: [&Experiment; 2]) -> Option<Differ> {
+        let written = |experiment: &Experiment| match experiment.work {
+            Work::Closed { op: Op::Commit, order, size, depth, beside, area, overwrites } => {
+                Some(Work::Closed { op: Op::Write, order, size, depth, beside, area, overwrites })
+            }
+            _ => None,
+        };
+        let is_commit = |number: usize| written(pair[number]) == Some(pair[1 - number].work);
+        let number = [0, 1].into_iter().find(|number| is_commit(*number))?;
+        let [commit, write] = [pair[number], pair[1 - number]];
+        let (_, mean, how) = implied(commit)?;
+        let told_mean = format!("mean is {}{how}", spoken("mean", mean));
+        let stated = implied(write).map(|(_, ns, how)| (ns, format!("mean is {}{how}", spoken("mean", ns))));
+        let (least, told_write) = stated.or_else(|| least_mean(write, "")).or_else(|| least_mean(write, "write."))?;
+        let is_below = self.of_drive(write, least) > most_apart("mean", [commit, write]) * self.of_drive(commit, mean);
+        let values = if number == 0 { [told_mean, told_write] } else { [told_write, told_mean] };
+        is_below.then_some(Differ { values, why: "a commit takes as long as its write, and its flush besides" })
     }
 
     /// A percentile of one statement that is clearly above a higher one of another statement: both in words.
     fn crossed(&self, low: &Experiment, high: &Experiment) -> Option<[String; 2]> {
         let value = |experiment: &Experiment, name: &str| {
             let value = *experiment.measured.get(name)?;
-            Some((value, (value - self.host_ns(experiment) as f64).max(1.0)))
+            Some((value, self.of_drive(experiment, value)))
         };
         ["", "read.", "write."].into_iter().find_map(|prefix| {
             let order = PERCENTILES.map(|name| format!("{prefix}{name}"));
@@ -385,17 +517,28 @@ fn spoken(name: &str, value: f64) -> String {
     figure::find(name).map_or_else(|_| value.to_string(), |figure| figure.spoken(value))
 }
 
-/// The rates of two closed loops, alike but for their depth, of which the deeper one is far slower.
-fn slower(pair: [&Experiment; 2]) -> Option<Differ> {
-    let alike = |experiment: &Experiment| match experiment.work {
-        // What was done before may differ, as a drive is overwritten between two of them.
+/// The depth of a closed loop, and what it does but for that. What was done before may differ, as a drive is overwritten
+/// between two of them.
+fn alike(experiment: &Experiment) -> Option<(u32, Work)> {
+    match experiment.work {
         Work::Closed { op, order, size, depth, beside, area, .. } => {
             Some((depth, Work::Closed { op, order, size, depth: 1, beside, area, overwrites: 0.0 }))
         }
         _ => None,
-    };
+    }
+}
+
+/// The rates of two closed loops, alike but for their depth, of which the deeper one is far slower.
+fn slower(pair: [&Experiment; 2]) -> Option<Differ> {
     let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
-    let [(first, first_how), (second, second_how)] = [per_second(pair[0])?, per_second(pair[1])?];
+    let rate = |experiment: &Experiment, depth: u32| {
+        per_second(experiment).or_else(|| {
+            let (_, mean, how) = implied(experiment)?;
+            let told = format!(" (mean is {}{how}, depth {depth})", spoken("mean", mean));
+            Some((f64::from(depth) * 1e9 / mean, told))
+        })
+    };
+    let [(first, first_how), (second, second_how)] = [rate(pair[0], one)?, rate(pair[1], other)?];
     let values = [first, second];
     let [few, many] = if one < other { values } else { [values[1], values[0]] };
     let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });

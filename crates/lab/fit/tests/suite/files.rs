@@ -155,7 +155,7 @@ fn the_latencies_of_a_mix_are_held_to_its_depth() {
     };
     mix("iops = 40_000, read.mean = \"80us\", write.mean = \"160us\"").unwrap();
     mix("rate = \"163.84MB/s\", read.mean = \"80us\", write.mean = \"160us\"").unwrap();
-    mix("iops = 90_000, read.mean = \"80us\"").unwrap();
+    mix("iops = 60_000, read.mean = \"80us\"").unwrap();
     let problem = mix("iops = 40_000, read.mean = \"160us\", write.mean = \"80us\"").unwrap_err();
     let wanted = "40000 requests a second of 140.0 us each (75 % of read.mean 160.0 us and 25 % of write.mean 80.0 \
                   us) are 5.60 at a time, and depth is 4";
@@ -325,4 +325,96 @@ fn a_steady_rate_above_the_plateau_is_refused() {
         problem.contains("steady is 300000, above plateau, 120000; the rate before collection begins"),
         "{problem}"
     );
+}
+
+/// A mix with the mean of its reads alone, or with a median, was held to nothing.
+#[test]
+fn what_is_stated_of_some_requests_is_no_more_than_the_depth_has_room_for() {
+    let refused = |op: &str, measured: &str| {
+        let text = SOUND.replace("op = \"read\"", op).replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&text, "d.toml").map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    let mixed = "op = \"mixed\"\nreads = 0.75";
+    for (op, measured, wanted) in [
+        (mixed, "iops = 90_000, read.mean = \"80us\"", "75 % of them with read.mean 80.0 us, are 5.40 or more"),
+        (
+            mixed,
+            "iops = 50_000, read.p50 = \"160us\", write.min = \"160us\"",
+            "75 % of them with read.p50 160.0 us and 25 % of them with write.min 160.0 us, are 5.00 or more",
+        ),
+        ("op = \"read\"", "iops = 90_000, min = \"60us\"", "90000 requests a second, min 60.0 us, are 5.40 or more"),
+        ("op = \"read\"", "rate = \"400MB/s\", p50 = \"100us\"", "p50 100.0 us, are 4.88 or more at a time"),
+        ("op = \"commit\"", "iops = 90_000, min = \"60us\"", "are 5.40 or more at a time, and depth is 4"),
+    ] {
+        let problem = refused(op, measured);
+        assert!(problem.contains(wanted), "{measured}: {problem}");
+    }
+    assert_eq!(refused(mixed, "iops = 60_000, read.mean = \"80us\", write.min = \"30us\""), "");
+    assert_eq!(refused("op = \"read\"", "iops = 60_000, p50 = \"100us\", p99 = \"1ms\""), "");
+}
+
+/// Each statement was sound by itself, and no drive has both.
+#[test]
+fn a_mean_beside_percentiles_depths_or_commits_of_other_statements_is_held_to_them() {
+    let both = |first: &str, second: &str, changed: [&str; 2]| {
+        let text = SOUND.replace("iops = 40_000, mean = \"100us\"", first);
+        let other = SOUND[SOUND.find("[[experiment]]").unwrap()..].replace("iops = 40_000, mean = \"100us\"", second);
+        let other = other.replace(changed[0], changed[1]);
+        // In either order, as files are written in any.
+        let begin = SOUND.find("[[experiment]]").unwrap();
+        let turned = format!("{}{other}{}", &text[..begin], &text[begin..]);
+        let problem = |text: &str| {
+            MeasuredDrive::from_text(text, "d.toml").map_or_else(|error| error.to_string(), |_| String::new())
+        };
+        let [one, other] = [problem(&format!("{text}{other}")), problem(&turned)];
+        assert_eq!(one.is_empty(), other.is_empty(), "{one}, {other}");
+        one
+    };
+    let same = ["depth", "depth"];
+    let (alone, deep) = (["depth = 4", "depth = 1"], ["depth = 4", "depth = 32"]);
+    let commit = ["op = \"read\"", "op = \"commit\""];
+    for (first, second, changed, wanted) in [
+        ("mean = \"100us\"", "min = \"130us\"", same, "mean is 100us in experiment 1"),
+        ("iops = 40_000", "p50 = \"260us\"", same, "mean is 100us (40000 requests a second, depth 4)"),
+        ("read.mean = \"100us\"", "read.p50 = \"260us\"", same, "read.p50 is 260us in experiment 2"),
+        ("iops = 40_000", "mean = \"15us\"", alone, "66.7k/s (mean is 15us, depth 1)"),
+        ("mean = \"100us\"", "iops = 20_000", deep, "more requests at a time are not answered"),
+        ("mean = \"100us\"", "iops = 700_000", deep, "among fewer others does not take so much longer"),
+        ("iops = 40_000", "mean = \"210us\"", alone, "mean is 100us (40000 requests a second, depth 4)"),
+    ] {
+        let problem = both(first, second, changed);
+        assert!(problem.contains(wanted), "{first}, {second}: {problem}");
+    }
+    assert_eq!(both("mean = \"100us\"", "min = \"90us\"", same), "");
+    assert_eq!(both("mean = \"100us\"", "iops = 300_000", deep), "");
+    assert_eq!(both("mean = \"100us\"", "mean = \"60us\"", commit), "", "a read is no part of a commit");
+    let written = |first: &str, second: &str| {
+        let text = SOUND.replace("op = \"read\"", "op = \"write\"").replace("iops = 40_000, mean = \"100us\"", first);
+        let other = SOUND[SOUND.find("[[experiment]]").unwrap()..].replace(commit[0], commit[1]);
+        let other = other.replace("iops = 40_000, mean = \"100us\"", second);
+        MeasuredDrive::from_text(&format!("{text}{other}"), "d.toml").map_err(|error| error.to_string())
+    };
+    written("mean = \"100us\"", "mean = \"90us\"").unwrap();
+    for (write, commit) in [
+        ("mean = \"100us\"", "mean = \"60us\""),
+        ("iops = 40_000", "iops = 70_000"),
+        ("min = \"100us\"", "mean = \"60us\""),
+    ] {
+        let problem = written(write, commit).unwrap_err();
+        assert!(problem.contains("a commit takes as long as its write"), "{problem}");
+    }
+}
+
+/// Half of the requests took no time at all.
+#[test]
+fn a_median_below_the_time_of_its_host_is_refused() {
+    let text = SOUND.replace("text = \"t\"", "text = \"t\"\nhost_time = \"50us\"");
+    let of = |measured: &str| {
+        let text = text.replace("iops = 40_000, mean = \"100us\"", measured);
+        MeasuredDrive::from_text(&text, "d.toml").map_err(|error| error.to_string())
+    };
+    of("p50 = \"60us\", min = \"45us\"").unwrap();
+    let problem = of("p50 = \"45us\"").unwrap_err();
+    assert!(problem.contains("is 50us, and p50, which includes it, is 45us"), "{problem}");
+    assert!(of("read.p99 = \"45us\"").is_err());
 }
