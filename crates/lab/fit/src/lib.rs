@@ -28,7 +28,7 @@ mod subject;
 
 pub use curve::WINDOWS;
 pub use figure::{FIGURES, Figure, Unit, find as find_figure};
-pub use fio::{closed_from_fio, from_experiments, from_fio, offered_from_fio, transient};
+pub use fio::{FromFio, Job, closed_from_fio, from_experiments, from_fio, offered_from_fio, transient};
 pub use fitting::{FitError, Fitted, Watch, fit};
 pub use form::MeasuredError;
 pub use judge::{Judged, Verdict, count, judge};

@@ -6,7 +6,7 @@ use crate::failure::{Failure, INTERRUPTED, OUTSIDE};
 use crate::table::{Grid, wrapped_at};
 use crate::{output, settings, watch};
 use experiment::{Cache, Monitor};
-use fit::{FitError, Fitted, Judged, KNOWN, MeasuredDrive, Parameter, Subject, Verdict, Watch, judge};
+use fit::{FitError, Fitted, FromFio, Job, Judged, KNOWN, MeasuredDrive, Parameter, Subject, Verdict, Watch, judge};
 use serde_json::{Value, json};
 use simulator::Setting;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ const FIXED: [&str; 2] = ["drive.capacity", "drive.scale"];
 const SIMULATED: u64 = 12 << 30;
 
 pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
-    let measured = read(arguments)?;
+    let (measured, jobs) = read(arguments)?;
     let scale = arguments.scale.unwrap_or_else(|| measured.capacity.div_ceil(SIMULATED).next_power_of_two());
     let settings = arguments.set.iter().map(|text| Setting::from_argument(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(setting) = settings.iter().find(|setting| FIXED.contains(&setting.key.as_str())) {
@@ -48,9 +48,9 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         let judged = judge(&measured, &fitted.outcomes, &fitted.figures);
         if arguments.json {
             let mode = if arguments.judge { "judge" } else { "fit" };
-            output::print(&pretty(&document((mode, stack, scale), &measured, fitted, &judged)))?;
+            output::print(&pretty(&document((mode, stack, scale), (&measured, &jobs), fitted, &judged)))?;
         } else {
-            output::print(&(table(&measured, fitted, &judged, arguments.judge) + left))?;
+            output::print(&(table((&measured, &jobs), fitted, &judged, arguments.judge) + left))?;
         }
         verdict(&judged, arguments.judge)
     };
@@ -103,18 +103,19 @@ fn verdict(judged: &[Judged<'_>], only_judged: bool) -> Result<(), Failure> {
     Err(Failure { code: OUTSIDE, message })
 }
 
-/// What was measured: a built-in drive, a file, or a folder of fio's outputs.
-fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
+/// What was measured: a built-in drive, a file, or a folder of fio's outputs, and what became of fio's jobs.
+fn read(arguments: &FitArguments) -> Result<(MeasuredDrive, Vec<Job>), Failure> {
     let name = arguments.measured.as_str();
     let known = KNOWN.iter().find(|known| known.name == name);
     let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
     let path = Path::new(name);
+    let without_jobs = |drive| (drive, Vec::new());
     let is_fio = known.is_none() && (path.is_dir() || is_json(path));
     if arguments.capacity.is_some() && !is_fio && (known.is_some() || path.exists()) {
         return Err(Failure::usage(format!("--capacity is for JSON of fio; {name} has a capacity of its own")));
     }
     if let Some(known) = known {
-        return MeasuredDrive::from_text(known.text, known.name).map_err(Failure::usage);
+        return MeasuredDrive::from_text(known.text, known.name).map(without_jobs).map_err(Failure::usage);
     }
     let text = |path: &Path| std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", &error));
     if !is_fio {
@@ -125,7 +126,7 @@ fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
                 "{name} is neither a file nor a measured drive{hint}; there are {all}"
             )));
         }
-        return MeasuredDrive::from_text(&text(path)?, name).map_err(Failure::usage);
+        return MeasuredDrive::from_text(&text(path)?, name).map(without_jobs).map_err(Failure::usage);
     }
     let capacity = arguments.capacity.as_deref().ok_or_else(|| {
         Failure::usage("JSON of fio does not tell how large the drive is: give its bytes, such as --capacity 960GB")
@@ -140,11 +141,30 @@ fn read(arguments: &FitArguments) -> Result<MeasuredDrive, Failure> {
     let outputs = files.iter().map(|path| Ok((path.display().to_string(), text(path)?)));
     let outputs: Vec<(String, String)> = outputs.collect::<Result<_, Failure>>()?;
     let stem = path.file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
-    fit::from_fio(&stem, capacity, &outputs).map_err(Failure::usage)
+    let FromFio { drive, jobs } = fit::from_fio(&stem, capacity, &outputs).map_err(Failure::usage)?;
+    Ok((drive, jobs))
 }
 
-fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_judged: bool) -> String {
-    let mut text = format!("{}\n\n", measured.name);
+/// What became of the jobs of fio: each is used or left out.
+fn told(jobs: &[Job]) -> String {
+    let mut text = String::new();
+    for job in jobs {
+        let used = match &job.used {
+            Ok(experiment) => format!("used as {experiment}"),
+            Err(why) => format!("left out: {why}"),
+        };
+        let _ = writeln!(text, "{}", wrapped_at(&format!("{}: {used}", job.place), 2));
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn table(
+    (measured, jobs): (&MeasuredDrive, &[Job]),
+    fitted: &Fitted,
+    judged: &[Judged<'_>],
+    only_judged: bool,
+) -> String {
+    let mut text = format!("{}\n\n{}", measured.name, told(jobs));
     let mut grid = Grid::new(2);
     grid.row(["figure", "verdict", "measured", "modelled", "error", "within"]);
     let mut before = None;
@@ -169,11 +189,16 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_
         (false, 1) => "1 figure was fitted".to_owned(),
         (false, _) => format!("{fit} figures were fitted"),
     };
-    let unfound_too = if unfound == 0 { String::new() } else { format!(", and {unfound} are not found") };
+    let are = |number: usize| if number == 1 { "1 is".to_owned() } else { format!("{number} are") };
+    let unfound_too = if unfound == 0 { String::new() } else { format!(", and {} not found", are(unfound)) };
+    let left = predicted + missed + unfound;
     let sentence = format!(
-        "{fit}, and {forced} of the others cannot be missed (forced). Of {} figures that can, {predicted} are \
-         predicted within their bands, and {missed} are missed{unfound_too}.",
-        predicted + missed + unfound
+        "{fit}, and {forced} of the others cannot be missed or repeat another one (forced). Of the {} left, {} \
+         predicted within {}, and {} missed{unfound_too}.",
+        if left == 1 { "1 figure".to_owned() } else { format!("{left} figures") },
+        are(predicted),
+        if predicted == 1 { "its band" } else { "their bands" },
+        are(missed)
     );
     let _ = writeln!(text, "\n{}", wrapped_at(&sentence, 0));
     for warning in &fitted.warnings {
@@ -184,7 +209,7 @@ fn table(measured: &MeasuredDrive, fitted: &Fitted, judged: &[Judged<'_>], only_
 
 fn document(
     (mode, stack, scale): (&str, &str, u64),
-    measured: &MeasuredDrive,
+    (measured, jobs): (&MeasuredDrive, &[Job]),
     fitted: &Fitted,
     judged: &[Judged<'_>],
 ) -> Value {
@@ -200,6 +225,10 @@ fn document(
             "forced": one.forced,
         })
     };
+    let job = |job: &Job| {
+        let used = job.used.as_ref();
+        json!({"job": job.place, "experiment": used.ok(), "left_out": used.err()})
+    };
     let settings: serde_json::Map<String, Value> =
         fitted.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
     json!({
@@ -209,6 +238,7 @@ fn document(
         "from": stack,
         "scale": scale,
         "settings": settings,
+        "jobs": jobs.iter().map(job).collect::<Vec<_>>(),
         "figures": judged.iter().map(figure).collect::<Vec<_>>(),
         "warnings": fitted.warnings,
     })

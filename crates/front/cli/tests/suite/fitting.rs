@@ -36,17 +36,45 @@ fn of_several_jobs_of_fio_only_those_are_told_as_fitted_that_were() {
     let job = |depth: u32| {
         let mean = 40_000 * depth;
         format!(
-            "{{\"job options\": {{\"rw\": \"randread\", \"bs\": \"4k\", \"iodepth\": \"{depth}\"}}, \"read\": \
-             {{\"total_ios\": 9, \"iops\": 25000, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
+            "{{\"jobname\": \"of-{depth}\", \"job options\": {{\"rw\": \"randread\", \"bs\": \"4k\", \"direct\": \"1\", \
+             \"iodepth\": \"{depth}\", \"stonewall\": \"\"}}, \"read\": {{\"total_ios\": 9, \"iops\": 25000, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
         )
     };
-    let output = format!("{{\"fio version\": \"fio-3\", \"jobs\": [{}, {}]}}", job(1), job(4));
+    let paced = job(8).replace("\"stonewall\"", "\"rate_iops\": \"500\", \"stonewall\"");
+    let output = format!("{{\"fio version\": \"fio-3\", \"jobs\": [{}, {}, {paced}]}}", job(1), job(4));
     std::fs::write(folder.path().join("a.json"), output).unwrap();
     let arguments = ["fit", text(folder.path()), "--capacity", "256MiB", "-q"];
     let fitted = said(nandarium(&[&arguments[..], &BEGIN[..]].concat()));
     assert_eq!(fitted.code, 0, "{}", fitted.err);
     let means: Vec<&str> = fitted.out.lines().filter(|line| line.trim_start().starts_with("mean")).collect();
     assert_eq!(means.iter().map(|line| line.contains("fitted")).collect::<Vec<_>>(), [true, false], "{}", fitted.out);
+    // A job with a rate of its own was left out without a word.
+    let told = fitted.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("a.json, job of-4: used as 4 KiB random reads, depth 4"), "{}", fitted.out);
+    assert!(
+        told.contains("job of-8: left out: it has a rate of its own") && told.contains("(rate_iops=500)"),
+        "{told}"
+    );
+    let judge = ["fit", "--judge", text(folder.path()), "--capacity", "256MiB", "--drive", "page", "-q", "--json"];
+    let judged = said(nandarium(&[&judge[..], &["--scale", "1"]].concat()));
+    let document: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
+    let jobs = document["jobs"].as_array().unwrap();
+    assert_eq!(jobs.iter().map(|job| job["experiment"].is_string()).collect::<Vec<_>>(), [true, true, false]);
+    assert!(jobs[2]["left_out"].as_str().unwrap().contains("rate_iops"), "{document}");
+}
+
+/// A file of which the drive has no figure passed, with a count of 0 missed.
+#[test]
+fn a_judged_figure_that_is_not_found_ends_with_7() {
+    let folder = tempfile::tempdir().unwrap();
+    let fill = folder.path().join("fill.toml");
+    let (head, _) = MEASURED.split_once("[[experiment]]").unwrap();
+    let experiment = "[[experiment]]\nkind = \"fill\"\nsize = \"1MiB\"\ndepth = 8\nsource = \"s\"\nmeasured = {";
+    std::fs::write(&fill, format!("{head}{experiment} phase3.rate = \"90MB/s\" }}\n")).unwrap();
+    let judged = said(nandarium(&["fit", "--judge", text(&fill), "--drive", "page", "--scale", "1", "-q"]));
+    assert_eq!(judged.code, 7, "{}", judged.out);
+    assert!(judged.err.contains("the simulated drive has no phase3.rate of \"erased drive filled"), "{}", judged.err);
+    assert!(judged.out.contains("1 is not found"), "{}", judged.out);
 }
 
 /// How near a drive is could only be seen by fitting another one.

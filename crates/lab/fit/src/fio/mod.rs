@@ -2,7 +2,9 @@
 //!
 //! *Simplified*: a job is a closed loop at its depth, all its clones taken together: reads, writes or a mix of them, in
 //! order or at random, uniform or by a Zipf law, or writes with `fsync=1`. What was done to the drive before is not in
-//! the file, so `overwrites` is 0.
+//! the file, so `overwrites` is 0. Protects: each job is used or left out, and the reader is told which and why.
+
+mod jobs;
 
 use crate::curve::turning_points;
 use crate::figure;
@@ -10,32 +12,58 @@ use crate::laws::agrees_with_itself;
 use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use units::quantity::parse_size;
 
 /// Name of the source of what fio measured.
 pub(crate) const SOURCE: &str = "fio";
 
+/// A job of an output of fio.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its file and its name.
+    pub place: String,
+    /// The experiment that it is, in words, or why it is left out.
+    pub used: Result<String, String>,
+}
+
+/// What outputs of fio tell of a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FromFio {
+    pub drive: MeasuredDrive,
+    /// All jobs, in the order of the files.
+    pub jobs: Vec<Job>,
+}
+
 /// What is known of a drive of `capacity` bytes from outputs of fio: a name and a text for each.
-/// Errors: a text is no such output, or no job of any is of a kind that can be used: which, and why.
-pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<MeasuredDrive, String> {
-    let (mut experiments, mut places) = (Vec::new(), Vec::new());
+/// Errors: a text is no such output, its figures contradict each other, or no job of any can be used: which, and why.
+pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<FromFio, String> {
+    let (mut experiments, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     let mut version = String::new();
     for (file, text) in outputs {
         let output = document(file, text)?;
         output["fio version"].as_str().unwrap_or_default().clone_into(&mut version);
-        for (place, experiment) in closed(file, &output, capacity)? {
-            places.push(place);
-            experiments.push(experiment);
+        for (job, found) in jobs::of_output(jobs_of(file, &output)?, &output["global options"], capacity) {
+            let place = format!("{file}, job {}", if job.is_empty() { "without a name" } else { &job });
+            let used = match found {
+                Ok(used) => {
+                    agrees_with_itself(&used.experiment).map_err(|problem| format!("{place}: {problem}"))?;
+                    places.push(place.clone());
+                    experiments.push(used.experiment);
+                    Ok(used.told)
+                }
+                Err(why) => Err(why),
+            };
+            all.push(Job { place, used });
         }
     }
     if experiments.is_empty() {
-        return Err("no job of these is a closed loop of reads, writes or both with requests that ended; trims, jobs \
-                    with a rate of their own, fsync of more than 1 and places other than uniform or Zipf are not used"
-            .to_owned());
+        let why = all.iter().filter_map(|job| Some(format!("{}: {}", job.place, job.used.as_ref().err()?)));
+        let why: Vec<String> = why.collect();
+        let why = if why.is_empty() { "There is none".to_owned() } else { why.join(". ") };
+        return Err(format!("no job of fio can be used. {why}"));
     }
     let drive = from_experiments(name, capacity, &format!("{version}, {} of its outputs", outputs.len()), experiments);
     drive.agrees(&|number| places[number].clone()).map_err(|(_, problem)| problem)?;
-    Ok(drive)
+    Ok(FromFio { drive, jobs: all })
 }
 
 /// What is known of a drive from experiments with fio; some of their figures are marked for a fit.
@@ -52,8 +80,9 @@ pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: V
 /// Errors: the text is no such output, or no request ended.
 pub fn closed_from_fio(what: &str, capacity: u64, overwritten: f64, text: &str) -> Result<Experiment, String> {
     let output = document(what, text)?;
-    let found = jobs(what, &output)?.iter().find_map(|job| experiment(job, &output["global options"], capacity));
-    let mut found = found.ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))?;
+    let all = jobs::of_output(jobs_of(what, &output)?, &output["global options"], capacity);
+    let found = all.into_iter().find_map(|(_, found)| found.ok());
+    let mut found = found.ok_or_else(|| format!("{what}: no request ended; give it more --seconds"))?.experiment;
     if agrees_with_itself(&found).is_err() {
         let is_in_order = matches!(found.work, Work::Closed { order: Order::Sequential, .. });
         found.measured.retain(|name, _| if is_in_order { *name == "rate" } else { !matches!(*name, "iops" | "rate") });
@@ -74,7 +103,7 @@ pub fn offered_from_fio(what: &str, capacity: u64, writes_per_second: f64, text:
     let mut measured = BTreeMap::new();
     measured.extend(writers["write"]["iops"].as_f64().map(|iops| ("iops", iops)));
     for (op, prefix) in [("read", "read."), ("write", "write.")] {
-        for (name, value) in latencies(&client[op]) {
+        for (name, value) in jobs::latencies(&client[op]) {
             let name = figure::find(&format!("{prefix}{name}")).map_err(|problem| format!("{what}: {problem}"))?.name;
             measured.insert(name, value);
         }
@@ -110,145 +139,10 @@ fn document(file: &str, text: &str) -> Result<Value, String> {
         .map_err(|error| format!("{file}: no JSON of fio ({error}); run fio with --output-format=json"))
 }
 
-fn jobs<'a>(file: &str, output: &'a Value) -> Result<&'a Vec<Value>, String> {
+fn jobs_of<'a>(file: &str, output: &'a Value) -> Result<&'a Vec<Value>, String> {
     output["jobs"].as_array().ok_or_else(|| {
         format!("{file}: it has no `jobs`, as fio's JSON has; take it out of the folder if it is something else")
     })
-}
-
-/// The jobs of an output that are of one kind, each with what messages call it.
-fn closed(file: &str, output: &Value, capacity: u64) -> Result<Vec<(String, Experiment)>, String> {
-    let mut experiments = Vec::new();
-    for job in jobs(file, output)? {
-        let Some(found) = experiment(job, &output["global options"], capacity) else { continue };
-        let place = format!("{file}, job {}", job["jobname"].as_str().unwrap_or_default());
-        agrees_with_itself(&found).map_err(|problem| {
-            format!("{place}: {problem}. Several clones are told together with --group_reporting")
-        })?;
-        experiments.push((place, found));
-    }
-    Ok(experiments)
-}
-
-/// Latencies of the reads or writes of a job, by name, ns. All are of one clock: `lat_ns` begins when a request is
-/// made, `clat_ns` when it has been handed over, and fio has percentiles of one of them (of `clat_ns` if nothing is
-/// said). A figure of one clock says nothing about a figure of the other.
-fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
-    let clocks = [&found["lat_ns"], &found["clat_ns"]];
-    let latency = clocks.into_iter().find(|clock| clock["percentile"].is_object()).unwrap_or(clocks[0]);
-    let figures = [
-        ("min", &latency["min"]),
-        ("mean", &latency["mean"]),
-        ("p50", &latency["percentile"]["50.000000"]),
-        ("p99", &latency["percentile"]["99.000000"]),
-        ("p999", &latency["percentile"]["99.900000"]),
-    ];
-    figures.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)))
-}
-
-/// A job as an experiment, if it is of a kind that is used.
-fn experiment(job: &Value, global: &Value, capacity: u64) -> Option<Experiment> {
-    let option = |name: &str| job["job options"][name].as_str().or_else(|| global[name].as_str());
-    let has = |name: &str| option(name).is_some_and(|text| !matches!(text.trim(), "0" | "none"));
-    if ["rate", "rate_iops", "thinktime", "sync"].into_iter().any(has) {
-        return None;
-    }
-    let (op, order) = kind(&option)?;
-    let size = option("bs").or_else(|| option("blocksize")).map_or(Some(4096), bytes)?;
-    let whole = |name: &str| option(name).map_or(Some(1), |text| text.trim().parse::<u32>().ok());
-    let depth = whole("iodepth")?.checked_mul(whole("numjobs")?)?.max(1);
-    let zipf = zipf(option("random_distribution").unwrap_or("random"))?;
-    if size == 0 || size > capacity || !size.is_multiple_of(4096) {
-        return None;
-    }
-    let measured = figures_of(job, op)?;
-    let area = Area { zipf, ..Area::of(capacity) };
-    let work = Work::Closed { op, order, size, depth, beside: 0.0, area, overwrites: 0.0 };
-    Some(of_fio(work, measured.into_iter().filter(|(_, value)| *value > 0.0).collect()))
-}
-
-/// What the requests of a job are, and their order.
-fn kind<'a>(option: &dyn Fn(&str) -> Option<&'a str>) -> Option<(Op, Order)> {
-    let percent = |name: &str| option(name).and_then(|text| text.trim().parse::<f64>().ok());
-    let reads = percent("rwmixread").or_else(|| percent("rwmixwrite").map(|writes| 100.0 - writes)).unwrap_or(50.0);
-    let mixed = match reads {
-        0.0 => Op::Write,
-        100.0 => Op::Read,
-        _ if reads > 0.0 && reads < 100.0 => Op::Mixed(reads / 100.0),
-        _ => return None,
-    };
-    let (op, order) = match option("rw").or_else(|| option("readwrite"))? {
-        "read" => (Op::Read, Order::Sequential),
-        "write" => (Op::Write, Order::Sequential),
-        "randread" => (Op::Read, Order::Random),
-        "randwrite" => (Op::Write, Order::Random),
-        "rw" | "readwrite" => (mixed, Order::Sequential),
-        "randrw" => (mixed, Order::Random),
-        _ => return None,
-    };
-    match ["fsync", "fdatasync"].into_iter().find_map(option).unwrap_or("0").trim() {
-        "0" => Some((op, order)),
-        "1" if op == Op::Write => Some((Op::Commit, order)),
-        _ => None,
-    }
-}
-
-/// Bytes as fio writes them: 4k, which means KiB.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let unit = match unit.trim_end_matches("ib").trim_end_matches('b') {
-        "" => "B",
-        "k" => "KiB",
-        "m" => "MiB",
-        "g" => "GiB",
-        _ => return None,
-    };
-    parse_size(&format!("{number}{unit}")).ok()
-}
-
-/// The exponent of places drawn as fio calls it, 0 for uniform ones.
-fn zipf(distribution: &str) -> Option<f64> {
-    match distribution.trim().split_once(':') {
-        None if distribution.trim() == "random" => Some(0.0),
-        Some(("zipf", theta)) => {
-            let theta = theta.split(':').next()?.parse().ok();
-            theta.filter(|theta| (0.001..=10.0).contains(theta))
-        }
-        _ => None,
-    }
-}
-
-/// The figures of a job, by name; `None`: no request ended.
-fn figures_of(job: &Value, op: Op) -> Option<BTreeMap<&'static str, f64>> {
-    let sides = match op {
-        Op::Read => &["read"][..],
-        Op::Write | Op::Commit => &["write"],
-        Op::Mixed(_) => &["read", "write"],
-    };
-    if sides.iter().any(|side| job[side]["total_ios"].as_u64().unwrap_or(0) == 0) {
-        return None;
-    }
-    let sum = |name: &str| sides.iter().map(|side| job[side][name].as_f64()).sum::<Option<f64>>();
-    let mut measured = BTreeMap::new();
-    measured.extend(sum("iops").map(|iops| ("iops", iops)));
-    measured.extend(sum("bw_bytes").map(|rate| ("rate", rate)));
-    match op {
-        Op::Read | Op::Write => measured.extend(latencies(&job[sides[0]])),
-        // Means add up; percentiles do not.
-        Op::Commit => {
-            let mean = job["write"]["lat_ns"]["mean"].as_f64().zip(job["sync"]["lat_ns"]["mean"].as_f64());
-            measured.extend(mean.map(|(write, flush)| ("mean", write + flush)));
-        }
-        Op::Mixed(_) => {
-            for side in sides {
-                let named = latencies(&job[side])
-                    .filter_map(|(name, value)| Some((figure::find(&format!("{side}.{name}")).ok()?.name, value)));
-                measured.extend(named);
-            }
-        }
-    }
-    Some(measured)
 }
 
 /// Marks what a drive is fitted to: the latency of one request at a time, the rate of the deepest queue of random
@@ -296,6 +190,7 @@ fn mark(experiments: &mut [Experiment]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     const OUTPUT: &str = r#"fio: this is a warning
 {"fio version": "fio-3.33", "global options": {"bs": "4k"}, "jobs": [
@@ -303,12 +198,21 @@ mod tests {
   "read": {"total_ios": 1000, "iops": 100000.0, "bw_bytes": 409600000,
            "lat_ns": {"min": 50000, "mean": 320000.0, "percentile": {"50.000000": 300000, "99.000000": 900000}}},
   "write": {"total_ios": 0}},
- {"job options": {"rw": "randrw", "rate_iops": "500"}, "read": {"total_ios": 5}, "write": {"total_ios": 5}}]}"#;
+ {"jobname": "paced", "job options": {"rw": "randrw", "rate_iops": "500", "stonewall": ""},
+  "read": {"total_ios": 5}, "write": {"total_ios": 5}}]}"#;
+
+    fn read(text: &str) -> Result<FromFio, String> {
+        from_fio("d", 1 << 30, &[("a.json".into(), text.into())])
+    }
 
     #[test]
     fn a_job_of_one_kind_is_an_experiment_at_the_depth_of_all_its_clones() {
-        let drive = from_fio("d", 1 << 30, &[("a.json".into(), OUTPUT.into())]).unwrap();
+        let FromFio { drive, jobs } = read(OUTPUT).unwrap();
         assert_eq!(drive.experiments.len(), 1, "jobs with a rate of their own are left out");
+        let told = "4 KiB random reads, depth 32; through the page cache of the host, as direct=1 is not there";
+        assert_eq!(jobs[0], Job { place: "a.json, job without a name".into(), used: Ok(told.into()) });
+        assert_eq!(jobs[1].place, "a.json, job paced");
+        assert!(jobs[1].used.as_ref().unwrap_err().contains("(rate_iops=500)"), "{jobs:?}");
         let experiment = &drive.experiments[0];
         assert!(matches!(experiment.work, Work::Closed { op: Op::Read, depth: 32, size: 4096, .. }));
         assert!((experiment.measured["p99"] - 900_000.0).abs() < 0.5);
@@ -326,16 +230,16 @@ mod tests {
         let job = |options: &str, iops: [u32; 2], more: &str| {
             let [read, write] = iops.map(|iops| side(iops, 50_000));
             format!(
-                "{{\"job options\": {{\"iodepth\": \"1\", {options}}}, \"read\": {read}, \"write\": {write}{more}}}"
+                "{{\"job options\": {{\"iodepth\": \"1\", \"stonewall\": \"1\", {options}}}, \"read\": {read}, \"write\": {write}{more}}}"
             )
         };
         let mixed = job("\"rw\": \"randrw\", \"rwmixread\": \"70\", \"bs\": \"8k\"", [14_000, 6_000], "");
         let skewed = job("\"rw\": \"randwrite\", \"random_distribution\": \"zipf:0.9\"", [1, 20_000], "");
         let sync = format!(", \"sync\": {}", side(1000, 950_000));
         let commit = job("\"rw\": \"randwrite\", \"fsync\": \"1\"", [1, 1000], &sync);
-        let read = job("\"rw\": \"randread\"", [20_000, 1], "");
-        let text = format!("{{\"jobs\": [{mixed}, {skewed}, {commit}, {read}]}}");
-        let drive = from_fio("d", 1 << 30, &[("a.json".into(), text)]).unwrap();
+        let lone = job("\"rw\": \"randread\"", [20_000, 1], "");
+        let text = format!("{{\"jobs\": [{mixed}, {skewed}, {commit}, {lone}]}}");
+        let drive = read(&text).unwrap().drive;
         let works: Vec<Work> = drive.experiments.iter().map(|experiment| experiment.work).collect();
         assert!(
             matches!(works[0], Work::Closed { op: Op::Mixed(reads), size: 8192, .. } if (reads - 0.7).abs() < 1e-9),
@@ -359,7 +263,7 @@ mod tests {
             "\"lat_ns\": {\"min\": 306000, \"mean\": 320000.0}, \"clat_ns\": {\"min\": 40000, \"mean\": 310000.0, ";
         let text = OUTPUT.replace("\"lat_ns\": {\"min\": 50000, \"mean\": 320000.0, ", of_clat);
         assert_ne!(text, OUTPUT);
-        let drive = from_fio("d", 1 << 30, &[("a.json".into(), text)]).unwrap();
+        let drive = read(&text).unwrap().drive;
         let measured = &drive.experiments[0].measured;
         let told = ["min", "mean", "p50"].map(|name| measured[name].round() as u64);
         assert_eq!(told, [40_000, 310_000, 300_000]);
@@ -370,7 +274,7 @@ mod tests {
     #[test]
     fn of_a_run_with_too_few_requests_under_way_rates_or_latencies_are_taken() {
         let short = OUTPUT.replace("320000.0", "120000.0").replace("\"numjobs\": \"4\"", "\"numjobs\": \"1\"");
-        assert!(from_fio("d", 1 << 30, &[("a.json".into(), short.clone())]).is_err());
+        assert!(read(&short).is_err());
         let fill = short.replace("randread", "read");
         let found = closed_from_fio("a fill", 1 << 30, 0.0, &fill).unwrap();
         assert_eq!(found.measured.keys().collect::<Vec<_>>(), [&"rate"]);
@@ -384,8 +288,101 @@ mod tests {
     fn jobs_that_tell_no_parameter_are_read() {
         let lone = OUTPUT.replace("\"iodepth\": \"8\", \"numjobs\": \"4\"", "\"iodepth\": \"4\"");
         let lone = lone.replace("320000.0", "40000.0").replace("300000", "40000").replace("50000", "30000");
-        let drive = from_fio("d", 1 << 30, &[("a.json".into(), lone)]).unwrap();
+        let drive = read(&lone).unwrap().drive;
         assert!(drive.experiments.iter().all(|experiment| experiment.fit.is_empty()));
+    }
+
+    /// One job with these options, 1,000 requests of each kind, 100 us each, so many under way.
+    fn job(name: &str, options: &[(&str, &str)], under_way: u32) -> Value {
+        let options: BTreeMap<&str, &str> = options.iter().copied().collect();
+        let iops = f64::from(under_way) * 1e4;
+        let side = json!({
+            "total_ios": 1000, "iops": iops, "bw_bytes": iops * 4096.0,
+            "lat_ns": {"min": 90_000, "mean": 1e5, "percentile": {"50.000000": 100_000, "99.000000": 120_000}},
+        });
+        json!({"jobname": name, "error": 0, "job options": options, "read": side, "write": side, "sync": side})
+    }
+
+    fn of(jobs: &[Value]) -> Result<FromFio, String> {
+        read(&json!({"fio version": "fio-3.36", "jobs": jobs}).to_string())
+    }
+
+    /// They were used as if they had been what experiments are, or left out without a word.
+    #[test]
+    fn jobs_that_are_no_closed_loop_of_like_requests_are_left_out_with_their_reason() {
+        let sound = job("sound", &[("rw", "randread"), ("stonewall", "")], 1);
+        for (options, wanted) in [
+            (&[("rw", "randread"), ("rate", "10m")][..], "a rate of its own"),
+            (&[("thinktime", "5")], "it pauses between its requests (thinktime=5)"),
+            (&[("rw", "randread"), ("bssplit", "4k/50:64k/50")], "several sizes (bssplit=4k/50:64k/50)"),
+            (&[("rw", "randrw"), ("bs", "4k,8k")], "its reads and writes have different sizes (bs=4k,8k)"),
+            (&[("rw", "randread"), ("bs", "512")], "requests of 512 bytes are no multiple of 4 KiB (bs=512)"),
+            (&[("rw", "randtrim")], "rw=randtrim is neither reads, writes nor both"),
+            (&[("rw", "randwrite"), ("fsync", "8")], "fsync=8 with rw=randwrite"),
+            (&[("rw", "randread"), ("random_distribution", "pareto:0.5")], "random_distribution=pareto:0.5"),
+            (&[("rw", "randread"), ("size", "lots")], "size=lots is no size"),
+        ] {
+            let other = job("other", &[options, &[("stonewall", "")]].concat(), 1);
+            let FromFio { drive, jobs } = of(&[sound.clone(), other.clone()]).unwrap();
+            assert_eq!((drive.experiments.len(), jobs.len()), (1, 2), "{options:?}");
+            let why = jobs[1].used.as_ref().unwrap_err();
+            assert!(why.contains(wanted), "{options:?}: {why}");
+            let alone = of(&[other]).unwrap_err();
+            assert!(alone.starts_with("no job of fio can be used. a.json, job other: ") && alone.contains(wanted));
+        }
+        let mut failed = job("failed", &[("rw", "randread"), ("stonewall", "")], 1);
+        failed["error"] = json!(5);
+        let jobs = of(&[sound, failed]).unwrap().jobs;
+        assert_eq!(jobs[1].used, Err("it ended with error 5".to_owned()));
+    }
+
+    /// Two jobs at once were two experiments, each as if it had been alone.
+    #[test]
+    fn jobs_that_ran_side_by_side_are_left_out() {
+        let [first, second] = ["first", "second"].map(|name| job(name, &[("rw", "randread")], 1));
+        let third = job("third", &[("rw", "randread"), ("stonewall", "")], 1);
+        let FromFio { drive, jobs } = of(&[first, second, third]).unwrap();
+        assert_eq!(drive.experiments.len(), 1);
+        let why = |number: usize| jobs[number].used.as_ref().unwrap_err().clone();
+        assert!(why(0).starts_with("it ran beside job second") && why(1).starts_with("it ran beside job first"));
+        assert!(why(0).contains("`stonewall`") && jobs[2].used.is_ok());
+    }
+
+    /// Correct outputs were refused: `psync` has one request under way whatever `iodepth` says, clones may be told one
+    /// by one, and fio reads in order where no `rw` is given.
+    #[test]
+    fn the_depth_and_the_kind_of_a_job_are_those_of_fio() {
+        let works = |jobs: &[Value]| -> Vec<Work> {
+            of(jobs)
+                .unwrap_or_else(|problem| panic!("{problem}"))
+                .drive
+                .experiments
+                .iter()
+                .map(|one| one.work)
+                .collect()
+        };
+        let psync = [("rw", "randread"), ("ioengine", "psync"), ("iodepth", "32")];
+        let threads = [&psync[..], &[("numjobs", "4")]].concat();
+        for (options, depth) in [(&psync[..], 1), (&threads, 4), (&psync[..1], 1), (&[psync[0], psync[2]], 1)] {
+            let [Work::Closed { depth: found, .. }] = works(&[job("a", options, depth)])[..] else {
+                panic!("{options:?}")
+            };
+            assert_eq!(found, depth, "{options:?}");
+        }
+        let clone =
+            || job("clones", &[("rw", "randread"), ("ioengine", "libaio"), ("numjobs", "2"), ("iodepth", "4")], 4);
+        let FromFio { drive, jobs } = of(&[clone(), clone()]).unwrap();
+        assert!(matches!(drive.experiments[0].work, Work::Closed { depth: 8, .. }), "{jobs:?}");
+        let told = ["iops", "mean", "min"].map(|name| drive.experiments[0].measured[name].round() as u64);
+        assert_eq!((told, drive.experiments[0].measured.contains_key("p50")), ([80_000, 100_000, 90_000], false));
+        let [Work::Closed { op, order, .. }] = works(&[job("plain", &[], 1)])[..] else { panic!("no rw") };
+        assert_eq!((op, order), (Op::Read, Order::Sequential));
+        let part = [("rw", "randread"), ("size", "256m"), ("direct", "1")];
+        let FromFio { drive, jobs } = of(&[job("part", &part, 1)]).unwrap();
+        assert!(matches!(drive.experiments[0].work, Work::Closed { area: Area { used: 0x1000_0000, .. }, .. }));
+        assert_eq!(jobs[0].used, Ok("4 KiB random reads, depth 1, over 256MiB".to_owned()));
+        let sizes = [("rw", "randwrite"), ("bs", "8k,4k")];
+        assert!(matches!(works(&[job("sizes", &sizes, 1)])[..], [Work::Closed { size: 4096, op: Op::Write, .. }]));
     }
 
     #[test]
