@@ -2,7 +2,7 @@
 
 use crate::figure::{self, Figure};
 use crate::marks::Mark;
-use crate::measured::{Experiment, MeasuredDrive};
+use crate::measured::{Experiment, MeasuredDrive, Work};
 use crate::subject::Outcome;
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ pub enum Verdict {
     Predicted,
     /// It is outside its band.
     Missed,
-    /// It is within its band, as no drive can miss it: it says nothing of the model.
+    /// No drive can miss it, and it is within its band; or other figures of its experiment make it, within its band or
+    /// not: it says nothing more of the model.
     Forced,
     /// The simulated drive has no such figure.
     NotFound,
@@ -55,9 +56,11 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether the model is farther from it than its band allows, whether it was fitted to or not.
+    /// Whether the model is farther from it than its band allows, whether it was fitted to or not. A figure that others
+    /// make is not: they tell it.
     pub fn is_outside(&self) -> bool {
-        self.band.zip(self.error()).is_some_and(|(band, error)| error.abs() > band)
+        let is_beyond = self.band.zip(self.error()).is_some_and(|(band, error)| error.abs() > band);
+        is_beyond && self.verdict != Verdict::Forced
     }
 
     /// Modelled over measured, less 1.
@@ -77,11 +80,12 @@ pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTr
             let band = experiment.band(name);
             let forced = forced.get(&(number, figure.name)).copied();
             let error = modelled.map(|modelled| (modelled / value - 1.0).abs());
+            let repeats = forced.is_some() && !matches!(experiment.work, Work::Offered { .. });
             let verdict = match (fitted.contains(&(number, figure.name)), band, error) {
                 (true, ..) => Verdict::Fitted,
                 (_, _, None) => Verdict::NotFound,
                 (_, None, _) => Verdict::Recorded,
-                (_, Some(band), Some(error)) if error > band => Verdict::Missed,
+                (_, Some(band), Some(error)) if error > band && !repeats => Verdict::Missed,
                 _ if forced.is_some() => Verdict::Forced,
                 _ => Verdict::Predicted,
             };

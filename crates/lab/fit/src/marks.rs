@@ -5,6 +5,7 @@
 //! above the 99th percentile is made by rare pauses, and the median takes its place. Beside writes it is the median
 //! under the fewest of them: a mean has waits in it, and tells those.
 
+use crate::laws;
 use crate::measured::{Experiment, MeasuredDrive, Op, Order, Work};
 use crate::parameter::is_by_page;
 use simulator::Config;
@@ -14,6 +15,8 @@ use units::Nanos;
 /// A figure: the number of its experiment, from 0, and its name.
 pub type Mark = (usize, &'static str);
 
+/// Forms of one figure: each follows from another one by the depth and the size of requests.
+const SPEEDS: [&str; 3] = ["iops", "mean", "rate"];
 /// Requests as small as this, in bytes, tell what the firmware takes for a request; larger ones, for a page.
 const SMALL_REQUEST: u64 = 16 << 10;
 /// Requests at a time from which on a drive is taken to be busy.
@@ -43,7 +46,8 @@ impl MeasuredDrive {
         Evidence::of(self).marks
     }
 
-    /// The figures that no drive can miss once those of `fitted` are right, and why: they say nothing of a model.
+    /// The figures that no drive can miss once those of `fitted` are right, or that say what another figure says, and
+    /// why: they say nothing more of a model.
     pub fn forced(&self, fitted: &BTreeSet<Mark>) -> BTreeMap<Mark, &'static str> {
         let mut forced = BTreeMap::new();
         for (number, experiment) in self.experiments.iter().enumerate() {
@@ -56,13 +60,29 @@ impl MeasuredDrive {
             match experiment.work {
                 Work::Offered { .. } if experiment.is_taken() => force("iops", "the drive takes what it is offered"),
                 Work::Closed { .. } => {
-                    if ["iops", "mean", "rate"].into_iter().any(is_fitted) {
-                        for name in ["iops", "mean", "rate"] {
-                            force(name, "requests at a time = requests a second x mean latency, and one is fitted");
-                        }
-                    } else if experiment.measured.contains_key("iops") {
-                        force("rate", "it is requests a second times their size");
+                    let is_stated = |name: &&&str| experiment.measured.contains_key(**name);
+                    let fitted = SPEEDS.iter().find(|name| is_fitted(name));
+                    let told_before = |first: &&Experiment| {
+                        first.work == experiment.work && first.source == experiment.source && is_judged_by_speed(first)
+                    };
+                    let before = self.experiments[..number].iter().any(|first| told_before(&first));
+                    let first = SPEEDS.iter().find(is_stated).filter(|_| !before);
+                    for name in SPEEDS.iter().filter(|name| fitted.is_some() || Some(*name) != first) {
+                        force(
+                            name,
+                            match (fitted, before) {
+                                (Some(_), _) => {
+                                    "requests at a time = requests a second x mean latency, and one is fitted"
+                                }
+                                (None, true) => "an experiment before says the same",
+                                (None, false) if *name == "rate" => "it is requests a second times their size",
+                                (None, false) => "it is requests at a time over requests a second",
+                            },
+                        );
                     }
+                }
+                Work::Fill { .. } if laws::rate_of_phases(experiment, self.capacity).is_some() => {
+                    force("whole.rate", "its phases make it");
                 }
                 _ => {}
             }
@@ -118,6 +138,10 @@ impl<'a> Evidence<'a> {
         let is_large = matches!(experiment.work, Work::Closed { op: Op::Read, size, .. } if size > SMALL_REQUEST);
         is_large && is_rate(mark.1) && self.link != Some(mark)
     }
+}
+
+fn is_judged_by_speed(experiment: &Experiment) -> bool {
+    SPEEDS.iter().any(|name| experiment.measured.contains_key(name))
 }
 
 /// Whether a figure counts requests or bytes a second.
@@ -231,6 +255,20 @@ mod tests {
         assert_eq!(drive.marks(), BTreeSet::from([(0, "read.mean"), (0, "read.p50")]), "the mean tells the waits");
     }
 
+    /// The mean rate of a fill counted beside the phases that make it.
+    #[test]
+    fn the_mean_of_a_fill_counts_where_its_phases_do_not_make_it() {
+        let fill = |last: &str| {
+            format!(
+                "[[experiment]]\nkind = \"fill\"\nsize = \"1MiB\"\ndepth = 8\nsource = \"s\"\n\
+                 measured = {{ phase1.rate = \"2GB/s\", phase1.until = \"10GB\", {last} whole.rate = \"1GB/s\" }}\n"
+            )
+        };
+        let forced = |last: &str| drive(&fill(last)).forced(&BTreeSet::new()).into_keys().collect::<Vec<_>>();
+        assert_eq!(forced("phase2.rate = \"950MB/s\","), [(0, "whole.rate")]);
+        assert_eq!(forced(""), [], "nothing tells the rest of the drive");
+    }
+
     #[test]
     fn what_no_drive_can_miss_is_forced() {
         let offered = |writes: u32, taken: u32| {
@@ -247,6 +285,21 @@ mod tests {
         ];
         let drive = drive(&one.concat());
         let forced: Vec<Mark> = drive.forced(&drive.marks()).into_keys().collect();
-        assert_eq!(forced, [(0, "mean"), (1, "rate"), (2, "iops")]);
+        assert_eq!(forced, [(0, "mean"), (1, "mean"), (1, "rate"), (2, "iops")]);
+    }
+
+    /// One lone read was judged as often as it had forms and statements.
+    #[test]
+    fn a_lone_read_counts_once_however_often_it_is_told() {
+        let all = ["iops = 16_600", "mean = \"60us\"", "mean = \"60us\", rate = \"68MB/s\", p99 = \"90us\""];
+        let twice = all.map(|measured| reads(1, &format!("measured = {{ {measured} }}"))).concat();
+        let twice = drive(&twice);
+        let forced: Vec<Mark> = twice.forced(&BTreeSet::new()).into_keys().collect();
+        assert_eq!(forced, [(1, "mean"), (2, "mean"), (2, "rate")], "the first form counts, and the tail");
+        let outcome = crate::subject::Modelled::from([("iops", 33_000.0), ("mean", 30_000.0), ("p99", 30_000.0)]);
+        let judged =
+            crate::judge::judge(&twice, &[Ok(outcome.clone()), Ok(outcome.clone()), Ok(outcome)], &BTreeSet::new());
+        assert_eq!(crate::judge::count(&judged, crate::judge::Verdict::Missed), 2, "the lone read, and its tail");
+        assert_eq!(judged.iter().filter(|one| one.is_outside()).count(), 2);
     }
 }
