@@ -177,9 +177,11 @@ impl Drawn<'_> {
     }
 }
 
-/// A number with three significant digits.
+/// A number with three significant digits, below 0.01 with two: none but 0 is told as 0 from a billionth on.
 pub fn number(value: f64) -> String {
-    let digits = if value.abs() >= 100.0 {
+    let digits = if value != 0.0 && value.abs() < 0.01 {
+        (1 - value.abs().log10().floor() as i64).clamp(0, 9) as usize
+    } else if value.abs() >= 100.0 {
         0
     } else if value.abs() >= 10.0 {
         1
@@ -218,6 +220,13 @@ mod tests {
             published: Vec::new(),
             caption: String::new(),
         }
+    }
+
+    /// A life of four hours was "0 years".
+    #[test]
+    fn small_numbers_are_not_rounded_to_nothing() {
+        let told = [1234.6, 12.34, 0.5, 0.0123, 0.000_456, -0.002, 0.0, 1e-17].map(number);
+        assert_eq!(told, ["1235", "12.3", "0.5", "0.012", "0.00046", "-0.002", "0", "0"]);
     }
 
     #[test]

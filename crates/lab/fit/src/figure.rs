@@ -1,7 +1,7 @@
 //! Figures that experiments have: their names, what they are counted in, and how far a model may be from them.
 
 use layer::spelling::did_you_mean;
-use units::quantity::{exact_size, format_duration, format_rate, parse_duration, parse_rate, parse_size};
+use units::quantity::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
 
 /// What a figure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,8 @@ impl Figure {
             Unit::BytesPerSecond if value >= 1e6 => format!("{:.0}MB/s", value / 1e6),
             Unit::BytesPerSecond => format_rate(whole),
             Unit::Size if value >= 1e9 => format!("{:.1}GB", value / 1e9),
-            Unit::Size => exact_size(whole),
+            Unit::Size if value >= 1e6 => format!("{:.1}MB", value / 1e6),
+            Unit::Size => format_size(whole),
         }
     }
 }
@@ -184,6 +185,13 @@ mod tests {
             assert!((read - value).abs() < 1e-6, "{}: {read}", figure.name);
             assert_eq!(find(figure.name).unwrap().name, figure.name);
         }
+    }
+
+    /// The end of a phase was 300000000B.
+    #[test]
+    fn sizes_are_told_in_units_that_people_read() {
+        let spoken = |value: f64| find("phase1.until").unwrap().spoken(value);
+        assert_eq!([42.5e9, 3e8, 65536.0].map(spoken), ["42.5GB", "300.0MB", "64KiB"]);
     }
 
     #[test]

@@ -184,9 +184,14 @@ fn wall(result: &RunResult) -> String {
 
 fn ratio_of(value: Option<f64>, first: Option<f64>) -> String {
     match (value, first) {
-        (Some(value), Some(first)) if first > 0.0 => format!("x{:.2}", value / first),
+        (Some(value), Some(first)) if first > 0.0 => times(value / first),
         _ => NONE.to_owned(),
     }
+}
+
+/// How many times as much: `x0.50`, with more digits where they would all be 0.
+fn times(ratio: f64) -> String {
+    if ratio > 0.0 && ratio < 0.095 { format!("x{}", figures::number(ratio)) } else { format!("x{ratio:.2}") }
 }
 
 fn lines() -> Vec<Line> {

@@ -250,6 +250,9 @@ fn a_drive_given_twice_is_told_to_be_no_different() {
     assert!(sentence.contains("By the data sheets: no difference between page and page ("), "{sentence}");
     assert!(!sentence.contains("Fastest"), "{sentence}");
     assert_eq!(whole["answer"]["differences"], serde_json::json!([]));
+    let promised = &whole["answer"]["life"]["by_data_sheets"];
+    assert!(promised["stack"].is_null(), "one of two equal drives was named: {promised}");
+    assert_eq!(promised["equal"], serde_json::json!(["page", "page"]));
 }
 
 /// An interval of a factor of 50 stood beside "within a factor of 3", and nothing explained it.
@@ -269,4 +272,12 @@ fn an_interval_that_uneven_wear_makes_wide_is_explained() {
     let notes = whole["notes"].to_string();
     assert!(notes.contains("page: uneven wear makes the latest end of its life"), "{notes}");
     assert!(notes.contains("What is not known of endurance widens it 9 times more"), "{notes}");
+    // The advice was a longer run, which narrows nothing.
+    let gap = notes.contains("Wear levelling with ftl.wear.static_gap below the spread of the erases narrows");
+    assert!(gap && !notes.contains("A longer run"), "{notes}");
+    let levelled = [&hot[..], &uneven, &["--set", "ftl.wear.static_gap=2"]].concat();
+    let whole = document(&said(nandarium(&[&asked[..], &load, &levelled, &tiny_beside(&load)].concat())));
+    let end = |end: &str| whole["results"][0]["life"]["tbw_at_endurance"][end].as_f64().unwrap();
+    let narrow = end("latest") / end("earliest");
+    assert!(narrow < 0.8 * factor, "a factor of {narrow} with, and of {factor} without");
 }

@@ -54,6 +54,15 @@ struct Promised {
     equal: Vec<String>,
 }
 
+impl Promised {
+    /// Of equal drives none is named as the one, and all are.
+    fn to_json(&self) -> Value {
+        let stack = self.equal.is_empty().then_some(&self.stack);
+        let equal: Vec<&String> = std::iter::once(&self.stack).chain(&self.equal).filter(|_| stack.is_none()).collect();
+        json!({"stack": stack, "equal": equal, "cost_per_year": self.per_year, "years": self.years})
+    }
+}
+
 /// The drive that would be cheapest a year; nothing where a drive has no price or no data sheet, or is alone.
 fn by_sheets(ran: &[Ran]) -> Option<Promised> {
     let promised = |ran: &Ran| {
@@ -193,9 +202,7 @@ impl Best {
             "years": self.drive.years.estimate,
             "not_told_from": self.close.iter().map(|drive| drive.stack.as_str()).collect::<Vec<_>>(),
             "endurance_may_turn": self.open.is_some(),
-            "by_data_sheets": self.by_sheets.as_ref().map(|promised| {
-                json!({"stack": promised.stack, "cost_per_year": promised.per_year, "years": promised.years})
-            }),
+            "by_data_sheets": self.by_sheets.as_ref().map(Promised::to_json),
             "missing": self.missing.iter().map(|(stack, _)| stack.as_str()).collect::<Vec<_>>(),
         })
     }
