@@ -350,3 +350,16 @@ fn what_a_cache_does_not_go_with_is_refused_with_the_reason() {
         assert!(error.contains(wanted), "{texts:?}: {error}");
     }
 }
+
+/// The note of a full drive advises a key: it keeps a part of the cache free, and lowers none.
+#[test]
+fn a_full_drive_keeps_a_part_of_its_cache_by_the_key_that_its_note_advises() {
+    let of = |free: &str| {
+        let free = format!("ftl.gc.background_free_blocks={free}");
+        rested("uniform-read", &["drive.precondition=overwrite", "ftl.slc.share=85%", "drive.fill=100%", &free])
+    };
+    let [(without, result), (with, _)] = ["0", "8"].map(of);
+    let note = told(&result, "The SLC cache has room for").unwrap();
+    assert!(note.contains("set ftl.gc.background_free_blocks = 8 for a part"), "{note}");
+    assert!(with > without + 0.02, "{with} of the cache with the key, {without} without");
+}
