@@ -39,6 +39,8 @@ pub enum ParameterKind {
         /// What is chosen, in a line.
         auto: &'static str,
     },
+    /// A whole number without a unit, or a share of what it counts, written with a per cent sign: `"8"`, `"3%"`.
+    CountOrShare { max: u64 },
     /// A number without a unit.
     Number { min: f64, max: f64 },
     /// One of a fixed set of names.
@@ -232,7 +234,9 @@ impl ParameterKind {
                 whole(0, max, quantity::parse_duration, format_duration)
             }
             ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
-            ParameterKind::CountOrAuto { max, .. } => whole(0, max, quantity::parse_count, |count| count.to_string()),
+            ParameterKind::CountOrAuto { max, .. } | ParameterKind::CountOrShare { max } => {
+                whole(0, max, quantity::parse_count, |count| count.to_string())
+            }
             ParameterKind::Rate => Some(Whole {
                 min: 1,
                 max: u64::MAX,
@@ -252,9 +256,13 @@ impl ParameterKind {
         if may_be_auto && text == Self::AUTO {
             return Ok(Value::Name(text.to_owned()));
         }
+        if matches!(self, ParameterKind::CountOrShare { .. }) && text.ends_with('%') {
+            return ParameterKind::Share { max: 1.0 }.read(text, Some("3%"));
+        }
         if let Some(whole) = self.whole() {
             let or = match self {
                 ParameterKind::Rate => ", or \"unlimited\"",
+                ParameterKind::CountOrShare { .. } => ", or a share such as \"3%\"",
                 _ if may_be_auto => ", or \"auto\"",
                 _ => "",
             };
@@ -319,7 +327,11 @@ impl ParameterKind {
             (Value::Whole(0), _) if matches!(self, ParameterKind::Rate) => Self::UNLIMITED.to_owned(),
             (Value::Whole(number), Some(whole)) => (whole.show)(*number),
             (Value::Whole(number), None) => number.to_string(),
-            (Value::Real(share), _) if matches!(self, ParameterKind::Share { .. }) => format_share(*share),
+            (Value::Real(share), _)
+                if matches!(self, ParameterKind::Share { .. } | ParameterKind::CountOrShare { .. }) =>
+            {
+                format_share(*share)
+            }
             (Value::Real(number), _) => number.to_string(),
             (Value::Name(name), _) => name.clone(),
             (Value::On(on), _) => on.to_string(),
@@ -333,7 +345,9 @@ impl ParameterKind {
             ParameterKind::Duration { .. } | ParameterKind::DurationOrAuto { .. } => "duration",
             ParameterKind::Rate => "rate",
             ParameterKind::Share { .. } => "share",
-            ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } => "count",
+            ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } | ParameterKind::CountOrShare { .. } => {
+                "count"
+            }
             ParameterKind::Number { .. } => "number",
             ParameterKind::Choice(_) => "choice",
             ParameterKind::Switch => "switch",
@@ -373,6 +387,10 @@ impl ParameterKind {
             ParameterKind::CountOrAuto { .. } | ParameterKind::DurationOrAuto { .. } => {
                 let range = self.whole().map_or_else(String::new, |whole| whole.range());
                 format!("{}, {range}, or \"{}\"", self.name(), Self::AUTO)
+            }
+            ParameterKind::CountOrShare { .. } => {
+                let range = self.whole().map_or_else(String::new, |whole| whole.range());
+                format!("{}, {range}, or a share, 0% to 100%", self.name())
             }
             ParameterKind::Share { max } => format!("share, 0% to {}", format_share(max)),
             ParameterKind::Number { min, max } => format!("number, {min} to {max}"),
@@ -471,6 +489,21 @@ mod tests {
     const SWITCH: Parameter = Parameter::new("switch", ParameterKind::Switch, "false", "");
     const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any log block")];
     const CHOICE: Parameter = Parameter::new("choice", ParameterKind::Choice(|| VICTIMS.to_vec()), "greedy", "");
+
+    /// A number of blocks cannot follow a drive that is made smaller.
+    #[test]
+    fn a_count_may_be_a_share_of_what_it_counts() {
+        let blocks = Parameter::new("blocks", ParameterKind::CountOrShare { max: 22 }, "0", "");
+        for (text, value) in [("8", Value::Whole(8)), ("3%", Value::Real(0.03)), ("0%", Value::Real(0.0))] {
+            assert_eq!(blocks.parse(text), Ok(value.clone()), "{text}");
+            assert_eq!(blocks.kind.show(&value), text);
+        }
+        assert_eq!(blocks.kind.describe(), "count, 0 to 22, or a share, 0% to 100%");
+        for (text, wanted) in [("23", "or a share such as \"3%\""), ("101%", "above the largest value, 100%")] {
+            let problem = blocks.parse(text).unwrap_err();
+            assert!(problem.contains(wanted), "{text}: {problem}");
+        }
+    }
 
     #[test]
     fn an_error_says_what_was_written_the_limits_and_what_to_write() {

@@ -255,7 +255,11 @@ fn written(parameter: &Parameter, number: f64, digits: usize) -> Result<String, 
             Ok(if digits > DIGITS[0] { format!("{whole}B/s") } else { short })
         }
         ParameterKind::Share { .. } => Ok(format!("{}%", significant(number * 100.0, digits))),
-        ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } => Ok(whole.to_string()),
+        // Below 1 it is a share.
+        ParameterKind::CountOrShare { .. } if number < 1.0 => Ok(format!("{}%", significant(number * 100.0, digits))),
+        ParameterKind::Count { .. } | ParameterKind::CountOrAuto { .. } | ParameterKind::CountOrShare { .. } => {
+            Ok(whole.to_string())
+        }
         ParameterKind::Number { .. } => Ok(significant(number, digits).to_string()),
         ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text => Err(no_range(parameter)),
     }

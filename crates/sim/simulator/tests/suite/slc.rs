@@ -363,3 +363,24 @@ fn a_full_drive_keeps_a_part_of_its_cache_by_the_key_that_its_note_advises() {
     assert!(note.contains("set ftl.gc.background_free_blocks = 8 for a part"), "{note}");
     assert!(with > without + 0.02, "{with} of the cache with the key, {without} without");
 }
+
+/// A static part counted in blocks was as many blocks of a small drive, and so a larger part of it.
+#[test]
+fn a_static_cache_told_as_a_share_follows_the_scale_of_its_drive() {
+    let bytes = |blocks: &str, scale: u64| {
+        let (blocks, scaled) = (format!("ftl.slc.blocks={blocks}"), format!("drive.scale={scale}"));
+        let rest = ["ftl.slc.share=0%", "drive.precondition=none", "workload.requests=10"];
+        let texts = [&rest[..], &[&blocks, &scaled]].concat();
+        let settings: Vec<Setting> = texts.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
+        let result = session::run(Config::load("generic-tlc-client", &settings).unwrap(), &options, &mut ()).unwrap();
+        (result.counters["ftl.slc_pages"] * result.page_bytes * scale) as f64 / 1e9
+    };
+    // 3 % of the blocks that 1 TB fills, with one of three bits in each cell.
+    for scale in [64, 256] {
+        let share = bytes("3%", scale);
+        // Whole blocks of a small drive are coarse.
+        assert!((share / 10.0 - 1.0).abs() < 0.2, "1/{scale}: {share} GB");
+    }
+    assert!(bytes("8", 256) > 2.0 * bytes("8", 64), "a number of blocks does not follow");
+}

@@ -168,7 +168,7 @@ impl<A: MapAccess> PageMap<A> {
         let space = Space::new(context, flash, &settings, shape);
         let collector = Collector::new(context, &settings, space.lanes.len());
         let no_stripes = context.stripes.is_none();
-        let slc = SlcCache::new(context.values, &geometry, space.lanes.len(), settings.free_blocks);
+        let slc = SlcCache::new(context.values, &layout, space.lanes.len(), settings.free_blocks);
         Self {
             slc: slc.filter(|_| no_stripes).map(Box::new),
             geometry,

@@ -10,9 +10,12 @@
 
 use super::collector::GcContext;
 use super::space::Space;
-use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use crate::mapping::Layout;
+use layer::{
+    Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Value, Values,
+};
 use nand::{Flash, FlashState};
-use units::{BlockId, Geometry};
+use units::BlockId;
 
 const SHARE: &str = "ftl.slc.share";
 const BLOCKS: &str = "ftl.slc.blocks";
@@ -54,11 +57,13 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
         .example("10%"),
         Parameter::new(
             BLOCKS,
-            ParameterKind::Count { min: 0, max: 1 << 20 },
+            ParameterKind::CountOrShare { max: 1 << 20 },
             "0",
-            "Static part of the SLC cache: blocks of each plane that are reserved for it, for example 8. They are not \
-             used as over-provisioning.",
-        ),
+            "Static part of the SLC cache: blocks of each plane that are reserved for it, as a number or as a share of \
+             the blocks that the user data fills. A share stays right where drive.scale makes a drive smaller. These \
+             blocks are not used as over-provisioning.",
+        )
+        .example("3%"),
         Parameter::new(
             FOLD_IDLE,
             ParameterKind::Switch,
@@ -87,9 +92,16 @@ pub(in crate::mapping) fn parameters() -> [Parameter; 5] {
     ]
 }
 
-/// Blocks of a plane that the cache keeps for itself.
-pub(in crate::mapping) fn kept_blocks(values: &Values) -> u32 {
-    values.get(BLOCKS).map_or(0, |_| values.whole(BLOCKS) as u32)
+/// Blocks of a plane that the cache keeps for itself: one or more where it is to keep a share.
+pub(in crate::mapping) fn kept_blocks(values: &Values, layout: &Layout) -> u32 {
+    let pages = f64::from(layout.planes.max(1)) * f64::from(layout.pages_per_block.max(1));
+    match values.get(BLOCKS) {
+        Some(Value::Whole(blocks)) => *blocks as u32,
+        Some(Value::Real(share)) if *share > 0.0 => {
+            ((share * f64::from(layout.user_pages) / pages).round() as u32).max(1)
+        }
+        _ => 0,
+    }
 }
 
 /// See the file.
@@ -129,12 +141,12 @@ pub(crate) struct CachePages {
 
 impl SlcCache {
     /// Nothing is cached. `None`: there is to be no such cache. `free_blocks`: a lane is collected when it has no more.
-    pub fn new(values: &Values, geometry: &Geometry, lanes: usize, free_blocks: u32) -> Option<Self> {
+    pub fn new(values: &Values, layout: &Layout, lanes: usize, free_blocks: u32) -> Option<Self> {
         let share = values.get(SHARE).map_or(0.0, |_| values.real(SHARE));
-        let kept = kept_blocks(values);
+        let kept = kept_blocks(values, layout);
         let bits = values.get("flash.word_line_pages").map_or(1, |_| values.whole("flash.word_line_pages") as u32);
         (bits > 1 && (share > 0.0 || kept > 0)).then(|| Self {
-            pages: geometry.pages_per_block / bits,
+            pages: layout.pages_per_block / bits,
             share,
             kept,
             fold_idle: values.on(FOLD_IDLE),

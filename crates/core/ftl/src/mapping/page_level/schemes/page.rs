@@ -26,7 +26,7 @@ pub(in crate::mapping) fn mapping() -> Mapping {
         is_versioned: true,
         reserve_blocks: |values, layout| {
             let reserve = page_level::reserve_blocks::<Page>(values, layout)?;
-            Ok(reserve + page_level::slc::kept_blocks(values))
+            Ok(reserve + page_level::slc::kept_blocks(values, layout))
         },
         ..mapping
     }
