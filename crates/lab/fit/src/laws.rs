@@ -283,8 +283,8 @@ impl MeasuredDrive {
 
     /// Whether experiments can be of one drive: no latency of half of the requests or more is shorter than the host's
     /// share of it, an experiment that is stated twice has about the same figures in whatever form, more requests at a
-    /// time are not answered at a far smaller rate, nor each of them far sooner, and a commit takes as long as its write
-    /// or longer. `place` is what messages call an experiment.
+    /// time are not answered at a far smaller rate, nor each of them far sooner, and a commit takes as long as its
+    /// write. `place` is what messages call an experiment.
     /// Errors: two of them contradict each other, or one its source: the number of the last, and why.
     pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
         let all = &self.experiments;
@@ -517,8 +517,8 @@ fn spoken(name: &str, value: f64) -> String {
     figure::find(name).map_or_else(|_| value.to_string(), |figure| figure.spoken(value))
 }
 
-/// The depth of a closed loop, and what it does but for that. What was done before may differ, as a drive is overwritten
-/// between two of them.
+/// The depth of a closed loop, and what it does but for that. What was done before may differ, as a drive is
+/// overwritten between two of them.
 fn alike(experiment: &Experiment) -> Option<(u32, Work)> {
     match experiment.work {
         Work::Closed { op, order, size, depth, beside, area, .. } => {

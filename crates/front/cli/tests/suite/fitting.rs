@@ -35,10 +35,10 @@ fn of_several_jobs_of_fio_only_those_are_told_as_fitted_that_were() {
     let folder = tempfile::tempdir().unwrap();
     let job = |depth: u32| {
         let mean = 40_000 * depth;
-        format!(
-            "{{\"jobname\": \"of-{depth}\", \"job options\": {{\"rw\": \"randread\", \"bs\": \"4k\", \"direct\": \"1\", \
-             \"iodepth\": \"{depth}\", \"stonewall\": \"\"}}, \"read\": {{\"total_ios\": 9, \"iops\": 25000, \"lat_ns\": {{\"mean\": {mean}}}}}}}"
-        )
+        let options = format!("\"rw\": \"randread\", \"bs\": \"4k\", \"direct\": \"1\", \"iodepth\": \"{depth}\"");
+        let read = format!("{{\"total_ios\": 9, \"iops\": 25000, \"lat_ns\": {{\"mean\": {mean}}}}}");
+        let options = format!("{{{options}, \"stonewall\": \"\"}}");
+        format!("{{\"jobname\": \"of-{depth}\", \"job options\": {options}, \"read\": {read}}}")
     };
     let paced = job(8).replace("\"stonewall\"", "\"rate_iops\": \"500\", \"stonewall\"");
     let output = format!("{{\"fio version\": \"fio-3\", \"jobs\": [{}, {}, {paced}]}}", job(1), job(4));

@@ -229,9 +229,8 @@ mod tests {
             |iops: u32, mean: u32| format!("{{\"total_ios\": 9, \"iops\": {iops}, \"lat_ns\": {{\"mean\": {mean}}}}}");
         let job = |options: &str, iops: [u32; 2], more: &str| {
             let [read, write] = iops.map(|iops| side(iops, 50_000));
-            format!(
-                "{{\"job options\": {{\"iodepth\": \"1\", \"stonewall\": \"1\", {options}}}, \"read\": {read}, \"write\": {write}{more}}}"
-            )
+            let options = format!("{{\"iodepth\": \"1\", \"stonewall\": \"1\", {options}}}");
+            format!("{{\"job options\": {options}, \"read\": {read}, \"write\": {write}{more}}}")
         };
         let mixed = job("\"rw\": \"randrw\", \"rwmixread\": \"70\", \"bs\": \"8k\"", [14_000, 6_000], "");
         let skewed = job("\"rw\": \"randwrite\", \"random_distribution\": \"zipf:0.9\"", [1, 20_000], "");
