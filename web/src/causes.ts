@@ -15,6 +15,8 @@ export interface Advice {
 interface CauseStyle {
   /** Ink readable on the colour of the cause, which stands in the palette. */
   ink: string;
+  /** How people read it where its name in results does not say it: alone, in a bar, and behind "for". */
+  words?: { name: string; short: string; behindFor: string };
   /** In the words of GLOSSARY.md. */
   meaning: string;
   /** Waits for a shared resource rather than behind a flash command; hatched, so hue is not the only mark. */
@@ -175,6 +177,7 @@ const STYLES: Record<string, CauseStyle> = {
   },
   space: {
     ink: LIGHT,
+    words: { name: "waiting for a free block", short: "free block", behindFor: "a free block" },
     meaning: "No free block: the drive had to reclaim space first.",
     resource: true,
     advice: [
@@ -195,6 +198,11 @@ export const CAUSES: readonly string[] = ORDER;
 
 export function causeStyle(cause: string): CauseStyle {
   return STYLES[cause] ?? UNKNOWN;
+}
+
+/** What people read in place of the name in results. */
+export function causeName(cause: string, place: "name" | "short" | "behindFor" = "name"): string {
+  return causeStyle(cause).words?.[place] ?? cause;
 }
 
 /** The name of its colour in the palette. */

@@ -41,3 +41,17 @@ export function isPrinting(): boolean {
 export function onRedraw(listener: () => void): void {
   listeners.push(listener);
 }
+
+/** Folded text is on paper too. */
+export function openOnPaper(details: HTMLDetailsElement): void {
+  let isOpened = false;
+  onRedraw(() => {
+    if (isPrinting() && !details.open) {
+      isOpened = true;
+      details.open = true;
+    } else if (isOpened && !isPrinting()) {
+      isOpened = false;
+      details.open = false;
+    }
+  });
+}

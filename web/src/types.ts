@@ -48,6 +48,20 @@ export interface RecordedLatency {
   max: Num;
 }
 
+/** How much a note changes how a result is read. */
+export type NoteRank = "doubt" | "chosen" | "detail";
+
+/** A figure against its limit. */
+export interface JudgedLimit {
+  limit: string;
+  /** Name of the figure: `write_p99_ns`. */
+  figure: string;
+  of: string;
+  value: Num;
+  bound: number;
+  fails: boolean;
+}
+
 /** What a run was made from and by. */
 export interface Provenance {
   version: string;
@@ -162,6 +176,10 @@ export interface Result {
   heatmaps: { wear?: BlockMap | null; valid?: BlockMap | null; address?: AddressMap | null };
   notes: string[];
   // Older files have none of these.
+  /** Rank of each note. */
+  note_ranks?: NoteRank[];
+  /** What limits on figures say, where they were given. */
+  limits?: JudgedLimit[];
   /** What the program chose by itself, in sentences. */
   defaults?: string[];
   /** Keys that were given beside the stack. */

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { decoded, type RawResult } from "../src/decode";
-import type { Result } from "../src/types";
+import type { Num, Result } from "../src/types";
 import { Browser, MISSING, writePage, type Viewport } from "./page";
 import { emptySample, sample } from "./sample";
 
@@ -160,8 +160,10 @@ describe("report page", { skip: MISSING }, async () => {
     test(`${name}: charts and maps are drawn and answer the keyboard`, async () => {
       const { page, complaints } = await browser.open(await path(), { width: 1400, height: 900, scheme: "light" });
       assert.ok((await page.locator("#run-0-latency .uplot canvas").count()) === 1);
-      const waits = Object.entries(results[0]?.series.columns ?? {}).some(([name, values]) => name.endsWith("_wait_ns") && values.some((value) => value));
-      assert.equal(await page.locator("#run-0-timeline .uplot canvas").count(), waits ? 5 : 4);
+      const columns: Record<string, Num[]> = results[0]?.series.columns ?? {};
+      const parts = [results[0]?.waf.total, columns["free_blocks"]?.some((value) => value !== null)].filter(Boolean).length;
+      const waits = Object.entries(columns).some(([name, values]) => name.endsWith("_wait_ns") && values.some((value) => value));
+      assert.equal(await page.locator("#run-0-timeline .uplot canvas").count(), (waits ? 5 : 4) + parts);
       const map = page.locator("#run-0-maps canvas").first();
       await map.focus();
       await page.keyboard.press("ArrowUp");

@@ -211,6 +211,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
         write_latency_mean_ns: column(301_000, 90_000),
         read_latency_max_ns: column(2_900_000, 4_000_000),
         write_latency_max_ns: column(8_900_000, 9_000_000),
+        free_blocks: times.map(() => Math.round(40 * random())),
         host_wait_ns: column(900_000_000, 90_000_000),
         gc_wait_ns: column(2_400_000_000 * pressure, 800_000_000),
         bus_wait_ns: column(40_000_000, 9_000_000),

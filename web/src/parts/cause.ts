@@ -1,6 +1,6 @@
-import { causeInk, causeStyle, stripes } from "../causes";
+import { causeInk, causeName, causeStyle, stripes } from "../causes";
 import { h } from "../dom";
-import { isPrinting, onRedraw } from "../theme";
+import { openOnPaper } from "../theme";
 
 /** Distance between a chip and its explanation, and between that and the edge of the window, pixels. */
 const GAP = 6;
@@ -27,10 +27,11 @@ function swatch(cause: string): HTMLElement {
 }
 
 /** The name of a cause in its colour; pressing it (or Enter) shows what it means. */
-export function causeChip(cause: string): HTMLElement {
+export function causeChip(cause: string, place: "name" | "short" | "behindFor" = "name"): HTMLElement {
+  const name = causeName(cause, place);
   const { meaning } = causeStyle(cause);
-  if (!meaning) return h("span", { class: "cause" }, swatch(cause), cause);
-  const chip = h("button", { type: "button", class: "cause", title: meaning }, swatch(cause), cause);
+  if (!meaning) return h("span", { class: "cause" }, swatch(cause), name);
+  const chip = h("button", { type: "button", class: "cause", title: meaning }, swatch(cause), name);
   chip.addEventListener("click", () => explain(chip, meaning));
   return chip;
 }
@@ -52,22 +53,9 @@ export function causeMeanings(causes: readonly string[]): HTMLElement {
     h(
       "dl",
       {},
-      causes.map((cause) => h("div", {}, h("dt", {}, swatch(cause), cause), h("dd", {}, causeStyle(cause).meaning || "Not known to this page."))),
+      causes.map((cause) => h("div", {}, h("dt", {}, swatch(cause), causeName(cause)), h("dd", {}, causeStyle(cause).meaning || "Not known to this page."))),
     ),
   );
   openOnPaper(list);
   return list;
-}
-
-function openOnPaper(details: HTMLDetailsElement): void {
-  let isOpened = false;
-  onRedraw(() => {
-    if (isPrinting() && !details.open) {
-      isOpened = true;
-      details.open = true;
-    } else if (isOpened && !isPrinting()) {
-      isOpened = false;
-      details.open = false;
-    }
-  });
 }

@@ -18,6 +18,12 @@ export interface ChartSeries {
   told?: Num[];
 }
 
+/** A value to be kept. */
+export interface Limit {
+  y: number;
+  label: string;
+}
+
 export interface ChartSpec {
   title: string;
   /** What the picture shows, for a reader who cannot see it. */
@@ -37,6 +43,10 @@ export interface ChartSpec {
   height: number;
   /** Charts with one key move their cursors together. */
   sync?: string;
+  /** The point whose values the legend tells while nobody points at another one; without it the last one. */
+  rest?: number;
+  /** Values to be kept, as lines with their names. */
+  limits?: readonly Limit[];
   /** A moment to be marked, and its name. */
   mark?: { x: number; label: string };
   /** A point of a curve was pressed: number of the series, and of the point. */
@@ -143,13 +153,18 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
   return {
     width,
     height: spec.height,
-    hooks: { draw: [(plot) => write(plot, `${spec.xLabel} \u2192`), (plot) => spec.mark && mark(plot, spec.mark)] },
+    hooks: {
+      draw: [(plot) => write(plot, `${spec.xLabel} \u2192`), (plot) => spec.mark && mark(plot, spec.mark), (plot) => spec.limits?.forEach((limit) => limited(plot, limit))],
+      ready: [(plot) => tell(plot, spec)],
+      setData: [(plot) => tell(plot, spec)],
+      setLegend: [(plot) => tell(plot, spec)],
+    },
     cursor,
     padding: [8, RIGHT, 0, 0],
     legend: { markers: { dash: (_plot, index) => (spec.series[index - 1]?.dash?.length ? "dashed" : "solid") } },
     scales: {
       x: { time: false, distr: spec.xScale === "log" ? 3 : 1, range: (_plot, low, high) => xRange(spec, low, high) },
-      y: { distr: spec.yScale === "log" ? 3 : 1, range: (_plot, low, high) => (spec.yScale === "log" ? logRange(low, high) : [0, linesFromZero((most = high || 1), parts).at(-1) ?? 1]) },
+      y: { distr: spec.yScale === "log" ? 3 : 1, range: (_plot, low, high) => yRange(spec, low, high, (value) => linesFromZero((most = value), parts).at(-1) ?? 1) },
     },
     axes: [xAxis, yAxis],
     series: [
@@ -205,6 +220,26 @@ function mark(plot: uPlot, { x, label }: { x: number; label: string }): void {
   ctx.restore();
 }
 
+/** A line across the picture at a value to be kept, with its name above its end. */
+function limited({ ctx, bbox, valToPos }: uPlot, { y, label }: Limit): void {
+  const at = valToPos(y, "y", true);
+  const scale = devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = ink("bad");
+  ctx.lineWidth = 1.5 * scale;
+  ctx.setLineDash([6 * scale, 3 * scale]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, at);
+  ctx.lineTo(bbox.left + bbox.width, at);
+  ctx.stroke();
+  ctx.font = font(scale);
+  const isBelow = at - bbox.top < 16 * scale;
+  ctx.textBaseline = isBelow ? "top" : "bottom";
+  ctx.textAlign = "left";
+  ctx.fillText(label, bbox.left + 6 * scale, at + (isBelow ? 3 : -3) * scale);
+  ctx.restore();
+}
+
 const measure = document.createElement("canvas").getContext("2d");
 
 /** As wide as its widest label, which would be cut otherwise and read as another number. */
@@ -220,6 +255,21 @@ function xRange(spec: ChartSpec, low: number | null, high: number | null): [numb
   const zoomed = low !== null && high !== null && high > low;
   const isFull = low === spec.x[0] && high === spec.x[spec.x.length - 1];
   return zoomed && !isFull ? [low, high] : spec.xRange;
+}
+
+/** From the first line below all values and limits to the first one above them. */
+function yRange(spec: ChartSpec, low: number | null, high: number | null, lastLine: (most: number) => number): [number, number] {
+  const limits = spec.limits?.map(({ y }) => y) ?? [];
+  const top = Math.max(high ?? 0, ...limits);
+  return spec.yScale === "log" ? logRange(low === null ? null : Math.min(low, ...limits), high === null ? null : top) : [0, lastLine(top || 1)];
+}
+
+/** Lets the legend tell the values at rest, where nobody points at any. */
+function tell(plot: uPlot, { rest }: ChartSpec): void {
+  const { idx } = plot.cursor;
+  const idle = rest ?? (plot.data[0]?.length ?? 0) - 1;
+  if (typeof idx === "number" || idle < 0) return;
+  plot.setLegend({ idx: idle }, false);
 }
 
 function logRange(low: number | null, high: number | null): [number, number] {

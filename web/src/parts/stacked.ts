@@ -1,4 +1,4 @@
-import { causeInk, causeStyle, stripes, sum, type Share } from "../causes";
+import { causeInk, causeName, causeStyle, stripes, sum, type Share } from "../causes";
 import { h, type Child } from "../dom";
 import { percent, type Format } from "../format";
 
@@ -21,7 +21,7 @@ export function stackedBars(bars: readonly Bar[], format: Format): HTMLElement {
 
 function row(bar: Bar, format: Format): HTMLElement {
   const total = sum(bar.shares);
-  const spoken = bar.shares.map((share) => `${share.cause} ${percent(share.value / total)}`).join(", ") || "nothing";
+  const spoken = bar.shares.map((share) => `${causeName(share.cause)} ${percent(share.value / total)}`).join(", ") || "nothing";
   const track = h("div", { class: "track", role: "img", "aria-label": `${bar.spoken}: ${spoken}` });
   for (const share of bar.shares) track.append(segment(share, total, bar.full, format));
   return h(
@@ -38,10 +38,10 @@ function segment(share: Share, total: number, full: number, format: Format): HTM
   const width = full > 0 ? share.value / full : 0;
   const piece = h(
     "div",
-    { class: `segment${stripes(share.cause)}`, title: `${share.cause}: ${format(share.value)} (${part})` },
+    { class: `segment${stripes(share.cause)}`, title: `${causeName(share.cause)}: ${format(share.value)} (${part})` },
     // Words that do not fit wrap to a line outside the bar, so a narrow segment shows whole words or none.
     h("i"),
-    h("span", {}, share.cause),
+    h("span", {}, causeName(share.cause, "short")),
     h("span", {}, part),
   );
   piece.style.width = `${width * 100}%`;

@@ -24,7 +24,7 @@ export function advice(run: Run): HTMLElement | null {
     const own = `${percent(1 - waited)} of their time is their own flash and transfer time.`;
     return h("p", { class: "advice quiet" }, subject, ` hardly waited: ${own}`);
   }
-  const named = (cause: string, share: number): Child => [causeChip(cause), ` (${percent(share)} of their time)`];
+  const named = (cause: string, share: number): Child => [causeChip(cause, "behindFor"), ` (${percent(share)} of their time)`];
   const also = first.share < MOST && second ? [", then for ", named(second.cause, second.share)] : null;
   const isOfStart = run.result.waf_absent !== null && isCleaning(first.cause);
   const proposals = isOfStart ? [] : proposalsFor(run, first.cause);

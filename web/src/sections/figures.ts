@@ -1,19 +1,20 @@
 import { blamed, blamedFor, slowest, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, plain, rate } from "../format";
-import { isCounted, latencyMetric, tailKey, tellsNoCauses } from "../latencies";
+import { isCounted, latencyMetric, OPERATION_LABELS, tailKey, tellsNoCauses } from "../latencies";
 import { causeChip } from "../parts/cause";
 import type { Num, Run } from "../types";
 
 /** The first screen's answers to "how fast, how slow, how much amplified", then why in words. */
 export function figures(run: Run): HTMLElement {
   const words = verdicts(run);
+  const flushes = run.result.latency_ns.flush?.count ?? 0;
   return section(
     run,
     "figures",
     "Key figures",
     null,
-    h("div", { class: "tiles" }, throughput(run), latency(run, "read"), latency(run, "write"), amplification(run)),
+    h("div", { class: "tiles" }, throughput(run), latency(run, "read"), latency(run, "write"), flushes > 0 ? latency(run, "flush") : null, amplification(run)),
     words.length > 0
       ? h(
           "ul",
@@ -50,8 +51,8 @@ function throughput(run: Run): HTMLElement {
   );
 }
 
-function latency(run: Run, op: "read" | "write"): HTMLElement {
-  const title = op === "read" ? "Read latency" : "Write latency";
+function latency(run: Run, op: "read" | "write" | "flush"): HTMLElement {
+  const title = `${OPERATION_LABELS[op]} latency`;
   if ((run.result.latency_ns[op]?.count ?? 0) === 0) {
     return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, op === "read" && run.result.unwritten_read_share ? "All reads were of unwritten pages" : `No ${op}s in this run`));
   }
@@ -104,7 +105,7 @@ function tail(run: Run, op: "read" | "write"): Child {
   const [nearest] = direct;
   const before =
     nearest && nearest.cause !== first.cause
-      ? [" Directly before them was mostly ", causeChip(nearest.cause), ` (${percent(nearest.share)}).`]
+      ? [" Directly before them was mostly ", causeChip(nearest.cause, "short"), ` (${percent(nearest.share)}).`]
       : null;
   return [subject, " waited ", waitedFor(root), " by root cause.", before];
 }
@@ -113,12 +114,12 @@ function tail(run: Run, op: "read" | "write"): Child {
 export function tailCause(run: Run, op: "read" | "write"): Child {
   const { slice } = slowest(run, op);
   const [first] = slice === "p99" ? blamedFor(run, { scope: op, blame: "root" }, slice) : [];
-  return first ? [causeChip(first.cause), ` ${percent(first.share)}`] : null;
+  return first ? [causeChip(first.cause, "behindFor"), ` ${percent(first.share)}`] : null;
 }
 
 /** One name when it explains most of the waiting, two when no single cause does. */
 function waitedFor(causes: Blamed[]): Child {
-  const named = (entry: Blamed): Child => [causeChip(entry.cause), ` (${percent(entry.share)})`];
+  const named = (entry: Blamed): Child => [causeChip(entry.cause, "behindFor"), ` (${percent(entry.share)})`];
   const [first, second] = causes;
   if (!first) return null;
   if (first.share >= 0.5 || !second) return ["mostly for ", named(first)];

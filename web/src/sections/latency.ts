@@ -1,7 +1,7 @@
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { axisTime, count, percent, time, type Format } from "../format";
 import { isCounted, latencyMetric, OPERATION_LABELS, OPERATIONS, operationName } from "../latencies";
-import { chart, type ChartSeries, type ChartSpec } from "../parts/chart";
+import { chart, type ChartSeries, type ChartSpec, type Limit } from "../parts/chart";
 import { table } from "../parts/table";
 import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
 import { READ, seriesInk, WRITE } from "../theme";
@@ -32,7 +32,7 @@ export function latency(run: Run, show: ((op: Op, latency: number) => void) | nu
     "latency",
     "Latency",
     "From arrival to the last byte known (read) or to the acknowledgement the stack promises (write). Each further nine of the percentile axis takes the same room.",
-    series.length > 0 ? quantileChart("Latency by percentile", grid, series, onPick) : empty("No reads or writes in this run."),
+    series.length > 0 ? quantileChart("Latency by percentile", grid, series, onPick, kept(run)) : empty("No reads or writes in this run."),
     onPick && series.length > 0
       ? h("p", { class: "lead" }, "Press the curve to see a request of that latency, or ", h("a", { href: `#run-${run.index}-requests` }, "go to the slowest"), ".")
       : null,
@@ -101,8 +101,18 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
   );
 }
 
-function quantileChart(title: string, grid: number[], series: ChartSeries[], onPick: ChartSpec["onPick"] | null = null): HTMLElement {
+/** Limits on latencies of reads and writes, as lines. */
+function kept(run: Run): Limit[] {
+  const latencies = (run.result.limits ?? []).filter(({ figure }) => /^(read|write)_\w+_ns$/.test(figure));
+  return latencies.map(({ limit, bound }) => ({ y: bound, label: `fails if ${limit}` }));
+}
+
+/** The percentile whose values the legend tells at rest, and the place of its quantile. */
+const REST = 100;
+
+function quantileChart(title: string, grid: number[], series: ChartSeries[], onPick: ChartSpec["onPick"] | null = null, limits: Limit[] = []): HTMLElement {
   const end = grid[grid.length - 1] ?? 100;
+  const beyond = grid.findIndex((place) => place > REST * 1.0001);
   return chart({
     title,
     description: `${title}: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,
@@ -118,6 +128,8 @@ function quantileChart(title: string, grid: number[], series: ChartSeries[], onP
     yAxis: axisTime,
     series,
     height: 300,
+    rest: beyond < 0 ? grid.length - 1 : beyond - 1,
+    limits,
     ...(onPick ? { onPick } : {}),
   });
 }

@@ -1,4 +1,4 @@
-import { causesIn, shares, sum, type Share } from "../causes";
+import { causeName, causesIn, shares, sum, type Share } from "../causes";
 import { append, empty, folded, h, section, type Child } from "../dom";
 import { count, size, time } from "../format";
 import { causeLegend } from "../parts/cause";
@@ -193,17 +193,17 @@ function why(request: Closeup): Child {
   if (!request.waited_ns) return "causes not recorded";
   const [most] = waits(request).sort(byTime);
   if (!most || sum(waits(request)) < WORTH_TELLING * request.latency_ns) return "hardly any waiting";
-  return `${Math.round((most.value / request.latency_ns) * 100)}\u202f% ${most.cause}`;
+  return `${Math.round((most.value / request.latency_ns) * 100)}\u202f% ${causeName(most.cause, "short")}`;
 }
 
 function sentence(request: Closeup, pieces: readonly Piece[]): string {
-  const told = waits(request).sort(byTime).map(({ cause, value }) => `${time(value)} for ${cause}`);
+  const told = waits(request).sort(byTime).map(({ cause, value }) => `${time(value)} for ${causeName(cause, "behindFor")}`);
   const waited = told.length > 0 ? `it waited ${told.join(", ")}` : "it waited for nothing";
   const known = request.waited_ns ? `${waited}; ${time(own(request))} were its own work` : "causes of waiting were not recorded (engine.causes = false)";
   const parts = [`It arrived ${time(request.arrival_ns)} after the run began; ${known}.`];
   const [root] = waits(request).sort(byTime);
   const [direct] = shares(request.waited_ns ?? undefined).sort(byTime);
-  if (request.waited_root_ns && root && direct && direct.cause !== root.cause) parts.push(`Causes are root causes; directly before it was mostly ${direct.cause} (${time(direct.value)}).`);
+  if (request.waited_root_ns && root && direct && direct.cause !== root.cause) parts.push(`Causes are root causes; directly before it was mostly ${causeName(direct.cause, "short")} (${time(direct.value)}).`);
   if (pieces.length === 0) parts.push("No die worked in its time.");
   else if (!pieces.some((piece) => piece.own)) parts.push("It had no commands of its own on flash, or layers joined them with others': all dies that worked are shown.");
   if (request.cut_short) parts.push("The hatched beginning is not recorded: too much went on.");

@@ -1,8 +1,8 @@
 import { empty, folded, h, section, type Child } from "../dom";
-import { axisTime, compact, count, plain, rate, time, type Format } from "../format";
+import { axisTime, compact, count, factor, plain, rate, time, type Format } from "../format";
 import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
-import { CAUSES, causeInk } from "../causes";
+import { CAUSES, causeInk, causeName } from "../causes";
 import { READ, WRITE } from "../theme";
 import { requestsPerInterval, waitsIn, worstMoment } from "../moments";
 import type { Num, Op, Run } from "../types";
@@ -27,12 +27,12 @@ function waiting(run: Run, panel: Panel, show: ((op: Op, latency: number) => voi
   const series = known.map((cause): ChartSeries => {
     const told = mean(cause);
     told.forEach((value, at) => (stack[at] = (stack[at] ?? 0) + (value ?? 0)));
-    return { label: cause, color: causeInk(cause), values: [...stack], told, fill: true, width: 0.5 };
+    return { label: causeName(cause), color: causeInk(cause), values: [...stack], told, fill: true, width: 0.5 };
   });
   const waits = [...waitsIn(run, worst.at)].sort((a, b) => b.value - a.value);
   // What is hardly to be seen in the picture is no part of the answer.
   const told = waits.filter(({ value }) => value >= (waits[0]?.value ?? 0) / 50);
-  const most = told.slice(0, 3).map(({ cause, value }) => `${time(value)} for ${cause}`);
+  const most = told.slice(0, 3).map(({ cause, value }) => `${time(value)} for ${causeName(cause, "behindFor")}`);
   const button = show ? h("button", { type: "button", class: "link" }, "see that request") : null;
   button?.addEventListener("click", () => show?.(worst.op, worst.longest));
   return [
@@ -47,6 +47,27 @@ function waiting(run: Run, panel: Panel, show: ((op: Op, latency: number) => voi
       ".",
     ),
   ];
+}
+
+/** Intervals over which programs and writes are summed: in one alone there may be hardly a write. */
+const WINDOW = 5;
+
+/** Write amplification over time, in bytes: programs of all causes for each byte that the host wrote; nothing where the run has none. */
+function amplification(run: Run): Num[] {
+  const { columns } = run.result.series;
+  const { waf, host, flash } = run.result;
+  const written = columns["write_bytes"] ?? [];
+  if (!waf.total || !flash.programs.total) return [];
+  const bytesOfProgram = (waf.total * host.write.bytes) / flash.programs.total;
+  const programs = written.map((_, at) => CAUSES.reduce((sum, cause) => sum + (columns[`${cause}_programs`]?.[at] ?? 0), 0));
+  const near = (list: readonly Num[], at: number): number => list.slice(Math.max(0, at - 2), at - 2 + WINDOW).reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  return written.map((_, at) => (near(written, at) > 0 ? (near(programs, at) * bytesOfProgram) / near(written, at) : null));
+}
+
+/** Without the lines of operations that the run does not have. */
+function told(series: ChartSeries[]): ChartSeries[] {
+  const some = series.filter(({ values }) => values.some((value) => value));
+  return some.length > 0 ? some : series;
 }
 
 type Panel = (
@@ -67,12 +88,15 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
   if (x.length === 0) return section(run, "timeline", title, null, empty("No intervals were recorded."));
   const column = (name: string): Num[] => columns[name] ?? x.map(() => null);
   const perSecond = (name: string): Num[] => column(name).map((value) => (value === null ? null : (value * 1e9) / interval));
+  const worst = worstMoment(run);
+  const free = column("free_blocks");
+  const amplified = amplification(run);
   const start = x[0] ?? 0;
   const end = Math.max(x[x.length - 1] ?? 0, start + interval);
   const panel: Panel = (name, series, yFormat, yAxis, yScale = "linear", mark) =>
     chart({
       title: name,
-      description: `${name} over simulated time: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,
+      description: `${name} over simulated time: ${told(series).map((line) => line.label).join(", ")}. The table below gives the numbers.`,
       x,
       xLabel: "simulated time",
       xFormat: time,
@@ -82,29 +106,21 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
       yScale,
       yFormat,
       yAxis,
-      series,
+      series: told(series),
       height: 210,
       sync: `run-${run.index}`,
+      ...(worst ? { rest: worst.at } : {}),
       ...(mark ? { mark } : {}),
     });
   return section(
     run,
     "timeline",
     title,
-    [`One point per ${time(interval)} of simulated time.`, h("span", { class: "by-pointer" }, " Drag to zoom, double-click to see all.")],
+    [`One point per ${time(interval)} of simulated time, on one axis in all pictures.${worst ? " Legends tell the worst moment." : ""}`, h("span", { class: "by-pointer" }, " Drag to zoom, double-click to see all.")],
     waiting(run, panel, show),
     h(
       "div",
       { class: "pair" },
-      panel(
-        "Throughput",
-        [
-          { label: "read", color: READ, values: perSecond("read_bytes") },
-          { label: "write", color: WRITE, values: perSecond("write_bytes") },
-        ],
-        rate,
-        (value) => (value ? rate(value).replace(/\.0+(?=\D)/, "") : "0"),
-      ),
       panel(
         "Latency",
         [
@@ -117,6 +133,17 @@ export function timeline(run: Run, show: ((op: Op, latency: number) => void) | n
         axisTime,
         "log",
       ),
+      amplified.length > 0 ? panel("Write amplification, mean of five intervals", [{ label: "WAF", color: WRITE, values: amplified }], factor, compact) : null,
+      panel(
+        "Throughput",
+        [
+          { label: "read", color: READ, values: perSecond("read_bytes") },
+          { label: "write", color: WRITE, values: perSecond("write_bytes") },
+        ],
+        rate,
+        (value) => (value ? rate(value).replace(/\.0+(?=\D)/, "") : "0"),
+      ),
+      free.some((value) => value !== null) ? panel("Free blocks", [{ label: "erased blocks", color: "muted", values: free }], count, compact) : null,
       panel("Queue depth, mean", [{ label: "requests", color: "muted", values: column("queue_depth") }], plain, compact),
       panel(
         "Flash programs per second",

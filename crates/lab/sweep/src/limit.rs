@@ -196,6 +196,7 @@ impl Judged {
             "figure": self.limit.subject.name(),
             "of": self.of,
             "value": self.value,
+            "bound": self.limit.value,
             "fails": self.fails(),
         })
     }
@@ -247,7 +248,7 @@ mod tests {
     fn a_figure_that_is_not_told_fails() {
         let judged = Limit::parse("read.p99 > 5ms").unwrap().judge_result("page", &result(1), &Value::Null);
         assert!(judged.fails() && judged.sentence().starts_with("page: read_p99_ns is not told"), "{judged:?}");
-        assert_eq!(judged.to_json()["value"], Value::Null);
+        assert_eq!((&judged.to_json()["value"], &judged.to_json()["bound"]), (&Value::Null, &json!(5e6)));
     }
 
     #[test]

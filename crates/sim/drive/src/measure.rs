@@ -3,10 +3,10 @@
 use crate::host::Host;
 use crate::requests::{Drive, Power};
 use layer::{Held, LayerReport};
-use metrics::{RunResult, Status};
+use metrics::{Look, RunResult, Status};
 use nand::{Counters, Flash as _};
 use simulator::run::{Counting, HostMeasurements};
-use simulator::session::{Inside, Measured, Written, served};
+use simulator::session::{Inside, Measured, Written, free_blocks, served};
 use simulator::{Array, Completion, Completions};
 use units::{HostOp, Nanos, Request};
 
@@ -61,8 +61,10 @@ impl Measuring {
         };
         let counting = Counting { page_shift: self.page_shift, timed: true, places: u32::MAX, is_unwritten };
         self.sheet.take(completions, now, elapsed, outstanding, counting, || {
-            let programs = &drive.flash().state().counters.programs;
-            std::array::from_fn(|cause| array.chip_pages(programs[cause] - so_far[cause]))
+            let state = drive.flash().state();
+            let programs = &state.counters.programs;
+            let programs = std::array::from_fn(|cause| array.chip_pages(programs[cause] - so_far[cause]));
+            Look { programs, free_blocks: Some(free_blocks(state)) }
         });
     }
 }
@@ -122,6 +124,7 @@ impl Drive {
             status: Status::Complete,
             wall_s,
             notes,
+            chosen: Vec::new(),
             more_writes: "Write more to the drive.",
             unused: Vec::new(),
             recorded: None,

@@ -26,4 +26,4 @@ pub use report::{
     CAUSES_KEY, NoWaf, OpTotals, RunResult, SCHEMA, Status, UNWRITTEN, Unwritten, block_maps, is_caution, operations,
     records_causes,
 };
-pub use series::{AddressMap, Sample, Series};
+pub use series::{AddressMap, Look, Sample, Series};

@@ -158,9 +158,27 @@ pub struct RunResult {
     pub provenance: Option<Provenance>,
     /// Remarks for the reader.
     pub notes: Vec<String>,
+    /// Those of them that say what was chosen for the run.
+    pub chosen: Vec<String>,
+}
+
+/// Whether a note says that figures are not what a reader takes them for.
+fn is_doubt(note: &str) -> bool {
+    let ends = ["ended with an error: ", "their data is lost", "lost for good"];
+    is_caution(note) || note.starts_with("No two commands") || ends.iter().any(|part| note.contains(part))
 }
 
 impl RunResult {
+    /// The rank of each note: `doubt` about the result, `chosen` for the run, or `detail`.
+    fn note_ranks(&self) -> Vec<&'static str> {
+        let rank = |note: &String| match note {
+            chosen if self.chosen.contains(chosen) => "chosen",
+            doubt if is_doubt(doubt) => "doubt",
+            _ => "detail",
+        };
+        self.notes.iter().map(rank).collect()
+    }
+
     pub fn requests(&self) -> u64 {
         self.host.iter().map(|op| op.requests).sum::<u64>() + self.unwritten.totals.requests
     }
@@ -283,6 +301,7 @@ impl RunResult {
             "series": self.series_json(),
             "heatmaps": self.heatmaps_json(),
             "notes": self.notes,
+            "note_ranks": self.note_ranks(),
         })
     }
 
@@ -363,6 +382,8 @@ impl RunResult {
             ("read_latency_max_ns".to_owned(), latency(0, &|s| s.latency_max[0] as f64)),
             ("write_latency_max_ns".to_owned(), latency(1, &|s| s.latency_max[1] as f64)),
         ];
+        let free = samples.iter().map(|sample| sample.free_blocks.map(f64::from));
+        columns.push(("free_blocks".to_owned(), free.collect()));
         columns.extend(CAUSES.iter().map(|cause| {
             (format!("{}_programs", cause.name()), column(&|_, sample| sample.programs[cause.index()] as f64))
         }));

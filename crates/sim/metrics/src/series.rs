@@ -31,6 +31,9 @@ pub struct Sample {
     /// Waiting of reads and writes, by root cause, indexed by
     /// [`units::Wait::index`]; sums, ns.
     pub waited: [u64; WAIT_KINDS],
+    /// Blocks that are erased and can be programmed, at the end of the interval; the fewest, where intervals were merged.
+    /// `None`: nobody counted them.
+    pub free_blocks: Option<u32>,
 }
 
 impl Sample {
@@ -52,7 +55,17 @@ impl Sample {
         self.occupancy += other.occupancy;
         self.fewest = self.fewest.into_iter().chain(other.fewest).min();
         self.unwritten += other.unwritten;
+        self.free_blocks = self.free_blocks.into_iter().chain(other.free_blocks).min();
     }
+}
+
+/// The state of a drive at the end of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look {
+    /// Flash programs so far, by [`units::Cause::index`].
+    pub programs: [u64; DIE_CAUSES],
+    /// Blocks that are erased and can be programmed; `None`: nobody counted them.
+    pub free_blocks: Option<u32>,
 }
 
 /// The series of a run.
@@ -97,16 +110,17 @@ impl Series {
         }
     }
 
-    /// Closes intervals up to `now`; `programs` are the totals so far, as in [`Sample::programs`], and
-    /// `outstanding` requests have been under way since the last call.
-    pub fn roll(&mut self, now: Nanos, programs: [u64; DIE_CAUSES], outstanding: u32) {
-        self.close(programs);
+    /// Closes intervals up to `now`; `look` is what the drive shows now, and `outstanding` requests have been under way
+    /// since the last call.
+    pub fn roll(&mut self, now: Nanos, look: Look, outstanding: u32) {
+        self.close(look.programs);
         while now >= self.current_end {
             if self.done.len() == POINTS {
                 self.halve();
                 continue;
             }
             self.elapse(self.current_end, outstanding);
+            self.current.free_blocks = look.free_blocks;
             self.done.push(std::mem::take(&mut self.current));
             self.current_end += self.interval;
         }
@@ -154,10 +168,11 @@ impl Series {
         self.current.unwritten += 1;
     }
 
-    /// Interval, ns, and all samples of a finished run.
-    pub fn finish(mut self, programs: [u64; DIE_CAUSES]) -> (Nanos, Vec<Sample>) {
-        self.close(programs);
+    /// Interval, ns, and all samples of a finished run, whose drive shows `look` at its end.
+    pub fn finish(mut self, look: Look) -> (Nanos, Vec<Sample>) {
+        self.close(look.programs);
         if self.current != Sample::default() {
+            self.current.free_blocks = look.free_blocks;
             self.done.push(self.current);
         }
         (self.interval, self.done)
@@ -237,15 +252,16 @@ mod tests {
     #[test]
     fn nothing_is_lost_when_intervals_merge() {
         let mut series = Series::default();
+        let look = |programs, free| Look { programs, free_blocks: Some(free) };
         for step in 0..10_000_u64 {
             let now = step * 77_777;
             if series.is_over(now) {
-                series.roll(now, std::array::from_fn(|cause| cause as u64 * step), 3);
+                series.roll(now, look(std::array::from_fn(|cause| cause as u64 * step), 20_000 - step as u32), 3);
             }
             series.elapse(now, 3);
             series.record(HostOp::Write, 5, 4096);
         }
-        let (interval, samples) = series.finish(std::array::from_fn(|cause| cause as u64 * 10_000));
+        let (interval, samples) = series.finish(look(std::array::from_fn(|cause| cause as u64 * 10_000), 10_000));
         for sample in &samples[..samples.len() - 1] {
             assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
             assert_eq!(sample.fewest, Some(3));
@@ -253,6 +269,8 @@ mod tests {
         assert!(samples.len() <= POINTS && samples.len() >= POINTS / 4, "{}", samples.len());
         assert!(interval.is_multiple_of(FIRST_INTERVAL));
         assert_eq!(samples.iter().map(|s| s.requests[1]).sum::<u64>(), 10_000);
+        let free: Vec<u32> = samples.iter().filter_map(|sample| sample.free_blocks).collect();
+        assert!(free.len() == samples.len() && free.is_sorted_by(|before, after| before > after), "{free:?}");
         for cause in 0..DIE_CAUSES {
             assert_eq!(samples.iter().map(|s| s.programs[cause]).sum::<u64>(), cause as u64 * 10_000);
         }

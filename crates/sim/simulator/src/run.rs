@@ -2,7 +2,7 @@
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
-use metrics::{AddressMap, LatencyRecorder, OpTotals, Series, Unwritten};
+use metrics::{AddressMap, LatencyRecorder, Look, OpTotals, Series, Unwritten};
 use nand::WaitVector;
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
@@ -38,6 +38,11 @@ impl Observer for () {
 pub trait Probe<D> {
     /// Flash programs so far, by [`units::Cause::index`].
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES];
+
+    /// Blocks that are erased and can be programmed; `None`: nobody counts them. Asked at the end of an interval.
+    fn free_blocks(&self, _: &D) -> Option<u32> {
+        None
+    }
 
     /// Requests that have to be done before the next mark.
     fn next_mark(&self) -> u64 {
@@ -117,7 +122,7 @@ impl HostMeasurements {
     }
 
     /// Takes what completed at `now` by the clock that arrivals are told by. `elapsed`: time since the measurements
-    /// began; `outstanding`: requests under way until now; `programs`: flash programs so far.
+    /// began; `outstanding`: requests under way until now; `look`: what the drive shows now.
     #[inline]
     pub fn take(
         &mut self,
@@ -126,10 +131,10 @@ impl HostMeasurements {
         elapsed: Nanos,
         outstanding: u32,
         mut counting: Counting<impl FnMut(&Completion) -> bool>,
-        programs: impl FnOnce() -> [u64; DIE_CAUSES],
+        look: impl FnOnce() -> Look,
     ) {
         if self.series.is_over(elapsed) {
-            self.series.roll(elapsed, programs(), outstanding);
+            self.series.roll(elapsed, look(), outstanding);
         }
         self.series.elapse(elapsed, outstanding);
         let is_full = outstanding >= counting.places;
@@ -512,7 +517,8 @@ impl<D: BlockDevice> Runner<'_, D> {
             places: self.places,
             is_unwritten: |done: &Completion| done.tag == UNWRITTEN_TAG,
         };
-        sheet.take(completions, now, now - sheet.started, *outstanding, counting, || probe.programs(device));
+        let look = || Look { programs: probe.programs(device), free_blocks: probe.free_blocks(device) };
+        sheet.take(completions, now, now - sheet.started, *outstanding, counting, look);
         self.outstanding -= self.completions.done.len() as u32;
         self.done += self.completions.done.len() as u64;
         if self.done >= self.mark_at {

@@ -45,9 +45,9 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let result = RunResult { provenance: Some(provenance), ..result };
     let json = compare::with_closeups(result.to_json(), closeups);
     let judged = Limits::of_results(&shared.limits, &[(name.as_str(), &json, &Value::Null)]);
+    let mut told = json.clone();
+    judged.tell(&mut told);
     if shared.json {
-        let mut told = json.clone();
-        judged.tell(&mut told);
         output::print(&results::pretty(&told))?;
     } else {
         output::print(&table::result(&result))?;
@@ -57,7 +57,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     }
     if let Some(folder) = &shared.out {
         results::write(folder, &json)?;
-        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json), &[])?;
+        results::write_page(&folder.join("report.html"), std::slice::from_ref(&told), &[])?;
         results::show(&folder.join("report.html"), shared);
     }
     results::verdict(&[&result])?;

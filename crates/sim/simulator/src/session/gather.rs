@@ -6,7 +6,7 @@ use crate::build::Service;
 use crate::config::{PRECONDITION, Precondition};
 use crate::run::HostMeasurements;
 use layer::LayerReport;
-use metrics::{NoWaf, OpTotals, RecordedLatency, RunResult, Status};
+use metrics::{Look, NoWaf, OpTotals, RecordedLatency, RunResult, Status};
 use nand::{Counters, Flash as _, FlashState};
 use std::collections::BTreeMap;
 use units::{DieId, HostOp, Nanos, quantity};
@@ -23,6 +23,8 @@ pub struct Measured {
     pub wall_s: f64,
     /// Remarks for the reader.
     pub notes: Vec<String>,
+    /// Those of them that say what was chosen.
+    pub chosen: Vec<String>,
     /// A sentence: how the host would write more.
     pub more_writes: &'static str,
     /// Keys that were not read.
@@ -79,8 +81,10 @@ pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunRe
 }
 
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
-    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded, .. } = measured;
+    let Measured { workload, queue_depth, sheet, status, wall_s, notes, chosen, unused, recorded, .. } = measured;
     let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
+    let programs = plan.array.chip_commands(&counters)[1];
+    let look = Look { programs, free_blocks: Some(super::free_blocks(flash)) };
     let mut result = RunResult {
         stack: plan.config.name.clone(),
         workload,
@@ -104,13 +108,14 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         page_bytes: plan.array.chip_page_bytes().into(),
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, flash, &counters),
-        series: sheet.series.finish(plan.array.chip_commands(&counters)[1]),
+        series: sheet.series.finish(look),
         addresses: sheet.addresses,
         recorded,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
         unused,
         provenance: None,
         notes,
+        chosen,
     };
     result.counters.extend(server_busy_ns.map(|busy| ("server.busy_ns".to_owned(), busy)));
     for report in reports {

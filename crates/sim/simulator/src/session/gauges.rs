@@ -71,8 +71,7 @@ impl Gauges {
 fn look<F: Clocked>(drive: &Drive<F>, at: Nanos) -> Gauge {
     let mut reports: Vec<LayerReport> = Vec::new();
     drive.top().report(&mut reports);
-    let blocks = drive.flash().state().blocks();
-    let free = blocks.iter().filter(|row| row.is_free()).count();
+    let free = super::free_blocks(drive.flash().state());
     let buffered = |report: &LayerReport| {
         let counted = ["pages_buffered", "block_pages_buffered"].map(|name| report.counters.get(name).copied());
         (counted != [None; 2]).then(|| counted.into_iter().flatten().sum::<u64>())
@@ -80,7 +79,7 @@ fn look<F: Clocked>(drive: &Drive<F>, at: Nanos) -> Gauge {
     let dirty: Vec<u64> = reports.iter().filter_map(buffered).collect();
     Gauge {
         at,
-        free_blocks: free as u64,
+        free_blocks: free.into(),
         dirty_pages: (!dirty.is_empty()).then(|| dirty.iter().sum()),
         caches: reports
             .iter()

@@ -518,6 +518,7 @@ impl Session<'_> {
             status,
             wall_s,
             notes,
+            chosen: self.chosen.to_vec(),
             more_writes: self.source.more_writes(goes_on),
             unused: unused_keys,
             recorded,
@@ -550,6 +551,11 @@ fn has_more(workload: &mut dyn Workload) -> Result<bool, SessionError> {
 /// Flash programs by [`units::Cause::index`].
 fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; DIE_CAUSES] {
     drive.flash().state().counters.programs
+}
+
+/// Blocks that are erased and can be programmed.
+pub fn free_blocks(state: &FlashState) -> u32 {
+    state.blocks().iter().filter(|row| row.is_free()).count() as u32
 }
 
 fn bad_blocks(state: &FlashState) -> usize {

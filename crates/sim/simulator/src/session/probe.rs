@@ -5,6 +5,7 @@ use super::written::Written;
 use super::{Measurable, wear};
 use crate::array::Array;
 use crate::run::{HostMeasurements, Probe as RunProbe};
+use nand::Flash as _;
 use units::{DIE_CAUSES, Request};
 
 /// Looks at programs for the series, and at wear and at what stands in caches and buffers if that is wanted.
@@ -19,6 +20,10 @@ pub(super) struct Probe<'a> {
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
     fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
         super::programs(device.drive()).map(|units| self.array.chip_pages(units))
+    }
+
+    fn free_blocks(&self, device: &D) -> Option<u32> {
+        Some(super::free_blocks(device.drive().flash().state()))
     }
 
     #[inline]

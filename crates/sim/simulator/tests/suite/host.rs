@@ -268,7 +268,7 @@ fn the_series_never_shows_more_under_way_than_the_queue_holds() {
     let mut drive = timed(&SMALL);
     fill(&mut drive);
     let sheet = go(&mut drive, "uniform-write", 100_000, Loop::Closed { depth: 16 }, |_| {});
-    let (interval, samples) = sheet.series.finish([0; units::DIE_CAUSES]);
+    let (interval, samples) = sheet.series.finish(metrics::Look::default());
     let most = samples.iter().map(|sample| sample.occupancy).max().unwrap();
     assert!(most <= 16 * interval, "mean depth {} in one interval", most as f64 / interval as f64);
 }
