@@ -15,7 +15,10 @@ import { opening } from "./sections/opening";
 import { microscope } from "./sections/requests";
 import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
+import { dots, verdict, type Answer } from "./sections/verdict";
 import { runLabel, whySlow } from "./sections/waiting";
+import { cutNames } from "./names";
+import { openOnPaper } from "./theme";
 import type { Run } from "./types";
 
 const CONTENTS: readonly [id: string, label: string][] = [
@@ -59,6 +62,28 @@ function details(run: Run): HTMLElement {
   );
 }
 
+/** Each run against the first in sentences, folded: the dots show the same. */
+function inWords(runs: readonly Run[]): HTMLElement {
+  const list = h("details", { class: "sentences" }, h("summary", {}, "The same in words"), opening(runs));
+  openOnPaper(list);
+  return list;
+}
+
+/** The full report of each run, folded: the comparison is above it. */
+function reports(runs: readonly Run[]): HTMLElement {
+  const folded = h(
+    "details",
+    { class: "reports", id: "reports" },
+    h("summary", {}, h("h2", {}, "The full report of each run")),
+    tabs(
+      "Runs",
+      runs.map((run) => ({ label: runLabel(run), panel: details(run) })),
+    ),
+  );
+  openOnPaper(folded);
+  return folded;
+}
+
 function brand(text: string): HTMLElement {
   return h(
     "div",
@@ -72,31 +97,32 @@ interface Data {
   results: RawResult[];
   /** What is to be said of all runs together. */
   notes?: string[];
+  /** What a comparison of lives answers. */
+  answer?: Answer | null;
 }
 
-function page({ results, notes = [] }: Data): Child[] {
+function page({ results, notes = [], answer = null }: Data): Child[] {
   const foreign = results.find((result) => result.schema !== FORM);
   if (foreign) {
     return [brand("report"), h("p", { class: "empty" }, `This page reads results of the form ${FORM}, and this one is ${foreign.schema}. Render it again with "nandarium report".`)];
   }
-  const runs = results.map(decoded).map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
+  const names = cutNames(results.map(({ stack }) => stack));
+  const runs = results.map(decoded).map((result, index): Run => ({ index, letter: letter(index), name: result.stack, short: names[index] ?? result.stack, result }));
   const [only] = runs;
   if (!only) return [brand("report"), h("p", { class: "empty" }, "This report holds no result.")];
   if (runs.length === 1) return [brand("run report"), details(only)];
   return [
     brand(`comparison of ${runs.length} runs`),
-    opening(runs),
+    verdict(runs, answer),
     lives(runs, notes) ?? noteList(notes, false),
+    dots(runs),
+    inWords(runs),
     comparison(runs),
     whySlow(runs),
     overlaidLatency(runs),
     worstOfAll(runs),
     differences(runs),
-    h("h2", { class: "tabs-title" }, "Each run"),
-    tabs(
-      "Runs",
-      runs.map((run) => ({ label: runLabel(run), panel: details(run) })),
-    ),
+    reports(runs),
   ];
 }
 

@@ -222,5 +222,7 @@ export interface Run {
   /** "A", "B", ... */
   letter: string;
   name: string;
+  /** Its name cut to the parts in which it differs from the other runs. */
+  short: string;
   result: Result;
 }

@@ -1,7 +1,7 @@
 /** What a reader decides by: the answer first, then its grounds, then what to do. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Result } from "../src/types";
+import type { RepeatedFigure, Result } from "../src/types";
 import { Browser, MISSING, writePage, type Opened } from "./page";
 import { sample } from "./sample";
 
@@ -17,9 +17,9 @@ describe("a page that decides", { skip: MISSING }, () => {
   });
   after(() => browser?.close());
 
-  async function open(results: Result[], notes: string[] = []): Promise<Opened> {
+  async function open(results: Result[], notes: string[] = [], answer: object | null = null): Promise<Opened> {
     pages += 1;
-    return browser.open(await writePage(browser.folder, `decides-${pages}.html`, results, notes), DESK);
+    return browser.open(await writePage(browser.folder, `decides-${pages}.html`, results, notes, answer), DESK);
   }
 
   const page = (): Result => sample({ stack: "page", seed: 7, pressure: 1 });
@@ -114,5 +114,88 @@ describe("a page that decides", { skip: MISSING }, () => {
     const { page: without } = await open([page()]);
     assert.equal(await without.locator(".limits").count(), 0);
     await without.close();
+  });
+
+  /** A run with repetitions: means of figures with halves of their intervals, and ratios to the first run. */
+  function repeated(stack: string, against: string | null, iops: [number, number], p999: [number, number], ratios: [number, number, number][]): Result {
+    const result = sample({ stack, seed: 7, pressure: 1 });
+    const figure = (metric: string, [mean, half]: [number, number], at: number): RepeatedFigure => {
+      const [low, middle, high] = ratios[at] ?? [1, 1, 1];
+      const differs = low > 1 ? "higher" : high < 1 ? "lower" : "cannot be told";
+      const ratio = against ? { low, middle, high, shown: `${middle} (${low} to ${high})` } : null;
+      return { metric, name: metric, mean, half, shown: `${mean} \u00b1${half}`, ratio, differs: against ? differs : null, better: null };
+    };
+    result.hash = stack;
+    for (const op of ["read", "flush"] as const) result.latency_ns[op] = { ...result.latency_ns.flush, count: 0 };
+    return { ...result, waf: { ...result.waf, total: null }, repeated: { count: 5, against, figures: [figure("iops", iops, 0), figure("write_p999_ns", p999, 1)], sentence: `${stack} in words.` } };
+  }
+
+  const first = (): Result => repeated("page", null, [800, 10], [300, 20], []);
+
+  test("compares under a title of names cut to what differs, and names the winner beyond the intervals", async () => {
+    const fifo = repeated("page+ftl.gc.victim=fifo", "page", [500, 10], [700, 50], [[0.6, 0.63, 0.66], [2, 2.3, 2.7]]);
+    const { page: shown, complaints } = await open([first(), fifo]);
+    assert.equal(plain(await shown.locator("#verdict .headline").textContent()), "page against ftl.gc.victim=fifo under mixed");
+    assert.equal(plain(await shown.locator("#verdict .verdict").textContent()), "Winner: A page. Best in requests a second (800 \u00b110) and writes at the tail (p99.9: 300 \u00b120).");
+    assert.match(plain(await shown.locator("#verdict .lead").textContent()), /^5 runs of each with the same seeds, beyond 95 % intervals/);
+    const heads = await shown.locator("#compare-figures thead th").allTextContents();
+    assert.deepEqual(heads.slice(1), ["A page", "B ftl.gc.victim=fifo"]);
+    // The head comes before everything else.
+    assert.equal(await shown.locator("#report > *").nth(1).getAttribute("id"), "verdict");
+    assert.deepEqual(complaints, []);
+    await shown.close();
+  });
+
+  test("says that no difference can be measured, and where designs share the best places", async () => {
+    const same = repeated("dftl", "page", [798, 10], [310, 30], [[0.97, 1, 1.03], [0.9, 1.03, 1.2]]);
+    const { page: shown } = await open([first(), same]);
+    assert.match(plain(await shown.locator("#verdict .verdict").textContent()), /^No measurable difference between A page and B dftl in requests a second and writes at the tail \(p99\.9\)\.$/);
+    await shown.close();
+    const mixed = repeated("dftl", "page", [1200, 10], [700, 30], [[1.45, 1.5, 1.55], [2, 2.3, 2.7]]);
+    const { page: split } = await open([first(), mixed]);
+    assert.equal(plain(await split.locator("#verdict .verdict").textContent()), "No single winner. Most requests a second: B dftl. Fastest writes at the tail (p99.9): A page.");
+    await split.close();
+    const { page: full } = await open([first(), { ...mixed, status: "drive-full" }]);
+    assert.match(plain(await full.locator("#verdict .verdict").textContent()), /^No winner: B dftl ended as .drive-full./);
+    await full.close();
+    const { page: once } = await open([page(), page()]);
+    assert.match(plain(await once.locator("#verdict .verdict").textContent()), /^No difference: all runs gave the same result/);
+    await once.close();
+  });
+
+  test("draws a row of dots with intervals for each figure, over one axis", async () => {
+    const fifo = repeated("page+ftl.gc.victim=fifo", "page", [500, 10], [700, 50], [[0.6, 0.63, 0.66], [2, 2.3, 2.7]]);
+    const { page: shown } = await open([first(), fifo]);
+    const rows = shown.locator("#compare-dots .ratio-row:not(.axis)");
+    assert.deepEqual((await rows.locator(".ratio-name").allTextContents()).map(plain), ["IOPS more is better", "write p99.9 less is better"]);
+    assert.deepEqual((await rows.locator(".ratio-told").allTextContents()).map(plain), ["\u00d70.63 (0.60 to 0.66)", "\u00d72.30 (2.00 to 2.70)"]);
+    const middle = async (selector: string): Promise<number> => shown.locator(selector).first().evaluate((one) => one.getBoundingClientRect().left + one.getBoundingClientRect().width / 2);
+    const [one, better, worse] = [await middle(".ratio-line.one"), await middle(".ratio-row:nth-child(1) .ratio-dot"), await middle(".ratio-row:nth-child(2) .ratio-dot")];
+    assert.ok(better < one && one < worse, `${better} ${one} ${worse}`);
+    const bar = await shown.locator(".ratio-row:nth-child(2) .ratio-bar").boundingBox();
+    assert.ok(bar && bar.x < worse && bar.x + bar.width > worse && bar.x > one, JSON.stringify(bar));
+    // Names of lines do not run into each other.
+    const ticks = await shown.locator(".ratio-tick").evaluateAll((all) => all.map((tick) => tick.getBoundingClientRect()).map(({ left, right }) => [left, right] as const));
+    ticks.slice(1).forEach(([left], at) => assert.ok(left > (ticks[at]?.[1] ?? 0), "two names overlap"));
+    await shown.close();
+  });
+
+  test("folds the full reports of a comparison", async () => {
+    const { page: shown } = await open([first(), sample({ stack: "dftl", seed: 8, pressure: 0.5 })]);
+    assert.ok(await shown.locator("#run-0-why").isHidden());
+    assert.ok(await shown.locator("#compare-figures").isVisible());
+    await shown.locator("#reports > summary").click();
+    await shown.locator("#run-0-latency .uplot canvas").waitFor();
+    await shown.close();
+  });
+
+  test("begins a comparison of lives with the answer of the program", async () => {
+    const answer = { sentence: "Cheapest a year: page, 10 a year if it lives 5 years.", about_differences: "Differences of 10 % and more:", differences: [{ sentence: "years: page 5; dftl 3" }], assumptions: "whole drives" };
+    const { page: shown } = await open([first(), sample({ stack: "dftl", seed: 8, pressure: 0.5 })], [], answer);
+    const head = (await shown.locator("#verdict > *").allTextContents()).map(plain);
+    assert.equal(head[1], answer.sentence);
+    assert.match(head[3] ?? "", /Assumed: whole drives\.$/);
+    assert.ok(await shown.locator("#verdict details li", { hasText: "years: page 5" }).isHidden());
+    await shown.close();
   });
 });

@@ -65,11 +65,11 @@ export interface Opened {
   complaints: string[];
 }
 
-export async function writePage(folder: string, name: string, results: Result[], notes: string[] = []): Promise<string> {
+export async function writePage(folder: string, name: string, results: Result[], notes: string[] = [], answer: object | null = null): Promise<string> {
   const [template, css, js] = await Promise.all(
     ["template.html", "report.css", "report.js"].map((file) => readFile(join("../crates/front/cli/pages", file), "utf8")),
   );
-  const json = JSON.stringify({ results: results.map(encoded), notes }).replaceAll("<", "\\u003c");
+  const json = JSON.stringify({ results: results.map(encoded), notes, answer }).replaceAll("<", "\\u003c");
   const page = (template ?? "")
     .replace("<!--TITLE-->", () => "nandarium report")
     .replace("/*CSS*/", () => css ?? "")
@@ -78,6 +78,12 @@ export async function writePage(folder: string, name: string, results: Result[],
   const file = join(folder, name);
   await writeFile(file, page);
   return file;
+}
+
+/** Unfolds the full reports of a comparison, and waits until they are drawn; nothing on the page of one run. */
+export async function unfold(page: Page): Promise<void> {
+  await page.evaluate(() => document.querySelector<HTMLDetailsElement>("#reports")?.setAttribute("open", ""));
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
 /** One browser with a profile of its own, closed and deleted by `close`. */

@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { CAUSES, causeStyle } from "../src/causes";
 import type { Causes, Life, Repeated, RepeatedFigure, Result } from "../src/types";
-import { Browser, MISSING, writePage, type Opened } from "./page";
+import { Browser, MISSING, unfold, writePage, type Opened } from "./page";
 import { sample } from "./sample";
 
 const DESK = { width: 1400, height: 900, scheme: "light" } as const;
@@ -88,6 +88,7 @@ describe("a reader", { skip: MISSING }, () => {
     slow.series.columns["queue_depth"] = (slow.series.columns["queue_depth"] ?? []).map(() => 0.000_123);
     for (const width of WIDTHS) {
       const { page: shown } = await open([fast, slow], { ...DESK, width });
+      await unfold(shown);
       await shown.locator("#tab-1").click();
       await shown.locator("#run-1-timeline .uplot canvas").nth(3).waitFor();
       const drawn = await Browser.drawn(shown);
@@ -316,7 +317,8 @@ describe("a reader", { skip: MISSING }, () => {
     const runs = ["a-stack-with-a-long-name+ftl.gc.victim=cost-benefit", "dftl", "tpftl", "leaftl"];
     const results = runs.map((stack, index) => sample({ stack, seed: index + 1, pressure: 1 - index / 5 }));
     const { page: shown } = await open(results, PHONE);
-    for (const summary of await shown.locator("summary:visible").all()) await summary.click();
+    await unfold(shown);
+    for (const summary of await shown.locator("summary:visible:not(#reports > summary)").all()) await summary.click();
     await shown.waitForTimeout(100);
     assert.deepEqual(await outOfReach(shown), []);
     assert.ok((await shown.evaluate(() => document.documentElement.scrollWidth)) <= PHONE.width);
@@ -391,7 +393,7 @@ describe("a reader", { skip: MISSING }, () => {
 
   test("reads what a comparison says before its tables", async () => {
     const { page: shown } = await open([page(), dftl(), page()]);
-    const told = await shown.locator("#report > .advice").allTextContents();
+    const told = await shown.locator(".sentences .advice").allTextContents();
     assert.equal(told.length, 2);
     assert.match(told[0] ?? "", /^B .* against A .*: IOPS .*, read p99\.9 .*, write p99\.9 .*WAF.*\.$/);
     assert.match(told[1] ?? "", /^C .* gave the result of A .*, to the last command/);

@@ -102,7 +102,7 @@ function repeatedCell({ shown, ratio: against, differs, better }: RepeatedFigure
 function repetitions(runs: readonly Run[]): string {
   const count = runs[0]?.result.repeated?.count;
   if (!count) return "";
-  return `Each stack ran ${count} times, with the same seeds for all stacks. A figure with \u00b1 is a mean with half of its 95\u202f% interval, and its ratio has its whole interval, from pairs of runs with the same seeds. An interval that holds 1 tells no difference; of twenty figures that do not differ, one is told as different. All other figures are of the first run alone, and are not judged.`;
+  return `A figure with \u00b1 is a mean of ${count} runs with half of its 95\u202f% interval; its ratio has the whole interval. Of twenty figures that do not differ, one is told as different. All other figures are of the first run alone, and are not judged.`;
 }
 
 function workloads(runs: readonly Run[]): string {

@@ -13,7 +13,7 @@ const TAILS = ["p999", "p99", "p90", "p50"];
 export function opening(runs: readonly Run[]): Child {
   const [first, ...others] = runs;
   if (!first) return null;
-  return others.map((run) => h("p", { class: "advice" }, sentence(first, run)));
+  return others.map((run) => h("p", { class: "advice quiet" }, sentence(first, run)));
 }
 
 function sentence(first: Run, run: Run): Child {

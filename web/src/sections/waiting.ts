@@ -122,7 +122,7 @@ function barOf(run: Run, choice: Choice, slice: Slice, label: string | null, lis
 }
 
 export function runLabel(run: Run): Child {
-  return [h("span", { class: `tag s${run.index % 8}` }, run.letter), " ", run.name];
+  return [h("span", { class: `tag s${run.index % 8}` }, run.letter), " ", run.short === run.name ? run.name : h("span", { title: run.name }, run.short)];
 }
 
 function numbers(runs: readonly Run[], view: View, names: readonly string[]): HTMLElement {
