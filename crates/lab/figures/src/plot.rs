@@ -122,19 +122,18 @@ impl Area {
         );
     }
 
-    /// Names of both axes: `across` below the end of the lower one, `up` above the left one.
+    /// Names of both axes: `across` below the end of the lower one, `up` above the left one; an empty name is left out.
     pub fn axes(&self, svg: &mut String, across: &str, up: &str) {
-        put(
-            svg,
-            format_args!(
-                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
-                 \u{2192}</text>",
-                12.0 - self.left,
-                escape(up),
-                self.height + 40.0,
-                escape(across)
-            ),
-        );
+        if !up.is_empty() {
+            put(svg, format_args!("<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text>", 12.0 - self.left, escape(up)));
+        }
+        if !across.is_empty() {
+            let below = self.height + 40.0;
+            put(
+                svg,
+                format_args!("<text x=\"100%\" y=\"{below}\" text-anchor=\"end\">{} \u{2192}</text>", escape(across)),
+            );
+        }
     }
 
     /// Names below the area: all of them, or as many as a narrow and a wide picture have room for.

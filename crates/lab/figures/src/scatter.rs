@@ -27,6 +27,10 @@ pub struct Point {
     pub label: String,
     /// Whether the point stands out from the others.
     pub is_marked: bool,
+    /// A short name beside it; empty: none.
+    pub name: String,
+    /// Address that it leads to; empty: none.
+    pub href: String,
 }
 
 impl Point {
@@ -60,6 +64,10 @@ pub struct Scatter {
     pub size: (String, Show),
     /// Height of the area in pixels.
     pub height: f64,
+    /// Values that the axes cover beside those of the points: several pictures share their axes by them.
+    pub reach: [Vec<f64>; 2],
+    /// Whether there is a line where both values are the same.
+    pub has_diagonal: bool,
     /// What points that stand out are, and what the others are.
     pub kinds: [String; 2],
     pub groups: Vec<Group>,
@@ -123,15 +131,20 @@ impl Scatter {
         format!("<li class=\"sizes\">{}: {keys}</li>", escape(name))
     }
 
+    /// The values that the axes cover.
+    pub fn ends(&self) -> [Vec<f64>; 2] {
+        let own = |ends: fn(&Point) -> [f64; 2]| self.points().flat_map(move |(_, point)| ends(point));
+        let x = own(|point| [point.x, point.x + point.halves[0]]);
+        let y = own(|point| [point.y, point.y + point.halves[1]]);
+        let [across, up] = &self.reach;
+        [x.chain(across.iter().copied()).collect(), y.chain(up.iter().copied()).collect()]
+    }
+
     /// The picture without a page around it.
     pub fn picture(&self) -> String {
         let height = self.height;
         // An axis is as long as the intervals, and begins at the values: below them an interval may reach to nothing.
-        let over = |ends: fn(&Point) -> [f64; 2]| {
-            Axis::over(&self.points().flat_map(|(_, point)| ends(point)).collect::<Vec<_>>())
-        };
-        let (across, up) =
-            (over(|point| [point.x, point.x + point.halves[0]]), over(|point| [point.y, point.y + point.halves[1]]));
+        let [across, up] = self.ends().map(|ends| Axis::over(&ends));
         let y = |value: f64| height * (1.0 - up.place(value));
         let texts = |axis: &Axis, show: &Show| axis.ticks.iter().map(|value| show(*value)).collect::<Vec<_>>();
         let (left, below) = (texts(&up, &self.show[1]), texts(&across, &self.show[0]));
@@ -152,13 +165,27 @@ impl Scatter {
         area.names(&mut svg, Names::Scale, &names);
         let [across_name, up_name] = &self.axes;
         area.axes(&mut svg, &across.named(across_name), &up.named(up_name));
+        if self.has_diagonal {
+            let ends = [across.from.max(up.from), across.to.min(up.to)];
+            let [from, to] = ends.map(|value| (percent(across.place(value)), y(value)));
+            put(
+                &mut svg,
+                format_args!(
+                    "<line class=\"grid\" x1=\"{}\" y1=\"{:.1}\" x2=\"{}\" y2=\"{:.1}\"/>",
+                    from.0, from.1, to.0, to.1
+                ),
+            );
+        }
         // What stands out lies over the others, and small points over large ones.
         let mut points: Vec<(usize, &Point)> = self.points().collect();
         points.sort_by(|(_, a), (_, b)| a.is_marked.cmp(&b.is_marked).then(b.size.total_cmp(&a.size)));
         for (index, point) in points {
             self.point(&mut svg, index, point, &across, &up);
         }
-        area.svg(&self.title, &svg)
+        let picture = area.svg(&self.title, &svg);
+        // A picture has no links in it for a screen reader, and a group has.
+        let has_links = self.points().any(|(_, point)| !point.href.is_empty());
+        if has_links { picture.replacen("<svg role=\"img\"", "<svg role=\"group\"", 1) } else { picture }
     }
 
     /// One point with the intervals of its two values.
@@ -179,7 +206,20 @@ impl Scatter {
         }
         let (radius, label) = (self.radius(point.size), escape(&point.label));
         let place = format!("cx=\"{x}\" cy=\"{y:.1}\" r=\"{radius:.1}\"");
-        put(svg, format_args!("<circle class=\"s{index} {class}\" {place}><title>{label}</title></circle>"));
+        let circle = format!("<circle class=\"s{index} {class}\" {place}><title>{label}</title></circle>");
+        if point.href.is_empty() {
+            put(svg, format_args!("{circle}"));
+        } else {
+            let (href, name) = (escape(&point.href), escape(&point.label.replace('\n', ", ")));
+            put(svg, format_args!("<a href=\"{href}\" aria-label=\"{name}\">{circle}</a>"));
+        }
+        if !point.name.is_empty() {
+            // Neighbours are likely to be of other groups: every second group has its names on the left.
+            let is_left = index % 2 == 1;
+            let (beside, end) = if is_left { (-radius - 3.0, " text-anchor=\"end\"") } else { (radius + 3.0, "") };
+            let at = format!("x=\"{x}\" y=\"{y:.1}\" dx=\"{beside:.1}\" dy=\"-4\"{end}");
+            put(svg, format_args!("<text class=\"name\" {at}>{}</text>", escape(&point.name)));
+        }
     }
 }
 
@@ -207,6 +247,8 @@ mod tests {
             show: [Box::new(number), Box::new(|value| format!("{} ms", number(value)))],
             size: ("depth".to_owned(), Box::new(|value| format!("{} m", number(value)))),
             height: 340.0,
+            reach: [Vec::new(), Vec::new()],
+            has_diagonal: false,
             kinds: both("best", "rest"),
             groups: vec![Group { name: "g & h".to_owned(), points }],
             caption: String::new(),
@@ -215,7 +257,16 @@ mod tests {
     }
 
     fn point(x: f64, size: f64, is_marked: bool) -> Point {
-        Point { x, y: 2.0, size, halves: [0.0, 0.0], label: format!("<{x}>\nsecond line"), is_marked }
+        Point {
+            x,
+            y: 2.0,
+            size,
+            halves: [0.0, 0.0],
+            label: format!("<{x}>\nsecond line"),
+            is_marked,
+            name: String::new(),
+            href: String::new(),
+        }
     }
 
     #[test]
@@ -255,6 +306,22 @@ mod tests {
         assert!(section.contains("x1=\"50.00%\" x2=\"100.00%\""), "2 to 4 on an axis to 4: {section}");
         assert!(section.contains("y1=\"340.0\" y2=\"0.0\""), "2 \u{b1} 3 on an axis from 0 to 5: {section}");
         assert!(section.contains(">5 ms</text>"), "{section}");
+    }
+
+    #[test]
+    fn points_lead_to_their_runs_and_pictures_share_axes() {
+        let named = Point { name: "7".to_owned(), href: "runs/a/result.json".to_owned(), ..point(1.0, 4.0, true) };
+        let mut one = scatter(vec![named]);
+        one.reach = [vec![8.0], vec![40.0]];
+        one.has_diagonal = true;
+        let picture = one.picture();
+        assert!(
+            picture.contains("<a href=\"runs/a/result.json\" aria-label=\"&lt;1&gt;, second line\"><circle"),
+            "{picture}"
+        );
+        assert!(picture.contains(">7</text>") && picture.contains("<svg role=\"group\""), "{picture}");
+        assert!(picture.contains("cx=\"12.50%\"") && picture.contains(">40 ms</text>"), "1 of 8: {picture}");
+        assert!(scatter(vec![point(1.0, 4.0, true)]).picture().contains("<svg role=\"img\""));
     }
 
     #[test]

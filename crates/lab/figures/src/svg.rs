@@ -6,6 +6,11 @@ use crate::plot::{Area, Name, Names, percent, put};
 
 /// Height of the area.
 const HEIGHT: f64 = 206.0;
+/// Space for the names of the axes: above the area, and below the names along it.
+const ABOVE: f64 = 32.0;
+const BELOW: f64 = 20.0;
+/// Longest name of an axis that a small picture has room for, letters; a longer one is told above the pictures alone.
+const WORDS: usize = 36;
 /// Share of a category's width that its bars take.
 const FILLED: f64 = 0.82;
 /// Most of the picture's width that a bar takes, and the space beside it as a share of its own.
@@ -55,8 +60,13 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
     // Pictures of one figure stand below one another: what is left of them is as wide in all.
     let left: Vec<String> =
         figure.panels.iter().flat_map(|panel| self::axis(figure, panel).ticks).map(&look.show).collect();
-    let area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
+    let (up, across) = figure.axis.split_once(", over ").unwrap_or((figure.axis, ""));
+    let [up, across] = [up, across].map(|name| if name.chars().count() <= WORDS { name } else { "" });
+    let mut area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
+    area.top = if up.is_empty() { area.top } else { ABOVE };
+    area.below += if across.is_empty() { 0.0 } else { BELOW };
     let mut svg = String::new();
+    area.axes(&mut svg, across, up);
     for value in &axis.ticks {
         Area::across(&mut svg, y(axis, *value), &(look.show)(*value));
     }
@@ -79,7 +89,10 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
             &mut svg,
             format_args!(
                 "<line class=\"published p{index}\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: \
-                 {}</title></line>",
+                 {}</title></line><text class=\"told\" x=\"100%\" y=\"{:.1}\" text-anchor=\"end\">{} {}</text>",
+                escape(what),
+                number(*value),
+                y - 4.0,
                 escape(what),
                 number(*value)
             ),

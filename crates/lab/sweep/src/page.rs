@@ -44,7 +44,9 @@ pub(crate) fn label(grid: &Grid, point: &Point) -> String {
 
 /// What is recommended over all panels, and how designs stand there.
 fn summary(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
-    let Some(overall) = &findings.overall else { return String::new() };
+    if findings.overall.is_none() {
+        return String::new();
+    }
     let near = figures::number(grid.plan.within * 100.0);
     let rows = each(findings.standings.iter().take(MOST_ROWS), |standing| {
         let name = design_name(grid, &all[standing.first].point);
@@ -60,23 +62,30 @@ fn summary(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let rest =
         if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     format!(
-        "<section id=\"summary\"><h2>Over all {} panels</h2><p class=\"advice\">{}</p><div class=\"{}\"><table \
+        "<section id=\"summary\"><h2>Over all {} panels</h2><div class=\"{}\"><table \
          class=\"numbers\"><thead><tr><th>Design</th>\
          <th>Unbeaten</th><th>Tail within {near}&nbsp;% of the \
          shortest</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}</section>",
         findings.panels.len(),
-        escape(overall),
         figures::frame(findings.standings.len()),
     )
+}
+
+/// The recommendation of a sweep with one panel.
+fn only(findings: &Findings) -> Option<&str> {
+    let [judged] = &findings.panels[..] else { return None };
+    judged.advice.text.split_inclusive(". ").next().map(str::trim_end)
 }
 
 /// The page of a sweep.
 pub fn page(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let complete: usize = all.iter().map(|summary| summary.complete).sum();
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
+    let answer = findings.overall.as_deref().or_else(|| only(findings));
+    let answer = each(answer, |text| format!("<p class=\"advice\">{}</p>", escape(text)));
     let intervals = if grid.plan.repetitions > 1 { ", lines through them 95 % confidence intervals" } else { "" };
     let top = format!(
-        "<p class=\"lead\">{} combinations, {} {} each; {complete} of {} runs {}. Values are means over \
+        "{answer}<p class=\"lead\">{} combinations, {} {} each; {complete} of {} runs {}. Values are means over \
          repetitions{intervals}; \
          every metric stands in summary.csv, every run in results.parquet.</p>{notes}",
         all.len(),

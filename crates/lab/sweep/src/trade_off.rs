@@ -28,12 +28,13 @@ const CAPTION: &str = "Best is down, left and small. A design is beaten if anoth
 pub(crate) fn sections(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let is_single = findings.panels.len() == 1;
     let shown = &findings.panels[..findings.panels.len().min(MOST_PANELS)];
-    let pictures: Vec<Option<Scatter>> = shown
+    let mut pictures: Vec<Option<Scatter>> = shown
         .iter()
         .map(|judged| {
             judged.front.as_ref().ok().map(|front| picture(grid, all, front, HEIGHTS[usize::from(!is_single)]))
         })
         .collect();
+    share_axes(&mut pictures);
     let legend = pictures.iter().flatten().next().map_or_else(String::new, Scatter::legend);
     let title = if is_single {
         format!("Costs of each design under {}", shown[0].panel.title)
@@ -55,6 +56,26 @@ pub(crate) fn sections(grid: &Grid, all: &[Summary], findings: &Findings) -> Str
         "<section id=\"trade-off\"><h2>{}</h2><p class=\"lead\">{CAPTION}</p>{legend}{panels}{rest}</section>",
         escape(&title)
     )
+}
+
+/// Gives the same axes to all pictures that show the same figures in the same units: places can be compared then.
+fn share_axes(pictures: &mut [Option<Scatter>]) {
+    let shown = |picture: &Scatter| (picture.axes.clone(), [0, 1].map(|axis| picture.show[axis](1.0)));
+    let all: Vec<_> = pictures.iter().flatten().map(|picture| (shown(picture), picture.ends())).collect();
+    for picture in pictures.iter_mut().flatten() {
+        let own = shown(picture);
+        for (_, [across, up]) in all.iter().filter(|(of, _)| *of == own) {
+            picture.reach[0].extend(across);
+            picture.reach[1].extend(up);
+        }
+    }
+}
+
+/// The result of the first run of a combination, in the folder of the sweep.
+fn result_of(grid: &Grid, point: &crate::grid::Point) -> String {
+    let run = grid.runs.iter().find(|run| run.point == *point && !run.address.is_empty());
+    let place = |run: &crate::grid::Run| format!("runs/{}/{}/result.json", &run.address[..2], run.address);
+    run.map(place).unwrap_or_default()
 }
 
 /// One panel: its recommendation, its picture, and the front beside it.
@@ -84,8 +105,13 @@ fn multiples(grid: &Grid, all: &[Summary], shown: &[Judged], pictures: &[Option<
     format!("<div class=\"panels pair\">{panels}</div>")
 }
 
+/// The recommendation as one sentence with its price, and below it the reasons.
 fn advice(judged: &Judged) -> String {
-    format!("<p class=\"advice\">{}</p>", escape(&judged.advice.text))
+    let text = &judged.advice.text;
+    let (first, reasons) = text.split_once(". ").map_or((text.as_str(), ""), |(first, rest)| (first, rest));
+    let end = if reasons.is_empty() { "" } else { "." };
+    let reasons = if reasons.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>", escape(reasons)) };
+    format!("<p class=\"advice\">{}{end}</p>{reasons}", escape(first))
 }
 
 /// The cell of a metric that every candidate has.
@@ -116,6 +142,8 @@ fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter 
             halves: [half(x) / across_scale, half(y) / up_scale],
             label: lines.join("\n"),
             is_marked,
+            name: number(front, at).map_or_else(String::new, |number| number.to_string()),
+            href: result_of(grid, &all[at].point),
         }
     };
     // Colours run out before stacks do.
@@ -141,6 +169,8 @@ fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter 
         show: [across_show, up_show],
         size: (size, Box::new(move |value| price.map_or_else(String::new, |price| shown(price, value)))),
         height,
+        reach: [Vec::new(), Vec::new()],
+        has_diagonal: false,
         kinds: [UNBEATEN.to_owned(), BEATEN.to_owned()],
         groups: (0..colours).map(group).collect(),
         caption: String::new(),
@@ -148,16 +178,22 @@ fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter 
     }
 }
 
+/// The number of a design in picture and table, from the shortest tail; a design that is beaten has none.
+fn number(front: &Front, at: usize) -> Option<usize> {
+    front.unbeaten.iter().position(|one| *one == at).map(|place| place + 1)
+}
+
 /// The table of what nothing beats, from the shortest tail.
 fn table(grid: &Grid, all: &[Summary], front: &Front) -> String {
     let heads =
         each(&front.costs, |metric| format!("<th title=\"{}\">{}</th>", escape(metric.doc), escape(metric.short)));
-    let rows = each(front.unbeaten.iter().take(MOST_ROWS), |at| {
+    let rows = each(front.unbeaten.iter().take(MOST_ROWS).enumerate(), |(place, at)| {
         let name = escape(&design_name(grid, &all[*at].point)).replace('.', ".<wbr>");
         let cells = each(&front.costs, |metric| {
             format!("<td>{}</td>", escape(&shown_cell(metric, cell(&all[*at], metric))).replace(' ', "&nbsp;"))
         });
-        format!("<tr><td>{name}</td>{cells}</tr>")
+        let (number, href) = (place + 1, escape(&result_of(grid, &all[*at].point)));
+        format!("<tr><td><a href=\"{href}\">{number}</a> {name}</td>{cells}</tr>")
     });
     let left_out = front.unbeaten.len().saturating_sub(MOST_ROWS);
     let rest =
@@ -211,6 +247,21 @@ mod tests {
             "{html}"
         );
         assert!(html.contains(">800 µs</text>") && !html.contains("0 us"), "{html}");
+    }
+
+    /// Panels had axes of their own, one logarithmic and the other not, so places could not be compared.
+    #[test]
+    fn panels_share_their_axes_and_points_lead_to_their_runs() {
+        let text = "[axes]\nworkload.queue_depth = [1, 16]\ndrive.over_provisioning = [\"15%\", \"50%\"]\n";
+        let (grid, all, findings) = found(text, |run| {
+            let tail = 2e8 * (1.0 + 3.0 * run.point.values[0] as f64) - 1e8 * run.point.values[1] as f64;
+            vec![("write_p99_ns", tail), ("waf", 4.0), ("spare_share", [0.156, 0.5][run.point.values[1]])]
+        });
+        let html = sections(&grid, &all, &findings);
+        assert_eq!(html.matches(">800 ms</text>").count(), 2, "{html}");
+        let link = format!("runs/{}/{}/result.json", &grid.runs[0].address[..2], grid.runs[0].address);
+        assert!(html.contains(&format!("<a href=\"{link}\" aria-label=")), "{html}");
+        assert!(html.contains(">1</text>") && html.contains(&format!("<td><a href=\"{link}\">")), "{html}");
     }
 
     #[test]
