@@ -55,7 +55,11 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
         "drive full or worn out",
         "The drive could not accept further writes. The results until then are printed.",
     ),
-    (MISSED, "an acceptance band missed", "A row of `repro` lies outside its band."),
+    (
+        MISSED,
+        "an acceptance band missed",
+        "A row of `repro` lies outside its band, and its study does not declare why.",
+    ),
     (
         OUTSIDE,
         "a figure outside its band",

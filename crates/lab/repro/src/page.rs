@@ -2,8 +2,13 @@
 
 use crate::family::{Family, Fit};
 use crate::row::{Row, Verdict};
-use crate::study::{Findings, Study};
-use figures::{Figure, Look, Page, each, escape, section_with};
+use crate::study::{Findings, Pair, Pairs, Study};
+use figures::{Figure, Group, Look, Page, Point, Scatter, each, escape, section_with};
+
+/// Most rows of a verdict whose numbers are not folded.
+const CHIPS: usize = 40;
+/// Most rows of a table that is not folded.
+const FOLDED: usize = 80;
 
 /// The page of a study: all verdicts first, then figures with those of the rows they show, then every row.
 pub fn render(study: &Study, findings: &Findings) -> String {
@@ -22,15 +27,106 @@ pub fn render(study: &Study, findings: &Findings) -> String {
     let family = family(findings);
     let top =
         format!("{}{notes}<p class=\"lead\">{}. {}</p>", verdicts(findings), escape(study.paper), escape(study.method));
+    let [open, close] = if findings.rows.len() > FOLDED {
+        [format!("<details><summary>All {} rows</summary>", findings.rows.len()), "</details>".to_owned()]
+    } else {
+        [String::new(), String::new()]
+    };
     let table = format!(
-        "<section id=\"rows\"><h2>Published and measured</h2><div class=\"table\"><table>\
+        "<section id=\"rows\"><h2>Published and measured</h2>{open}<div class=\"table\"><table>\
          <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
          <th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
-         <tbody>{rows}</tbody></table></div><p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
+         <tbody>{rows}</tbody></table></div>{close}<p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
          recorded rows are shown and not judged.</p></section>"
     );
-    Page { brand: &format!("repro {}", study.name), title: study.title, top, sections: family + &figures + &table }
-        .render()
+    Page {
+        brand: &format!("repro {}", study.name),
+        title: study.title,
+        top,
+        sections: family + &scatters(&findings.pairs) + &figures + &commands(study, findings) + &table,
+    }
+    .render()
+}
+
+/// One picture for each thing: measured across, modelled up, so that what agrees lies on the line.
+fn scatters(all: &[Pairs]) -> String {
+    let picture = |pairs: &Pairs| {
+        let mut units: Vec<&str> = pairs.all.iter().map(|pair| pair.unit).collect();
+        units.sort_unstable();
+        units.dedup();
+        let point = |pair: &Pair| Point {
+            x: pair.measured,
+            y: pair.modelled,
+            size: 1.0,
+            halves: [0.0, 0.0],
+            label: pair.about.clone(),
+            is_marked: !pair.is_within,
+            name: if pair.is_within { String::new() } else { short(&pair.row).to_owned() },
+            href: format!("#row-{}", pair.row),
+        };
+        let group = |unit: &str| Group {
+            name: unit.to_owned(),
+            points: pairs.all.iter().filter(|pair| pair.unit == unit).map(point).collect(),
+        };
+        let ends: Vec<f64> = pairs.all.iter().flat_map(|pair| [pair.measured, pair.modelled]).collect();
+        Scatter {
+            name: String::new(),
+            title: pairs.name.clone(),
+            axes: ["measured".to_owned(), "modelled".to_owned()],
+            show: [Box::new(figures::number), Box::new(figures::number)],
+            size: ("all alike".to_owned(), Box::new(|_| String::new())),
+            height: 260.0,
+            reach: [ends.clone(), ends],
+            has_diagonal: true,
+            kinds: ["outside what is accepted, by its row".to_owned(), "within it, or not judged".to_owned()],
+            groups: units.into_iter().map(group).collect(),
+            caption: String::new(),
+            beside: String::new(),
+        }
+    };
+    if all.iter().all(|pairs| pairs.all.is_empty()) {
+        return String::new();
+    }
+    let panels = each(all.iter().filter(|pairs| !pairs.all.is_empty()), |pairs| {
+        let drawn = picture(pairs);
+        format!("<div><h3>{}</h3>{}{}</div>", escape(&pairs.name), drawn.legend(), drawn.picture())
+    });
+    format!(
+        "<section id=\"agreement\"><h2>Measured and modelled</h2><p class=\"lead\">Each point is a figure that somebody \
+         measured. On the line the model agrees. A point leads to its row.</p><div class=\"panels \
+         pair\">{panels}</div></section>"
+    )
+}
+
+/// Each figure with its rows, the command that makes it, and the parameters that change it.
+fn commands(study: &Study, findings: &Findings) -> String {
+    let settings = study.settings.iter().map(|setting| format!("--set {}={}", setting.name, setting.choices.join("|")));
+    let traces = study.traces.iter().map(|trace| format!("--trace {trace}=FILE"));
+    let draws = study.has_family().then(|| "--family DRAWS".to_owned());
+    let general = ["--scale 1/N", "--seed N"].map(str::to_owned);
+    let parameters: Vec<String> = general.into_iter().chain(draws).chain(settings).chain(traces).collect();
+    let parameters = each(parameters, |one| format!("<code>{}</code> ", escape(&one)));
+    let rows = each(&findings.figures, |figure| {
+        let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
+        let shown = each(shown.iter(), |id| format!("<a href=\"#row-{id}\">{id}</a> ", id = escape(id)));
+        format!(
+            "<tr><td><a href=\"#{name}\">{}</a></td><td>{shown}</td><td><code>nandarium repro {} --out DIR</code>, \
+             {name}.csv</td></tr>",
+            escape(figure.title),
+            study.name,
+            name = figure.name
+        )
+    });
+    format!(
+        "<section id=\"commands\"><h2>Figures and their commands</h2><p class=\"lead\">Parameters: {parameters}</p>\
+         <div class=\"table\"><table><thead><tr><th>Figure</th><th>Rows</th><th>Command, and its file</th></tr></thead>\
+         <tbody>{rows}</tbody></table></div></section>"
+    )
+}
+
+/// The number of a row without the name of its drive.
+fn short(row: &str) -> &str {
+    row.split_once('.').map_or(row, |(_, rest)| rest)
 }
 
 /// Rows that a family judges; nothing without one.
@@ -76,19 +172,28 @@ fn nothing(figure: &Figure, beside: &str) -> String {
 
 /// The verdicts in a sentence, and the rows that have each.
 fn verdicts(findings: &Findings) -> String {
-    let line = |verdict: Verdict| {
-        let chips: Vec<String> = findings.rows.iter().filter(|row| row.verdict == verdict).map(link).collect();
-        if chips.is_empty() {
-            String::new()
-        } else {
-            format!("<p class=\"chips\">{}: {}</p>", verdict.name(), chips.join(" "))
-        }
-    };
+    let all: Vec<&Row> = findings.rows.iter().collect();
+    let (new, others): (Vec<&Row>, Vec<&Row>) = all.into_iter().partition(|row| row.is_new_miss());
+    let (missed, others): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.verdict == Verdict::Fail);
+    let of = |verdict: Verdict| others.iter().copied().filter(|row| row.verdict == verdict).collect::<Vec<&Row>>();
+    let rest = [Verdict::NotRun, Verdict::Pass, Verdict::Forced, Verdict::Recorded].map(|one| (one.name(), of(one)));
+    let named = [("fail", new), ("known to miss", missed)].into_iter().chain(rest);
+    let lines = each(named, |(name, rows)| chips(name, &rows));
     format!(
         "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",
         escape(&findings.summary()),
-        each([Verdict::Fail, Verdict::Pass, Verdict::NotRun, Verdict::Forced, Verdict::Recorded], line)
+        lines
     )
+}
+
+/// Rows of one verdict, folded where they are many.
+fn chips(name: &str, rows: &[&Row]) -> String {
+    let line = each(rows.iter().copied(), |row| format!("{} ", link(row)));
+    match rows.len() {
+        0 => String::new(),
+        1..=CHIPS => format!("<p class=\"chips\">{name}: {line}</p>"),
+        many => format!("<details><summary>{name}: {many} rows</summary><p class=\"chips\">{line}</p></details>"),
+    }
 }
 
 /// The number of a row in the colour of its verdict; it leads to the row.
@@ -132,7 +237,9 @@ fn or_dash(measured: &str) -> String {
 }
 
 fn row(row: &Row) -> String {
-    let note = if row.note.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&row.note)) };
+    let known = row.known.iter().filter(|_| row.misses()).map(|why| format!("Known to miss: {why}"));
+    let notes = known.chain(Some(row.note.clone()).filter(|note| !note.is_empty()));
+    let note = each(notes, |note| format!("<small>{}</small>", escape(&note)));
     format!(
         "<tr id=\"row-{id}\"><td>{id}</td><td>{}: \
          {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
@@ -154,6 +261,46 @@ mod tests {
     use crate::row::Class;
     use crate::target::{Accept, Measured, Target};
     use figures::{Panel, Series, Shape};
+
+    fn row(id: &str) -> Row {
+        let [id, paper, experiment, metric, unit, published] = [id, "p", "e", "m", " %", "90 %"].map(str::to_owned);
+        let (class, accept) = (Class::Numeric, Accept::AtLeast(85.0));
+        let target = Target { id, paper, experiment, metric, unit, published, class, accept, family: None };
+        target.row(Measured::Number(12.5), "generated", "")
+    }
+
+    #[test]
+    fn known_misses_are_told_from_new_ones_and_rows_that_did_not_run_come_first() {
+        let known = Row { known: Some("Its trace is private.".to_owned()), ..row("3.1a") };
+        let other = Row { verdict: Verdict::NotRun, ..row("3.1b") };
+        let findings = Findings::new(vec![known, other], Vec::new(), Vec::new(), 0);
+        let summary = findings.summary();
+        assert_eq!(summary, "1 of 2 rows not run. 0 of 1 judged rows pass, 1 known to miss: 3.1a");
+        let page = render(crate::find("tpm").unwrap(), &findings);
+        assert!(page.contains(">known to miss: <a") && page.contains("Known to miss: Its trace is private."), "{page}");
+        assert!(!page.contains(">fail: <a"), "a known miss is no new one");
+    }
+
+    /// The page of drives was a column of numbers 27,000 pixels long.
+    #[test]
+    fn drives_have_a_picture_each() {
+        let pair = |row: &str, modelled: f64, is_within: bool| Pair {
+            row: row.to_owned(),
+            about: "about".to_owned(),
+            unit: "latency, us",
+            measured: 100.0,
+            modelled,
+            is_within,
+        };
+        let all = vec![pair("d.1.mean", 105.0, true), pair("d.2.p99", 400.0, false)];
+        let html = scatters(&[
+            Pairs { name: "Drive <1>".to_owned(), all },
+            Pairs { name: "none".to_owned(), all: Vec::new() },
+        ]);
+        assert!(html.contains("Drive &lt;1&gt;") && !html.contains(">none<"), "{html}");
+        assert!(html.contains("href=\"#row-d.1.mean\"") && html.contains(">2.p99</text>"), "{html}");
+        assert!(!html.contains(">1.mean</text>") && scatters(&[]).is_empty(), "{html}");
+    }
 
     #[test]
     fn a_page_shows_every_series_and_escapes_what_it_is_given() {
@@ -198,6 +345,11 @@ mod tests {
         assert!(
             first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all
         );
+        // What a figure is made by was nowhere on its page.
+        let own = &page[at("id=\"commands\"")..];
+        let command = "nandarium repro tpm --out DIR</code>, hit-ratio.csv";
+        assert!(own.contains("--scale 1/N") && own.contains(command), "{own}");
+        assert!(page.contains("most 0.75</text>") && page.contains(">\u{2191} share</text>"), "{page}");
         assert_eq!(page.matches("Nothing that this figure counts happened").count(), 1);
     }
 }

@@ -93,6 +93,8 @@ pub struct Row {
     pub workload: String,
     /// What a reader should know.
     pub note: String,
+    /// Why it is known to miss at the usual size; `None`: a miss is new.
+    pub known: Option<String>,
 }
 
 impl Row {
@@ -110,8 +112,14 @@ impl Row {
             "verdict": self.verdict.name(),
             "workload": self.workload,
             "note": self.note,
+            "known": self.known,
             "family": self.family.as_ref().map(Family::to_json),
         })
+    }
+
+    /// Whether it misses, and nobody has said why it would.
+    pub fn is_new_miss(&self) -> bool {
+        self.misses() && self.known.is_none()
     }
 
     /// The same, and the number that a family compares.

@@ -247,6 +247,30 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// Simulations that had not ended when the user stopped it. Rows that need them are not run.
     pub missing: usize,
+    /// Figures that were measured and modelled, by the name of the thing they belong to; empty: none are drawn.
+    pub pairs: Vec<Pairs>,
+}
+
+/// Measured and modelled figures of one thing.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    pub name: String,
+    pub all: Vec<Pair>,
+}
+
+/// A figure that was measured, and what a model makes of it.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Number of its row.
+    pub row: String,
+    /// What it is, with both values.
+    pub about: String,
+    /// What it is counted in.
+    pub unit: &'static str,
+    pub measured: f64,
+    pub modelled: f64,
+    /// Within what is accepted.
+    pub is_within: bool,
 }
 
 impl Findings {
@@ -260,7 +284,7 @@ impl Findings {
                 values.for_each(|value| *value = value.filter(|value| value.is_finite()));
             }
         }
-        Self { rows, figures, notes, missing }
+        Self { rows, figures, notes, missing, pairs: Vec::new() }
     }
 
     /// How many rows have a verdict.
@@ -270,16 +294,24 @@ impl Findings {
 
     /// All verdicts in a line, rows that miss by their numbers.
     pub fn summary(&self) -> String {
-        let missed: Vec<&str> =
-            self.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| &*row.id).collect();
+        let missed = |is_known: bool| -> Vec<&str> {
+            let rows = self.rows.iter().filter(|row| row.verdict == Verdict::Fail && row.known.is_some() == is_known);
+            rows.map(|row| &*row.id).collect()
+        };
         let [pass, fail] = [Verdict::Pass, Verdict::Fail].map(|verdict| self.count(verdict));
-        let mut text = format!("{pass} of {} judged rows pass", pass + fail);
-        if fail > 0 {
-            let _ = write!(text, ", {fail} miss: {}", missed.join(", "));
+        // Before any verdict: the others stand for a part of the study alone.
+        let mut text = match self.count(Verdict::NotRun) {
+            0 => String::new(),
+            not_run => format!("{not_run} of {} rows not run. ", self.rows.len()),
+        };
+        let _ = write!(text, "{pass} of {} judged rows pass", pass + fail);
+        for (is_known, what) in [(false, "miss"), (true, "known to miss")] {
+            let rows = missed(is_known);
+            if !rows.is_empty() {
+                let _ = write!(text, ", {} {what}: {}", rows.len(), rows.join(", "));
+            }
         }
-        for (verdict, what) in
-            [(Verdict::Forced, "forced"), (Verdict::Recorded, "recorded"), (Verdict::NotRun, "not run")]
-        {
+        for (verdict, what) in [(Verdict::Forced, "forced"), (Verdict::Recorded, "recorded")] {
             let count = self.count(verdict);
             if count > 0 {
                 let _ = write!(text, "; {count} {what}");

@@ -79,6 +79,9 @@ struct Table {
     drive: BTreeMap<String, BTreeMap<String, String>>,
     target: Vec<Target>,
     family: Option<Ranges>,
+    /// Rows that are known to miss at the usual size, and why.
+    #[serde(default)]
+    known: BTreeMap<String, String>,
 }
 
 impl Targets {
@@ -169,7 +172,8 @@ impl Targets {
     /// The row of a target.
     /// Panics if there is none of this number, or it asks for another kind of thing: a study knows its own targets.
     pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
-        self.find(id).unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note)
+        let row = self.find(id).unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note);
+        Row { known: self.table().known.get(id).cloned(), ..row }
     }
 
     /// Every number, in the order of the table.
@@ -245,6 +249,7 @@ impl Target {
             verdict,
             workload: workload.to_owned(),
             note,
+            known: None,
         }
     }
 

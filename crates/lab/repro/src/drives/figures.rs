@@ -1,8 +1,9 @@
 //! Measured figures beside modelled ones, drawn.
 
-use super::ComparedDrive;
+use super::{ComparedDrive, id};
+use crate::study::{Pair, Pairs};
 use ::figures::{Figure, Panel, Series, Shape};
-use fit::{Area, Experiment, Modelled, Op, Order, Work};
+use fit::{Area, Experiment, Modelled, Op, Order, Unit, Work, judge};
 
 /// An experiment with what was found.
 type Done<'a> = (&'a Experiment, &'a Modelled);
@@ -103,6 +104,41 @@ fn depth_of(experiment: &Experiment, wanted: Op) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What figures of a unit are counted in where they stand in one picture, and by which factor; `None`: they do not.
+const fn shared(unit: Unit) -> Option<(&'static str, f64)> {
+    match unit {
+        Unit::Time => Some(("latency, us", 1e-3)),
+        Unit::PerSecond => Some(("thousands a second", 1e-3)),
+        Unit::BytesPerSecond => Some(("MB/s", 1e-6)),
+        Unit::Ratio => Some(("write amplification", 1.0)),
+        _ => None,
+    }
+}
+
+/// Measured and modelled figures of a drive.
+pub fn pairs(drive: &ComparedDrive) -> Pairs {
+    let found: Vec<_> = drive.found.iter().flatten().map(|found| Ok(found.clone())).collect();
+    let all = judge(&drive.measured, &found, &drive.measured.marks());
+    let pair = |judged: &fit::Judged<'_>| {
+        let ((unit, factor), modelled) = (shared(judged.figure.unit)?, judged.modelled?);
+        Some(Pair {
+            row: id(drive, judged),
+            about: format!(
+                "{}, {}: measured {}, modelled {}",
+                judged.experiment.title(),
+                judged.figure.name,
+                judged.figure.spoken(judged.measured),
+                judged.figure.spoken(modelled)
+            ),
+            unit,
+            measured: judged.measured * factor,
+            modelled: modelled * factor,
+            is_within: judged.verdict != fit::Verdict::Missed,
+        })
+    };
+    Pairs { name: drive.measured.name.clone(), all: all.iter().filter_map(pair).collect() }
 }
 
 /// Every figure of which some drive has an experiment.

@@ -63,7 +63,8 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
         notes.extend(drive.measured.beyond.iter().map(|beyond| format!("{}: {beyond}", drive.measured.name)));
     }
     let complete: Vec<&ComparedDrive> = drives.iter().filter(|drive| drive.found.is_some()).collect();
-    Ok(Findings::new(rows, figures::all(&complete), notes, missing))
+    let pairs = complete.iter().map(|drive| figures::pairs(drive)).collect();
+    Ok(Findings { pairs, ..Findings::new(rows, figures::all(&complete), notes, missing) })
 }
 
 fn simulate(
@@ -101,8 +102,13 @@ fn rows_of(drive: &ComparedDrive) -> Vec<Row> {
     judged.iter().map(|judged| row(drive, judged)).collect()
 }
 
+/// The number of a row.
+fn id(drive: &ComparedDrive, judged: &Judged<'_>) -> String {
+    format!("{}.{}.{}", drive.known.name, judged.number + 1, judged.figure.name)
+}
+
 fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
-    let Judged { number, experiment, figure, measured, modelled, .. } = *judged;
+    let Judged { experiment, figure, measured, modelled, .. } = *judged;
     let (was_stopped, is_fitted) = (drive.found.is_none(), judged.verdict == fit::Verdict::Fitted);
     let band = judged.band.filter(|_| !is_fitted);
     let verdict = match judged.verdict {
@@ -121,7 +127,7 @@ fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
         _ => String::new(),
     };
     Row {
-        id: format!("{}.{}.{}", drive.known.name, number + 1, figure.name).into(),
+        id: id(drive, judged).into(),
         paper: drive.measured.sources[&experiment.source].text.clone().into(),
         experiment: format!("{}, {}", drive.measured.name, experiment.title()).into(),
         metric: format!("{} ({})", figure.name, figure.doc).into(),
@@ -138,6 +144,7 @@ fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
         verdict,
         workload: "generated".to_owned(),
         note,
+        known: None,
     }
 }
 
@@ -220,6 +227,7 @@ mod tests {
         assert_eq!(missed.collect::<Vec<_>>(), MISSES);
         let [pass, forced] = [Verdict::Pass, Verdict::Forced].map(|verdict| findings.count(verdict));
         assert!(pass + forced >= 50 && findings.summary().contains("30 forced"), "{}", findings.summary());
-        assert_eq!(findings.figures.len(), 6);
+        assert_eq!((findings.figures.len(), findings.pairs.len()), (6, KNOWN.len()));
+        assert!(findings.pairs.iter().all(|pairs| pairs.all.len() > 3), "each drive has a picture");
     }
 }
