@@ -101,6 +101,18 @@ after(async () => {
 /** What a page may ask for. */
 const HERE = /^(http:\/\/127\.0\.0\.1:\d+\/|data:)/;
 
+/** Wear and free blocks stood below five screens of charts. */
+test("wear and free blocks are on the first screen, and nothing that is not known is a zero", async () => {
+  const { page } = await browser.visit(url(), LIGHT, HERE);
+  await until("there are free blocks", async () => ((await value(page, "now.free_blocks")) ?? 0) > 0);
+  for (const key of ["now.free_blocks", "now.percent_used", "now.most_erases"]) {
+    const box = await page.locator(`[data-key="${key}"]`).boundingBox();
+    assert.ok(box && box.y + box.height < LIGHT.height, `${key}: ${JSON.stringify(box)}`);
+  }
+  for (const key of ["now.read_p99", "now.write_p99", "waf"]) assert.equal(await said(page, key), "\u2013", `${key} before any request`);
+  await page.close();
+});
+
 test("numbers move under a load, and afterwards are those of ctl stats", async () => {
   const { page, complaints } = await browser.visit(url(), LIGHT, HERE);
   const working = load(Number(process.env["LOAD_SECONDS"] ?? 6));

@@ -27,6 +27,9 @@ function tile(title: string, main: LiveNumber, rows: [string, LiveNumber][]): HT
   );
 }
 
+/** A share that is told in per cent. */
+const shareOf = (value: Num | undefined): string => percent(typeof value === "number" ? value / 100 : null);
+
 /** How it goes at this moment. */
 export function tiles(): Part {
   const now = {
@@ -47,6 +50,10 @@ export function tiles(): Part {
     programmed: number("flash_bytes", size),
     depth: number("now.depth", plain),
     outstanding: number("outstanding", count),
+    free: number("now.free_blocks", count),
+    of: number("now.usable_blocks", count),
+    used: number("now.percent_used", shareOf),
+    most: number("now.most_erases", count),
   };
   const element = h(
     "div",
@@ -56,6 +63,8 @@ export function tiles(): Part {
     tile("Write latency, p99", now.write99, [["median", now.write50]]),
     tile("Read latency, p99", now.read99, [["median", now.read50]]),
     tile("Write amplification", now.waf, [["by pages", now.wafPages], ["programmed", now.programmed]]),
+    tile("Free blocks", now.free, [["of", now.of]]),
+    tile("Endurance used", now.used, [["most erases", now.most]]),
     tile("Queue depth", now.depth, [["under way", now.outstanding]]),
   );
   const update = (answers: readonly Live[]): void => {
@@ -78,9 +87,14 @@ export function tiles(): Part {
     now.write50.set(recent(answers, "write", "p50"));
     now.waf.set(newer.waf);
     now.wafPages.set(newer.waf_pages);
-    now.programmed.set((newer.flash.programs["total"] ?? 0) * newer.page_bytes);
+    const programs = newer.flash.programs["total"];
+    now.programmed.set(typeof programs === "number" ? programs * newer.page_bytes : null);
     now.depth.set(older ? depth(newer, older) : null);
     now.outstanding.set(newer.outstanding);
+    now.free.set(newer.blocks.free);
+    now.of.set(newer.blocks.usable);
+    now.used.set(newer.smart_log["percent_used"] ?? null);
+    now.most.set(newer.smart.lifetime["most_erases"] ?? null);
   };
   return { element, update };
 }
@@ -121,16 +135,20 @@ export function totals(since = "Since the server began"): Part {
   return { element, update };
 }
 
+/** Null where the drive does not tell it. */
+function thousandths(value: Num | undefined): Num {
+  return typeof value === "number" ? value / 1000 : null;
+}
+
 /** What the drive says of its health. */
 export function health(): Part {
-  const share = (value: Num | undefined): string => percent(typeof value === "number" ? value / 100 : null);
   const ns = (value: Num | undefined): string => seconds(typeof value === "number" ? value / 1e9 : null);
   const rows: readonly [string, LiveNumber, (live: Live) => Num | undefined][] = [
     ["Critical warning (bits)", number("smart_log.critical_warning", count), (live) => live.smart_log["critical_warning"]],
-    ["Spare blocks left", number("smart_log.avail_spare", share), (live) => live.smart_log["avail_spare"]],
-    ["Endurance used", number("smart_log.percent_used", share), (live) => live.smart_log["percent_used"]],
+    ["Spare blocks left", number("smart_log.avail_spare", shareOf), (live) => live.smart_log["avail_spare"]],
+    ["Endurance used", number("smart_log.percent_used", shareOf), (live) => live.smart_log["percent_used"]],
     ["Least erases of a block", number("smart.lifetime.least_erases", count), (live) => live.smart.lifetime["least_erases"]],
-    ["Mean erases", number("smart.lifetime.mean_erases", plain), (live) => (live.smart.lifetime["mean_erases_thousandths"] ?? 0) / 1000],
+    ["Mean erases", number("smart.lifetime.mean_erases", plain), (live) => thousandths(live.smart.lifetime["mean_erases_thousandths"])],
     ["Most erases of a block", number("smart.lifetime.most_erases", count), (live) => live.smart.lifetime["most_erases"]],
     ["Bad blocks", number("smart.lifetime.bad_blocks", count), (live) => live.smart.lifetime["bad_blocks"]],
     ["Free blocks", number("blocks.free", count), (live) => live.blocks.free],
