@@ -1,3 +1,4 @@
+import ADVICE from "../../crates/lab/compare/src/advice.json";
 import type { Causes, Result } from "./types";
 
 /** Something a person can try against a cause, and where it can help. */
@@ -8,8 +9,8 @@ export interface Advice {
   key: string;
   /** Values of the key that leave nothing to be tried. */
   unless?: readonly string[];
-  /** Whether it can help in such a run; without it, in any. */
-  fits?: (result: Result) => boolean;
+  /** Name of the runs in which it can help; without it, in any. */
+  fits?: string;
 }
 
 interface CauseStyle {
@@ -21,174 +22,105 @@ interface CauseStyle {
   meaning: string;
   /** Waits for a shared resource rather than behind a flash command; hatched, so hue is not the only mark. */
   resource?: true;
-  /** What makes less of it, most promising first. */
-  advice: readonly Advice[];
 }
 
 const DARK = "var(--letters-dark)";
 const LIGHT = "var(--letters-light)";
 
-const inOpenLoop = ({ workload }: Result): boolean => workload.loop === "open";
-const inClosedLoop = ({ workload }: Result): boolean => workload.loop === "closed";
-/** Where collection only erases, neither spare space nor the choice of a victim spares it work. */
-const withCopies = ({ flash }: Result): boolean => (flash.programs["gc"] ?? 0) > 0;
-
-const FEWER_AT_ONCE: Advice = { change: "fewer requests at once", key: "workload.queue_depth", unless: ["1"], fits: inClosedLoop };
-const SLOWER: Advice = { change: "requests that arrive more slowly", key: "workload.time_scale", fits: inOpenLoop };
-const MORE_DIES: Advice = { change: "more dies", key: "flash.dies_per_channel" };
-const MORE_CHANNELS: Advice = { change: "more channels", key: "flash.channels" };
-const SPARE_SPACE: Advice = { change: "more spare space", key: "drive.over_provisioning" };
-const IN_IDLE_TIME: Advice = { change: "collection in idle time", key: "ftl.gc.background_free_blocks", fits: inOpenLoop };
-const INTERRUPTING_READS: Advice = {
-  change: "reads that interrupt programs and erases",
-  key: "flash.suspend",
-  unless: ["program-erase"],
+/** Where advice can help, by the name in the table that the program shares. */
+const FITS: Record<string, (result: Result) => boolean> = {
+  "open loop": ({ workload }) => workload.loop === "open",
+  "closed loop": ({ workload }) => workload.loop === "closed",
+  // Where collection only erases, neither spare space nor the choice of a victim spares it work.
+  copies: ({ flash }) => (flash.programs["gc"] ?? 0) > 0,
 };
 
 const STYLES: Record<string, CauseStyle> = {
   service: {
     ink: DARK,
     meaning: "Latency that was no waiting: the request's own commands and transfers.",
-    advice: [],
   },
   host: {
     ink: DARK,
     meaning: "Pages that the host asked for: other requests were on the same die.",
-    advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES, INTERRUPTING_READS],
   },
   gc: {
     ink: LIGHT,
     meaning: "Garbage collection: copying the valid pages of a block elsewhere and erasing it.",
-    advice: [
-      { ...SPARE_SPACE, fits: withCopies },
-      { change: "another victim policy", key: "ftl.gc.victim", fits: withCopies },
-      INTERRUPTING_READS,
-      IN_IDLE_TIME,
-      MORE_DIES,
-    ],
   },
   merge: {
     ink: DARK,
     meaning: "Merge of log and data blocks in a hybrid mapping.",
-    advice: [{ change: "more log blocks", key: "ftl.log.blocks" }, SPARE_SPACE, { change: "another mapping", key: "ftl.kind" }],
   },
   mapping: {
     ink: DARK,
     meaning: "Reads and programs of translation pages.",
-    advice: [
-      { change: "more memory for the map", key: "ftl.map_cache" },
-      { change: "another mapping", key: "ftl.kind" },
-    ],
   },
   padding: {
     ink: DARK,
     meaning: "Reads and programs that complete a page or block around host data.",
-    advice: [
-      { change: "requests of whole pages", key: "workload.request_size" },
-      { change: "a larger write buffer", key: "buffer.size" },
-      { change: "smaller pages", key: "flash.page_size" },
-    ],
   },
   parity: {
     ink: DARK,
     meaning: "Parity reads and programs, commits included.",
-    advice: [
-      { change: "a larger buffer that gathers whole stripes", key: "stripe.buffer_size" },
-      { change: "more delayed parities", key: "stripe.cache.entries" },
-      { change: "another scheme", key: "stripe.kind" },
-    ],
   },
   code: {
     ink: DARK,
     meaning: "Code blocks of a coded stripe.",
-    advice: [
-      { change: "code blocks that are not written with their data", key: "coded.stale_codes", unless: ["invalidate"] },
-      { change: "rarer off-line phases", key: "coded.offline_every" },
-      { change: "another way of reading", key: "coded.reads" },
-    ],
   },
   metadata: {
     ink: LIGHT,
     meaning: "The drive's own records, such as tombstones, journals and checkpoints.",
-    advice: [
-      { change: "fewer flushes", key: "workload.flush_every", unless: ["0"] },
-      { change: "fewer trims", key: "workload.trim_share", unless: ["0%"] },
-    ],
   },
   wear: {
     ink: LIGHT,
     meaning: "Wear levelling, and relocation from failing blocks.",
-    advice: [{ change: "a wider gap between erase counts", key: "ftl.wear.static_gap", unless: ["0"] }],
   },
   rebuild: {
     ink: DARK,
     meaning: "Reconstruction after a die or channel was lost.",
-    advice: [{ change: "fewer stripes rebuilt at once", key: "stripe.rebuild_stripes", unless: ["1"] }],
   },
   fold: {
     ink: DARK,
     meaning: "Folding: valid pages of blocks with one bit a cell (SLC cache) move into blocks with all bits.",
-    advice: [
-      { change: "a smaller cache with one bit a cell", key: "ftl.slc.share", unless: ["0%"] },
-      IN_IDLE_TIME,
-    ],
   },
   retry: {
     ink: DARK,
     meaning: "Reading pages again whose errors could not be corrected at once.",
-    advice: [
-      { change: "blocks written anew sooner", key: "ftl.refresh.retries" },
-      { change: "younger data", key: "flash.errors.data_age", unless: ["0ns"] },
-      { change: "a code that corrects more", key: "flash.errors.corrected" },
-    ],
   },
   refresh: {
     ink: LIGHT,
     meaning: "Writing blocks anew that were read too often or are too old.",
-    advice: [
-      { change: "more reads before a block is written anew", key: "ftl.refresh.reads", unless: ["0"] },
-      { change: "older data before it is", key: "ftl.refresh.age", unless: ["0ns"] },
-      { change: "more repetitions before it is", key: "ftl.refresh.retries", unless: ["0"] },
-    ],
   },
   bus: {
     ink: DARK,
     meaning: "The channel was moving another die's data.",
     resource: true,
-    advice: [{ change: "faster channels", key: "flash.bus_bandwidth", unless: ["unlimited"] }, MORE_CHANNELS, FEWER_AT_ONCE],
   },
   queue: {
     ink: DARK,
     meaning: "Before the drive took the request, in the host's queue, or behind others inside a layer.",
     resource: true,
-    advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES],
   },
   link: {
     ink: LIGHT,
     meaning: "The host link was moving the data of other requests.",
     resource: true,
-    advice: [{ change: "a faster host link", key: "host.link_bandwidth", unless: ["unlimited"] }, SLOWER, FEWER_AT_ONCE],
   },
   firmware: {
     ink: LIGHT,
     meaning: "The cores of the controller were busy with other requests.",
     resource: true,
-    advice: [{ change: "more cores in the controller", key: "controller.cores" }, SLOWER, FEWER_AT_ONCE],
   },
   space: {
     ink: LIGHT,
     words: { name: "waiting for a free block", short: "free block", behindFor: "a free block" },
     meaning: "No free block: the drive had to reclaim space first.",
     resource: true,
-    advice: [
-      SPARE_SPACE,
-      { change: "collection that begins sooner", key: "ftl.gc.free_blocks" },
-      IN_IDLE_TIME,
-    ],
   },
 };
 
-const UNKNOWN: CauseStyle = { ink: DARK, meaning: "", advice: [] };
+const UNKNOWN: CauseStyle = { ink: DARK, meaning: "" };
 
 /** Display order of causes; one this page does not know follows at the end. */
 const ORDER = Object.keys(STYLES);
@@ -203,6 +135,12 @@ export function causeStyle(cause: string): CauseStyle {
 /** What people read in place of the name in results. */
 export function causeName(cause: string, place: "name" | "short" | "behindFor" = "name"): string {
   return causeStyle(cause).words?.[place] ?? cause;
+}
+
+/** What makes less of a cause in such a run, most promising first. */
+export function adviceOn(cause: string, result: Result): Advice[] {
+  const all = (ADVICE as Record<string, Advice[]>)[cause] ?? [];
+  return all.filter(({ fits }) => !fits || (FITS[fits]?.(result) ?? false));
 }
 
 /** The name of its colour in the palette. */

@@ -1,5 +1,5 @@
 import { blamedFor, slowest, waitingShare, type View } from "../breakdown";
-import { causeStyle, isCleaning, type Advice } from "../causes";
+import { adviceOn, isCleaning, type Advice } from "../causes";
 import { h, type Child } from "../dom";
 import { count, percent } from "../format";
 import { causeChip } from "../parts/cause";
@@ -44,8 +44,7 @@ export function advice(run: Run): HTMLElement | null {
 /** What can be tried in this run: keys it does not read, and values that leave nothing to try, are left out. */
 function proposalsFor(run: Run, cause: string): Advice[] {
   const { config, config_unused: unused } = run.result;
-  return causeStyle(cause)
-    .advice.filter(({ fits }) => fits?.(run.result) ?? true)
+  return adviceOn(cause, run.result)
     .filter(({ key }) => !(unused ?? []).includes(key))
     .filter(({ key, unless }) => !(unless ?? []).includes(config?.[key] ?? ""))
     .slice(0, ADVICE_MAX);

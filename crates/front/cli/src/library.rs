@@ -31,7 +31,10 @@ pub fn explanation(name: &str) -> Result<String, String> {
 /// documents, in which stands what repetitions tell, or none.
 pub fn text(results: &[RunResult], repeated: &[Value]) -> String {
     match results {
-        [result] if repeated.is_empty() => table::result(result),
+        [result] if repeated.is_empty() => {
+            let advice = compare::advice::sentence(result, &result.to_json());
+            table::result(result, advice.as_deref())
+        }
         several => {
             let several: Vec<&RunResult> = several.iter().collect();
             table::comparison(&several, &[], repeated, &compare::notes::without_effect(&several))

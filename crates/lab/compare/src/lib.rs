@@ -13,6 +13,7 @@
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
 
+pub mod advice;
 mod answer;
 mod closeups;
 mod count;

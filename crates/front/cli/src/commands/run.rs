@@ -50,7 +50,8 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     if shared.json {
         output::print(&results::pretty(&told))?;
     } else {
-        output::print(&table::result(&result))?;
+        let advice = compare::advice::sentence(&result, &told);
+        output::print(&table::result(&result, advice.as_deref()))?;
         if std::io::stdout().is_terminal() {
             output::print(&table::pictures(&result))?;
         }

@@ -14,9 +14,12 @@ const KINDS_SHOWN: usize = 4;
 /// Parts of a latency smaller than this are not worth a word.
 const SHARE_SHOWN: f64 = 0.005;
 
-/// A result as a page of text.
-pub fn result(result: &RunResult) -> String {
+/// A result as a page of text; `advice`: what the slowest requests waited for, and what can be tried.
+pub fn result(result: &RunResult, advice: Option<&str>) -> String {
     let mut text = heading(result);
+    if let Some(advice) = advice {
+        let _ = writeln!(text, "\nadvice    {}", wrapped(advice));
+    }
     for part in [requests(result), latency(result), waiting(result), flash(result), state(result), notes(result)] {
         if !part.is_empty() {
             text.push('\n');
