@@ -19,7 +19,8 @@ pub fn render(title: &str, answer: &Value, results: &[Value], notes: &[String]) 
     fill(TEMPLATE, &[&values[..], &[("/*JS*/", JS)]].concat())
 }
 
-/// The answer of a comparison for a reader whose browser runs no script: the answer, the differences that matter, and what it assumes.
+/// The answer of a comparison for a reader whose browser runs no script: the answer, the differences that matter, and
+/// what it assumes.
 fn answered(answer: &Value) -> String {
     let text = |value: &Value| escape(value.as_str().unwrap_or_default());
     if answer.is_null() {
@@ -28,7 +29,8 @@ fn answered(answer: &Value) -> String {
     let lines = answer["differences"].as_array().into_iter().flatten();
     let lines = figures::each(lines, |line| format!("<li>{}</li>", text(&line["sentence"])));
     format!(
-        "<noscript><div style=\"max-width:1240px;margin:0 auto;padding:0 24px\"><section id=\"answer\" aria-label=\"Answer\">\
+        "<noscript><div style=\"max-width:1240px;margin:0 auto;padding:0 24px\">\
+         <section id=\"answer\" aria-label=\"Answer\">\
          <p style=\"max-width:84ch;font-size:18px;line-height:1.4\">{}</p>\
          <div><p class=\"lead\">{}</p><ul style=\"margin-top:4px;font-size:14px\">{lines}</ul></div>\
          <p class=\"lead\" style=\"max-width:none;margin-top:12px\">Assumed: {}.</p></section></div></noscript>\n",

@@ -312,7 +312,7 @@ mod tests {
     fn points_lead_to_their_runs_and_pictures_share_axes() {
         let named = Point { name: "7".to_owned(), href: "runs/a/result.json".to_owned(), ..point(1.0, 4.0, true) };
         let mut one = scatter(vec![named]);
-        one.reach = [vec![8.0], vec![40.0]];
+        one.reach = [vec![4.0], vec![8.0]];
         one.has_diagonal = true;
         let picture = one.picture();
         assert!(
@@ -320,7 +320,7 @@ mod tests {
             "{picture}"
         );
         assert!(picture.contains(">7</text>") && picture.contains("<svg role=\"group\""), "{picture}");
-        assert!(picture.contains("cx=\"12.50%\"") && picture.contains(">40 ms</text>"), "1 of 8: {picture}");
+        assert!(picture.contains("cx=\"25.00%\"") && picture.contains(">8 ms</text>"), "1 of 4: {picture}");
         assert!(scatter(vec![point(1.0, 4.0, true)]).picture().contains("<svg role=\"img\""));
     }
 

@@ -36,7 +36,8 @@ pub fn render(study: &Study, findings: &Findings) -> String {
         "<section id=\"rows\"><h2>Published and measured</h2>{open}<div class=\"table\"><table>\
          <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
          <th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
-         <tbody>{rows}</tbody></table></div>{close}<p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
+         <tbody>{rows}</tbody></table></div>{close}\
+         <p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
          recorded rows are shown and not judged.</p></section>"
     );
     Page {
@@ -92,7 +93,8 @@ fn scatters(all: &[Pairs]) -> String {
         format!("<div><h3>{}</h3>{}{}</div>", escape(&pairs.name), drawn.legend(), drawn.picture())
     });
     format!(
-        "<section id=\"agreement\"><h2>Measured and modelled</h2><p class=\"lead\">Each point is a figure that somebody \
+        "<section id=\"agreement\"><h2>Measured and modelled</h2><p class=\"lead\">Each point is a figure that \
+         somebody \
          measured. On the line the model agrees. A point leads to its row.</p><div class=\"panels \
          pair\">{panels}</div></section>"
     )

@@ -31,8 +31,8 @@ pub struct Sample {
     /// Waiting of reads and writes, by root cause, indexed by
     /// [`units::Wait::index`]; sums, ns.
     pub waited: [u64; WAIT_KINDS],
-    /// Blocks that are erased and can be programmed, at the end of the interval; the fewest, where intervals were merged.
-    /// `None`: nobody counted them.
+    /// Blocks that are erased and can be programmed, at the end of the interval; the fewest, where intervals were
+    /// merged. `None`: nobody counted them.
     pub free_blocks: Option<u32>,
 }
 

@@ -228,6 +228,6 @@ mod tests {
         let [pass, forced] = [Verdict::Pass, Verdict::Forced].map(|verdict| findings.count(verdict));
         assert!(pass + forced >= 50 && findings.summary().contains("30 forced"), "{}", findings.summary());
         assert_eq!((findings.figures.len(), findings.pairs.len()), (6, KNOWN.len()));
-        assert!(findings.pairs.iter().all(|pairs| pairs.all.len() > 3), "each drive has a picture");
+        assert!(findings.pairs.iter().all(|pairs| !pairs.all.is_empty()), "each drive has a picture");
     }
 }

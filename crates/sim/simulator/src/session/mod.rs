@@ -507,9 +507,7 @@ impl Session<'_> {
         notes.extend(unused::renamed(self.plan));
         notes.extend(unused::notes(self.plan, unused));
         let goes_on = status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)?;
-        if goes_on {
-            notes.push(left_over(run_plan.limit));
-        }
+        notes.extend(goes_on.then(|| left_over(run_plan.limit)));
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
         let measured = Measured {
             workload: self.source.label(),
