@@ -102,8 +102,9 @@ fn scatters(all: &[Pairs]) -> String {
 
 /// Each figure with its rows, the command that makes it, and the parameters that change it.
 fn commands(study: &Study, findings: &Findings) -> String {
-    let settings = study.settings.iter().map(|setting| format!("--set {}={}", setting.name, setting.choices.join("|")));
-    let traces = study.traces.iter().map(|trace| format!("--trace {trace}=FILE"));
+    let settings =
+        study.settings().iter().map(|setting| format!("--set {}={}", setting.name, setting.choices.join("|")));
+    let traces = study.traces().map(|trace| format!("--trace {trace}=FILE"));
     let draws = study.has_family().then(|| "--family DRAWS".to_owned());
     let general = ["--scale 1/N", "--seed N"].map(str::to_owned);
     let parameters: Vec<String> = general.into_iter().chain(draws).chain(settings).chain(traces).collect();
