@@ -2,7 +2,7 @@
 
 use crate::figure::{self, Figure};
 use crate::marks::Mark;
-use crate::measured::{Experiment, MeasuredDrive, Work};
+use crate::measured::{Experiment, MeasuredDrive};
 use crate::subject::Outcome;
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTr
             let band = experiment.band(name);
             let forced = forced.get(&(number, figure.name)).copied();
             let error = modelled.map(|modelled| (modelled / value - 1.0).abs());
-            let repeats = forced.is_some() && !matches!(experiment.work, Work::Offered { .. });
+            let repeats = forced.is_some_and(|forced| forced.repeats);
             let verdict = match (fitted.contains(&(number, figure.name)), band, error) {
                 (true, ..) => Verdict::Fitted,
                 (_, _, None) => Verdict::NotFound,
@@ -89,7 +89,16 @@ pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTr
                 _ if forced.is_some() => Verdict::Forced,
                 _ => Verdict::Predicted,
             };
-            all.push(Judged { number, experiment, figure, measured: *value, modelled, band, verdict, forced });
+            all.push(Judged {
+                number,
+                experiment,
+                figure,
+                measured: *value,
+                modelled,
+                band,
+                verdict,
+                forced: forced.map(|forced| forced.why),
+            });
         }
     }
     all

@@ -33,7 +33,7 @@ pub use fitting::{FitError, Fitted, Watch, fit};
 pub use form::MeasuredError;
 pub use judge::{Judged, Verdict, count, judge};
 pub use known::{KNOWN, KnownDrive};
-pub use marks::Mark;
+pub use marks::{Forced, Mark};
 pub use measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 pub use parameter::{PARAMETERS, Parameter};
 pub use subject::{Modelled, Named, Outcome, Subject, modelled, named};

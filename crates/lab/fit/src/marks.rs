@@ -24,6 +24,15 @@ const MANY: u32 = 32;
 /// Reads wait for each other where a drive answers more than this share of the most that it answers.
 const WAITING: f64 = 0.5;
 
+/// Why a figure says nothing more of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forced {
+    /// The reason in words.
+    pub why: &'static str,
+    /// It repeats figures that were not fitted, which may miss; if not, no model can miss it.
+    pub repeats: bool,
+}
+
 /// What is known before a fit of what its figures tell.
 pub(crate) struct Evidence<'a> {
     pub drive: &'a MeasuredDrive,
@@ -48,17 +57,19 @@ impl MeasuredDrive {
 
     /// The figures that no drive can miss once those of `fitted` are right, or that say what another figure says, and
     /// why: they say nothing more of a model.
-    pub fn forced(&self, fitted: &BTreeSet<Mark>) -> BTreeMap<Mark, &'static str> {
+    pub fn forced(&self, fitted: &BTreeSet<Mark>) -> BTreeMap<Mark, Forced> {
         let mut forced = BTreeMap::new();
         for (number, experiment) in self.experiments.iter().enumerate() {
             let is_fitted = |name: &'static str| fitted.contains(&(number, name));
-            let mut force = |name: &'static str, why: &'static str| {
+            let mut force = |name: &'static str, repeats: bool, why: &'static str| {
                 if experiment.measured.contains_key(name) && !is_fitted(name) {
-                    forced.insert((number, name), why);
+                    forced.insert((number, name), Forced { why, repeats });
                 }
             };
             match experiment.work {
-                Work::Offered { .. } if experiment.is_taken() => force("iops", "the drive takes what it is offered"),
+                Work::Offered { .. } if experiment.is_taken() => {
+                    force("iops", false, "the drive takes what it is offered");
+                }
                 Work::Closed { .. } => {
                     let is_stated = |name: &&&str| experiment.measured.contains_key(**name);
                     let fitted = SPEEDS.iter().find(|name| is_fitted(name));
@@ -70,6 +81,7 @@ impl MeasuredDrive {
                     for name in SPEEDS.iter().filter(|name| fitted.is_some() || Some(*name) != first) {
                         force(
                             name,
+                            fitted.is_none(),
                             match (fitted, before) {
                                 (Some(_), _) => {
                                     "requests at a time = requests a second x mean latency, and one is fitted"
@@ -82,7 +94,7 @@ impl MeasuredDrive {
                     }
                 }
                 Work::Fill { .. } if laws::rate_of_phases(experiment, self.capacity).is_some() => {
-                    force("whole.rate", "its phases make it");
+                    force("whole.rate", true, "its phases make it");
                 }
                 _ => {}
             }

@@ -206,8 +206,10 @@ mod tests {
         let marks = measured.marks();
         let forced = measured.forced(&marks);
         let all = measured.experiments.iter().enumerate().flat_map(|(number, experiment)| {
-            let is_predicted =
-                |name: &'static str| !marks.contains(&(number, name)) && !forced.contains_key(&(number, name));
+            let is_predicted = |name: &'static str| {
+                let place = (number, name);
+                !marks.contains(&place) && forced.get(&place).is_none_or(|forced| forced.repeats)
+            };
             let predicted: Vec<_> = experiment.measured.iter().filter(|(name, _)| is_predicted(name)).collect();
             predicted.into_iter().map(move |(name, value)| (format!("{}.{}.{name}", known.name, number + 1), *value))
         });
