@@ -211,7 +211,8 @@ impl Scatter {
             put(svg, format_args!("{circle}"));
         } else {
             let (href, name) = (escape(&point.href), escape(&point.label.replace('\n', ", ")));
-            put(svg, format_args!("<a href=\"{href}\" aria-label=\"{name}\">{circle}</a>"));
+            // Tab goes to the same links in the table beside the picture, in an order that can be followed.
+            put(svg, format_args!("<a href=\"{href}\" aria-label=\"{name}\" tabindex=\"-1\">{circle}</a>"));
         }
         if !point.name.is_empty() {
             // Neighbours are likely to be of other groups: every second group has its names on the left.
@@ -316,7 +317,9 @@ mod tests {
         one.has_diagonal = true;
         let picture = one.picture();
         assert!(
-            picture.contains("<a href=\"runs/a/result.json\" aria-label=\"&lt;1&gt;, second line\"><circle"),
+            picture.contains(
+                "<a href=\"runs/a/result.json\" aria-label=\"&lt;1&gt;, second line\" tabindex=\"-1\"><circle"
+            ),
             "{picture}"
         );
         assert!(picture.contains(">7</text>") && picture.contains("<svg role=\"group\""), "{picture}");
