@@ -8,7 +8,7 @@ const DRIVE_BYTES: u64 = 1 << 16;
 /// Input buffer, one payload, answers that wait: each with room to spare.
 const MOST_MEMORY: usize = 4 * MOST_PAYLOAD as usize;
 
-/// The client's flags, STRUCTURED_REPLY, SET_META_CONTEXT of base:allocation, GO.
+/// The client's flags, `STRUCTURED_REPLY`, `SET_META_CONTEXT` of base:allocation, `GO`.
 const FLAGS: &[u8] = b"\0\0\0\x03";
 const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0\
     IHAVEOPT\0\0\0\x0a\0\0\0\x1b\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
@@ -65,7 +65,7 @@ fn serve(connection: &mut Connection, export: &Export, payload: &mut Vec<u8>, pa
             match request.command {
                 // Of the parts of a request not only the first one fails.
                 _ if fails && (request.cookie ^ request.offset >> 12) % 2 == 0 => {
-                    connection.failed(request, ErrorNumber::Io)
+                    connection.failed(request, ErrorNumber::Io);
                 }
                 Command::Read => connection.read_sparse(request, &extents, |_, bytes| {
                     bytes.fill(1);

@@ -24,7 +24,7 @@ const NBD: &[&[u8]] = &[
 
 /// Changes a few places of `bytes`: other values, bytes that are gone, doubled or put in.
 fn damage(bytes: &mut Vec<u8>, stream: &mut Stream) {
-    for _ in 0..1 + stream.below(6) {
+    for _ in 0..=stream.below(6) {
         let length = bytes.len() as u64;
         let at = stream.below(length + 1) as usize;
         let end = (at as u64 + stream.below(24)).min(length) as usize;
