@@ -27,7 +27,7 @@ class Reproduction:
     rows: Table
     """A row for each published figure: ``id``, ``paper``, ``experiment``, ``metric``, ``published``, ``measured`` (a text),
     ``value`` (the number behind it, NaN where there is none), ``accept``, ``class``, ``verdict`` (``pass``, ``fail``,
-    ``not-run``, ``recorded``), ``workload``, ``note``, and the results of a family of draws: ``family`` (``inside``,
+    ``not-run``, ``recorded``), ``workload``, ``note``, and the results of a family of draws: ``family`` (``inside``, ``near``,
     ``undecided``, ``outside``, ``refuted``; empty where no family judges the row), ``least``, ``median``, ``most``."""
     text: str
     """The table that ``nandarium repro`` prints."""

@@ -120,8 +120,10 @@ pub struct Judgement {
 /// What a family says of a published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// The draws reach the published value, or miss it by half of their spread at most.
+    /// The draws reach the published value.
     Inside,
+    /// They miss it by half of their spread at most.
+    Near,
     /// The published value is further from the draws.
     Outside,
     /// All draws have the other sign than the published value, and a mechanism explains why.
@@ -131,12 +133,13 @@ pub enum Fit {
 }
 
 impl Fit {
-    pub const ALL: [Self; 4] = [Self::Inside, Self::Undecided, Self::Outside, Self::Refuted];
+    pub const ALL: [Self; 5] = [Self::Inside, Self::Near, Self::Undecided, Self::Outside, Self::Refuted];
 
     /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Inside => "inside",
+            Self::Near => "near",
             Self::Outside => "outside",
             Self::Refuted => "refuted",
             Self::Undecided => "undecided",
@@ -164,6 +167,8 @@ impl Judgement {
             Fit::Outside
         } else if is_wide {
             Fit::Undecided
+        } else if away > 0.0 {
+            Fit::Near
         } else {
             Fit::Inside
         }
@@ -328,11 +333,22 @@ mod tests {
     #[test]
     fn a_value_is_outside_by_more_than_half_of_the_spread() {
         assert_eq!(fit((48.0, 48.0), 0.0, 40.0, 60.0), Fit::Inside);
-        assert_eq!(fit((31.0, 31.0), 0.0, 40.0, 60.0), Fit::Inside);
+        assert_eq!(fit((40.0, 40.0), 0.0, 40.0, 60.0), Fit::Inside);
+        assert_eq!(fit((31.0, 31.0), 0.0, 40.0, 60.0), Fit::Near);
         assert_eq!(fit((29.0, 29.0), 0.0, 40.0, 60.0), Fit::Outside);
-        assert_eq!(fit((3.0, 21.0), 100.0, 24.0, 40.0), Fit::Inside);
+        assert_eq!(fit((3.0, 21.0), 100.0, 20.0, 40.0), Fit::Inside);
+        assert_eq!(fit((3.0, 21.0), 100.0, 24.0, 40.0), Fit::Near);
         assert_eq!(fit((3.0, 21.0), 100.0, 24.0, 27.0), Fit::Outside);
         assert_eq!(fit((5.0, 5.0), 0.0, 4.0, 4.0), Fit::Outside);
+    }
+
+    /// A published 4 to 10 % was inside of draws of 19 to 48 %.
+    #[test]
+    fn a_value_that_no_draw_reaches_is_not_inside() {
+        assert_eq!(fit((4.0, 10.0), 100.0, 18.68, 47.71), Fit::Near);
+        assert_eq!(fit((4.0, 10.0), 100.0, 9.99, 47.71), Fit::Inside);
+        assert_eq!(fit((4.0, 10.0), 100.0, 26.0, 47.71), Fit::Outside);
+        assert!(!Fit::Near.misses());
     }
 
     #[test]

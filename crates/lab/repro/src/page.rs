@@ -141,7 +141,7 @@ fn family(findings: &Findings) -> String {
         let note = if why.is_empty() { String::new() } else { format!("<small>{}</small>", escape(why)) };
         let colour = match fit {
             Fit::Inside => "pass",
-            Fit::Undecided => "warn",
+            Fit::Near | Fit::Undecided => "warn",
             Fit::Outside | Fit::Refuted => "fail",
         };
         format!(

@@ -233,8 +233,8 @@ pub struct CompareArguments {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Rows are judged by the published figure: E exact, N within a band, T a trend; recorded rows are not \
-         judged. With --family a row is inside, undecided, outside or refuted: a published value inside the draws does \
-         not miss. Exit code 6 if a row misses.
+         judged. With --family a row is inside, near, undecided, outside or refuted: a published value inside the \
+         draws does not miss. Exit code 6 if a row misses.
 
     nandarium repro hard --out hard
     nandarium repro two-level --family 16
