@@ -29,7 +29,7 @@ mod sequential;
 mod size_classes;
 mod system_disk;
 mod transactions;
-mod umpc;
+pub mod umpc;
 mod uniform;
 mod zipf;
 mod zipf_law;
@@ -41,6 +41,7 @@ pub use parameters::{
     sectors_of_share,
 };
 pub use profile::Profile;
+pub use umpc::UmpcShape;
 pub use zipf_law::{Scatter, Zipf};
 
 use crate::Workload;

@@ -27,10 +27,10 @@ use units::HostOp;
 
 use super::calibration::{Aim, Comparison, percent, requests, row};
 use super::desktop_layout::PAGE_SECTORS;
-use super::desktop_ntfs::{ARRIVALS, DesktopNtfs, READ_SHARE};
+use super::desktop_ntfs::{ARRIVALS, DesktopNtfs, MINIMUM_SECTORS, READ_SHARE};
 use super::desktop_shape::DesktopShape;
 use super::pace::{Access, Paced, Source};
-use super::parameters::{SyntheticError, WorkloadParameters};
+use super::parameters::{Parameter, SyntheticError, WorkloadParameters};
 use super::place::{OpMix, Region, draw_index};
 use super::profile::Profile;
 use super::system_disk::{FILE_PIECES, MEAN_BYTES, SMALL_SIZES, file_runs, piece};
@@ -38,9 +38,22 @@ use crate::Workload;
 
 /// Parts of the disk that are popular as wholes.
 const PARTS: u64 = 64;
-/// A share of the disk, and the share of the reads that it gets.
+/// A share of the disk.
 const BUSY_SPACE: f64 = 0.26;
-const BUSY_READS: f64 = 0.74;
+
+/// What was not published of the laptop behind `umpc`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UmpcShape {
+    /// Share of the reads that the busiest 26 % of the disk get; above 0.26, below 1.
+    pub busy_reads: f64,
+}
+
+impl Default for UmpcShape {
+    /// The shape of `umpc`: the locality printed of another trace of the same group.
+    fn default() -> Self {
+        Self { busy_reads: 0.74 }
+    }
+}
 
 struct Umpc {
     random: Stream,
@@ -49,6 +62,8 @@ struct Umpc {
     space: Region,
     /// Parts of the disk, most popular first.
     parts: Vec<u64>,
+    /// The busiest share p of the space gets p to this power of the reads.
+    exponent: f64,
     /// Probability that a new run of reads is a file.
     file_runs: f64,
     /// Where the file that is being read goes on.
@@ -74,9 +89,7 @@ impl Umpc {
 
     /// First sector of a page in one of the parts.
     fn place(&mut self) -> u64 {
-        // The busiest share p of the space gets p^k of the reads, with k so that the published point is on the curve.
-        let exponent = libm::log(BUSY_READS) / libm::log(BUSY_SPACE);
-        let rank = libm::pow(self.random.unit(), 1.0 / exponent) * self.parts.len() as f64;
+        let rank = libm::pow(self.random.unit(), 1.0 / self.exponent) * self.parts.len() as f64;
         let part = self.parts[(rank as usize).min(self.parts.len() - 1)];
         let sectors = self.space.sectors / self.parts.len() as u64 / u64::from(PAGE_SECTORS) * u64::from(PAGE_SECTORS);
         let part = Region { first_sector: self.space.first_sector + part * sectors, sectors };
@@ -135,6 +148,28 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
 }
 
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
+    construct(name, parameters, UmpcShape::default())
+}
+
+/// `umpc` with reads that keep closer together, or less close. Its writes stay the same.
+/// Errors: as those of [`super::build`], or a share out of its range.
+pub fn shaped(parameters: &WorkloadParameters, shape: UmpcShape) -> Result<Box<dyn Workload + Send>, SyntheticError> {
+    const NAME: &str = "umpc";
+    parameters.check(NAME, &[Parameter::ReadShare], MINIMUM_SECTORS)?;
+    let UmpcShape { busy_reads } = shape;
+    if !(busy_reads > BUSY_SPACE && busy_reads < 1.0) {
+        return Err(SyntheticError::OutOfRange {
+            workload: NAME,
+            parameter: "busy_reads",
+            value: busy_reads.to_string(),
+            limit: format!("above {BUSY_SPACE}, below 1"),
+            remedy: "choose a value inside the range",
+        });
+    }
+    Ok(construct(NAME, parameters, shape))
+}
+
+fn construct(name: &'static str, parameters: &WorkloadParameters, shape: UmpcShape) -> Box<dyn Workload + Send> {
     let mut random = Stream::new(parameters.seed, "workload.umpc");
     let space = Region::footprint(parameters);
     let mut parts: Vec<u64> = (0..PARTS).collect();
@@ -147,8 +182,44 @@ pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<
         ops: OpMix::new(parameters, READ_SHARE),
         space,
         parts,
+        // So that the point of the shape is on the curve.
+        exponent: libm::log(shape.busy_reads) / libm::log(BUSY_SPACE),
         file_runs: file_runs(MEAN_BYTES as f64 / units::SECTOR_BYTES as f64, 1.0),
         reading: None,
     };
     Box::new(Paced::new(name, parameters, ARRIVALS, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Request;
+
+    fn requests(busy_reads: f64) -> Vec<Request> {
+        let parameters = WorkloadParameters::new(18 << 21, 60_000);
+        let mut requests = Vec::new();
+        shaped(&parameters, UmpcShape { busy_reads }).unwrap().next_batch(&mut requests, 60_000).unwrap();
+        requests
+    }
+
+    #[test]
+    fn a_shape_decides_how_close_reads_keep_together_and_leaves_writes_alone() {
+        let reads = |requests: &[Request]| -> Vec<(u64, u32)> {
+            let reads = requests.iter().filter(|request| request.op == HostOp::Read);
+            reads.map(|request| (request.first_sector, request.sectors)).collect()
+        };
+        for share in [0.4, 0.74, 0.97] {
+            let found = busiest(&reads(&requests(share)), 18 << 21, BUSY_SPACE);
+            assert!((found - share).abs() < 0.05, "{share}: {found}");
+        }
+        let writes = |requests: Vec<Request>| -> Vec<u64> {
+            let writes = requests.into_iter().filter(|request| request.op == HostOp::Write);
+            writes.map(|request| request.first_sector).take(5_000).collect()
+        };
+        assert_eq!(writes(requests(0.5)), writes(requests(0.9)));
+        for wrong in [0.26, 1.0, f64::NAN] {
+            let parameters = WorkloadParameters::new(18 << 21, 10);
+            assert!(shaped(&parameters, UmpcShape { busy_reads: wrong }).is_err(), "{wrong}");
+        }
+    }
 }
