@@ -16,8 +16,17 @@ pub struct Memory {
     pub nvram: Nvram,
     /// Waiting times that events and the ends of operations name, until the host has heard of them.
     pub waits: WaitList,
-    /// Pages of each block whose program is not full, while nobody serves the flash: timed flash takes and leaves them.
-    pub(crate) held: Vec<u16>,
+    /// What is held of each block while nobody serves the flash: timed flash takes and leaves it.
+    pub(crate) held: Vec<Held>,
+}
+
+/// Pages of a block that are in memory and not in the cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Pages of the program that is not full.
+    pub unfilled: u16,
+    /// Pages before those whose cells have had the first of two passes.
+    pub passed: u16,
 }
 
 impl Memory {

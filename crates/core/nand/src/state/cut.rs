@@ -9,6 +9,7 @@
 use super::FlashState;
 use super::blocks::{BAD, BlockRow, SKIPS, SLC};
 use crate::contents::PageKind;
+use crate::memory::Held;
 use engine::random::Stream;
 use units::{BlockId, Cause, Ppn};
 
@@ -26,7 +27,7 @@ pub enum Running {
 /// Pages that count as programmed and are in memory, when power is cut.
 pub(crate) enum UnsettledPages {
     /// Protected memory keeps them: how many of each block.
-    Kept(Vec<u16>),
+    Kept(Vec<Held>),
     /// Memory loses them: those blocks that have any, and how many of their pages are in the cells.
     Lost(Vec<(BlockId, u32)>),
 }
@@ -53,7 +54,7 @@ impl FlashState {
             }
             UnsettledPages::Lost(blocks) => blocks,
         };
-        image.memory.held = vec![0; self.blocks.rows.len()];
+        image.memory.held = vec![Held::default(); self.blocks.rows.len()];
         let mut cut = Cut { image: &mut image, stream };
         for (block, in_cells) in blocks {
             let programmed = running.iter().find_map(|command| match *command {

@@ -17,6 +17,7 @@ use super::commands::{Kind, Slot, State, What, flag};
 use super::schedule::{Due, Schedule};
 use crate::NIL;
 use crate::flash::{PageProgram, Program};
+use crate::memory::Held;
 use crate::state::{BlockRow, FlashState, LawBroken, UnsettledPages};
 use std::collections::VecDeque;
 use units::{BlockId, Geometry, Ppn};
@@ -79,15 +80,18 @@ impl Gather {
         let lacking = |row: &BlockRow| if row.is_bad() { 0 } else { row.done % of_row(row) as u16 };
         let has_none = forgets && !state.breaks(LawBroken::GuessesMemory);
         let of = |(block, row): (usize, &BlockRow)| {
+            let of_done = || Held { unfilled: lacking(row), passed: 0 };
             // A held page without its debts would be lost although nothing waits for it.
-            let held =
-                if has_none { 0 } else { left.get(block).copied().unwrap_or_else(|| lacking(row)).min(row.done) };
-            Gathered { in_cells: row.done - held, held, passed: 0 }
+            let found = if has_none { Held::default() } else { left.get(block).copied().unwrap_or_else(of_done) };
+            let held = found.unfilled.min(row.done);
+            let passed = found.passed.min(row.done - held);
+            Gathered { in_cells: row.done - held - passed, held, passed }
         };
         let rows = if program > 1 { state.blocks() } else { &[] };
         let blocks: Vec<Gathered> = rows.iter().enumerate().map(of).collect();
-        let used = blocks.iter().map(|block| u32::from(block.held)).sum();
-        let of_held = |block: &Gathered| std::iter::repeat_n(Debt::NONE, usize::from(block.held)).collect();
+        let used = blocks.iter().map(|block| u32::from(block.held + block.passed)).sum();
+        let of_held =
+            |block: &Gathered| std::iter::repeat_n(Debt::NONE, usize::from(block.held + block.passed)).collect();
         let debts: Vec<_> = if forgets { blocks.iter().map(of_held).collect() } else { Vec::new() };
         state.forgetful = !debts.is_empty();
         let (waiting, ending) = (VecDeque::new(), VecDeque::new());
@@ -123,8 +127,8 @@ impl Gather {
     }
 
     /// The held pages of each block.
-    pub fn held(&self) -> Vec<u16> {
-        self.blocks.iter().map(|block| block.held + block.passed).collect()
+    pub fn held(&self) -> Vec<Held> {
+        self.blocks.iter().map(|block| Held { unfilled: block.held, passed: block.passed }).collect()
     }
 
     #[inline]
