@@ -125,6 +125,26 @@ impl Leaftl {
         );
     }
 
+    /// Memory that a map of runs takes for the same answers: of each translation page a bit for each entry, which tells
+    /// where a run of consecutive flash pages begins, and where each run lies; or plain entries, if these are less.
+    fn run_map_bytes(&self) -> u64 {
+        let of_unit = |page: Tpn| {
+            let mut before = NOWHERE;
+            let (mut mapped, mut runs) = (0, 0);
+            for logical in self.shape.range(page) {
+                let at = self.answer(Lpn(logical)).page;
+                if at != NOWHERE {
+                    mapped += 1;
+                    runs += u64::from(before == NOWHERE || at != before + 1);
+                }
+                before = at;
+            }
+            let bits = u64::from(self.shape.entries()).div_ceil(8);
+            if mapped == 0 { 0 } else { (bits + 4 * runs).min(4 * mapped) }
+        };
+        self.shape.pages().map(of_unit).sum()
+    }
+
     /// Least charge of a dirty unit.
     fn dirty_bytes(&self) -> u64 {
         self.headroom.div_ceil(u64::from(Self::WRITE_BACKS))
@@ -432,6 +452,7 @@ impl Scheme for Leaftl {
             ("learned_deepest_level", census.levels),
             ("learned_plain_groups", census.plain_groups),
             ("learned_page_map_bytes", 4 * (census.learned_pages + census.plain_pages)),
+            ("learned_run_map_bytes", self.run_map_bytes()),
             ("map_cache_covers_pages", cached_pages),
         ]);
     }

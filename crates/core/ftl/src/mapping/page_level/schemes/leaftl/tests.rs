@@ -170,6 +170,20 @@ fn a_drive_written_in_order_takes_a_few_bytes() {
 }
 
 #[test]
+fn a_map_of_runs_takes_a_bit_a_page_and_four_bytes_a_run() {
+    let mut drive = Drive::with_batch(64, 0, 4_000);
+    (0..PAGES).for_each(|logical| drive.write_next(logical));
+    drive.scheme.learn_batch();
+    let units = drive.shape.pages().count() as u64;
+    let bits = u64::from(drive.shape.entries()).div_ceil(8);
+    assert_eq!(drive.counter("learned_run_map_bytes"), units * (bits + 4));
+    // A page that is written again ends a run and begins two.
+    drive.write_next(1);
+    drive.scheme.learn_batch();
+    assert_eq!(drive.counter("learned_run_map_bytes"), units * (bits + 4) + 8);
+}
+
+#[test]
 fn a_predicted_page_that_is_wrong_is_read_in_vain() {
     let mut drive = Drive::with_batch(200, 2, 4_000);
     // A row with pages of others in between, here one, there two of them.
