@@ -40,8 +40,13 @@ pub(crate) struct Ranges {
 #[serde(deny_unknown_fields)]
 struct Range {
     key: String,
+    #[serde(default)]
     least: f64,
+    #[serde(default)]
     most: f64,
+    /// Values that are equally likely, instead of all from the least to the most.
+    #[serde(default)]
+    choices: Vec<String>,
     #[serde(default)]
     law: Law,
     /// What it is a multiple of; 0: any number.
@@ -71,7 +76,11 @@ pub(crate) type Draw = BTreeMap<String, String>;
 impl Range {
     /// A value of the range; each key has a stream of its own, so that another one leaves it alone.
     fn draw(&self, seed: u64, number: u32) -> String {
-        let unit = Stream::new(seed, &format!("family, draw {number}, {}", self.key)).unit();
+        let mut stream = Stream::new(seed, &format!("family, draw {number}, {}", self.key));
+        if !self.choices.is_empty() {
+            return self.choices[stream.below(self.choices.len() as u64) as usize].clone();
+        }
+        let unit = stream.unit();
         let value = match self.law {
             Law::Even => self.least + (self.most - self.least) * unit,
             Law::Ratio => self.least * libm::pow(self.most / self.least, unit),
@@ -96,8 +105,11 @@ impl Ranges {
         let fixed = if fixed.is_empty() { String::new() } else { format!(", with {}", fixed.join(", ")) };
         let size = format!("Family: {draws} draws of size {}{fixed}.", self.scale);
         let each = self.free.iter().map(|range| {
-            let Range { key, least, most, unit, reason, .. } = range;
-            format!("Family: {key} from {least}{unit} to {most}{unit}. {reason}")
+            let Range { key, least, most, choices, unit, reason, .. } = range;
+            match choices.as_slice() {
+                [] => format!("Family: {key} from {least}{unit} to {most}{unit}. {reason}"),
+                choices => format!("Family: {key} is one of {}. {reason}", choices.join(", ")),
+            }
         });
         std::iter::once(size).chain(each).collect()
     }
@@ -380,7 +392,7 @@ mod tests {
     fn draws_stay_in_their_range_and_do_not_depend_on_their_number() {
         let range = |law, step| {
             let [key, unit, reason] = ["k", "", "r"].map(str::to_owned);
-            Range { key, least: 4.0, most: 64.0, law, step, unit, reason }
+            Range { key, least: 4.0, most: 64.0, choices: Vec::new(), law, step, unit, reason }
         };
         let draw = |range: &Range, number| range.draw(7, number).parse::<f64>().unwrap();
         let below_16 = |law| (1..=400).filter(|number| draw(&range(law, 0.0), *number) < 16.0).count();
@@ -389,17 +401,27 @@ mod tests {
             let value = draw(&range(Law::Ratio, 4.0), number);
             assert!((4.0..=64.0).contains(&value) && value % 4.0 == 0.0, "{value}");
         }
+        let choices = Range { choices: ["a", "b"].map(str::to_owned).to_vec(), ..range(Law::Even, 0.0) };
+        let first = (1..=400).filter(|number| choices.draw(7, *number) == "a").count();
+        assert!((160..240).contains(&first), "{first}");
     }
 
     /// A key of a generator that no study reads would be drawn for nothing. Keys of a drive are checked when the drive
     /// is built.
     #[test]
     fn ranges_are_ranges_of_keys_that_a_study_reads() {
-        let sources = [include_str!("load.rs"), include_str!("partial_parity/loads.rs")];
+        let sources = [
+            include_str!("load.rs"),
+            include_str!("partial_parity/loads.rs"),
+            include_str!("striping/loads.rs"),
+            include_str!("tpm/traces.rs"),
+            include_str!("tpm/runs.rs"),
+        ];
         for study in crate::STUDIES {
             for range in study.targets.and_then(Targets::ranges).iter().flat_map(|ranges| &ranges.free) {
-                let Range { key, least, most, law, reason, .. } = range;
-                assert!(least < most && (*least > 0.0 || matches!(law, Law::Even)), "{}: {range:?}", study.name);
+                let Range { key, least, most, choices, law, reason, .. } = range;
+                let is_range = least < most && (*least > 0.0 || matches!(law, Law::Even));
+                assert!(is_range == choices.is_empty() && choices.len() != 1, "{}: {range:?}", study.name);
                 assert!(reason.ends_with('.'), "{}: {range:?}", study.name);
                 let is_read = sources.iter().any(|source| source.contains(&format!("drawn(\"{key}\"")));
                 assert!(is_read || !key.starts_with("trace."), "{}: nothing reads {key}", study.name);
