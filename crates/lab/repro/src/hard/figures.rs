@@ -2,14 +2,14 @@
 
 use super::drives::{HARD, KIB, PAGES, PLAIN, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
-use super::runs::{DEPTH, Place, RECORDS, Results};
+use super::runs::{DEPTH, Place, RECORDS, Results, STATES};
 use crate::cells;
 use figures::{Figure, Panel, Series, Shape};
 use remap::probe::{Point, SIZES};
 
 /// Figures 14.4 and 14.5 of the publication, and the steady state.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    let each: [&dyn Fn(&Results) -> Figure; 3] = [&probe, &iozone, &steady];
+    let each: [&dyn Fn(&Results) -> Figure; 4] = [&probe, &iozone, &states, &steady];
     each.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])).collect()
 }
 
@@ -69,6 +69,31 @@ fn iozone(results: &Results) -> Figure {
         published: Vec::new(),
         caption: "Fresh drives, 32 requests under way. The published values are lost; the last two panels are not \
             among them."
+            .to_owned(),
+    }
+}
+
+fn states(results: &Results) -> Figure {
+    let name = |(in_use, is_overwritten): (u64, bool)| match (in_use, is_overwritten) {
+        (in_use, true) => format!("{in_use} % in use, overwritten"),
+        (100, false) => "filled".to_owned(),
+        (_, false) => "the file alone".to_owned(),
+    };
+    let values = results.over_states().map(Some).to_vec();
+    Figure {
+        name: "states",
+        title: "A fresh driver against a plain drive in several states",
+        axis: "speed-up of random writes of 4 KiB, over states of the plain drive",
+        shape: Shape::Bars,
+        most: None,
+        panels: vec![Panel {
+            categories: STATES.map(name).to_vec(),
+            series: vec![Series { name: "HARD".to_owned(), values }],
+            ..Panel::default()
+        }],
+        published: vec![("published most, state not said", 8.0)],
+        caption: "The fuller the plain drive, the more it copies for each small write; the driver writes whole \
+                  superpages to fresh flash."
             .to_owned(),
     }
 }

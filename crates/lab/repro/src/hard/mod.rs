@@ -40,6 +40,7 @@ pub(crate) static STUDY: Study = Study {
     shown: &[
         ("figure-14-4", &["4.1"]),
         ("figure-14-5", &["4.2", "4.2s", "4.2i", "4.3", "4.4a", "4.4b", "4.4v"]),
+        ("states", &["4.2b"]),
         ("steady", &["4.2a", "4.2r"]),
     ],
     targets: Some(&TARGETS),

@@ -38,6 +38,7 @@ fn place(kind: &'static str, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
 pub fn rows(results: &Results) -> Vec<Row> {
     let mut rows = cells::rows(|| vec![knees(results)]);
     rows.extend(cells::rows(|| fresh(results)));
+    rows.extend(cells::rows(|| vec![by_state(results)]));
     rows.extend(cells::rows(|| steady(results)));
     rows.extend(cells::rows(|| ideal(results)));
     rows.extend(cells::rows(|| in_order(results)));
@@ -85,6 +86,12 @@ fn fresh(results: &Results) -> Vec<Row> {
         ),
         row("4.2v", Figures(list(by_record(results, VOLATILE, WAYS[0], ONE))), "4 KiB to 1 MiB."),
     ]
+}
+
+fn by_state(results: &Results) -> Row {
+    let note = "The plain drive holds the file alone, is filled in order, or was overwritten at random with 60, 80 and \
+                100 % in use. Random writes of 4 KiB to the file, 32 under way.";
+    row("4.2b", Figures(list(results.over_states())), note)
 }
 
 fn steady(results: &Results) -> Vec<Row> {

@@ -31,6 +31,9 @@ pub const ONE: u32 = 1;
 const OVERWRITES: u64 = 2;
 /// Sectors of a page.
 const PAGE_SECTORS: u32 = 8;
+/// States of the plain drive: per cent in use, and whether that was overwritten at random. The first holds the file
+/// alone.
+pub const STATES: [(u64, bool); 5] = [(25, false), (100, false), (60, true), (80, true), (100, true)];
 
 /// One run of all phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +71,8 @@ pub struct Steady {
 pub struct Results {
     pub fresh: Cells<Place, Fresh>,
     pub steady: Cells<Shape, Steady>,
+    /// Nanoseconds that the plain drive takes for the random writes of the file, by its state before.
+    pub states: Cells<(u64, bool), u64>,
     /// The sweep of fresh drives, by their ways.
     pub probes: Cells<u64, Vec<Point>>,
     /// The figure of reclamation.
@@ -105,7 +110,7 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
     for shape in &shapes {
         drives::bench(options, *shape)?;
     }
-    monitor.expect(WAYS.len() + places.len() + shapes.len());
+    monitor.expect(WAYS.len() + places.len() + shapes.len() + STATES.len());
     let mut results = Results {
         reclaimed: exact::reclamation().map_err(StudyError::Usage)?,
         capacity: drives::capacity(options),
@@ -132,6 +137,15 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
         |shape| steady(options, *shape, monitor),
     )?;
     results.steady.extend(shapes.into_iter().zip(measured));
+    let measured = simulate_all(
+        monitor,
+        &STATES,
+        |(in_use, is_overwritten)| {
+            format!("plain, {in_use} % in use{}", if *is_overwritten { ", overwritten" } else { "" })
+        },
+        |state| plain(options, *state, monitor),
+    )?;
+    results.states.extend(STATES.into_iter().zip(measured));
     let measured = simulate_all(monitor, &places, Place::name, |place| fresh(options, place, monitor))?;
     results.fresh.extend(places.into_iter().zip(measured));
     Ok(results)
@@ -232,6 +246,22 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
     }
 }
 
+/// Random writes of 4 KiB to the file on a plain drive in a state: how long they take, ns.
+fn plain(options: &Options, (in_use, is_overwritten): (u64, bool), monitor: &dyn Monitor) -> Result<u64, StudyError> {
+    let bench = drives::bench(options, Shape::of(Kind::Plain, WAYS[0]))?;
+    let file = drives::file(options);
+    let mut counted = bench.fresh();
+    let pages = (counted.sectors() * in_use / 100).max(file) / u64::from(PAGE_SECTORS);
+    let sectors = pages * u64::from(PAGE_SECTORS);
+    race(&mut counted, &mut Fill::of(sectors, PAGE_SECTORS, 1.0), DEPTH, monitor)?;
+    if is_overwritten {
+        let writes = OVERWRITES * pages;
+        race(&mut counted, &mut Scattered::new(sectors, writes, options.seed, "hard.overwrite"), DEPTH, monitor)?;
+    }
+    let mut device = Elevator::new(timed(&bench, &DriveState::of(&mut counted))?);
+    race(&mut device, &mut Records::new(Phase::RandomWrite, file, PAGE_SECTORS, options.seed), DEPTH, monitor)
+}
+
 fn timed(bench: &Bench, state: &DriveState) -> Result<Drive<TimedFlash>, StudyError> {
     let plan = bench.plan();
     Ok(state.resume(plan, plan.fresh_state(), |flash| plan.timed(flash))?)
@@ -253,7 +283,15 @@ fn rate<D: BlockDevice>(
 impl Results {
     /// Simulations that had not ended when the user stopped.
     pub fn missing(&self) -> usize {
-        self.probes.holes() + self.steady.holes() + self.fresh.holes()
+        self.probes.holes() + self.steady.holes() + self.states.holes() + self.fresh.holes()
+    }
+
+    /// How much faster a fresh driver writes records of 4 KiB to the file at random than the plain drive does in each of
+    /// its states.
+    pub fn over_states(&self) -> [f64; STATES.len()] {
+        let driver = Place { kind: Kind::Hard, ways: WAYS[0], record: RECORDS[0], depth: DEPTH };
+        let fresh = self.time(driver, Phase::RandomWrite);
+        STATES.map(|state| self.states[&state] as f64 / fresh)
     }
 
     /// Virtual superpages reclaimed in all runs of fresh drives together.
