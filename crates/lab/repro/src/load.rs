@@ -5,7 +5,7 @@ use crate::file::TraceFile;
 use crate::study::Options;
 use serde::Deserialize;
 use trace::Workload;
-use trace::synthetic::{DesktopShape, Parameter, WORKLOADS, WorkloadParameters, build, desktop_ntfs};
+use trace::synthetic::{DesktopShape, Parameter, WORKLOADS, WorkloadParameters, build, desktop_ntfs, sectors_of_share};
 use units::SECTOR_BYTES;
 
 /// Requests, ready to be run.
@@ -88,6 +88,8 @@ pub struct Load {
     record: Option<u64>,
     /// Skew of its Zipf law, where it is drawn.
     pub skew: Option<f64>,
+    /// Share of the drive in use, where its requests go; 0 to 1.
+    pub share: f64,
     /// Structure of a desktop.
     shape: DesktopShape,
 }
@@ -99,8 +101,9 @@ impl Load {
         let measured = options.scale.of(pattern.requests);
         let warm_up = pattern.warm_up.of(measured, file.as_ref().map(|file| file.summary.records));
         let requests = if file.is_some() { measured } else { measured + warm_up };
+        let share = options.drawn("trace.in_use", 1.0);
         let shape = desktop_shape(options);
-        Ok(Self { pattern, file, requests, warm_up, seed, record: pattern.record_bytes, skew: None, shape })
+        Ok(Self { pattern, file, requests, warm_up, seed, record: pattern.record_bytes, skew: None, share, shape })
     }
 
     /// As many bytes in records of so many, where it has records; a file has its own.
@@ -138,6 +141,7 @@ impl Load {
     /// The first of its requests.
     /// Errors: as [`Load::open`].
     pub fn first(&self, requests: u64, sectors: u64) -> Opened {
+        let sectors = in_use(sectors, self.share);
         match &self.file {
             Some(file) => file.open(sectors, requests),
             None => self.generate(requests, self.seed, sectors),
@@ -147,6 +151,7 @@ impl Load {
     /// Requests of the same kind without an end, or the file once more.
     /// Errors: as [`Load::open`].
     pub fn rehearse(&self, sectors: u64) -> Opened {
+        let sectors = in_use(sectors, self.share);
         match &self.file {
             Some(file) => file.open(sectors, self.requests),
             None => self.generate(u64::MAX, self.seed.wrapping_add(0x5851_F42D_4C95_7F2D), sectors),
@@ -174,6 +179,12 @@ impl Load {
         }
         Ok(build(&pattern.generator, &parameters)?)
     }
+}
+
+/// The first sectors of a drive, a share of it in whole pages of 2 KiB.
+pub fn in_use(sectors: u64, share: f64) -> u64 {
+    const PAGE_SECTORS: u64 = 4;
+    if share == 1.0 { sectors } else { sectors_of_share(sectors, share) / PAGE_SECTORS * PAGE_SECTORS }
 }
 
 /// The structure of `desktop-ntfs` below its published statistics: of a draw, as it was drawn.

@@ -184,8 +184,16 @@ impl Bench {
     /// A drive that was written evenly: the same share of each stretch, 0 to 1.
     pub fn filled_to(&self, share: f64, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.fresh();
-        let mut fill = Fill::new(&drive, share);
+        // Of chips in lockstep the same addresses as of single ones.
+        let mut fill = Fill::of(drive.sectors(), self.plan.array.chip_page_sectors(), share);
         self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
+        Ok(DriveState::of(&mut drive))
+    }
+
+    /// A drive whose first `sectors` were written in order.
+    pub fn filled_first(&self, sectors: u64, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+        let mut drive = self.fresh();
+        self.pour(&mut drive, &mut Fill::of(sectors, self.plan.array.chip_page_sectors(), 1.0), u64::MAX, monitor)?;
         Ok(DriveState::of(&mut drive))
     }
 

@@ -248,7 +248,7 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
 
 /// Random writes of 4 KiB to the file on a plain drive in a state: how long they take, ns.
 fn plain(options: &Options, (in_use, is_overwritten): (u64, bool), monitor: &dyn Monitor) -> Result<u64, StudyError> {
-    let bench = drives::bench(options, Shape::of(Kind::Plain, WAYS[0]))?;
+    let bench = drives::bench(options, Shape::of(PLAIN, WAYS[0]))?;
     let file = drives::file(options);
     let mut counted = bench.fresh();
     let pages = (counted.sectors() * in_use / 100).max(file) / u64::from(PAGE_SECTORS);
@@ -289,7 +289,7 @@ impl Results {
     /// How much faster a fresh driver writes records of 4 KiB to the file at random than the plain drive does in each of
     /// its states.
     pub fn over_states(&self) -> [f64; STATES.len()] {
-        let driver = Place { kind: Kind::Hard, ways: WAYS[0], record: RECORDS[0], depth: DEPTH };
+        let driver = Place { kind: HARD, ways: WAYS[0], record: RECORDS[0], depth: DEPTH };
         let fresh = self.time(driver, Phase::RandomWrite);
         STATES.map(|state| self.states[&state] as f64 / fresh)
     }

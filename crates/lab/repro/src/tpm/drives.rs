@@ -11,6 +11,9 @@ pub const CACHES: [u64; 4] = [128, 256, 512, 1024];
 /// Index of the size all but the hit ratios are published for.
 pub const PUBLISHED_CACHE: usize = 2;
 
+/// Indices of the sizes that a draw of a family is run with.
+pub const DRAWN_CACHES: [usize; 3] = [0, PUBLISHED_CACHE, 3];
+
 /// Pages of 32 GB of flash.
 const FLASH_PAGES: u64 = (32 << 30) / PAGE_BYTES;
 const PAGE_BYTES: u64 = 2048;
@@ -32,11 +35,14 @@ pub const LEAFTL: usize = 5;
 pub const FAST: usize = 6;
 /// Index of the same hybrid mapping with a log of [`SMALL_LOG_PERCENT`].
 pub const FAST_SMALL_LOG: usize = 7;
+/// The later mapping behind the buffer that sorts pages by their logical addresses, and what it is compared with.
+pub const LEAFTL_SORTED: usize = 8;
+pub const DFTL_SORTED: usize = 9;
 /// The mappings of the study itself: the studied one, and the variants of DFTL.
 pub const STUDIED: std::ops::Range<usize> = TPM..LEAFTL;
 
 /// All mappings that are run, by their names in the study's file, which has their settings.
-pub const VARIANTS: [&str; 8] = [
+pub const VARIANTS: [&str; 10] = [
     "TPM",
     "DFTL",
     "DFTL, single updates",
@@ -45,7 +51,12 @@ pub const VARIANTS: [&str; 8] = [
     "LeaFTL",
     "FAST",
     "FAST, log of 3 %",
+    "LeaFTL, sorted",
+    "DFTL, sorted",
 ];
+
+/// Bytes of the buffer that sorts pages at full size, as the public simulator of its publication has.
+const BUFFER_BYTES: u64 = 8 << 20;
 
 /// Pages the user sees of `flash` pages, in whole translation pages.
 fn user_pages(flash: u64, reserve: &str) -> u64 {
@@ -89,6 +100,10 @@ fn with_cache(options: &Options, variant: &str, cache_bytes: u64) -> Result<Benc
         let blocks = flash / PAGES_PER_BLOCK * SMALL_LOG_PERCENT / 100;
         further.push(("ftl.log.blocks", blocks.max(1).to_string()));
     }
+    if [LEAFTL_SORTED, DFTL_SORTED].map(|sorted| VARIANTS[sorted]).contains(&variant) {
+        further.push(("buffer.size", format!("{}B", options.scale.of(BUFFER_BYTES))));
+    }
+    further.extend(options.drawn_settings());
     let name = format!("{variant} with {} of cache", quantity::format_size(cache_bytes));
     TARGETS.bench(options, &name, &["every drive", TARGETS.chosen(options, "service"), variant], further)
 }

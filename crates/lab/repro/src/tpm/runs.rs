@@ -1,12 +1,15 @@
 //! Every simulation of the study, on all cores.
 
 use super::TARGETS;
-use super::drives::{self, CACHES, DFTL, FAST, FAST_SMALL_LOG, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::drives::{
+    self, CACHES, DFTL, DFTL_SORTED, DRAWN_CACHES, FAST, FAST_SMALL_LOG, LEAFTL, LEAFTL_SORTED, PUBLISHED_CACHE, TPM,
+    VARIANTS,
+};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::cells::Cells;
 use crate::error::StudyError;
-use crate::load::Load;
+use crate::load::{Load, Opened, in_use};
 use crate::simulate::{Bench, Measurement};
 use crate::simulations::simulate_from;
 use crate::study::Options;
@@ -19,8 +22,13 @@ use units::SECTOR_BYTES;
 /// A drive under a trace: mapping, cache size and trace by index.
 pub type Place = (usize, usize, usize);
 
+/// Bytes of a page.
+const PAGE_BYTES: u64 = 2048;
+
 #[derive(Debug, Default)]
 pub struct Results {
+    /// Cache sizes that were run, by index.
+    pub caches: Vec<usize>,
     /// From a filled drive, one request after the other.
     pub counted: Cells<Place, Measurement>,
     /// From a filled drive, at the times of the trace. Published cache size only.
@@ -91,6 +99,9 @@ struct Job {
 
 /// The jobs, those that take longest first.
 fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
+    if options.is_drawn() {
+        return drawn_jobs(options, traces);
+    }
     let mut jobs = Vec::new();
     for variant in [TPM, DFTL, LEAFTL] {
         let bench = drives::uniform_bench(options, VARIANTS[variant])?;
@@ -103,13 +114,16 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
         for (variant, of) in VARIANTS.iter().enumerate() {
             let published = cache == PUBLISHED_CACHE;
-            if variant == LEAFTL && !published || [FAST, FAST_SMALL_LOG].contains(&variant) {
+            let is_later = [LEAFTL, LEAFTL_SORTED, DFTL_SORTED].contains(&variant);
+            if is_later && !published || [FAST, FAST_SMALL_LOG].contains(&variant) {
                 continue;
             }
             let compared = variant == TPM || variant == DFTL;
             let mut tasks = Vec::new();
             for (index, trace) in traces.iter().enumerate() {
-                tasks.push(Task::Trace(index, Kind::Counted));
+                if !is_later {
+                    tasks.push(Task::Trace(index, Kind::Counted));
+                }
                 if published {
                     tasks.push(Task::Trace(index, Kind::Timed));
                 }
@@ -123,6 +137,21 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     Ok(jobs)
 }
 
+/// Those that a family judges.
+fn drawn_jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
+    let places = DRAWN_CACHES.into_iter().flat_map(|cache| [TPM, DFTL].map(|variant| (variant, cache)));
+    let job = |(variant, cache)| {
+        let kinds: &[Kind] =
+            if cache == PUBLISHED_CACHE { &[Kind::Counted, Kind::Timed, Kind::Aged] } else { &[Kind::Counted] };
+        let tasks = traces.iter().enumerate().flat_map(|(index, trace)| {
+            let run = kinds.iter().filter(|kind| **kind != Kind::Aged || trace.ages_drives());
+            run.map(move |kind| Task::Trace(index, *kind))
+        });
+        Ok(Job { variant, cache, tasks: tasks.collect(), bench: drives::bench(options, VARIANTS[variant], cache)? })
+    };
+    places.map(job).collect()
+}
+
 /// Runs everything.
 /// Errors: a drive or trace that cannot be used, or the user stopped.
 pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result<Results, StudyError> {
@@ -133,7 +162,12 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
         trace.open(sectors)?;
     }
     monitor.expect(jobs.iter().map(|job| job.tasks.len()).sum());
-    let mut results = Results { exact: exact::run(options)?, flash_pages, ..Results::default() };
+    let caches = if options.is_drawn() { DRAWN_CACHES.to_vec() } else { (0..CACHES.len()).collect() };
+    let [counted, timed, aged] = [(); 3].map(|()| Cells::of(options));
+    let [uniform, transactions] = [(); 2].map(|()| Cells::of(options));
+    let exact = exact::run(options)?;
+    let samples = BTreeMap::new();
+    let mut results = Results { caches, counted, timed, aged, uniform, transactions, samples, flash_pages, exact };
     for trace in traces.iter().filter(|trace| !trace.is_file()) {
         results.samples.insert(trace.pattern.title.as_str(), trace.generated_sample(sectors)?);
     }
@@ -171,13 +205,33 @@ fn run_job(
         monitor,
         tasks,
         title,
-        || bench.filled(monitor),
+        || begin(bench, options, monitor),
         |filled, task| match task {
             Task::Uniform => uniform(bench, filled, options, monitor),
             Task::Transactions => transactions(bench, filled, options, monitor),
             Task::Trace(trace, kind) => measure(bench, filled, &traces[*trace], *kind, monitor),
         },
     )
+}
+
+/// The state in which a drive begins: written once in order; of a draw a share of it, and then pages at random places
+/// there.
+fn begin(bench: &Bench, options: &Options, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+    if !options.is_drawn() {
+        return bench.filled(monitor);
+    }
+    let sectors = in_use(bench.sectors(), options.drawn("trace.in_use", 1.0));
+    let filled = bench.filled_first(sectors, monitor)?;
+    let pages = bench.sectors() * SECTOR_BYTES / PAGE_BYTES;
+    let writes = (options.drawn("trace.overwritten", 1.0) * pages as f64) as u64;
+    bench.used(&filled, &mut *page_writes(sectors, options.seed.wrapping_add(99), writes)?, monitor)
+}
+
+/// Page-sized writes at uniformly random places of the first `sectors`.
+fn page_writes(sectors: u64, seed: u64, requests: u64) -> Opened {
+    let request_bytes = Some(PAGE_BYTES);
+    let parameters = WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(sectors, requests) };
+    Ok(build("uniform-write", &parameters)?)
 }
 
 fn measure(
@@ -206,14 +260,8 @@ fn uniform(
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Measurement, StudyError> {
-    let page_bytes = 2048;
-    let pages = bench.sectors() * SECTOR_BYTES / page_bytes;
-    let writes = |seed, requests| {
-        let request_bytes = Some(page_bytes);
-        let parameters =
-            WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(bench.sectors(), requests) };
-        build("uniform-write", &parameters)
-    };
+    let pages = bench.sectors() * SECTOR_BYTES / PAGE_BYTES;
+    let writes = |seed, requests| page_writes(bench.sectors(), seed, requests);
     let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 5 * pages)?, monitor)?;
     bench.count(&used, &mut *writes(options.seed, pages / 2)?, monitor)
 }
