@@ -5,7 +5,9 @@ use crate::file::TraceFile;
 use crate::study::Options;
 use serde::Deserialize;
 use trace::Workload;
-use trace::synthetic::{DesktopShape, Parameter, WORKLOADS, WorkloadParameters, build, desktop_ntfs, sectors_of_share};
+use trace::synthetic::{
+    DesktopShape, Parameter, UmpcShape, WORKLOADS, WorkloadParameters, build, desktop_ntfs, sectors_of_share, umpc,
+};
 use units::SECTOR_BYTES;
 
 /// Requests, ready to be run.
@@ -92,6 +94,8 @@ pub struct Load {
     pub share: f64,
     /// Structure of a desktop.
     shape: DesktopShape,
+    /// Structure of a small laptop.
+    laptop: UmpcShape,
 }
 
 impl Load {
@@ -101,9 +105,9 @@ impl Load {
         let measured = options.scale.of(pattern.requests);
         let warm_up = pattern.warm_up.of(measured, file.as_ref().map(|file| file.summary.records));
         let requests = if file.is_some() { measured } else { measured + warm_up };
-        let share = options.drawn("trace.in_use", 1.0);
-        let shape = desktop_shape(options);
-        Ok(Self { pattern, file, requests, warm_up, seed, record: pattern.record_bytes, skew: None, share, shape })
+        let laptop = UmpcShape { busy_reads: options.drawn("trace.busy_reads", UmpcShape::default().busy_reads) };
+        let (record, shape) = (pattern.record_bytes, desktop_shape(options));
+        Ok(Self { pattern, file, requests, warm_up, seed, record, skew: None, share: 1.0, shape, laptop })
     }
 
     /// As many bytes in records of so many, where it has records; a file has its own.
@@ -174,10 +178,11 @@ impl Load {
             zipf_exponent: self.skew,
             ..WorkloadParameters::new(sectors, requests)
         };
-        if pattern.generator == "desktop-ntfs" {
-            return Ok(desktop_ntfs::shaped(&parameters, self.shape)?);
-        }
-        Ok(build(&pattern.generator, &parameters)?)
+        Ok(match pattern.generator.as_str() {
+            "desktop-ntfs" => desktop_ntfs::shaped(&parameters, self.shape)?,
+            "umpc" => umpc::shaped(&parameters, self.laptop)?,
+            other => build(other, &parameters)?,
+        })
     }
 }
 

@@ -25,6 +25,31 @@ pub const BLOCKS: [u64; 4] = [1, 2, 4, 8];
 pub const ZONES: [u64; 6] = [32, 64, 128, 256, 512, 1024];
 pub const USED: [u64; 5] = [60, 80, 90, 95, 100];
 
+/// What sweeps go over.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub code_zones: &'static [u64],
+    pub blocks: &'static [u64],
+    pub zones: &'static [u64],
+    pub used: &'static [u64],
+}
+
+impl Sizes {
+    /// Those of the study; in a draw of a family only those that its rows need.
+    pub fn of(options: &Options) -> Self {
+        if options.is_drawn() {
+            return Self { code_zones: &[1, 8, 16], blocks: &[1, 4, 8], zones: &[32, 256, 1024], used: &[] };
+        }
+        Self { code_zones: &CODE_ZONES, blocks: &BLOCKS, zones: &ZONES, used: &USED }
+    }
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self::of(&Options::default())
+    }
+}
+
 pub const STATIC: usize = 0;
 pub const DYNAMIC: usize = 1;
 pub const EAGER: usize = 2;
@@ -44,9 +69,21 @@ pub const THREE_GAUSS: usize = 15;
 pub const EAGER_TIME: usize = 16;
 pub const INTERLEAVED: usize = 17;
 pub const STATIC_INTERLEAVED: usize = 18;
+pub const ONE_BUS: usize = 19;
+pub const STATIC_ONE_BUS: usize = 20;
+pub const LOCKSTEP: usize = 21;
+pub const ONE_QUEUE: usize = 22;
+pub const ONE_QUEUE_ONE_BUS: usize = 23;
+/// The architectures of figure 1, in its order, with a bus for each bank and with one for all; chips in lockstep are
+/// one bank.
+pub const ARCHITECTURES: [(&str, [Option<usize>; 2]); 3] = [
+    ("interleaving", [Some(LOCKSTEP), None]),
+    ("one queue", [Some(ONE_QUEUE), Some(ONE_QUEUE_ONE_BUS)]),
+    ("a queue for each bank", [Some(STATIC), Some(STATIC_ONE_BUS)]),
+];
 
 /// Ways to read and to treat code blocks, by their names in the study's file, which has their settings.
-pub const VARIANTS: [&str; 19] = [
+pub const VARIANTS: [&str; 24] = [
     "static",
     "dynamic",
     "eager",
@@ -66,6 +103,11 @@ pub const VARIANTS: [&str; 19] = [
     "eager by time",
     "cleaning interleaved",
     "static, cleaning interleaved",
+    "one controller",
+    "static, one controller",
+    "chips in lockstep",
+    "one queue",
+    "one queue, one controller",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,9 +129,15 @@ impl Place {
         let variant = match self.variant {
             DYNAMIC_PLAIN => STATIC_PLAIN,
             INTERLEAVED => STATIC_INTERLEAVED,
+            ONE_BUS => STATIC_ONE_BUS,
             _ => STATIC,
         };
-        Self { variant, code_zones: 0, ..self }
+        Self { variant, ..self.uncoded() }
+    }
+
+    /// The same without code zones.
+    pub fn uncoded(self) -> Self {
+        Self { code_zones: 0, ..self }
     }
 
     /// In words, for whoever watches.
@@ -100,23 +148,19 @@ impl Place {
             VARIANTS[self.variant]
         )
     }
-
-    /// Share of the drive in use, 0 to 1.
-    pub fn share(&self) -> f64 {
-        self.used as f64 / 100.0
-    }
 }
 
-/// Places with another number of code zones, other stripe blocks, other zones with as much room for codes, and more or
-/// less of the drive in use.
-pub fn swept() -> [Vec<Place>; 4] {
+/// Places with another number of code zones, other stripe blocks, other zones with as much room for codes, other zones
+/// with as many code zones, and more or less of the drive in use.
+pub fn swept(sizes: Sizes) -> [Vec<Place>; 5] {
+    let all = |along: &[u64], place: &dyn Fn(u64) -> Place| along.iter().map(|size| place(*size)).collect();
+    let as_much_room = |zone_mib| RECORD.code_zones * RECORD.zone_mib / zone_mib;
     [
-        CODE_ZONES.map(|code_zones| Place { code_zones, ..RECORD }).to_vec(),
-        BLOCKS.map(|pages| Place { pages, ..RECORD }).to_vec(),
-        ZONES
-            .map(|zone_mib| Place { zone_mib, code_zones: RECORD.code_zones * RECORD.zone_mib / zone_mib, ..RECORD })
-            .to_vec(),
-        USED.map(|used| Place { used, ..RECORD }).to_vec(),
+        all(sizes.code_zones, &|code_zones| Place { code_zones, ..RECORD }),
+        all(sizes.blocks, &|pages| Place { pages, ..RECORD }),
+        all(sizes.zones, &|zone_mib| Place { zone_mib, code_zones: as_much_room(zone_mib), ..RECORD }),
+        all(sizes.zones, &|zone_mib| Place { zone_mib, ..RECORD }),
+        all(sizes.used, &|used| Place { used, ..RECORD }),
     ]
 }
 
@@ -125,13 +169,18 @@ pub fn swept() -> [Vec<Place>; 4] {
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
     let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
     let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
-    let further = [
+    let mut further = vec![
         ("drive.capacity", format!("{capacity}B")),
         ("coded.size", format!("{zone}B")),
         ("coded.spare_blocks", SPARE.to_string()),
         ("coded.block", format!("{}B", place.pages * PAGE_BYTES)),
         ("coded.code_zones", place.code_zones.to_string()),
     ];
+    let channels = options.drawn("flash.channels", BANKS as f64) as u64;
+    if channels != BANKS {
+        further.push(("flash.dies_per_channel", (BANKS / channels).to_string()));
+    }
+    further.extend(options.drawn_settings());
     let variant = VARIANTS[place.variant];
     TARGETS.bench(options, variant, &["every drive", variant], further)
 }
@@ -146,7 +195,7 @@ mod tests {
         for scale in ["1", "1/4", "1/256", "1/4096"] {
             let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
             let variants = (0..VARIANTS.len()).map(|variant| Place { variant, ..RECORD });
-            for place in swept().into_iter().flatten().chain(variants) {
+            for place in swept(Sizes::default()).into_iter().flatten().chain(variants) {
                 for place in [place, place.plain()] {
                     bench(&options, &place).unwrap_or_else(|error| panic!("{scale}: {error}"));
                 }

@@ -1,6 +1,6 @@
 //! The figures of the study.
 
-use super::drives::{self, BANKS, BLOCKS, CODE_ZONES, Place, RECORD, USED, ZONES};
+use super::drives::{self, ARCHITECTURES, BANKS, Place, RECORD};
 use super::exact::LEAST;
 use super::loads::Length::Sweep;
 use super::rows::{CELLS, cells_as_published, copies};
@@ -11,10 +11,11 @@ use figures::{Figure, Panel, Series, Shape};
 
 /// Figures 4, 9, 10 and 11 of the publication, its table, the share of the drive in use, and the tail of reads.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    let [codes, blocks, zones, used] = drives::swept();
+    let [codes, blocks, zones, _, used] = drives::swept(results.sizes);
+    let sizes = results.sizes;
     let published = |what, value| vec![(what, value)];
     let mut figures = vec![table(results), banks(results), parts(results)];
-    let others: [&dyn Fn() -> Figure; 6] = [
+    let others: [&dyn Fn() -> Figure; 7] = [
         &|| {
             sweep(
                 results,
@@ -22,7 +23,7 @@ pub fn figures(results: &Results) -> Vec<Figure> {
                 "Code zones",
                 "over code zones of 80 data zones",
                 &codes,
-                &CODE_ZONES,
+                sizes.code_zones,
                 published("read response with 8, published", 0.69),
             )
         },
@@ -33,11 +34,11 @@ pub fn figures(results: &Results) -> Vec<Figure> {
                 "Stripe blocks",
                 "over pages of a stripe block",
                 &blocks,
-                &BLOCKS,
+                sizes.blocks,
                 Vec::new(),
             )
         },
-        &|| sweep(results, "zones", "Zones", "over MB of a zone", &zones, &ZONES, Vec::new()),
+        &|| sweep(results, "zones", "Zones", "over MB of a zone", &zones, sizes.zones, Vec::new()),
         &|| {
             sweep(
                 results,
@@ -45,12 +46,13 @@ pub fn figures(results: &Results) -> Vec<Figure> {
                 "How much of the drive is in use",
                 "over % in use",
                 &used,
-                &USED,
+                sizes.used,
                 published("read response, published", 0.69),
             )
         },
         &|| cleaning(results, &used),
         &|| tails(results),
+        &|| architectures(results),
     ];
     figures.extend(others.iter().flat_map(|figure| cells::figures(|| vec![figure()])));
     figures
@@ -169,7 +171,7 @@ fn cleaning(results: &Results, used: &[Place]) -> Figure {
             ..Panel::default()
         }
     };
-    let [_, blocks, zones, _] = drives::swept();
+    let [_, blocks, zones, ..] = drives::swept(results.sizes);
     Figure {
         name: "cleaning",
         title: "How much is cleaned",
@@ -177,12 +179,56 @@ fn cleaning(results: &Results, used: &[Place]) -> Figure {
         shape: Shape::Lines,
         most: None,
         panels: vec![
-            panel("over % in use", used, &USED),
-            panel("over pages of a stripe block", &blocks, &BLOCKS),
-            panel("over MB of a zone", &zones, &ZONES),
+            panel("over % in use", used, results.sizes.used),
+            panel("over pages of a stripe block", &blocks, results.sizes.blocks),
+            panel("over MB of a zone", &zones, results.sizes.zones),
         ],
         published: Vec::new(),
         caption: format!("What the other figures follow from. {} % in use unless said otherwise.", RECORD.used),
+    }
+}
+
+/// Figure 1 of the publication.
+fn architectures(results: &Results) -> Figure {
+    let panel = |bus: usize| {
+        let mean = |is_read: bool| {
+            let of = |variant: Option<usize>| {
+                let measured = results.of(&Place { variant: variant?, ..RECORD }.uncoded(), Sweep);
+                Some(if is_read { measured.reads.mean } else { measured.writes.mean } / 1e6)
+            };
+            ARCHITECTURES.iter().map(|(_, variants)| of(variants[bus])).collect()
+        };
+        let series = |name: &str, is_read| Series { name: name.to_owned(), values: mean(is_read) };
+        Panel {
+            title: ["a bus for each bank", "one controller"][bus].to_owned(),
+            categories: names(ARCHITECTURES.map(|(name, _)| name)),
+            series: vec![series("reads", true), series("writes", false)],
+            ..Panel::default()
+        }
+    };
+    let raced = Panel {
+        title: "s for 20,000 requests".to_owned(),
+        categories: names(ARCHITECTURES.map(|(name, _)| name)),
+        series: [(0, "a bus for each bank"), (1, "one controller")]
+            .map(|(bus, name)| {
+                let took = |variant: Option<usize>| Some(results.raced[&variant?].elapsed_ns as f64 / 1e9);
+                let values = ARCHITECTURES.iter().map(|(_, variants)| took(variants[bus])).collect();
+                Series { name: name.to_owned(), values }
+            })
+            .to_vec(),
+        ..Panel::default()
+    };
+    Figure {
+        name: "architectures",
+        title: "Ways to use banks in parallel",
+        axis: "ms, mean response; s in the last panel",
+        shape: Shape::Bars,
+        most: None,
+        panels: vec![panel(0), panel(1), raced],
+        published: Vec::new(),
+        caption: "Figure 1: (a) interleaving, (b) striping with one queue, (c) striping with a queue for each bank, \
+                  without codes. The same requests: at the times of the trace, and as fast as they are served."
+            .to_owned(),
     }
 }
 

@@ -38,44 +38,68 @@ impl Length {
 
 /// The trace of the study.
 #[derive(Debug)]
-pub struct Trace(Load);
+pub struct Trace {
+    load: Load,
+    /// How often a point of a sweep fits into the rows of record.
+    sweep: u64,
+    /// Share of the drive in use, where a draw of a family decides it.
+    share: Option<f64>,
+}
 
 /// The month on a small laptop.
 /// Errors: the user's file cannot be read.
 pub fn trace(options: &Options) -> Result<Trace, StudyError> {
-    Ok(Trace(Load::new(options, TARGETS.pattern("laptop"), options.seed)?))
+    let mut load = Load::new(options, TARGETS.pattern("laptop"), options.seed)?;
+    if !options.is_drawn() {
+        return Ok(Trace { load, sweep: SWEEP, share: None });
+    }
+    load.warm_up = options.drawn("trace.warm_up", 100_000.0) as u64;
+    load.requests = load.warm_up + options.drawn("trace.requests", 100_000.0) as u64;
+    Ok(Trace { load, sweep: 1, share: Some(options.drawn("trace.in_use", 0.9)) })
 }
 
 impl Trace {
     /// What stands in the column of workloads.
     pub fn label(&self) -> String {
-        Load::label([&self.0])
+        Load::label([&self.load])
     }
 
     /// Requests that come before those that are measured: the history that the first off-line phase needs.
     pub fn warm_up(&self) -> u64 {
-        self.0.warm_up
+        self.load.warm_up
+    }
+
+    /// Share of a drive that is in use, 0 to 1.
+    pub fn share(&self, place: &Place) -> f64 {
+        self.share.unwrap_or(place.used as f64 / 100.0)
     }
 
     /// Its requests for a drive of `sectors`. They go to the share that is in use.
     /// Errors: a file cannot be read or does not fit.
-    pub fn open(&self, sectors: u64, share: f64, length: Length) -> Opened {
-        self.first(self.warm_up() + self.measured(length), sectors, share)
+    pub fn open(&self, sectors: u64, place: &Place, length: Length) -> Opened {
+        self.first(self.warm_up() + self.measured(length), sectors, self.share(place))
+    }
+
+    /// The first requests.
+    /// Errors: as [`Trace::open`].
+    pub fn open_first(&self, sectors: u64, place: &Place, requests: u64) -> Opened {
+        self.first(requests.min(self.load.requests), sectors, self.share(place))
     }
 
     /// As many as are measured, from the first on.
-    pub fn open_again(&self, sectors: u64, share: f64, length: Length) -> Opened {
-        self.first(self.measured(length), sectors, share)
+    /// Errors: as [`Trace::open`].
+    pub fn open_again(&self, sectors: u64, place: &Place, length: Length) -> Opened {
+        self.first(self.measured(length), sectors, self.share(place))
     }
 
     fn measured(&self, length: Length) -> u64 {
-        let all = self.0.requests - self.warm_up();
-        if length == Length::Record { all } else { all.div_ceil(SWEEP) }
+        let all = self.load.requests - self.warm_up();
+        if length == Length::Record { all } else { all.div_ceil(self.sweep) }
     }
 
     fn first(&self, requests: u64, sectors: u64, share: f64) -> Opened {
         let used = Used::new(sectors, share);
-        Ok(Box::new(Within { inner: self.0.first(requests, used.sectors())?, used }))
+        Ok(Box::new(Within { inner: self.load.first(requests, used.sectors())?, used }))
     }
 }
 
@@ -109,7 +133,7 @@ impl Shape {
 impl Trace {
     /// What its first day looks like on a drive of `sectors`.
     pub fn shape(&self, sectors: u64, zone_sectors: u64, place: &Place) -> Result<Shape, StudyError> {
-        let mut workload = self.open(sectors, place.share(), Length::Record)?;
+        let mut workload = self.open(sectors, place, Length::Record)?;
         let mut shape = Shape { zones: vec![0; sectors.div_ceil(zone_sectors) as usize], ..Shape::default() };
         let block = place.pages * PAGE_BYTES / SECTOR_BYTES;
         let (mut left, mut batch) = (DAY, Vec::new());

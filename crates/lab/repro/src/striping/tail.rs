@@ -37,6 +37,11 @@ pub const RUNS: usize = TITLES.len() * DRIVES.len();
 pub struct Tails(Cells<(usize, usize), Measurement>);
 
 impl Tails {
+    /// None: a draw of a family does not judge them.
+    pub fn none(options: &Options) -> Self {
+        Self(Cells::of(options))
+    }
+
     /// A drive under a workload.
     pub fn of(&self, load: usize, drive: usize) -> &Measurement {
         &self.0[&(load, drive)]

@@ -21,6 +21,9 @@ pub struct Sample {
 pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
     let mut traces = Trace::each(options, TARGETS.patterns())?;
     traces.retain(|trace| !trace.pattern.trace.is_empty());
+    for trace in &mut traces {
+        trace.share = options.drawn("trace.in_use", 1.0);
+    }
     Ok(traces)
 }
 
