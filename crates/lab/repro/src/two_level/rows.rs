@@ -392,7 +392,8 @@ impl Table<'_> {
         self.row(
             "5.4",
             Measured::statement(better, figures.collect::<Vec<_>>().join("; ")),
-            "BPLRU: Block LRU with room by pages.",
+            "BPLRU: Block LRU with room by pages. CBM and LB-CLOCK are built from their abstracts: the block that \
+             leaves, the threshold and the shares of the regions are decisions of this project.",
         )
     }
 
