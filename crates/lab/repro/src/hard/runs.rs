@@ -286,8 +286,8 @@ impl Results {
         self.probes.holes() + self.steady.holes() + self.states.holes() + self.fresh.holes()
     }
 
-    /// How much faster a fresh driver writes records of 4 KiB to the file at random than the plain drive does in each of
-    /// its states.
+    /// How much faster a fresh driver writes records of 4 KiB to the file at random than the plain drive does, in each
+    /// of its states.
     pub fn over_states(&self) -> [f64; STATES.len()] {
         let driver = Place { kind: HARD, ways: WAYS[0], record: RECORDS[0], depth: DEPTH };
         let fresh = self.time(driver, Phase::RandomWrite);

@@ -338,7 +338,7 @@ impl Table<'_> {
                 &self.workload(Trace::ages_drives),
                 &format!(
                     "A bit for each page and four bytes for each run of consecutive flash pages, over what is learned: \
-                     {by_trace}. The traces are those of this study, not those of the publication."
+                     {by_trace}. The publication has other traces than this study."
                 ),
             ),
             row(
@@ -346,8 +346,8 @@ impl Table<'_> {
                 Number(times),
                 &self.all(),
                 &format!(
-                    "Mean response of DFTL over that of LeaFTL, both behind the buffer: {times_by_trace}. The published \
-                     mean is over traces and earlier mappings that the abstract does not name."
+                    "Mean response of DFTL, LeaFTL = 1, both behind the buffer: {times_by_trace}. The published mean \
+                     is over traces and earlier mappings that the abstract does not name."
                 ),
             ),
         ]
