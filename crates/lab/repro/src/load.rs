@@ -189,7 +189,7 @@ impl Load {
 /// The first sectors of a drive, a share of it in whole pages of 2 KiB.
 pub fn in_use(sectors: u64, share: f64) -> u64 {
     const PAGE_SECTORS: u64 = 4;
-    if share == 1.0 { sectors } else { sectors_of_share(sectors, share) / PAGE_SECTORS * PAGE_SECTORS }
+    if share < 1.0 { sectors_of_share(sectors, share) / PAGE_SECTORS * PAGE_SECTORS } else { sectors }
 }
 
 /// The structure of `desktop-ntfs` below its published statistics: of a draw, as it was drawn.
