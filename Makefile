@@ -246,6 +246,7 @@ tidy: ## limits of files and functions
 	$(CARGO) test -p nandarium --test suite tidy
 
 validation: build ## measured drives against the stacks that stand for them, into docs/validation.md; some minutes
+	$(CARGO) test --release -p nandarium-repro --lib -- --ignored drives
 	-$(NANDARIUM) repro drives --out $(OUT)/drives > /dev/null
 	sed -i -e '/<!-- rows -->/,/<!-- \/rows -->/{//!d}' -e '/<!-- rows -->/r $(OUT)/drives/rows.md' docs/validation.md
 	git --no-pager diff --stat -- docs/validation.md

@@ -1,6 +1,7 @@
 //! The fuzz targets: what each input is fed to, and the laws that must hold for any bytes.
 //!
-//! The folder `fuzz/` runs the targets under libFuzzer; the tests of this crate run them on mutated samples in every build.
+//! The folder `fuzz/` runs the targets under libFuzzer. The tests of this crate run them on damaged samples in every
+//! build.
 
 mod nbd_conversation;
 mod stack_file;

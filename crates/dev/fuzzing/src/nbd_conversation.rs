@@ -26,7 +26,7 @@ pub fn nbd_conversation(bytes: &[u8]) {
     export.least_block = if set(16) { 1 } else { 512 };
     let most_at_once = [1, 7, 1000, usize::MAX][usize::from(choice >> 6)];
 
-    // Only requests of more than 32 KiB are handed out in parts. Zeros behind the input are the payload of such a write.
+    // Only requests of more than 32 KiB are handed out in parts. Zeros behind the input are the payload of a write.
     let part = [None, Some(512), Some(4096), Some(36 << 10)][usize::from(parts & 3)];
     let payload_bytes = if parts & 4 == 0 { 0 } else { DRIVE_BYTES as usize };
 

@@ -1,5 +1,4 @@
-//! Every fuzz target on damaged copies of a small valid input. libFuzzer looks deeper (`make fuzz`), but takes a build of
-//! its own.
+//! Every fuzz target on damaged copies of a small valid input. libFuzzer (`make fuzz`) looks deeper, in its own build.
 
 use engine::random::Stream;
 
@@ -11,8 +10,23 @@ const CSV: &str = "time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n10
     3000,0,F,0,0\n4000,0,W,1048576,131072\n";
 const BLKPARSE: &str =
     "8,0 3 1 0.000000000 697 Q WS 223490 + 8 [kjournald]\n8,0 3 2 0.000001829 697 Q R 223498 + 16 [fio]\n";
-const STACK: &str = "stack = [\"page\"]\nseed = 7\n\n[drive]\ncapacity = \"64MiB\"\nover_provisioning = \"12.5%\"\n\n[flash]\n\
-    channels = 2\ndies_per_channel = 2\nread_time = \"60us\"\n\n[workload]\nkind = \"zipf\"\nexponent = 0.99\n";
+const STACK: &str = r#"
+stack = ["page"]
+seed = 7
+
+[drive]
+capacity = "64MiB"
+over_provisioning = "12.5%"
+
+[flash]
+channels = 2
+dies_per_channel = 2
+read_time = "60us"
+
+[workload]
+kind = "zipf"
+exponent = 0.99
+"#;
 /// A write of 512 bytes, a read, a trim and the end, as an NBD client sends them.
 const NBD: &[&[u8]] = &[
     b"\x25\x60\x95\x13\0\0\0\x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\x10\0\0\0\x02\0",

@@ -241,7 +241,7 @@ impl Options {
 pub struct Findings {
     /// Rows, in the order of their numbers.
     pub rows: Vec<Row>,
-    /// Figures.
+    /// Figures of the study, in the order of its page.
     pub figures: Vec<Figure>,
     /// What a reader should know about all of it.
     pub notes: Vec<String>,

@@ -38,11 +38,16 @@ pub(crate) struct ComparedDrive {
 }
 
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+    compare(&KNOWN, options, monitor)
+}
+
+/// Compares some drives with their models.
+fn compare(known: &[KnownDrive], options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let read = |known: &KnownDrive| {
         let measured = MeasuredDrive::from_text(known.text, known.name);
         measured.map(|measured| (*known, measured)).map_err(|error| StudyError::Usage(error.to_string()))
     };
-    let all = KNOWN.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let all = known.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     monitor.expect(all.len());
     let seed = Setting::new("engine.seed", &options.seed.to_string(), "--seed");
     let found = simulate_all(
@@ -220,16 +225,38 @@ mod tests {
         errors[errors.len() / 2]
     }
 
+    /// Drives whose experiments take minutes: 1 % of what is offered are reads, and 30,000 of them are waited for.
+    const LONG: [&str; 2] = ["sk-hynix-pe8110", "solidigm-p5520"];
+
+    /// Some drives against the lists above.
+    fn check(drives: &[KnownDrive]) -> Findings {
+        let findings = compare(drives, &Options { scale: STUDY.least, ..Options::default() }, &()).unwrap();
+        let is_here = |text: &str| drives.iter().any(|known| text.starts_with(known.name));
+        let half = |known: &KnownDrive| format!("{} {:.0} %", known.name, median_error(known, &findings.rows) * 100.0);
+        let halves = HALF_WITHIN.into_iter().filter(|text| is_here(text));
+        assert_eq!(drives.iter().map(half).collect::<Vec<_>>(), halves.collect::<Vec<_>>());
+        let missed = findings.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| &*row.id);
+        let misses = MISSES.iter().copied().filter(|id| is_here(id));
+        assert_eq!(missed.collect::<Vec<_>>(), misses.collect::<Vec<_>>());
+        assert!(findings.pairs.len() == drives.len() && findings.pairs.iter().all(|pairs| !pairs.all.is_empty()));
+        findings
+    }
+
+    fn drives(are_long: bool) -> Vec<KnownDrive> {
+        KNOWN.into_iter().filter(|known| LONG.contains(&known.name) == are_long).collect()
+    }
+
     #[test]
     fn the_stacks_predict_their_drives_as_well_as_they_did() {
-        let findings = run(&Options { scale: STUDY.least, ..Options::default() }, &()).unwrap();
-        let half = |known: &KnownDrive| format!("{} {:.0} %", known.name, median_error(known, &findings.rows) * 100.0);
-        assert_eq!(KNOWN.iter().map(half).collect::<Vec<_>>(), HALF_WITHIN);
-        let missed = findings.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| &*row.id);
-        assert_eq!(missed.collect::<Vec<_>>(), MISSES);
+        let findings = check(&drives(false));
         let [pass, forced] = [Verdict::Pass, Verdict::Forced].map(|verdict| findings.count(verdict));
-        assert!(pass + forced >= 50 && findings.summary().contains("30 forced"), "{}", findings.summary());
-        assert_eq!((findings.figures.len(), findings.pairs.len()), (6, KNOWN.len()));
-        assert!(findings.pairs.iter().all(|pairs| !pairs.all.is_empty()), "each drive has a picture");
+        assert!(pass >= 20 && forced >= 10, "{}", findings.summary());
+    }
+
+    #[test]
+    #[ignore = "takes 200 s of CPU time: make validation"]
+    fn the_stacks_of_drives_with_long_experiments_predict_as_well_as_they_did() {
+        let findings = check(&drives(true));
+        assert!(findings.count(Verdict::Pass) >= 5, "{}", findings.summary());
     }
 }

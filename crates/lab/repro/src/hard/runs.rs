@@ -103,7 +103,7 @@ fn steady_shapes() -> Vec<Shape> {
     plain.into_iter().chain(held).chain([Shape::of(HARD, WAYS[1])]).chain(little).chain(later).collect()
 }
 
-/// Runs everything.
+/// Runs every simulation of the study.
 /// Errors: a drive that cannot be built, or the user stopped.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
     let (places, shapes) = (places(), steady_shapes());

@@ -94,7 +94,7 @@ fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
     drives.into_iter().filter(|drive| !options.is_drawn() || is_of_record(drive)).map(job).collect()
 }
 
-/// Runs everything.
+/// Runs every simulation of the study.
 /// Errors: a drive or a file that cannot be used, or the user stopped.
 pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // What cannot be built or opened is said before anything runs.

@@ -80,7 +80,7 @@ impl Trace {
         self.first(self.warm_up() + self.measured(length), sectors, self.share(place))
     }
 
-    /// The first requests.
+    /// As many of its first requests.
     /// Errors: as [`Trace::open`].
     pub fn open_first(&self, sectors: u64, place: &Place, requests: u64) -> Opened {
         self.first(requests.min(self.load.requests), sectors, self.share(place))

@@ -95,7 +95,7 @@ fn race(options: &Options, trace: &Trace, variant: usize, monitor: &dyn Monitor)
     bench.race(&filled, &mut *trace.open_first(bench.sectors(), &place, RACED)?, depth, monitor)
 }
 
-/// Runs everything.
+/// Runs every simulation of the study.
 /// Errors: a drive or a file that cannot be used, or the user stopped.
 pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // Long ones first, so that no state is left with one at the end.

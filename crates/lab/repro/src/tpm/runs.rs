@@ -22,7 +22,7 @@ use units::SECTOR_BYTES;
 /// A drive under a trace: mapping, cache size and trace by index.
 pub type Place = (usize, usize, usize);
 
-/// Bytes of a page.
+/// Bytes of a page of the published drive.
 const PAGE_BYTES: u64 = 2048;
 
 #[derive(Debug, Default)]
@@ -152,7 +152,7 @@ fn drawn_jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyErro
     places.map(job).collect()
 }
 
-/// Runs everything.
+/// Runs every simulation of the study.
 /// Errors: a drive or trace that cannot be used, or the user stopped.
 pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result<Results, StudyError> {
     // What cannot be built or opened is said before anything runs.

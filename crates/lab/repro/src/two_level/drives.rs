@@ -29,7 +29,7 @@ pub const BLOCK_PAGES: u64 = 128;
 
 /// The drive without a buffer.
 pub const NFTL: &str = "NFTL";
-/// The studied buffer.
+/// The buffer that the publication proposes.
 pub const TWO_LEVEL: &str = "Two-level";
 /// The same with twice the part for blocks.
 pub const WIDE: &str = "Two-level, 16 MB for blocks";

@@ -10,7 +10,7 @@ impl Results {
         Place { variant, mib: if variant == NFTL { 0 } else { mib }, logs: self.logs, limit: LIMIT }
     }
 
-    /// A counted measurement.
+    /// A measurement that was counted, without time.
     /// Panics if the study did not run it.
     pub fn at(&self, place: Place) -> &Measurement {
         &self.counted[&place]

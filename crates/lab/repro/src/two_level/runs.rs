@@ -96,7 +96,7 @@ fn all_jobs(logs: u64) -> Vec<(Kind, Place)> {
     timed.into_iter().chain(counted).chain(installed).collect()
 }
 
-/// Runs everything.
+/// Runs every simulation of the study.
 /// Errors: a trace that cannot be used, or the user stopped.
 pub fn run(
     options: &Options,
