@@ -151,7 +151,7 @@ python-test: $(BUILT) python-environment
 	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation .
 	$(VENV)/bin/nandarium --version
-	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests
+	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest --durations=10 python/tests
 	$(VENV)/bin/pytest --doctest-modules --pyargs nandarium
 	MYPYPATH=python $(VENV)/bin/mypy --python-executable $(VENV)/bin/python -p nandarium
 	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python python/tests

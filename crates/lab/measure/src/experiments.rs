@@ -165,23 +165,29 @@ impl Experiments {
     }
 
     /// Does the next one; nothing after the last. It is done anew, a few times at most, while no drive can have its
-    /// figures beside the others: the host was busy with something else, and the file would be refused.
+    /// figures beside the others, and is left out in the end: the host was busy with something else, and `fit` would
+    /// refuse the file. Returns why it was left out.
     ///
     /// # Errors
     /// fio fails, or `stop` was set.
-    pub fn step(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let Some(step) = self.steps.get(self.done) else { return Ok(()) };
+    pub fn step(&mut self, stop: &AtomicBool) -> Result<Option<String>, MeasureError> {
+        let Some(step) = self.steps.get(self.done) else { return Ok(None) };
         let (step, before) = (*step, self.found.len());
+        let mut problem = None;
         for _ in 0..TRIES {
             let done = self.measure(step, stop)?;
             self.found.truncate(before);
             self.found.extend(done);
-            if self.drive().contradiction().is_none() {
+            problem = self.drive().contradiction();
+            if problem.is_none() {
                 break;
             }
         }
+        if problem.is_some() {
+            self.found.truncate(before);
+        }
         self.done += 1;
-        Ok(())
+        Ok(problem)
     }
 
     fn measure(&mut self, step: Step, stop: &AtomicBool) -> Result<Option<Experiment>, MeasureError> {

@@ -28,7 +28,10 @@ pub fn execute(arguments: &MeasureArguments) -> Result<(), Failure> {
     while let Some(title) = experiments.next_title() {
         say(&format!("{} of {}: {title}", experiments.done() + 1, experiments.all()));
         let done = experiments.step(watch::stop());
-        done.map_err(|error| kept(&error.into(), &arguments.out, experiments.found().len()))?;
+        let done = done.map_err(|error| kept(&error.into(), &arguments.out, experiments.found().len()))?;
+        if let Some(problem) = done {
+            say(&format!("left out, as the host may have been busy with something else: {problem}"));
+        }
         output::write_file(&arguments.out, &experiments.drive().to_text())?;
     }
     let (file, found) = (arguments.out.display(), experiments.found().len());

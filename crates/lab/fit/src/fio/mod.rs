@@ -116,8 +116,15 @@ pub fn offered_from_fio(what: &str, capacity: u64, writes_per_second: f64, text:
 }
 
 /// The experiment of random writes at full speed, from a rate for each window of [`crate::WINDOWS`] in a drive write.
+/// Where the first windows are slower than the steady state they tell no plateau: the host was busy with something
+/// else, or the drive had collected before.
 pub fn transient(rates: &[f64], used: u64, depth: u32) -> Experiment {
-    of_fio(Work::Transient { area: Area::of(used), depth }, turning_points(rates))
+    let experiment = of_fio(Work::Transient { area: Area::of(used), depth }, turning_points(rates));
+    if agrees_with_itself(&experiment).is_ok() {
+        return experiment;
+    }
+    let measured = experiment.measured.into_iter().filter(|(name, _)| !["plateau", "onset"].contains(name)).collect();
+    Experiment { measured, ..experiment }
 }
 
 fn of_fio(work: Work, measured: BTreeMap<&'static str, f64>) -> Experiment {
@@ -203,6 +210,16 @@ mod tests {
 
     fn read(text: &str) -> Result<FromFio, String> {
         from_fio("d", 1 << 30, &[("a.json".into(), text.into())])
+    }
+
+    #[test]
+    fn a_transient_that_begins_slower_than_it_ends_has_no_plateau() {
+        let slow_at_first: Vec<f64> = (0..200).map(|window| if window < 8 { 25e3 } else { 56e3 }).collect();
+        let found = transient(&slow_at_first, 1 << 30, 32);
+        assert!(agrees_with_itself(&found).is_ok() && !found.measured.contains_key("plateau"), "{found:?}");
+        assert!((found.measured["steady"] / 56e3 - 1.0).abs() < 1e-9);
+        let usual: Vec<f64> = (0..200).map(|window| if window < 8 { 90e3 } else { 56e3 }).collect();
+        assert!(transient(&usual, 1 << 30, 32).measured.contains_key("plateau"));
     }
 
     #[test]
