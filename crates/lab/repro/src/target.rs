@@ -77,6 +77,7 @@ struct Table {
     /// Settings of drives, by the names that the study has for them.
     #[serde(default)]
     drive: BTreeMap<String, BTreeMap<String, String>>,
+    #[serde(default)]
     target: Vec<Target>,
     family: Option<Ranges>,
     /// Rows that are known to miss at the usual size, and why.
@@ -160,6 +161,11 @@ impl Targets {
         Bench::new(name, &settings)
     }
 
+    /// Why a row is known to miss; nothing: it is not.
+    pub fn reason(&self, id: &str) -> Option<String> {
+        self.table().known.get(id).cloned()
+    }
+
     fn find(&self, id: &str) -> Option<&Target> {
         self.table().target.iter().find(|target| target.id == id)
     }
@@ -173,7 +179,13 @@ impl Targets {
     /// Panics if there is none of this number, or it asks for another kind of thing: a study knows its own targets.
     pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
         let row = self.find(id).unwrap_or_else(|| panic!("no target {id}")).row(measured, workload, note);
-        Row { known: self.table().known.get(id).cloned(), ..row }
+        Row { known: self.reason(id), ..row }
+    }
+
+    /// Numbers of the rows that are known to miss.
+    #[cfg(test)]
+    pub fn known(&self) -> Vec<&str> {
+        self.table().known.keys().map(String::as_str).collect()
     }
 
     /// Every number, in the order of the table.

@@ -10,9 +10,13 @@ use crate::error::StudyError;
 use crate::row::{Class, Row, Verdict};
 use crate::simulations::simulate_all;
 use crate::study::{Findings, Options, Scale, Study};
+use crate::target::Targets;
 use experiment::Monitor;
 use fit::{Judged, KNOWN, KnownDrive, MeasuredDrive, Modelled, Named, Subject, judge};
 use simulator::Setting;
+
+/// Rows that are known to miss, with their reasons.
+static REASONS: Targets = Targets::of(include_str!("../../targets/drives.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {
     name: "drives",
@@ -131,8 +135,10 @@ fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
         (_, Some(why)) => format!("Forced: {why}."),
         _ => String::new(),
     };
+    let id = id(drive, judged);
     Row {
-        id: id(drive, judged).into(),
+        known: REASONS.reason(&id),
+        id: id.into(),
         paper: drive.measured.sources[&experiment.source].text.clone().into(),
         experiment: format!("{}, {}", drive.measured.name, experiment.title()).into(),
         metric: format!("{} ({})", figure.name, figure.doc).into(),
@@ -149,7 +155,6 @@ fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
         verdict,
         workload: "generated".to_owned(),
         note,
-        known: None,
     }
 }
 
@@ -240,6 +245,12 @@ mod tests {
         assert_eq!(missed.collect::<Vec<_>>(), misses.collect::<Vec<_>>());
         assert!(findings.pairs.len() == drives.len() && findings.pairs.iter().all(|pairs| !pairs.all.is_empty()));
         findings
+    }
+
+    #[test]
+    fn each_known_miss_is_a_row_that_misses_at_the_smallest_size_too() {
+        let known = REASONS.known();
+        assert!(!known.is_empty() && known.iter().all(|id| MISSES.contains(id)), "{known:?}");
     }
 
     fn drives(are_long: bool) -> Vec<KnownDrive> {
