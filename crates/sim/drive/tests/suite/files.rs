@@ -503,3 +503,19 @@ fn a_full_disk_fails_writes_and_flushes_and_loses_nothing_that_was_acknowledged(
     // The write that noticed may be there or not.
     assert!(wrong <= 1, "{wrong} pages");
 }
+
+/// A copy of an open file that goes with a program that begins keeps its lock for some milliseconds.
+#[test]
+fn a_drive_that_was_just_closed_opens_although_a_copy_of_its_file_lives_for_a_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    drop(open(&path, &[]).unwrap());
+    let copy = std::fs::File::open(&path).unwrap();
+    copy.lock().unwrap();
+    let holder = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        drop(copy);
+    });
+    open(&path, &[]).unwrap();
+    holder.join().unwrap();
+}
