@@ -11,21 +11,18 @@ const CSV: &str = "time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n10
 const BLKPARSE: &str =
     "8,0 3 1 0.000000000 697 Q WS 223490 + 8 [kjournald]\n8,0 3 2 0.000001829 697 Q R 223498 + 16 [fio]\n";
 const STACK: &str = r#"
-stack = ["page"]
-seed = 7
-
 [drive]
 capacity = "64MiB"
-over_provisioning = "12.5%"
+over_provisioning = "50%"
 
 [flash]
 channels = 2
 dies_per_channel = 2
 read_time = "60us"
 
-[workload]
-kind = "zipf"
-exponent = 0.99
+[ftl]
+kind = "dftl"
+gc.victim = "cost-benefit"
 "#;
 /// A write of 512 bytes, a read, a trim and the end, as an NBD client sends them.
 const NBD: &[&[u8]] = &[
@@ -62,6 +59,22 @@ fn feed(name: &str, target: fn(&[u8]), choices: usize, sample: &[u8]) {
         let chosen: Vec<u8> = (0..choices).map(|_| stream.below(256) as u8).collect();
         target(&[chosen, bytes].concat());
     }
+}
+
+/// What the targets would refuse as it stands says nothing of damaged copies.
+#[test]
+fn samples_are_valid_before_they_are_damaged() {
+    assert!(
+        simulator::Config::from_text("sample", STACK).is_ok_and(|config| simulator::DrivePlan::new(config).is_ok())
+    );
+    for (sample, records) in [(CSV, 5), (BLKPARSE, 2)] {
+        let reader = Box::new(std::io::Cursor::new(sample.as_bytes()));
+        let mut reader =
+            trace::formats::open_reader(reader, "sample", &trace::formats::OpenOptions::default()).unwrap();
+        assert_eq!(reader.by_ref().flatten().count(), records, "{sample}");
+    }
+    let mut connection = nbd::Connection::new(&nbd::Export::new("drive", 1 << 16));
+    assert!(connection.end().is_none() && connection.next_request().is_none());
 }
 
 #[test]

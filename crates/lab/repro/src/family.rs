@@ -418,7 +418,12 @@ mod tests {
             include_str!("tpm/runs.rs"),
         ];
         for study in crate::STUDIES {
-            for range in study.targets.and_then(Targets::ranges).iter().flat_map(|ranges| &ranges.free) {
+            let ranges = study.targets.and_then(Targets::ranges);
+            for key in ranges.iter().flat_map(|ranges| ranges.fixed.keys()) {
+                let is_read = sources.iter().any(|source| source.contains(&format!("drawn(\"{key}\"")));
+                assert!(is_read || !key.starts_with("trace."), "{}: nothing reads {key}", study.name);
+            }
+            for range in ranges.iter().flat_map(|ranges| &ranges.free) {
                 let Range { key, least, most, choices, law, reason, .. } = range;
                 let is_range = least < most && (*least > 0.0 || matches!(law, Law::Even));
                 assert!(is_range == choices.is_empty() && choices.len() != 1, "{}: {range:?}", study.name);

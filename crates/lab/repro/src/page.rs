@@ -178,9 +178,11 @@ fn verdicts(findings: &Findings) -> String {
     let all: Vec<&Row> = findings.rows.iter().collect();
     let (new, others): (Vec<&Row>, Vec<&Row>) = all.into_iter().partition(|row| row.is_new_miss());
     let (missed, others): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.verdict == Verdict::Fail);
+    let (known, excused): (Vec<&Row>, Vec<&Row>) = missed.into_iter().partition(|row| row.known.is_some());
     let of = |verdict: Verdict| others.iter().copied().filter(|row| row.verdict == verdict).collect::<Vec<&Row>>();
     let rest = [Verdict::NotRun, Verdict::Pass, Verdict::Forced, Verdict::Recorded].map(|one| (one.name(), of(one)));
-    let named = [("fail", new), ("known to miss", missed)].into_iter().chain(rest);
+    let failed = [("fail", new), ("known to miss", known), ("fail by one trace alone", excused)];
+    let named = failed.into_iter().chain(rest);
     let lines = each(named, |(name, rows)| chips(name, &rows));
     format!(
         "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",

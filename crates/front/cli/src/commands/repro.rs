@@ -157,7 +157,11 @@ pub fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Fa
 }
 
 fn verdict(rows: &[Row]) -> Result<(), Failure> {
-    let missed: Vec<&str> = rows.iter().filter(|row| row.is_new_miss()).map(|row| &*row.id).collect();
+    let named = |row: &Row| match row.family {
+        Some(_) => format!("{} (by its family)", row.id),
+        None => row.id.to_string(),
+    };
+    let missed: Vec<String> = rows.iter().filter(|row| row.is_new_miss()).map(named).collect();
     if missed.is_empty() {
         return Ok(());
     }
