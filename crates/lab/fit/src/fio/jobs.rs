@@ -99,8 +99,14 @@ fn batches<'a>(jobs: &'a [Value], global: &Value) -> Vec<&'a [Value]> {
         let options = Options { own: &job["job options"], global };
         ["stonewall", "wait_for_previous", "wait_for"].into_iter().any(|name| options.has(name))
     };
+    // fio leaves options without a value, such as `stonewall`, out of its output, and counts a group for each.
+    let is_later = |one: &Value, next: &Value| {
+        let [one, next] = [one, next].map(|job| job["groupid"].as_i64());
+        one.zip(next).is_some_and(|(one, next)| one != next)
+    };
     // The clones of a job wait for others, and not for each other.
-    jobs.chunk_by(|one, next| !waits(next) || !name(one).is_empty() && name(one) == name(next)).collect()
+    let are_clones = |one: &Value, next: &Value| !name(one).is_empty() && name(one) == name(next);
+    jobs.chunk_by(|one, next| !is_later(one, next) && (!waits(next) || are_clones(one, next))).collect()
 }
 
 /// Clones that fio told one by one as one job: numbers and rates add up, means by requests, and percentiles do not.
@@ -264,15 +270,15 @@ fn zipf(distribution: &str) -> Result<f64, String> {
     })
 }
 
-/// Latencies of the reads or writes of a job, by name, ns. All are of one clock: `lat_ns` begins when a request is
-/// made, `clat_ns` when it has been handed over, and fio has percentiles of one of them (of `clat_ns` if nothing is
-/// said). A figure of one clock says nothing about a figure of the other.
+/// Latencies of the reads or writes of a job, by name, ns. `lat_ns` begins when a request is made, `clat_ns` when it
+/// has been handed over. The mean is of `lat_ns`, which a closed loop waits for: with the rate it gives the depth. fio has
+/// percentiles of one clock (of `clat_ns` if nothing is said), and the least latency is of that clock as well.
 pub fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
     let clocks = [&found["lat_ns"], &found["clat_ns"]];
     let latency = clocks.into_iter().find(|clock| clock["percentile"].is_object()).unwrap_or(clocks[0]);
     let figures = [
         ("min", &latency["min"]),
-        ("mean", &latency["mean"]),
+        ("mean", if clocks[0]["mean"].is_number() { &clocks[0]["mean"] } else { &latency["mean"] }),
         ("p50", &latency["percentile"]["50.000000"]),
         ("p99", &latency["percentile"]["99.000000"]),
         ("p999", &latency["percentile"]["99.900000"]),

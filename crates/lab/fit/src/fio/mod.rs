@@ -274,7 +274,7 @@ mod tests {
     /// Without `lat_percentiles` fio has the least latency of one clock and percentiles of another, and a file as fio
     /// writes it by itself was refused: "min is above p50".
     #[test]
-    fn a_job_without_percentiles_of_the_whole_latency_is_read_by_the_clock_that_has_them() {
+    fn a_job_without_percentiles_of_the_whole_latency_has_them_of_the_other_clock() {
         let of_clat =
             "\"lat_ns\": {\"min\": 306000, \"mean\": 320000.0}, \"clat_ns\": {\"min\": 40000, \"mean\": 310000.0, ";
         let text = OUTPUT.replace("\"lat_ns\": {\"min\": 50000, \"mean\": 320000.0, ", of_clat);
@@ -282,7 +282,34 @@ mod tests {
         let drive = read(&text).unwrap().drive;
         let measured = &drive.experiments[0].measured;
         let told = ["min", "mean", "p50"].map(|name| measured[name].round() as u64);
-        assert_eq!(told, [40_000, 310_000, 300_000]);
+        assert_eq!(told, [40_000, 320_000, 300_000]);
+    }
+
+    /// A lone request of a fast drive is handed over for a third of its time, and its latency without that part does not
+    /// fill a depth of 1: files of fio as it is were refused.
+    #[test]
+    fn a_lone_request_that_is_handed_over_slowly_agrees_with_its_rate() {
+        let lone = r#"{"jobs": [{"jobname": "lone", "groupid": 0, "job options": {"rw": "randread", "bs": "4k",
+            "iodepth": "1", "ioengine": "libaio", "direct": "1"}, "read": {"total_ios": 30000, "iops": 16267.0,
+            "bw_bytes": 66629632, "slat_ns": {"mean": 15100.0}, "clat_ns": {"min": 9000, "mean": 46100.0, "percentile":
+            {"50.000000": 43000, "99.000000": 90000}}, "lat_ns": {"min": 20000, "mean": 61200.0}}}]}"#;
+        let drive = read(lone).unwrap().drive;
+        let told = ["mean", "min", "p50"].map(|name| drive.experiments[0].measured[name].round() as u64);
+        assert_eq!(told, [61_200, 9_000, 43_000]);
+    }
+
+    /// fio leaves `stonewall` out of its output, and counts a group of jobs for each.
+    #[test]
+    fn jobs_behind_a_stonewall_are_used_although_fio_does_not_tell_it() {
+        let job = |name: &str, group: u32, depth: u32| {
+            json!({"jobname": name, "groupid": group, "job options": {"rw": "randread", "iodepth": depth.to_string(),
+                "ioengine": "libaio", "direct": "1"}, "read": {"total_ios": 9000, "iops": 1e4 * f64::from(depth),
+                "bw_bytes": 4096e4 * f64::from(depth), "lat_ns": {"mean": 1e5}}})
+        };
+        let all = |groups: [u32; 2]| json!({"jobs": [job("d1", groups[0], 1), job("d4", groups[1], 4)]}).to_string();
+        assert_eq!(read(&all([0, 1])).unwrap().drive.experiments.len(), 2);
+        let beside = read(&all([0, 0])).expect_err("both ran side by side");
+        assert!(beside.contains("stonewall"), "{beside}");
     }
 
     /// A fill of a small target ends before all its requests are under way, and a host may be slower than a file in
