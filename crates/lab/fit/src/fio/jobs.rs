@@ -271,8 +271,9 @@ fn zipf(distribution: &str) -> Result<f64, String> {
 }
 
 /// Latencies of the reads or writes of a job, by name, ns. `lat_ns` begins when a request is made, `clat_ns` when it
-/// has been handed over. The mean is of `lat_ns`, which a closed loop waits for: with the rate it gives the depth. fio has
-/// percentiles of one clock (of `clat_ns` if nothing is said), and the least latency is of that clock as well.
+/// has been handed over. The mean is of `lat_ns`, which a closed loop waits for: with the rate it gives the depth.
+/// fio has percentiles of one clock (of `clat_ns` if nothing is said), and the least latency is of that clock as
+/// well.
 pub fn latencies(found: &Value) -> impl Iterator<Item = (&'static str, f64)> {
     let clocks = [&found["lat_ns"], &found["clat_ns"]];
     let latency = clocks.into_iter().find(|clock| clock["percentile"].is_object()).unwrap_or(clocks[0]);

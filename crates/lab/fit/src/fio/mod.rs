@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(told, [40_000, 320_000, 300_000]);
     }
 
-    /// A lone request of a fast drive is handed over for a third of its time, and its latency without that part does not
-    /// fill a depth of 1: files of fio as it is were refused.
+    /// A lone request of a fast drive is handed over for a third of its time. Its latency without that part does not
+    /// fill a depth of 1, and files as fio writes them were refused.
     #[test]
     fn a_lone_request_that_is_handed_over_slowly_agrees_with_its_rate() {
         let lone = r#"{"jobs": [{"jobname": "lone", "groupid": 0, "job options": {"rw": "randread", "bs": "4k",
