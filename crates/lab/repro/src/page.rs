@@ -111,9 +111,11 @@ fn commands(study: &Study, findings: &Findings) -> String {
     let parameters = each(parameters, |one| format!("<code>{}</code> ", escape(&one)));
     let rows = each(&findings.figures, |figure| {
         let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
-        let shown = each(shown.iter(), |id| format!("<a class=\"chip\" href=\"#row-{id}\">{id}</a> ", id = escape(id)));
+        let link = |id: &&str| format!("<a class=\"chip\" href=\"#row-{id}\">{id}</a> ", id = escape(id));
+        let shown = each(shown.iter(), link);
         format!(
-            "<tr><td><a href=\"#{name}\">{}</a></td><td><div class=\"chips\">{shown}</div></td><td><code>nandarium repro {} --out DIR</code>, \
+            "<tr><td><a href=\"#{name}\">{}</a></td><td><div class=\"chips\">{shown}</div></td>\
+             <td><code>nandarium repro {} --out DIR</code>, \
              {name}.csv</td></tr>",
             escape(figure.title),
             study.name,
