@@ -2,6 +2,7 @@
 
 use crate::support::{nandarium, run_tiny, said, tiny_beside};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 const LOAD: [&str; 6] = ["--workload", "uniform-write", "--requests", "4000", "-q", "--no-snapshots"];
 
@@ -50,14 +51,19 @@ fn each_stack_of_a_comparison_and_each_life_has_its_limits() {
     assert_eq!((&told["limits"][0]["figure"], &told["limits"][0]["value"]), (&"tbw".into(), &told["tbw"]["estimate"]));
 }
 
+/// The plan of a sweep over one axis of a small drive.
+fn plan_over(folder: &Path, axis: &str) -> PathBuf {
+    let plan = folder.join("plan.toml");
+    let text = "stacks = [\"page\"]\nworkloads = [\"uniform-write\"]\n[set]\ndrive.capacity = \"16MiB\"\n\
+                flash.channels = 2\nflash.dies_per_channel = 1\nflash.pages_per_block = 32\nworkload.requests = 4000\n";
+    std::fs::write(&plan, format!("{text}[axes]\n{axis}\n")).unwrap();
+    plan
+}
+
 #[test]
 fn each_combination_of_a_sweep_has_its_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = folder.path().join("plan.toml");
-    let text = "stacks = [\"page\"]\nworkloads = [\"uniform-write\"]\n[set]\ndrive.capacity = \"16MiB\"\n\
-                flash.channels = 2\nflash.dies_per_channel = 1\nflash.pages_per_block = 32\nworkload.requests = 4000\n\
-                [axes]\ndrive.over_provisioning = [\"30%\", \"60%\"]\n";
-    std::fs::write(&plan, text).unwrap();
+    let plan = plan_over(folder.path(), "drive.over_provisioning = [\"30%\", \"60%\"]");
     let swept = said(nandarium(&["sweep", plan.to_str().unwrap(), "-q", "--json", "--fail-if", "write.mean > 1ns"]));
     assert_eq!(swept.code, 8, "{}", swept.err);
     assert!(
@@ -73,11 +79,7 @@ fn each_combination_of_a_sweep_has_its_limits() {
 #[test]
 fn a_combination_that_failed_is_not_within_its_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = folder.path().join("plan.toml");
-    let text = "stacks = [\"page\"]\nworkloads = [\"uniform-write\"]\n[set]\ndrive.capacity = \"16MiB\"\n\
-                flash.channels = 2\nflash.dies_per_channel = 1\nflash.pages_per_block = 32\nworkload.requests = 4000\n\
-                [axes]\nflash.endurance = [1, 3000]\n";
-    std::fs::write(&plan, text).unwrap();
+    let plan = plan_over(folder.path(), "flash.endurance = [1, 3000]");
     let sweep = |more: &[&str]| {
         let limited = ["sweep", plan.to_str().unwrap(), "-q", "--fail-if", "write.p99 > 10s"];
         said(nandarium(&[&limited[..], more].concat()))
