@@ -27,6 +27,11 @@ export function append(parent: Element, children: Child[]): void {
   }
 }
 
+/** "a", "a and b", "a, b and c". */
+export function listed(items: readonly Child[], last: "and" | "or" = "and"): Child {
+  return items.map((item, index) => [index === 0 ? "" : index === items.length - 1 ? ` ${last} ` : ", ", item]);
+}
+
 /** Value at a path of the result; a path is a list because layer names may hold dots. */
 export function lookup(run: Run, path: readonly string[]): Num {
   let here: unknown = run.result;

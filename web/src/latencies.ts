@@ -1,7 +1,7 @@
-import { metric } from "./dom";
+import { lookup, metric } from "./dom";
 import { count, NONE, time, type Format } from "./format";
 import { NEEDED } from "./quantiles";
-import type { Operation, Run } from "./types";
+import type { Op, Operation, Run } from "./types";
 
 /** No time passes in such a run: its latencies are no measurements. */
 export function isCounted(run: Run): boolean {
@@ -40,6 +40,11 @@ const ZERO: Record<Operation, string> = {
 export function tailKey(run: Run, op: Operation): string {
   const latency = run.result.latency_ns[op] as unknown as Record<string, unknown> | undefined;
   return ["p99", "p90", "p50"].find((key) => typeof latency?.[key] === "number") ?? "max";
+}
+
+/** The highest percentile that all runs have requests enough for. */
+export function sharedTail(runs: readonly Run[], op: Op): string | undefined {
+  return ["p999", "p99", "p90", "p50"].find((key) => runs.every((run) => (lookup(run, ["latency_ns", op, key]) ?? 0) > 0));
 }
 
 /** A latency of the result. None at all is said as what it is, and is not taken for a fast drive. */

@@ -1,11 +1,11 @@
 /** Which run of a comparison wins, from the figures that a user of a drive feels. */
 import { lookup } from "./dom";
+import { sharedTail } from "./latencies";
 import { percentileName } from "./quantiles";
 import type { Num, RepeatedFigure, Run } from "./types";
 
 /** A single run has no interval: a smaller difference may be chance. The program uses the same share. */
 const SHARE = 0.1;
-const TAILS = ["p999", "p99", "p90", "p50"];
 
 /** A figure of all runs. */
 export interface Compared {
@@ -44,7 +44,7 @@ interface Figure {
 
 function figuresOf(runs: readonly Run[]): Figure[] {
   const tails = (["read", "write", "flush"] as const).flatMap((op): Figure[] => {
-    const key = TAILS.find((one) => runs.every((run) => (lookup(run, ["latency_ns", op, one]) ?? 0) > 0));
+    const key = sharedTail(runs, op);
     const plural = op === "flush" ? "flushes" : `${op}s`;
     return key ? [{ words: `${plural} at the tail`, percentile: percentileName(key), name: `${op} ${percentileName(key)}`, path: ["latency_ns", op, key], metric: `${op}_${key}_ns`, isMoreBetter: false }] : [];
   });

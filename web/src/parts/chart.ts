@@ -198,46 +198,46 @@ function write({ ctx, bbox }: uPlot, name: string): void {
   ctx.restore();
 }
 
+/** A dashed line between two points of the picture, and what is written in its colour. */
+function dashed(ctx: CanvasRenderingContext2D, colour: string, dash: number, [x, y]: readonly [number, number], [toX, toY]: readonly [number, number], label: () => void): void {
+  const scale = devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour;
+  ctx.lineWidth = 1.5 * scale;
+  ctx.setLineDash([dash * scale, 3 * scale]);
+  ctx.beginPath();
+  ctx.moveTo(x, y);
+  ctx.lineTo(toX, toY);
+  ctx.stroke();
+  ctx.font = font(scale);
+  label();
+  ctx.restore();
+}
+
 /** A line through the picture, with its name at the top, on the side that has room. */
 function mark(plot: uPlot, { x, label }: { x: number; label: string }): void {
   const { ctx, bbox } = plot;
   const at = plot.valToPos(x, "x", true);
   if (at < bbox.left || at > bbox.left + bbox.width) return;
   const scale = devicePixelRatio;
-  ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = ink("muted");
-  ctx.lineWidth = 1.5 * scale;
-  ctx.setLineDash([4 * scale, 3 * scale]);
-  ctx.beginPath();
-  ctx.moveTo(at, bbox.top);
-  ctx.lineTo(at, bbox.top + bbox.height);
-  ctx.stroke();
-  ctx.font = font(scale);
-  ctx.textBaseline = "top";
   const isRight = at > bbox.left + bbox.width / 2;
-  ctx.textAlign = isRight ? "right" : "left";
-  ctx.fillText(label, at + (isRight ? -4 : 4) * scale, bbox.top + 2 * scale);
-  ctx.restore();
+  dashed(ctx, ink("muted"), 4, [at, bbox.top], [at, bbox.top + bbox.height], () => {
+    ctx.textBaseline = "top";
+    ctx.textAlign = isRight ? "right" : "left";
+    ctx.fillText(label, at + (isRight ? -4 : 4) * scale, bbox.top + 2 * scale);
+  });
 }
 
 /** A line across the picture at a value to be kept, with its name above its end. */
 function limited({ ctx, bbox, valToPos }: uPlot, { y, label }: Limit): void {
   const at = valToPos(y, "y", true);
   const scale = devicePixelRatio;
-  ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = ink("bad");
-  ctx.lineWidth = 1.5 * scale;
-  ctx.setLineDash([6 * scale, 3 * scale]);
-  ctx.beginPath();
-  ctx.moveTo(bbox.left, at);
-  ctx.lineTo(bbox.left + bbox.width, at);
-  ctx.stroke();
-  ctx.font = font(scale);
   const isBelow = at - bbox.top < 16 * scale;
-  ctx.textBaseline = isBelow ? "top" : "bottom";
-  ctx.textAlign = "left";
-  ctx.fillText(label, bbox.left + 6 * scale, at + (isBelow ? 3 : -3) * scale);
-  ctx.restore();
+  dashed(ctx, ink("bad"), 6, [bbox.left, at], [bbox.left + bbox.width, at], () => {
+    ctx.textBaseline = isBelow ? "top" : "bottom";
+    ctx.textAlign = "left";
+    ctx.fillText(label, bbox.left + 6 * scale, at + (isBelow ? 3 : -3) * scale);
+  });
 }
 
 const measure = document.createElement("canvas").getContext("2d");

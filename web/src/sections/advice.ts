@@ -1,6 +1,6 @@
 import { blamedFor, slowest, waitingShare, type View } from "../breakdown";
 import { adviceOn, isCleaning, type Advice } from "../causes";
-import { h, type Child } from "../dom";
+import { h, listed, type Child } from "../dom";
 import { count, percent } from "../format";
 import { causeChip } from "../parts/cause";
 import type { Run } from "../types";
@@ -37,7 +37,7 @@ export function advice(run: Run): HTMLElement | null {
     also,
     ", by root cause.",
     isOfStart ? " That work cleaned up the state that the drive began in (drive.precondition): this workload did not make it." : null,
-    proposals.length > 0 ? [" Try ", listed(proposals.map((proposal) => worded(run, proposal))), "."] : null,
+    proposals.length > 0 ? [" Try ", listed(proposals.map((proposal) => worded(run, proposal)), "or"), "."] : null,
   );
 }
 
@@ -53,9 +53,4 @@ function proposalsFor(run: Run, cause: string): Advice[] {
 function worded(run: Run, { change, key }: Advice): Child {
   const now = run.result.config?.[key];
   return [change, " (", h("code", { "data-advice": key }, key), now === undefined ? null : `, now ${now}`, ")"];
-}
-
-/** "a", "a or b", "a, b or c". */
-function listed(items: readonly Child[]): Child {
-  return items.map((item, index) => [index === 0 ? "" : index === items.length - 1 ? " or " : ", ", item]);
 }

@@ -1,5 +1,6 @@
 import { h, lookup, type Child } from "../dom";
 import { factor, percent } from "../format";
+import { sharedTail } from "../latencies";
 import { percentileName } from "../quantiles";
 import type { Op, Run } from "../types";
 import { isEven } from "./comparison";
@@ -7,7 +8,6 @@ import { runLabel } from "./waiting";
 
 /** From here on a ratio is told as a factor. */
 const FACTOR_FROM = 1.95;
-const TAILS = ["p999", "p99", "p90", "p50"];
 
 /** What a comparison says, a sentence for each run after the first. */
 export function opening(runs: readonly Run[]): Child {
@@ -35,9 +35,9 @@ function sentence(first: Run, run: Run): Child {
   return [name, " against ", base, `: ${told.join(", ")}.`];
 }
 
-/** The highest percentile that both runs have requests enough for. */
+/** The tail that both runs have. */
 function tail(first: Run, run: Run, op: Op): string | null {
-  const key = TAILS.find((candidate) => [first, run].every((of) => (lookup(of, ["latency_ns", op, candidate]) ?? 0) > 0));
+  const key = sharedTail([first, run], op);
   if (key === undefined) return null;
   return changed(first, run, ["latency_ns", op, key], `${op} ${percentileName(key)}`);
 }

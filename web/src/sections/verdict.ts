@@ -1,4 +1,4 @@
-import { h, lookup, section, type Child } from "../dom";
+import { h, listed, lookup, section, type Child } from "../dom";
 import { factor, plain, time } from "../format";
 import type { Num, Run } from "../types";
 import { openOnPaper } from "../theme";
@@ -43,11 +43,6 @@ function title(runs: readonly Run[]): Child {
   const between = (at: number): Child => under(runs.length === 2 ? " against " : at === runs.length - 1 ? " and " : ", ");
   const names = runs.length <= 3 ? runs.map((run, at): Child => [at > 0 ? between(at) : null, name(run)]) : `${runs.length} designs`;
   return [names, workloads.size === 1 ? [under(" under "), h("span", { class: "workload-name" }, [...workloads][0])] : under(" under different workloads")];
-}
-
-/** "a", "a and b", "a, b and c". */
-function listed(items: readonly Child[]): Child {
-  return items.map((item, index) => [index === 0 ? "" : index === items.length - 1 ? " and " : ", ", item]);
 }
 
 /** "p99.9: 310 ms", or a value alone. */
