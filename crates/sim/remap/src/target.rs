@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The use of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +85,30 @@ fn open_with(target: &Path, access: Access, flags: i32) -> Result<File, TargetEr
     lock(&file, target, access).map(|()| file)
 }
 
+/// Within this time another program is asked again whether it has the file.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
+
+/// Locks a file. A program that was being started when the file was closed has a copy of it until it begins, and the
+/// lock goes with the last copy: that takes milliseconds, which are waited for.
+///
+/// # Errors
+/// Another program has it open, or the system refuses.
+pub fn try_lock(file: &File, access: Access) -> Result<(), TryLockError> {
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match if access == Access::Write { file.try_lock() } else { file.try_lock_shared() } {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_WAIT / 40),
+            locked => return locked,
+        }
+    }
+}
+
 /// Keeps other processes away from the target.
 ///
 /// # Errors
 /// Another program has it open.
 pub fn lock(file: &File, target: &Path, access: Access) -> Result<(), TargetError> {
-    let locked = if access == Access::Write { file.try_lock() } else { file.try_lock_shared() };
-    locked.map_err(|error| match error {
+    try_lock(file, access).map_err(|error| match error {
         TryLockError::WouldBlock => TargetError::Busy(target.to_owned()),
         TryLockError::Error(error) => TargetError::Refused { path: target.to_owned(), doing: "locked", error },
     })

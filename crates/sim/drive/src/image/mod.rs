@@ -43,6 +43,7 @@ mod tests;
 use crate::error::DriveError;
 use format::{HEAD, Head, Places, Row, STEP, Sums, TABLE, long, word};
 use nand::{FlashState, KeptBlock, Mirror, Oob, PageKind};
+use remap::target::Access;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
@@ -50,7 +51,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 use units::{BlockId, Geometry};
 
 pub use flash_file::FlashFile;
@@ -67,8 +67,6 @@ const UNFINISHED: &[u8; 8] = b"nandnew4";
 const KINDS: [&[u8]; 2] = [b"nandrv", b"nandnew"];
 /// Most pages whose second heads wait.
 const MOST_PENDING: usize = 256;
-/// Within this time another program is asked again whether it has the file.
-const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 /// Damage of the file of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,20 +165,11 @@ fn foreign(path: &Path, problem: String) -> DriveError {
     DriveError::Foreign { path: path.to_owned(), problem }
 }
 
-/// Keeps other programs away. A program that was being started when the file was closed has a copy of it until it
-/// begins, and the lock goes with the last copy: that takes milliseconds.
 fn lock(file: &File, path: &Path) -> Result<(), DriveError> {
-    let until = Instant::now() + LOCK_WAIT;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_WAIT / 40),
-            Err(TryLockError::WouldBlock) => {
-                return Err(foreign(path, "another program has this drive open; end that one first".to_owned()));
-            }
-            Err(TryLockError::Error(source)) => return Err(DriveError::File { path: path.to_owned(), source }),
-        }
-    }
+    remap::target::try_lock(file, Access::Write).map_err(|error| match error {
+        TryLockError::WouldBlock => foreign(path, "another program has this drive open; end that one first".to_owned()),
+        TryLockError::Error(source) => DriveError::File { path: path.to_owned(), source },
+    })
 }
 
 /// The description of the drive in a file, and what its checksums begin with.
