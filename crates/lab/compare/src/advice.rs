@@ -41,7 +41,7 @@ pub fn table() -> &'static BTreeMap<String, Vec<Advice>> {
 
 /// The name of a cause as it follows "for".
 fn behind_for(cause: &str) -> &str {
-    if cause == Wait::name_at(units::WAIT_KINDS - 1) { "a free block" } else { cause }
+    if cause == Wait::name_at(Wait::Space.index()) { "a free block" } else { cause }
 }
 
 /// The advice on a result and its document; `None`: it recorded no causes, or next to nothing was waited for.

@@ -93,10 +93,9 @@ fn scatters(all: &[Pairs]) -> String {
         format!("<div><h3>{}</h3>{}{}</div>", escape(&pairs.name), drawn.legend(), drawn.picture())
     });
     format!(
-        "<section id=\"agreement\"><h2>Measured and modelled</h2><p class=\"lead\">Each point is a figure that \
-         somebody \
-         measured. On the line the model agrees. A point leads to its row.</p><div class=\"panels \
-         pair\">{panels}</div></section>"
+        "<section id=\"agreement\"><h2>Measured and modelled</h2><p class=\"lead\">Each point is a measured \
+         figure. On the line the model agrees. A point leads to its row.</p>\
+         <div class=\"panels pair\">{panels}</div></section>"
     )
 }
 
@@ -115,8 +114,7 @@ fn commands(study: &Study, findings: &Findings) -> String {
         let shown = each(shown.iter(), link);
         format!(
             "<tr><td><a href=\"#{name}\">{}</a></td><td><div class=\"chips\">{shown}</div></td>\
-             <td><code>nandarium repro {} --out DIR</code>, \
-             {name}.csv</td></tr>",
+             <td><code>nandarium repro {} --out DIR</code>, {name}.csv</td></tr>",
             escape(figure.title),
             study.name,
             name = figure.name

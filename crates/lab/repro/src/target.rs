@@ -347,6 +347,19 @@ mod tests {
         target(class, accept).row(measured, "generated", "").verdict
     }
 
+    /// A row with another number would miss as if nobody had said why.
+    #[test]
+    fn each_known_miss_is_a_row_of_its_study() {
+        let mut all = 0;
+        for targets in crate::STUDIES.iter().filter_map(|study| study.targets) {
+            let ids = targets.ids();
+            let strange: Vec<&str> = targets.known().into_iter().filter(|id| !ids.contains(id)).collect();
+            assert!(strange.is_empty(), "{targets:?}: {strange:?}");
+            all += targets.known().len();
+        }
+        assert!(all > 0, "some rows miss");
+    }
+
     #[test]
     fn bands_include_their_ends() {
         let band = Accept::Within(12.0, 35.0);

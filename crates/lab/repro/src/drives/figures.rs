@@ -1,9 +1,9 @@
 //! Measured figures beside modelled ones, drawn.
 
-use super::{ComparedDrive, id};
+use super::{ComparedDrive, id, judged};
 use crate::study::{Pair, Pairs};
 use ::figures::{Figure, Panel, Series, Shape};
-use fit::{Area, Experiment, Modelled, Op, Order, Unit, Work, judge};
+use fit::{Area, Experiment, Modelled, Op, Order, Unit, Work};
 
 /// An experiment with what was found.
 type Done<'a> = (&'a Experiment, &'a Modelled);
@@ -119,8 +119,6 @@ const fn shared(unit: Unit) -> Option<(&'static str, f64)> {
 
 /// Measured and modelled figures of a drive.
 pub fn pairs(drive: &ComparedDrive) -> Pairs {
-    let found: Vec<_> = drive.found.iter().flatten().map(|found| Ok(found.clone())).collect();
-    let all = judge(&drive.measured, &found, &drive.measured.marks());
     let pair = |judged: &fit::Judged<'_>| {
         let ((unit, factor), modelled) = (shared(judged.figure.unit)?, judged.modelled?);
         Some(Pair {
@@ -138,7 +136,7 @@ pub fn pairs(drive: &ComparedDrive) -> Pairs {
             is_within: judged.verdict != fit::Verdict::Missed,
         })
     };
-    Pairs { name: drive.measured.name.clone(), all: all.iter().filter_map(pair).collect() }
+    Pairs { name: drive.measured.name.clone(), all: judged(drive).iter().filter_map(pair).collect() }
 }
 
 /// Every figure of which some drive has an experiment.

@@ -103,12 +103,16 @@ impl Monitor for Stopping<'_> {
 
 /// The rows of a drive: its experiments, and the figures of each, in the order of its file.
 fn rows_of(drive: &ComparedDrive) -> Vec<Row> {
+    judged(drive).iter().map(|judged| row(drive, judged)).collect()
+}
+
+/// The figures of a drive with their verdicts. Where its experiments could not be done, none is found.
+fn judged(drive: &ComparedDrive) -> Vec<Judged<'_>> {
     let outcomes = match &drive.found {
         Some(found) => found.iter().map(|found| Ok(found.clone())).collect(),
         None => vec![Ok(Modelled::new()); drive.measured.experiments.len()],
     };
-    let judged = judge(&drive.measured, &outcomes, &drive.measured.marks());
-    judged.iter().map(|judged| row(drive, judged)).collect()
+    judge(&drive.measured, &outcomes, &drive.measured.marks())
 }
 
 /// The number of a row.
