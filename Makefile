@@ -250,6 +250,7 @@ validation: build ## measured drives against the stacks that stand for them, int
 	sed -i -e '/<!-- rows -->/,/<!-- \/rows -->/{//!d}' -e '/<!-- rows -->/r $(OUT)/drives/rows.md' docs/validation.md
 	git --no-pager diff --stat -- docs/validation.md
 	$(CARGO) test --release -p nandarium-repro --lib -- --ignored drives
+	$(CARGO) test --release -p nandarium-simulator -p nandarium-fit --test suite -- --ignored agree half_as_large
 
 docs: $(EMBEDDED) ## docs/reference and docs/SUMMARY.md, from the tables of the program
 	GOLDEN=write $(CARGO) test -p nandarium --test suite reference

@@ -262,7 +262,10 @@ def two_threads_of_others() -> None:
 
 
 def test_a_sweep_on_two_threads_uses_two_cores() -> None:
-    """How much quicker that is, `python/costs.py` measures on a quiet machine: here others may be at work."""
+    """Threads that wait for one lock keep one core busy at most, so that more than one tells them apart beside other programs.
+
+    How much quicker two threads are, `python/costs.py` measures on a quiet machine.
+    """
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this process may use one core only")
     plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 100_000}}
@@ -270,7 +273,7 @@ def test_a_sweep_on_two_threads_uses_two_cores() -> None:
     had, free = 0.0, 0.0
     for _ in range(3):
         had = max(had, busy(lambda: nd.sweep(plan, jobs=2)))
-        if had >= 1.5:
+        if had >= 1.2:
             return
         free = max(free, busy(two_threads_of_others))
     if free < 1.5:

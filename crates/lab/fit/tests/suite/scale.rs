@@ -2,7 +2,9 @@
 
 use fit::{Experiment, KNOWN, MeasuredDrive, Subject, find_figure};
 
+/// Some 30 s of CPU with assertions.
 #[test]
+#[ignore = "for `make validation`"]
 fn a_drive_half_as_large_has_the_same_figures() {
     let known = KNOWN[0];
     let measured = MeasuredDrive::from_text(known.text, known.name).unwrap();
