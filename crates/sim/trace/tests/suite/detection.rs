@@ -103,6 +103,18 @@ fn libcachesim_objects_are_never_guessed_and_rows_without_a_header_fit_nothing()
 }
 
 #[test]
+fn a_binary_file_of_no_format_is_not_shown_as_text() {
+    let noise: Vec<u8> = (0..4000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8 | 1).collect();
+    let error = detected(&noise, "x.bin").unwrap_err();
+    assert!(error.contains("no trace format fits this binary file; the binary formats that are read are "), "{error}");
+    assert!(error.contains("vscsi") && !error.contains("prefix caches"), "{error}");
+    let error = detected(&noise, "chat.lcp.zst").unwrap_err();
+    assert!(error.contains("prefix caches") && error.contains("mlperf-kv-cache"), "{error}");
+    let error = detected("f\u{fc}r 12,8,4096\n".chars().map(|one| one as u8).collect::<Vec<_>>(), "x.csv").unwrap_err();
+    assert!(error.contains("a file that starts with"), "{error}");
+}
+
+#[test]
 fn nonsense_is_refused_with_the_names() {
     for text in ["", "hello world\n", "\0\x01\x02", "{\"a\": 1}\n"] {
         let error = detected(text, "x").unwrap_err();

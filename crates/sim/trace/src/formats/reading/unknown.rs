@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::TraceError;
 use super::cells::is_comment;
 use super::detect::{SAMPLE_LINES, sample_lines};
+use super::parser::Parser;
 use crate::formats::{FORMATS, Format, columns, nandarium};
 
 const SHOWN_BYTES: usize = 80;
@@ -34,8 +35,13 @@ pub(super) fn unrecognised(
         return TraceError::HeadingOnly { path, line };
     }
     let lines: Vec<&[u8]> = sample_lines(sample, whole).map(|(_, line)| line).take(SAMPLE_LINES).collect();
-    let is_text = memchr::memchr(0, sample).is_none();
-    if let Some(events) = is_text.then(|| events(&lines)).flatten() {
+    if !is_text(sample) {
+        let binary = FORMATS.iter().filter(|format| matches!((format.parser)(), Parser::Frames(_)));
+        let names: Vec<&str> = binary.map(|format| format.name).collect();
+        let remedy = format!("the binary formats that are read are {}; {}{ways}", names.join(", "), unread(&path));
+        return of("this binary file".to_owned(), remedy);
+    }
+    if let Some(events) = events(&lines) {
         let what = format!("the events that were found: {events}");
         return of(
             what,
@@ -43,17 +49,17 @@ pub(super) fn unrecognised(
         );
     }
     let comments = lines.iter().take_while(|line| is_comment(line)).count();
-    let first = if is_text { lines.get(comments).or(lines.first()).copied() } else { None };
+    let first = lines.get(comments).or(lines.first()).copied();
     let first = first.unwrap_or_else(|| sample.split(|&byte| byte == b'\n').next().unwrap_or_default());
     let partly: Vec<&str> = partly.iter().map(|format| format.name).collect();
-    let below = if comments > 0 && is_text { " below its comments" } else { "" };
+    let below = if comments > 0 { " below its comments" } else { "" };
     let what = match (stumbled, partly.as_slice()) {
         (Some((number, line)), names @ [_, ..]) => {
             format!("line {number}, \"{}\" of the file (its first lines fit {})", shown(line), names.join(", "))
         }
         _ => format!("a file that starts with \"{}\"{below}", shown(first)),
     };
-    let remedy = match is_text.then(|| columns::proposal(&lines)).flatten() {
+    let remedy = match columns::proposal(&lines) {
         Some(proposal) => format!(
             "check and complete these columns and their units, and give them as workload.columns (--columns of \
              nandarium trace): '{proposal}'; or {ways}"
@@ -65,6 +71,25 @@ pub(super) fn unrecognised(
         ),
     };
     of(what, remedy)
+}
+
+/// Whether at most an eighth of a file's first bytes are no characters of a text; none of them is 0.
+fn is_text(sample: &[u8]) -> bool {
+    let odd = String::from_utf8_lossy(sample)
+        .chars()
+        .filter(|&one| one == char::REPLACEMENT_CHARACTER || (one.is_control() && !one.is_whitespace()))
+        .count();
+    memchr::memchr(0, sample).is_none() && odd * 8 <= sample.len()
+}
+
+/// The advice for a format that is known by its ending and is not read.
+fn unread(path: &str) -> &'static str {
+    if path.split('.').skip(1).any(|ending| ending == "lcp") {
+        "lcp, a format of prefix caches, is not among them, as we found no description of its layout: write its requests \
+         as a table of keys (format mlperf-kv-cache), for which workload.allocator chooses addresses; or "
+    } else {
+        ""
+    }
 }
 
 fn shown(line: &[u8]) -> String {
