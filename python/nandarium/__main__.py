@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import _nandarium, _sweep
+from . import _nandarium, _sweep, policies
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     # or where it has none the system's, is in place of it: either way the process ends with 130.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     program = sys.argv[0] if os.path.basename(sys.argv[0]) != "__main__.py" else "nandarium"
-    sys.exit(_nandarium.command([program, *sys.argv[1:]], _sweep.on_cluster))
+    sys.exit(_nandarium.command([program, *sys.argv[1:]], _sweep.on_cluster, policies.load))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
 
-from . import _nandarium
+from . import _nandarium, _shown
+
+
+class Policy(NamedTuple):
+    """A policy: the key that selects it, its idea, and when to use it at which cost (empty: nobody has said)."""
+
+    key: str
+    doc: str
+    when: str
+
+
+Item = TypeVar("Item", bound="str | tuple[Any, ...]")
+
+
+class Catalogue(dict[str, Item]):
+    """Names with texts about them: a dict that a notebook shows as a table."""
+
+    def __init__(self, title: str, items: Iterable[tuple[str, Item]]) -> None:
+        super().__init__(items)
+        self.title = title
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Catalogue, (self.title, list(self.items()))
+
+    def _repr_html_(self) -> str:
+        texts = {name: (text,) if isinstance(text, str) else text for name, text in self.items()}
+        head = ["name", *next((getattr(each, "_fields", ("description",)) for each in self.values()), ())]
+        return _shown.items(self.title, head, [(name, *("" if part is None else str(part) for part in parts)) for name, parts in texts.items()])
 
 
 class Key(NamedTuple):
@@ -15,7 +43,7 @@ class Key(NamedTuple):
     doc: str
 
 
-def stacks() -> dict[str, str]:
+def stacks() -> Catalogue[str]:
     """Built-in stacks, each with a line about it.
 
     Example:
@@ -23,10 +51,10 @@ def stacks() -> dict[str, str]:
         >>> "two-level" in nd.stacks()
         True
     """
-    return dict(_nandarium.items("stacks"))
+    return Catalogue("Stacks", _nandarium.items("stacks"))
 
 
-def drives() -> dict[str, str]:
+def drives() -> Catalogue[str]:
     """Stacks that stand for drives for sale, each with a line about it.
 
     Example:
@@ -34,30 +62,36 @@ def drives() -> dict[str, str]:
         >>> "micron-7450-max-like" in nd.drives()
         True
     """
-    return dict(_nandarium.items("drives"))
+    return Catalogue("Drives", _nandarium.items("drives"))
 
 
-def workloads() -> dict[str, str]:
+def workloads() -> Catalogue[str]:
     """Built-in workloads, each with a line about it."""
-    return dict(_nandarium.items("workloads"))
+    return Catalogue("Workloads", _nandarium.items("workloads"))
 
 
-def parts() -> dict[str, str]:
+def parts() -> Catalogue[str]:
     """Built-in flash parts (``flash.part``), each with a line about it."""
-    return dict(_nandarium.items("parts"))
+    return Catalogue("Flash parts", _nandarium.items("parts"))
 
 
-def formats() -> dict[str, str]:
+def formats() -> Catalogue[str]:
     """Trace formats, each with a line about it."""
-    return dict(_nandarium.items("formats"))
+    return Catalogue("Trace formats", _nandarium.items("formats"))
 
 
-def policies() -> dict[str, str]:
-    """Mappings, victim policies, stripe schemes and read policies, each with its key and a line about it; registered ones as well."""
-    return dict(_nandarium.items("policies"))
+def policies() -> Catalogue[Policy]:
+    """Mappings, victim policies, stripe schemes and read policies by name, registered ones as well.
+
+    Example:
+        >>> import nandarium as nd
+        >>> nd.list_policies()["greedy"].key
+        'ftl.gc.victim'
+    """
+    return Catalogue("Policies", [(name, Policy(*about)) for name, *about in _nandarium.policies()])
 
 
-def keys() -> dict[str, Key]:
+def keys() -> Catalogue[Key]:
     """Every configuration key.
 
     Example:
@@ -65,7 +99,7 @@ def keys() -> dict[str, Key]:
         >>> nd.keys()["ftl.gc.victim"].default
         'greedy'
     """
-    return {key: Key(default, values, doc) for key, default, values, doc in _nandarium.keys()}
+    return Catalogue("Keys", [(key, Key(default, values, doc)) for key, default, values, doc in _nandarium.keys()])
 
 
 def explain(name: str) -> str:

@@ -113,4 +113,4 @@ def _work(build: str, job: str) -> str:
     """On a worker: a job. A worker that came later than the check is looked at here."""
     worker = get_worker()
     # Its own folder ends with the worker.
-    return _executor.answer_at(worker.address, build, lambda: _nandarium.run_job(job, os.path.join(worker.local_directory, "snapshots")))
+    return _executor.answer_at(worker.address, build, lambda: _executor.carried_out(job, os.path.join(worker.local_directory, "snapshots")))

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 from uuid import uuid4
 
-from . import _nandarium
+from . import _nandarium, policies
 from .errors import ClusterError, SimulationError
 
 AHEAD = 2000
@@ -103,7 +103,13 @@ def place() -> str:
 
 def answer(build: str, job: str) -> str:
     """On a worker: a job."""
-    return answer_at(place(), build, lambda: _nandarium.run_job(job))
+    return answer_at(place(), build, lambda: carried_out(job))
+
+
+def carried_out(job: str, snapshots: str | None = None) -> str:
+    """On a worker: runs a job, with the policies that it needs."""
+    policies.load_for_job(job)
+    return _nandarium.run_job(job, snapshots)
 
 
 def answer_at(worker: str, build: str, work: Callable[[], str]) -> str:

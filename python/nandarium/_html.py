@@ -86,15 +86,16 @@ def bars_of(values: Iterable[Number], shown: Format) -> list[Bar]:
     return [Bar(shown(value), value / most if value is not None and math.isfinite(value) and most > 0 else None) for value in numbers]
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str | Bar]], *, left: int = 1) -> str:
-    """A table; its first `left` columns are texts, the others are numbers."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str | Bar]], *, left: int = 1, is_wrapped: bool = False) -> str:
+    """A table; its first `left` columns are texts, the others are numbers. Long texts are broken into lines if `is_wrapped`."""
+    space = "normal" if is_wrapped else "nowrap"
 
     def side(column: int) -> str:
         return f"text-align:{'left' if column < left else 'right'}"
 
     def cell(column: int, value: str | Bar) -> str:
         text, bar = (escape(value), "") if isinstance(value, str) else (escape(value.text), _cell_bar(value.share))
-        return f'<td style="{side(column)};white-space:nowrap;vertical-align:top">{text}{bar}</td>'
+        return f'<td style="{side(column)};white-space:{space};vertical-align:top">{text}{bar}</td>'
 
     top = "".join(f'<th style="{side(column)}">{escape(name)}</th>' for column, name in enumerate(head))
     body = "".join(f"<tr>{''.join(cell(column, value) for column, value in enumerate(row))}</tr>" for row in rows)
@@ -195,7 +196,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{escape(text)}</text>'
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """A number of an axis without zeros that say nothing: 10 ms, not 10.0 ms."""
     return re.sub(r"(\.\d*?)0+(?=\D|$)", lambda digits: digits[1].rstrip("."), text)
 
@@ -221,11 +222,11 @@ def _plot(title: str, x: Axis, y: Axis, series: Mapping[str, Points], drawn: Cal
     parts = []
     for tick in up.ticks():
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" stroke="currentColor" stroke-opacity=".18"/>')
-        parts.append(_text(LEFT - 5, up(tick) + 4, _short(y.shown(tick)), "end"))
+        parts.append(_text(LEFT - 5, up(tick) + 4, short(y.shown(tick)), "end"))
     for tick in across.ticks():
         parts.append(f'<line x1="{across(tick):.1f}" x2="{across(tick):.1f}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM + 4}" stroke="currentColor"/>')
         # At the edge there is no room beside it.
-        parts.append(_text(min(across(tick), WIDTH - 18), HEIGHT - BOTTOM + 16, _short(x.shown(tick)), "middle"))
+        parts.append(_text(min(across(tick), WIDTH - 18), HEIGHT - BOTTOM + 16, short(x.shown(tick)), "middle"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x.title, "middle"))
     for index, (name, points) in enumerate(shown.items()):
         parts.append(drawn([(across(px), up(py)) for px, py in points], COLOURS[index % len(COLOURS)], name))

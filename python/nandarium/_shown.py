@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from . import _html
 from ._html import Axis, Number, Points
 
 if TYPE_CHECKING:
+    from ._repro import Reproduction
     from ._result import Latency, Result
     from ._sweep import SweepResult
     from ._table import Table
@@ -40,7 +41,7 @@ def result(run: Result) -> str:
     longest = sorted(((cause, ns) for cause, ns in waits if ns), key=lambda pair: -pair[1])[:6]
     programs = [(cause, factor) for cause, factor in run.waf_by_cause.items() if cause != "total" and factor]
     pictures = _html.side_by_side(
-        slower({f"{op}s": _tail(run, op) for op in ("read", "write")}),
+        slower({f"{op}s": tail(run, op) for op in ("read", "write")}),
         _over_time(run),
         _html.bars("Mean wait of the slowest 1 %", longest, _html.time),
         _html.bars("Bytes programmed for each byte written", programs, _html.digits),
@@ -63,11 +64,11 @@ def comparison(runs: Sequence[Result]) -> str:
             columns[f"{op} p99"] = column([latency.p99 for latency in of], _html.time)
             columns[f"{op} p99.9"] = column([latency.p999 for latency in of], _html.time)
     columns["hash"] = [run.hash for run in runs]
-    names = _distinct([run.stack for run in runs])
+    names = distinct([run.stack for run in runs])
     drawn = len(runs) <= len(_html.COLOURS)
     flushes = {"flush": "flushes"} if any(run.latency.flush.count for run in runs) else {}
     plurals = {"read": "reads", "write": "writes", **flushes} if drawn else {}
-    pictures = [slower({name: _tail(run, op) for name, run in zip(names, runs)}, plural) for op, plural in plurals.items()]
+    pictures = [slower({name: tail(run, op) for name, run in zip(names, runs)}, plural) for op, plural in plurals.items()]
     workloads = sorted({run.workload for run in runs})
     return _html.card(f"{len(runs)} stacks under {', '.join(workloads)}", [], _html.table(list(columns), zip(*columns.values())), _html.side_by_side(*pictures))
 
@@ -99,24 +100,50 @@ def sweep(swept: SweepResult) -> str:
     return _html.card(f"Sweep {swept.name}", facts, _html.table(head, zip(*shown), left=max(len(which), 1)), _html.side_by_side(_traded(of, which)))
 
 
-def _traded(of: Table, which: Sequence[str]) -> str:
-    """Write amplification against the tail, a point for each combination."""
+class Traded(NamedTuple):
+    """Combinations with a write amplification and a tail: the column of the tail, its title, and rows by stack."""
+
+    tail: str
+    title: str
+    rows: dict[str, list[int]]
+
+
+def traded(of: Table) -> Traded | None:
+    """Write amplification against the tail; nothing where fewer than two combinations have both."""
     tail = next((name for name in TAILS if name in of and (np.isfinite(of[name]) & np.isfinite(of["waf"])).sum() > 1), None)
     if tail is None:
-        return ""
-    told = {name: _texts(name, of[name]) for name in which}
-    groups = np.unique(of["stack"]).tolist()
-    points: dict[str, list[tuple[float, float]]] = {group: [] for group in groups}
-    tips: dict[str, list[str]] = {group: [] for group in groups}
+        return None
+    rows: dict[str, list[int]] = {group: [] for group in np.unique(of["stack"]).tolist()}
     for row in np.flatnonzero(np.isfinite(of[tail]) & np.isfinite(of["waf"]) & (of[tail] > 0)).tolist():
-        group = str(of["stack"][row])
-        points[group].append((float(of["waf"][row]), float(of[tail][row])))
-        tips[group].append(", ".join(f"{name} = {cells[row]}" for name, cells in told.items()))
-    if len(groups) > len(_html.COLOURS):
-        points, tips = {"": [each for group in groups for each in points[group]]}, {"": [each for group in groups for each in tips[group]]}
+        rows[str(of["stack"][row])].append(row)
     op, percentile, _ = tail.split("_")
     names = {"p99": "p99", "p999": "p99.9"}
-    return _html.dots(f"Latency of {op}s, {names[percentile]}", Axis("write amplification", _html.digits), Axis("", _html.time, is_log=True), points, tips)
+    return Traded(tail, f"Latency of {op}s, {names[percentile]}", rows)
+
+
+def _traded(of: Table, which: Sequence[str]) -> str:
+    """The same as a picture, a point for each combination."""
+    found = traded(of)
+    if found is None:
+        return ""
+    told = {name: _texts(name, of[name]) for name in which}
+    groups = found.rows if len(found.rows) <= len(_html.COLOURS) else {"": [row for rows in found.rows.values() for row in rows]}
+    points = {group: [(float(of["waf"][row]), float(of[found.tail][row])) for row in rows] for group, rows in groups.items()}
+    tips = {group: [", ".join(f"{name} = {cells[row]}" for name, cells in told.items()) for row in rows] for group, rows in groups.items()}
+    return _html.dots(found.title, Axis("write amplification", _html.digits), Axis("", _html.time, is_log=True), points, tips)
+
+
+def reproduction(study: Reproduction) -> str:
+    """A study: its rows, the verdicts counted above."""
+    shown = ("id", "experiment", "metric", "published", "measured", "accept", "verdict")
+    verdicts, counts = np.unique(study.rows["verdict"], return_counts=True)
+    facts = [f"{_html.count(int(number))} {verdict}" for verdict, number in zip(verdicts, counts, strict=True)]
+    return _html.card(f"Study {study.study}", facts, _html.table(shown, zip(*(_texts(name, study.rows[name]) for name in shown)), left=len(shown)))
+
+
+def items(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A list of names with their texts."""
+    return _html.card(title, [f"{_html.count(len(rows))} names"], _html.table(head, rows, left=len(head), is_wrapped=True))
 
 
 def slower(series: dict[str, Points], of: str = "requests") -> str:
@@ -124,7 +151,7 @@ def slower(series: dict[str, Points], of: str = "requests") -> str:
     return _html.lines(f"Share of {of} slower than", Axis("latency", _html.time, is_log=True), Axis("", _html.share, is_log=True), series)
 
 
-def _tail(run: Result, op: str) -> Points:
+def tail(run: Result, op: str) -> Points:
     """Latencies and the share of requests that took longer, 0 left out: it has no place on such an axis."""
     buckets = run.data["latency_ns"][op]["histogram"]
     ends = np.array(buckets["latency_ns"], dtype=np.float64)
@@ -133,17 +160,18 @@ def _tail(run: Result, op: str) -> Points:
     return _thinned(list(zip(ends[kept].tolist(), above[kept].tolist())))
 
 
-def _over_time(run: Result) -> str:
+def means(run: Result, op: str) -> Points:
+    """Mean latency of reads or writes over time; the series has no other operations."""
     series = run.series
-    if run.sim_ns == 0 or series.rows < 2:
-        return ""
-    seconds = series["time_ns"]
+    if f"{op}_requests" not in series or run.sim_ns == 0:
+        return []
+    kept = (series[f"{op}_requests"] > 0) & np.isfinite(series[f"{op}_latency_mean_ns"])
+    return _thinned(list(zip(series["time_ns"][kept].tolist(), series[f"{op}_latency_mean_ns"][kept].tolist())))
 
-    def mean(op: str) -> Points:
-        kept = (series[f"{op}_requests"] > 0) & np.isfinite(series[f"{op}_latency_mean_ns"])
-        return _thinned(list(zip(seconds[kept].tolist(), series[f"{op}_latency_mean_ns"][kept].tolist())))
 
-    return _html.lines("Mean latency over time", Axis("simulated time", _html.time), Axis("", _html.time), {f"{op}s": mean(op) for op in ("read", "write")})
+def _over_time(run: Result) -> str:
+    lines = {f"{op}s": means(run, op) for op in ("read", "write")}
+    return _html.lines("Mean latency over time", Axis("simulated time", _html.time), Axis("", _html.time), lines)
 
 
 def _thinned(points: Points, most: int = 120) -> Points:
@@ -153,7 +181,7 @@ def _thinned(points: Points, most: int = 120) -> Points:
     return kept if not points or kept[-1] == points[-1] else [*kept, points[-1]]
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct(names: Sequence[str]) -> list[str]:
     """Names that differ, as keys: the same stack may be there twice."""
     return [name if names.count(name) == 1 else f"{index + 1}. {name}" for index, name in enumerate(names)]
 

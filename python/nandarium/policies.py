@@ -21,13 +21,20 @@ Example:
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
+import traceback
 from collections.abc import Callable
+from contextvars import ContextVar
+from types import ModuleType
 from typing import Any, Protocol, SupportsIndex, TypeVar
 
 from . import _nandarium
 from ._nandarium import CommitView, EvictionView, VictimView
+from .errors import ClusterError, ConfigError
 
-__all__ = ["CommitPolicy", "CommitView", "EvictionPolicy", "EvictionView", "VictimPolicy", "VictimView", "commit", "eviction", "victim"]
+__all__ = ["CommitPolicy", "CommitView", "EvictionPolicy", "EvictionView", "VictimPolicy", "VictimView", "commit", "eviction", "load", "victim"]
 
 
 class VictimPolicy(Protocol):
@@ -74,6 +81,86 @@ class CommitPolicy(Protocol):
         ...
 
 
+_file: ContextVar[tuple[str, str] | None] = ContextVar("_file", default=None)
+"""The file that is being loaded, with the hash of its bytes: it tells what its policies do."""
+_loaded: ContextVar[list[str]] = ContextVar("_loaded")
+"""Names of the policies that the file has registered."""
+
+
+def load(path: str | os.PathLike[str]) -> list[str]:
+    """Runs a file of Python that registers policies. Returns their names.
+
+    A sweep takes the policies of such a file, because the bytes of the file tell what they do. It keeps results for these
+    bytes, and runs a changed file anew. Workers of an executor or a scheduler load the file from the same path. Modules
+    that the file imports do not count, so keep everything that decides in the file.
+
+    ``nandarium --policies mine.py run`` loads a file as well, and so does every other command.
+
+    Raises:
+        ConfigError: the file cannot be read, is not Python, raises an exception, or registers no policy.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import nandarium as nd
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "mine.py"
+        ...     _ = file.write_text("import nandarium as nd\\nnd.policies.victim('oldest-first')(lambda view: view.age.argmax())\\n")
+        ...     nd.policies.load(file)
+        ['oldest-first']
+    """
+    try:
+        return _executed(os.path.abspath(path), _bytes_of(path), os.fspath(path))
+    except OSError as problem:
+        raise ConfigError(f"{os.fspath(path)}: {problem.strerror}; give a file of Python that registers policies") from None
+
+
+def load_for_job(job: str) -> None:
+    """On a worker: loads the files of policies that a job needs, each from its path.
+
+    Raises:
+        ClusterError: a file is not there, is another one, or cannot be used.
+    """
+    for place, digest in _nandarium.unread_policies(job):
+        try:
+            text = _bytes_of(place)
+            if hashlib.sha256(text).hexdigest() != digest:
+                raise ClusterError(f"{place} is another file there; every worker needs the same policies at the same path")
+            _executed(place, text, place)
+        except OSError as problem:
+            raise ClusterError(f"{place} cannot be read there ({problem.strerror}); every worker needs the policies at the same path") from None
+        except ConfigError as problem:
+            raise ClusterError(str(problem)) from None
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _executed(place: str, text: bytes, told: str) -> list[str]:
+    """Runs the text of a file; `told` is its name in messages."""
+    digest = hashlib.sha256(text).hexdigest()
+    module = ModuleType(f"nandarium_policies_{digest[:16]}")
+    module.__file__ = place
+    # Classes of the file are looked up by the name of their module, for example by dataclasses.
+    sys.modules[module.__name__] = module
+    names: list[str] = []
+    tokens = _file.set((place, digest)), _loaded.set(names)
+    try:
+        exec(compile(text, place, "exec"), module.__dict__)
+    except Exception as problem:
+        lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == place]
+        line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
+        said = problem.msg if isinstance(problem, SyntaxError) else problem
+        raise ConfigError(f"{told}{'' if line is None else f', line {line}'}: {type(problem).__name__}: {said}") from problem
+    finally:
+        _file.reset(tokens[0])
+        _loaded.reset(tokens[1])
+    if not names:
+        raise ConfigError(f'{told} registers no policy; it needs one, for example a function below @nandarium.policies.victim("mine")')
+    return names
+
+
 _Policy = TypeVar("_Policy", bound=Callable[..., Any])
 
 
@@ -91,6 +178,13 @@ def _doc(policy: Callable[..., Any], doc: str | None) -> str:
     return doc or (policy.__doc__ or "a policy written in Python").strip().splitlines()[0]
 
 
+def _registered(register: Callable[..., None], name: str, doc: str, make: Callable[..., Any]) -> None:
+    file = _file.get()
+    register(name, doc, make, file)
+    if file is not None:
+        _loaded.get().append(name)
+
+
 def victim(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]:
     """Registers a `VictimPolicy` class, or a function of a `VictimView`, as ``ftl.gc.victim = name``.
 
@@ -104,7 +198,7 @@ def victim(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]
     """
 
     def register(policy: _Policy) -> _Policy:
-        _nandarium.register_victim(name, _doc(policy, doc), _maker(policy))
+        _registered(_nandarium.register_victim, name, _doc(policy, doc), _maker(policy))
         return policy
 
     return register
@@ -126,7 +220,7 @@ def eviction(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Polic
     """
 
     def register(policy: _Policy) -> _Policy:
-        _nandarium.register_eviction(name, _doc(policy, doc), _maker(policy))
+        _registered(_nandarium.register_eviction, name, _doc(policy, doc), _maker(policy))
         return policy
 
     return register
@@ -139,7 +233,7 @@ def commit(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Policy]
     """
 
     def register(policy: _Policy) -> _Policy:
-        _nandarium.register_commit(name, _doc(policy, doc), _maker(policy))
+        _registered(_nandarium.register_commit, name, _doc(policy, doc), _maker(policy))
         return policy
 
     return register

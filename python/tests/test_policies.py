@@ -126,7 +126,7 @@ def test_names_are_like_all_others(used: dict[str, Any]) -> None:
         nd.policies.victim("My Policy")(Greedy)
     with pytest.raises(TypeError, match="pick"):
         nd.policies.victim("no-pick")(dict)
-    assert nd.list_policies()["greedy-in-python"] == "ftl.gc.victim: The block with the fewest valid pages."
+    assert nd.list_policies()["greedy-in-python"][:2] == ("ftl.gc.victim", "The block with the fewest valid pages.")
     assert nd.run("page+ftl.gc.victim=fifo-in-python", settings=used, requests=2000).config["ftl.gc.victim"] == "fifo-in-python"
 
 

@@ -15,7 +15,7 @@ mod through;
 mod write_back;
 
 pub use parameters::ACKNOWLEDGED_ON_FLASH;
-pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
+pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register, source_of};
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, declaring, of_table};
 use nand::{Flash, FlashState, Owner};

@@ -4,11 +4,21 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// The file that a policy was read from. Its bytes tell what the policy does, which a name does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its path, from the root.
+    pub path: String,
+    /// A hash of its bytes.
+    pub digest: String,
+}
+
 /// A policy from outside.
 struct Entry<F: ?Sized + 'static> {
     name: &'static str,
     doc: &'static str,
     build: Arc<F>,
+    source: Option<Source>,
 }
 
 /// Named policies of one kind; `F` builds one.
@@ -24,10 +34,18 @@ impl<F: ?Sized + 'static> Registry<F> {
     }
 
     /// Adds a policy, or puts another one in the place of one registered before. Names live as long as the program.
+    /// `source`: the file that it was read from, if that tells what it does.
     ///
     /// # Errors
     /// The name is one of `taken`, or no name, in words.
-    pub fn register(&self, name: &str, doc: &str, build: Arc<F>, taken: &[&str]) -> Result<(), String> {
+    pub fn register(
+        &self,
+        name: &str,
+        doc: &str,
+        build: Arc<F>,
+        source: Option<Source>,
+        taken: &[&str],
+    ) -> Result<(), String> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
             return Err(format!(
@@ -41,8 +59,8 @@ impl<F: ?Sized + 'static> Registry<F> {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let doc = String::from(doc).leak();
         match entries.iter_mut().find(|entry| entry.name == name) {
-            Some(entry) => (entry.doc, entry.build) = (doc, build),
-            None => entries.push(Entry { name: String::from(name).leak(), doc, build }),
+            Some(entry) => (entry.doc, entry.build, entry.source) = (doc, build, source),
+            None => entries.push(Entry { name: String::from(name).leak(), doc, build, source }),
         }
         Ok(())
     }
@@ -56,6 +74,12 @@ impl<F: ?Sized + 'static> Registry<F> {
     /// Whether there is one of this name.
     pub fn has(&self, name: &str) -> bool {
         self.list().iter().any(|(known, _)| *known == name)
+    }
+
+    /// The file that the policy called `name` was read from, if it was.
+    pub fn source(&self, name: &str) -> Option<Source> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().find(|entry| entry.name == name)?.source.clone()
     }
 
     /// The builder of the policy called `name`.
@@ -72,12 +96,17 @@ mod tests {
     #[test]
     fn a_name_is_plain_and_not_taken_and_the_last_one_counts() {
         let registry: Registry<dyn Fn() -> u32 + Send + Sync> = Registry::new();
-        assert!(registry.register("Mine!", "", Arc::new(|| 1), &[]).unwrap_err().contains("lower-case"));
-        assert!(registry.register("greedy", "", Arc::new(|| 1), &["greedy"]).unwrap_err().contains("built-in"));
-        registry.register("mine", "first", Arc::new(|| 1), &["greedy"]).unwrap();
+        let from = |digest: &str| Some(Source { path: "/mine.py".to_owned(), digest: digest.to_owned() });
+        assert!(registry.register("Mine!", "", Arc::new(|| 1), None, &[]).unwrap_err().contains("lower-case"));
+        assert!(
+            registry.register("greedy", "", Arc::new(|| 1), from("1"), &["greedy"]).unwrap_err().contains("built-in")
+        );
+        registry.register("mine", "first", Arc::new(|| 1), from("1"), &["greedy"]).unwrap();
         let first = registry.find("mine").unwrap();
-        registry.register("mine", "second", Arc::new(|| 2), &["greedy"]).unwrap();
+        assert_eq!(registry.source("mine"), from("1"));
+        registry.register("mine", "second", Arc::new(|| 2), None, &["greedy"]).unwrap();
         assert_eq!((first(), registry.find("mine").unwrap()()), (1, 2));
+        assert_eq!(registry.source("mine"), None, "of the one that counts");
         assert_eq!(registry.list(), [("mine", "second")]);
         assert!(registry.has("mine") && !registry.has("other"));
     }

@@ -6,7 +6,7 @@
 //! A policy decides and does not act. To add one: a line in `POLICIES`; or, from a program around this one,
 //! [`register`]. The built-in ones take the first of their order, so that no other stripe is looked at.
 
-use layer::registry::Registry;
+use layer::registry::{Registry, Source};
 use layer::{Named, Values};
 use std::sync::Arc;
 
@@ -91,17 +91,22 @@ pub type CommitFactory = dyn Fn() -> Box<dyn CommitPolicy> + Send + Sync;
 static OUTSIDE: Registry<CommitFactory> = Registry::new();
 
 /// Makes `stripe.cache.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
-/// registered under a name counts.
+/// registered under a name counts. `source`: the file that it was read from, if that tells what it does.
 ///
 /// # Errors
 /// A built-in policy has this name, or it is no name.
-pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
-    OUTSIDE.register(name, doc, build, &POLICIES.each_ref().map(|entry| entry.name))
+pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>, source: Option<Source>) -> Result<(), String> {
+    OUTSIDE.register(name, doc, build, source, &POLICIES.each_ref().map(|entry| entry.name))
 }
 
 /// Whether the policy called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
+}
+
+/// The file that the policy called `name` was read from, if it was registered with one.
+pub fn source_of(name: &str) -> Option<Source> {
+    OUTSIDE.source(name)
 }
 
 /// Name and description of all: the built-in ones, then those from outside.

@@ -13,6 +13,7 @@ mod names;
 mod output;
 mod page;
 mod panics;
+mod policies;
 mod progress;
 mod provenance;
 mod refused;
@@ -24,11 +25,12 @@ pub use arguments::Listing;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
 pub use failure::EXIT_CODES;
 pub use library::{
-    TraceReading, explanation, failed, items, life_text, make_folder, pretty, snapshots, study_cache, study_text,
-    sweep_document, sweep_problem, sweep_text, text, trace_convert, trace_info, workload_convert, write_folder,
-    write_page, write_study, write_sweep,
+    TraceReading, explanation, failed, items, life_text, make_folder, policies, pretty, snapshots, study_cache,
+    study_text, sweep_document, sweep_problem, sweep_text, text, trace_convert, trace_info, workload_convert,
+    write_folder, write_page, write_study, write_sweep,
 };
 pub use output::look_at_stdout;
+pub use policies::{Python, set_python};
 pub use settings::{program_hash, set_program};
 
 use arguments::Arguments;
@@ -80,7 +82,7 @@ pub fn execute(arguments: &[OsString]) -> u8 {
         .with_ansi(colours)
         .without_time()
         .try_init();
-    match panics::guarded(|| commands::execute(&arguments.command)) {
+    match panics::guarded(|| policies::read(&arguments.policies).and_then(|()| commands::execute(&arguments.command))) {
         Ok(()) => 0,
         Err(failure) => {
             if !failure.message.is_empty() {

@@ -21,6 +21,11 @@ pub fn items(what: Listing) -> Vec<(String, String)> {
     list::items(what).into_iter().map(|item| (item.name, item.doc)).collect()
 }
 
+/// All policies: name, key that selects it, idea, and when to use it at which cost.
+pub fn policies() -> Vec<list::Policy> {
+    list::all_policies()
+}
+
 /// What `nandarium explain` says about a name.
 /// Errors: nothing is called so; the text names what comes close.
 pub fn explanation(name: &str) -> Result<String, String> {

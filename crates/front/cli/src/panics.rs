@@ -1,6 +1,7 @@
 //! Broken invariants: a panic anywhere becomes a message with everything needed to replay it.
 
 use crate::failure::Failure;
+use crate::policies;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +33,10 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure
     }));
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
     panic::set_hook(usual);
-    outcome.unwrap_or_else(|_| {
+    outcome.unwrap_or_else(|payload| {
+        if let Some(failure) = policies::failure(&*payload) {
+            return Err(failure);
+        }
         let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
         Err(Failure::failed(report(&said.take().unwrap_or_default())))
     })

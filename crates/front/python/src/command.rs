@@ -1,6 +1,6 @@
 //! Functions without a run: the command line, lists, explanations, configurations.
 
-use crate::errors::{ClusterError, ConfigError};
+use crate::errors::{ClusterError, ConfigError, Raised};
 use crate::sweeps::Errand;
 use cli::Listing;
 use layer::spelling;
@@ -8,14 +8,40 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use simulator::config::{all_keys, drives, stacks};
 use simulator::{Config, DrivePlan, Setting};
+use std::any::Any;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Python for `--policies`: a function that registers the policies of a file.
+struct Reader(Py<PyAny>);
+
+impl cli::Python for Reader {
+    fn read(&self, file: &Path) -> Result<(), String> {
+        let read = |py: Python<'_>| {
+            let failed = |error: PyErr| error.value(py).to_string();
+            self.0.call1(py, (file,)).map(drop).map_err(failed)
+        };
+        Python::attach(read)
+    }
+
+    fn raised(&self, payload: &(dyn Any + Send)) -> Option<String> {
+        let Raised(error) = payload.downcast_ref()?;
+        Python::attach(|py| {
+            let trace = error.traceback(py).and_then(|trace| trace.format().ok()).unwrap_or_default();
+            Some(format!("a policy of --policies raised an exception\n{trace}{error}"))
+        })
+    }
+}
 
 /// The command line; the answer is the exit code. The interpreter lock is free while it works. `elsewhere` is called
-/// with the address of a scheduler and the errand of a sweep that is to be run there.
+/// with the address of a scheduler and the errand of a sweep that is to be run there, and `read` with a file of
+/// policies.
 #[pyfunction]
-#[pyo3(signature = (arguments, elsewhere=None))]
-pub fn command(py: Python<'_>, arguments: Vec<OsString>, elsewhere: Option<Py<PyAny>>) -> u8 {
+#[pyo3(signature = (arguments, elsewhere=None, read=None))]
+pub fn command(py: Python<'_>, arguments: Vec<OsString>, elsewhere: Option<Py<PyAny>>, read: Option<Py<PyAny>>) -> u8 {
+    if let Some(read) = read {
+        cli::set_python(Box::new(Reader(read)));
+    }
     if let Some(elsewhere) = elsewhere {
         cli::set_elsewhere(Box::new(move |address, errand| {
             Python::attach(|py| {
@@ -41,13 +67,18 @@ pub fn items(kind: &str) -> PyResult<Vec<(String, String)>> {
     let listing = match kind {
         "stacks" => Listing::Stacks,
         "drives" => Listing::Drives,
-        "policies" => Listing::Policies,
         "workloads" => Listing::Workloads,
         "parts" => Listing::Parts,
         "formats" => Listing::Formats,
         _ => return Err(PyValueError::new_err(format!("nothing is listed as `{}`", spelling::readable(kind)))),
     };
     Ok(cli::items(listing))
+}
+
+/// Every policy: name, key, idea, and when to use it, which nobody has said of a registered one.
+#[pyfunction]
+pub fn policies() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    cli::policies().into_iter().map(|(name, key, doc, when)| (name, key, doc, when.unwrap_or_default())).collect()
 }
 
 /// A key, its default, what its values look like, and what it is.

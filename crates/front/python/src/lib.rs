@@ -41,7 +41,9 @@ mod _nandarium {
     #[pymodule_export]
     use crate::arrow::{arrow_array, arrow_schema, arrow_stream};
     #[pymodule_export]
-    use crate::command::{checked, command, explain, items, keys, readable, resolve, set_library, stack_text};
+    use crate::command::{
+        checked, command, explain, items, keys, policies, readable, resolve, set_library, stack_text,
+    };
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
@@ -61,7 +63,9 @@ mod _nandarium {
     #[pymodule_export]
     use crate::studies::{Study, studies};
     #[pymodule_export]
-    use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
+    use crate::sweeps::{
+        Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten, unread_policies,
+    };
     #[pymodule_export]
     use crate::torture::{Disk, Recorded, record, record_commands, torture, torture_commands};
     #[pymodule_export]

@@ -342,6 +342,12 @@ pub fn run_job(py: Python<'_>, job: &str, snapshots: Option<PathBuf>) -> PyResul
     beside(py, &stop, |_| Ok(()), run)?.map_err(SimulationError::new_err)
 }
 
+/// Paths and hashes of the files of policies that a job needs and that this process has not read.
+#[pyfunction]
+pub fn unread_policies(job: &str) -> PyResult<Vec<(String, String)>> {
+    sweep::unread_policies(job).map_err(ClusterError::new_err)
+}
+
 /// The hash of a trace's bytes.
 pub fn trace_digest(path: &Path) -> PyResult<String> {
     let unread = |error| ConfigError::new_err(format!("{} cannot be read: {error}", path.display()));

@@ -10,6 +10,7 @@ use crate::page::label;
 use crate::store::Store;
 use experiment::{Monitor, Watched};
 use serde_json::{Value, json};
+use simulator::config::{OutsidePolicy, policy_source};
 use simulator::session::{Snapshots, Watcher};
 use simulator::{Config, Setting};
 use std::collections::BTreeSet;
@@ -48,8 +49,11 @@ impl experiment::Errand for Errand {
     fn job(&self, index: usize) -> Result<(String, String), String> {
         let run = self.run(index)?;
         let config = run.config().map_err(|error| error.to_string())?;
-        let job =
-            json!({"stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace});
+        let policies: Vec<Value> = config.outside_policies().into_iter().map(policy_json).collect();
+        let job = json!({
+            "stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace,
+            "policies": policies,
+        });
         let (what, seed, address) = (label(&self.grid, &run.point), run.seed, &run.address);
         Ok((format!("{what}, seed {seed} ({address})"), job.to_string()))
     }
@@ -74,6 +78,31 @@ impl experiment::Errand for Errand {
     }
 }
 
+/// A policy of a file, as a job names it.
+fn policy_json(policy: OutsidePolicy<'_>) -> Value {
+    let source = policy.source.expect("a sweep refuses a policy without a file");
+    json!({"key": policy.key, "name": policy.name, "path": source.path, "digest": source.digest})
+}
+
+/// Files of policies that a job needs and that this process has not read: paths and hashes of their bytes.
+/// Errors: in words: it is no job.
+pub fn unread_policies(job: &str) -> Result<Vec<(String, String)>, String> {
+    Ok(unread(&parsed(job)?))
+}
+
+fn unread(job: &Value) -> Vec<(String, String)> {
+    let one = |policy: &Value| {
+        let [key, name, path, digest] = ["key", "name", "path", "digest"].map(|part| policy[part].as_str());
+        let is_read = policy_source(key?, name?).is_some_and(|source| Some(source.digest.as_str()) == digest);
+        (!is_read).then(|| Some((path?.to_owned(), digest?.to_owned()))).flatten()
+    };
+    job["policies"].as_array().into_iter().flatten().filter_map(one).collect()
+}
+
+fn parsed(job: &str) -> Result<Value, String> {
+    serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))
+}
+
 /// The workload of a run as every process calls it: a path that begins at the root, or a name.
 fn place(run: &Run) -> String {
     let path = run.trace.as_ref().and_then(|_| std::path::absolute(&run.workload).ok());
@@ -83,10 +112,15 @@ fn place(run: &Run) -> String {
 /// Runs a job of an [`Errand`]; the answer is its stored form.
 /// Errors: in words: it is no job, its trace is not there or another one, or it was stopped.
 pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Result<String, String> {
-    let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;
+    let job = parsed(job)?;
     let workload = job["workload"].as_str().ok_or("a job has no workload")?;
     if let Some(problem) = job["trace"].as_str().and_then(|digest| trace_problem(workload, digest)) {
         return Err(problem);
+    }
+    if let Some((path, _)) = unread(&job).first() {
+        return Err(format!(
+            "the policies of {path} are not known there; every worker needs the file at the same path"
+        ));
     }
     let (name, settings) =
         job["stack"].as_str().zip(job["settings"].as_object()).ok_or("a job has no configuration")?;
@@ -163,6 +197,20 @@ mod tests {
         assert!(answer(&job, None, &mut ()).unwrap_err().contains("same trace at the same path"));
         std::fs::remove_file(&trace).unwrap();
         assert!(answer(&job, None, &mut ()).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_job_needs_the_policies_of_its_file() {
+        let policies = [json!({"key": "ftl.gc.victim", "name": "far-away", "path": "/mine.py", "digest": "1"})];
+        let job = json!({"stack": "page", "settings": {}, "workload": "mixed", "policies": policies}).to_string();
+        let wanted = vec![("/mine.py".to_owned(), "1".to_owned())];
+        assert_eq!(unread_policies(&job), Ok(wanted.clone()));
+        assert!(answer(&job, None, &mut ()).unwrap_err().contains("policies of /mine.py are not known there"));
+        for (digest, unread) in [("2", wanted), ("1", Vec::new())] {
+            let source = layer::registry::Source { path: "/mine.py".to_owned(), digest: digest.to_owned() };
+            ftl::gc::register("far-away", "", Arc::new(|_| unreachable!("nothing is run")), Some(source)).unwrap();
+            assert_eq!(unread_policies(&job), Ok(unread));
+        }
     }
 
     #[test]

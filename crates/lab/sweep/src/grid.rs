@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use layer::ParameterKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use simulator::config::stack_parts;
+use simulator::config::{OutsidePolicy, stack_parts};
 use simulator::session::{self, SessionError};
 use simulator::{Config, ConfigError, Setting};
 use std::collections::BTreeMap;
@@ -27,8 +27,7 @@ const FORMAT: &str = "nandarium sweep 1";
 
 /// Why a policy that a program has registered is not swept.
 const OUTSIDE: &str = "was registered by a program, and its name does not tell what it does, so results cannot be kept \
-    for it; \
-    run it by itself, or compare it (nandarium.run, nandarium.compare)";
+    for it; put it into a file of its own, which tells that (nandarium.policies.load, --policies)";
 
 /// One combination of stack, workload and values, without the repetition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -266,10 +265,9 @@ impl<'a> Maker<'a> {
             ConfigError::Value { key, place, problem } if place == PLACE => plan.wrong(key, problem),
             problem => PlanError::Config { file: plan.file.clone(), problem },
         })?;
-        if let Some((key, policy)) = config.outside_policy() {
-            return Err(
-                plan.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}"))
-            );
+        if let Some(OutsidePolicy { key, name, .. }) = config.outside_policies().iter().find(|one| one.source.is_none())
+        {
+            return Err(plan.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {name} {OUTSIDE}")));
         }
         run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
         self.check(&mut run, config.clone())?;
@@ -396,6 +394,10 @@ fn address(build: &str, config: &Config, requests: &str) -> String {
     for (key, value) in &config.resolved {
         hasher.update(format!("{key} = {value}\n"));
     }
+    for source in config.outside_policies().into_iter().filter_map(|policy| policy.source) {
+        hasher.update(source.digest);
+        hasher.update("\n");
+    }
     hex(&hasher.finalize()[..16])
 }
 
@@ -425,7 +427,7 @@ mod tests {
     /// The search began, and ended when it came to the second value.
     #[test]
     fn a_policy_from_outside_is_found_wherever_it_stands_on_an_axis() {
-        ftl::gc::register("mine-grid", "", Arc::new(|_| unreachable!("nothing is run"))).unwrap();
+        ftl::gc::register("mine-grid", "", Arc::new(|_| unreachable!("nothing is run")), None).unwrap();
         for victims in ["\"mine-grid\", \"fifo\"", "\"fifo\", \"mine-grid\""] {
             let message = identity(&plan(&format!("{SET}[axes]\nftl.gc.victim = [{victims}]\n")), "build", "waf")
                 .unwrap_err()
@@ -435,6 +437,18 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn a_policy_of_a_file_is_swept_and_another_file_is_another_run() {
+        let address = |digest: &str| {
+            let source = layer::registry::Source { path: "/mine.py".to_owned(), digest: digest.to_owned() };
+            ftl::gc::register("of-a-file", "", Arc::new(|_| unreachable!("nothing is run")), Some(source)).unwrap();
+            let grid = Grid::expand(plan(&format!("{SET}ftl.gc.victim = \"of-a-file\"\n")), "build").unwrap();
+            grid.runs[0].address.clone()
+        };
+        assert_eq!(address("1"), address("1"));
+        assert_ne!(address("1"), address("2"));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use advice::{Advice, Knee};
 pub use axis::Axis;
 pub use contrast::{Contrast, Differs};
 pub use document::{document, planned};
-pub use errand::{Errand, answer, trace_problem};
+pub use errand::{Errand, answer, trace_problem, unread_policies};
 pub use error::{ExecuteError, PlanError};
 pub use execute::{MOST_THREADS, Outcome, Status, counts, execute, known, nothing_measured};
 pub use findings::{Findings, Judged, Standing, Verdict};

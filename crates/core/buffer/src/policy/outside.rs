@@ -10,7 +10,7 @@ use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
-use layer::registry::Registry;
+use layer::registry::{Registry, Source};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::sync::Arc;
 use units::Lpn;
@@ -40,19 +40,25 @@ pub type EvictionFactory = dyn Fn(&Values) -> Box<dyn EvictionPolicy> + Send + S
 static OUTSIDE: Registry<EvictionFactory> = Registry::new();
 
 /// Makes `buffer.kind = name` a buffer of single pages whose evictions `build` decides, for configurations loaded from
-/// now on. The last one registered under a name counts.
+/// now on. The last one registered under a name counts. `source`: the file that it was read from, if that tells what
+/// it does.
 ///
 /// # Errors
 /// A built-in buffer has this name, or it is no name.
-pub fn register(name: &str, doc: &str, build: Arc<EvictionFactory>) -> Result<(), String> {
+pub fn register(name: &str, doc: &str, build: Arc<EvictionFactory>, source: Option<Source>) -> Result<(), String> {
     let built_in = super::built_in();
     let taken: Vec<&str> = built_in.iter().map(|entry| entry.name).chain(["none"]).collect();
-    OUTSIDE.register(name, doc, build, &taken)
+    OUTSIDE.register(name, doc, build, source, &taken)
 }
 
 /// Whether the buffer called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
+}
+
+/// The file that the policy called `name` was read from, if it was registered with one.
+pub fn source_of(name: &str) -> Option<Source> {
+    OUTSIDE.source(name)
 }
 
 /// A line for each that was registered.
@@ -179,9 +185,9 @@ mod tests {
 
     #[test]
     fn a_registered_buffer_is_in_the_table_and_a_built_in_name_is_refused() {
-        register("eviction-test", "a test", Arc::new(|_| Box::new(Oldest))).unwrap();
+        register("eviction-test", "a test", Arc::new(|_| Box::new(Oldest)), None).unwrap();
         assert!(crate::buffer_names().contains(&"eviction-test") && is_from_outside("eviction-test"));
-        assert!(register("fab", "", Arc::new(|_| Box::new(Oldest))).unwrap_err().contains("built-in"));
+        assert!(register("fab", "", Arc::new(|_| Box::new(Oldest)), None).unwrap_err().contains("built-in"));
         assert!(!is_from_outside("fab"));
     }
 }

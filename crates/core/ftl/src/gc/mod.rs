@@ -16,7 +16,7 @@ mod windowed_greedy;
 
 use crate::blocks::{key_is_candidate, valid_of};
 use engine::random::Stream;
-use layer::registry::Registry;
+use layer::registry::{Registry, Source};
 use layer::{Condition, Named, Parameter, Values, declaring, of_table};
 use nand::BlockRow;
 use std::sync::Arc;
@@ -157,13 +157,13 @@ pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;
 static OUTSIDE: Registry<VictimFactory> = Registry::new();
 
 /// Makes `ftl.gc.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
-/// registered under a name counts.
+/// registered under a name counts. `source`: the file that it was read from, if that tells what it does.
 ///
 /// # Errors
 /// A built-in policy has this name, or it is no name.
-pub fn register(name: &str, doc: &str, build: Arc<VictimFactory>) -> Result<(), String> {
+pub fn register(name: &str, doc: &str, build: Arc<VictimFactory>, source: Option<Source>) -> Result<(), String> {
     let taken: Vec<&str> = VICTIMS.iter().map(|entry| entry.name).collect();
-    OUTSIDE.register(name, doc, build, &taken)
+    OUTSIDE.register(name, doc, build, source, &taken)
 }
 
 /// Name and description of every victim policy: the built-in ones, then those from outside.
@@ -180,6 +180,11 @@ pub fn victim_uses() -> Vec<Named> {
 /// Whether the victim policy called `name` was registered, so that its name does not tell its actions.
 pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
+}
+
+/// The file that the policy called `name` was read from, if it was registered with one.
+pub fn source_of(name: &str) -> Option<Source> {
+    OUTSIDE.source(name)
 }
 
 /// Builds the policy called `name`.

@@ -35,6 +35,10 @@ pub struct Arguments {
     /// Log more to standard error; twice for details.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// A file of policies written in Python, which keys then select by name; may be given several times. Needs the
+    /// command of the Python package.
+    #[arg(long, global = true, value_name = "FILE.py")]
+    pub policies: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

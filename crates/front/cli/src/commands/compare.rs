@@ -6,7 +6,7 @@ use crate::arguments::{CompareArguments, LivesArguments, SessionArguments};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::names::Names;
 use crate::watch::Keeping;
-use crate::{given, output, provenance, settings, table, watch};
+use crate::{given, output, policies, provenance, settings, table, watch};
 use compare::{Compared, Comparison, Lived, RUNS_CHOSEN, Source, Stack};
 use experiment::Cache;
 use metrics::Money;
@@ -111,7 +111,7 @@ pub fn keeping(command: &str, shared: &SessionArguments, workload: &str) -> Resu
     let Some(folder) = folder.filter(|_| workload != "-") else { return Ok(Keeping::new(None)) };
     Cache::forget_old(&folder);
     let trace = provenance::of("", workload)?.workload.map_or_else(String::new, |file| file.sha256);
-    let identity = format!("{}\n{workload} {trace}", settings::program_hash());
+    let identity = format!("{} {}\n{workload} {trace}", settings::program_hash(), policies::identity());
     Ok(Keeping::new(Some(Cache::new(&folder, command, identity))))
 }
 

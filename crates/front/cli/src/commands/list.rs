@@ -63,15 +63,23 @@ pub fn items(what: Listing) -> Vec<Item> {
 const OF_POLICIES: [&str; 7] =
     ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "coded.reads", "remap.kind"];
 
-fn policies() -> Vec<Item> {
+/// A policy: its name, the key that selects it, its idea, and when to use it.
+pub type Policy = (&'static str, &'static str, &'static str, Option<&'static str>);
+
+/// All policies, by key.
+pub fn all_policies() -> Vec<Policy> {
     let keys = all_keys();
-    let of_key = |key: &str| {
+    let of_key = |key: &'static str| {
         let known = find_key(&keys, key).expect("policies are chosen by known keys");
         let policies = known.kind.choices().into_iter().filter(|(name, _)| *name != "none");
-        let item = |(name, doc)| Item { when: known.use_of(name), ..Item::new(name, format!("{key}: {doc}")) };
-        policies.map(item).collect::<Vec<_>>()
+        policies.map(|(name, doc)| (name, key, doc, known.use_of(name))).collect::<Vec<_>>()
     };
     OF_POLICIES.into_iter().flat_map(of_key).collect()
+}
+
+fn policies() -> Vec<Item> {
+    let item = |(name, key, doc, when)| Item { when, ..Item::new(name, format!("{key}: {doc}")) };
+    all_policies().into_iter().map(item).collect()
 }
 
 pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {

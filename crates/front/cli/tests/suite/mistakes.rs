@@ -455,3 +455,13 @@ fn a_page_is_drawn_from_a_result_that_is_named_itself() {
     let said = said(nandarium(&["report", out.join("result.json").to_str().unwrap()]));
     assert!(said.code == 0 && out.join("report.html").is_file(), "{}", said.err);
 }
+
+/// Policies in Python need an interpreter, which this program has not.
+#[test]
+fn policies_in_python_are_refused_with_the_program_that_takes_them() {
+    for command in [&["run", "page"][..], &["list", "policies"], &["sweep", "plan.toml"]] {
+        let mut command = nandarium(command);
+        command.args(["--policies", "mine.py"]);
+        refused(command, 2, &["--policies mine.py", "without Python", "pip install nandarium-*.whl"]);
+    }
+}

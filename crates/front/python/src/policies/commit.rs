@@ -1,6 +1,6 @@
 //! Delayed parities that are committed, chosen by Python.
 
-use super::{InPython, asked};
+use super::{InPython, asked, of_file};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use pyo3::prelude::*;
@@ -62,9 +62,11 @@ impl CommitPolicy for InPython {
 }
 
 /// Makes `stripe.cache.victim = name` mean what `make` builds, for each drive anew.
+/// `source`: path and hash of the file that was read.
 #[pyfunction]
-pub fn register_commit(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+#[pyo3(signature = (name, doc, make, source=None))]
+pub fn register_commit(name: &str, doc: &str, make: Py<PyAny>, source: Option<(String, String)>) -> PyResult<()> {
     let own = name.to_owned();
     let build: Arc<choice::CommitFactory> = Arc::new(move || Box::new(InPython::built(&own, &make)));
-    choice::register(name, doc, build).map_err(ConfigError::new_err)
+    choice::register(name, doc, build, source.map(of_file)).map_err(ConfigError::new_err)
 }

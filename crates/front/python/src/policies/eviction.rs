@@ -1,6 +1,6 @@
 //! Pages that leave a write buffer, chosen by Python.
 
-use super::{InPython, asked};
+use super::{InPython, asked, of_file};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use layer::Values;
@@ -56,9 +56,11 @@ impl buffer::EvictionPolicy for InPython {
 
 /// Makes `buffer.kind = name` a buffer of single pages whose evictions what `make` builds decides, for each buffer
 /// anew.
+/// `source`: path and hash of the file that was read.
 #[pyfunction]
-pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+#[pyo3(signature = (name, doc, make, source=None))]
+pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>, source: Option<(String, String)>) -> PyResult<()> {
     let own = name.to_owned();
     let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| Box::new(InPython::built(&own, &make)));
-    buffer::register(name, doc, build).map_err(ConfigError::new_err)
+    buffer::register(name, doc, build, source.map(of_file)).map_err(ConfigError::new_err)
 }

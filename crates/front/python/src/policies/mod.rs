@@ -8,6 +8,7 @@ pub mod eviction;
 pub mod victim;
 
 use crate::errors::{PolicyError, Raised};
+use layer::registry::Source;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use std::panic::resume_unwind;
@@ -31,6 +32,11 @@ impl InPython {
     {
         index_of(&self.pick.bind(py).call1((seen,))?, &self.name, count)
     }
+}
+
+/// A file of policies, by its path and the hash of its bytes.
+fn of_file((path, digest): (String, String)) -> Source {
+    Source { path, digest }
 }
 
 /// Asks Python; an exception leaves the simulation.

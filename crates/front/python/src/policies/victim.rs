@@ -1,6 +1,6 @@
 //! Victims of garbage collection chosen by Python.
 
-use super::{InPython, asked};
+use super::{InPython, asked, of_file};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use engine::random::Stream;
@@ -92,9 +92,11 @@ impl gc::VictimPolicy for InPython {
 }
 
 /// Makes `ftl.gc.victim = name` mean what `make` builds: a callable from a view to an index, for each drive anew.
+/// `source`: path and hash of the file that was read.
 #[pyfunction]
-pub fn register_victim(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+#[pyo3(signature = (name, doc, make, source=None))]
+pub fn register_victim(name: &str, doc: &str, make: Py<PyAny>, source: Option<(String, String)>) -> PyResult<()> {
     let own = name.to_owned();
     let build: Arc<gc::VictimFactory> = Arc::new(move |_| Box::new(InPython::built(&own, &make)));
-    gc::register(name, doc, build).map_err(ConfigError::new_err)
+    gc::register(name, doc, build, source.map(of_file)).map_err(ConfigError::new_err)
 }

@@ -14,6 +14,7 @@ pub use layer::TIME;
 pub use layer::spelling::did_you_mean;
 pub use presets::{Preset, drives, parts, stacks};
 
+use layer::registry::Source;
 use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +38,32 @@ pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
         Some((key, _)) => Err(format!("{key} is given twice; leave one out")),
         None => Ok((base, settings)),
     }
+}
+
+/// A policy that a program has registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsidePolicy<'a> {
+    /// The key that selects it.
+    pub key: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// The file that tells what it does, if there is one.
+    pub source: Option<Source>,
+}
+
+/// A key, whether a name of it was registered, and the file of that name.
+type OutsideKind = (&'static str, fn(&str) -> bool, fn(&str) -> Option<Source>);
+
+/// Keys whose values a program can add.
+const OUTSIDE_KINDS: [OutsideKind; 3] = [
+    ("ftl.gc.victim", ftl::gc::is_from_outside, ftl::gc::source_of),
+    ("buffer.kind", buffer::is_from_outside, buffer::source_of),
+    ("stripe.cache.victim", stripe::choice::is_from_outside, stripe::choice::source_of),
+];
+
+/// The file of a registered policy, by its key and its name.
+pub fn policy_source(key: &str, name: &str) -> Option<Source> {
+    OUTSIDE_KINDS.iter().find(|(known, ..)| *known == key).and_then(|(_, _, source_of)| source_of(name))
 }
 
 /// A configuration in which every key has a checked value.
@@ -123,18 +150,13 @@ impl Config {
         problems.into_iter().next().map_or(Ok(config), Err)
     }
 
-    /// Whether a policy decides that a program has registered: its name does not tell what it does.
-    pub fn has_outside_policy(&self) -> bool {
-        self.outside_policy().is_some()
-    }
-
-    /// The first key whose value is such a policy, and its name.
-    pub fn outside_policy(&self) -> Option<(&'static str, &str)> {
-        let named = |key: &'static str| self.values.get(key).map(|_| (key, self.values.name(key)));
-        let victim = named("ftl.gc.victim").filter(|(_, name)| ftl::gc::is_from_outside(name));
-        let eviction = || named("buffer.kind").filter(|(_, name)| buffer::is_from_outside(name));
-        let commit = || named("stripe.cache.victim").filter(|(_, name)| stripe::choice::is_from_outside(name));
-        victim.or_else(eviction).or_else(commit)
+    /// Policies that decide and that a program has registered: a name does not tell what such a policy does.
+    pub fn outside_policies(&self) -> Vec<OutsidePolicy<'_>> {
+        let named = |(key, is_from_outside, source_of): OutsideKind| {
+            let name = self.values.get(key).map(|_| self.values.name(key)).filter(|name| is_from_outside(name))?;
+            Some(OutsidePolicy { key, name, source: source_of(name) })
+        };
+        OUTSIDE_KINDS.into_iter().filter_map(named).collect()
     }
 
     /// The stack called `name_or_path`, or everything that is wrong with it.

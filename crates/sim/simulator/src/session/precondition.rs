@@ -69,7 +69,7 @@ pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<
     // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
     // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
     // A policy from outside may do something else under the same name tomorrow.
-    let may_change = plan.config.has_outside_policy();
+    let may_change = !plan.config.outside_policies().is_empty();
     let is_kept = kind != Precondition::None
         && plan.remap.is_none()
         && CONTENTS.read(&plan.config.values) == ContentsKind::None

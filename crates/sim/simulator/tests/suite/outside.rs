@@ -73,9 +73,9 @@ impl CommitPolicy for Most {
 
 #[test]
 fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
-    ftl::gc::register("test-greedy", "greedy once more", Arc::new(|_| Box::new(Greedy))).unwrap();
-    buffer::register("test-oldest", "page-only once more", Arc::new(|_| Box::new(Oldest))).unwrap();
-    stripe::choice::register("test-largest", "largest once more", Arc::new(|| Box::new(Most))).unwrap();
+    ftl::gc::register("test-greedy", "greedy once more", Arc::new(|_| Box::new(Greedy)), None).unwrap();
+    buffer::register("test-oldest", "page-only once more", Arc::new(|_| Box::new(Oldest)), None).unwrap();
+    stripe::choice::register("test-largest", "largest once more", Arc::new(|| Box::new(Most)), None).unwrap();
     let striped = ["stripe.cache.entries=16", "stripe.in_flight=16"];
     let victim = |name| [&striped[..], &[name]].concat();
     for (stack, own, copy) in [
@@ -100,14 +100,14 @@ fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
 
 #[test]
 fn a_policy_that_chooses_full_blocks_for_ever_is_overruled() {
-    ftl::gc::register("test-fullest", "the fullest block", Arc::new(|_| Box::new(Fullest))).unwrap();
+    ftl::gc::register("test-fullest", "the fullest block", Arc::new(|_| Box::new(Fullest)), None).unwrap();
     let result = run("page", &["ftl.gc.victim=test-fullest"]);
     assert!(result.counters["ftl.overruled_victims"] > 0, "{:?}", result.counters);
 }
 
 #[test]
 fn the_state_of_a_drive_with_a_policy_from_outside_is_not_kept() {
-    ftl::gc::register("test-unkept", "greedy once more", Arc::new(|_| Box::new(Greedy))).unwrap();
+    ftl::gc::register("test-unkept", "greedy once more", Arc::new(|_| Box::new(Greedy)), None).unwrap();
     let folder = std::env::temp_dir().join(format!("nandarium-unkept-{}", std::process::id()));
     let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned(), files: 12 });
     let options = SessionOptions { workload: "zipf".to_owned(), snapshots };
