@@ -6,14 +6,22 @@ import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _html, _nandarium
+import numpy as np
+
+from . import _html, _nandarium, _plot
 from ._result import Result
 from ._run import AnyStack, AnyWorkload, Progress, asked, times_of
 from ._stack import Stack
+from ._table import Table
 from ._values import Settings, path_of, shown, whole, written
 from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._table import DataFrame
 
 
 @dataclass(frozen=True)
@@ -202,7 +210,31 @@ class Life:
         """
         written(path_of("path", path, 'for example "life.html"'), self._page)
 
-    def _repr_html_(self) -> str:
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """A picture of `tbw`, `tbw_at_endurance` and the data sheet (the extra ``plot``).
+
+        Raises:
+            ModuleNotFoundError: Matplotlib is not installed; the text has the command that installs it.
+        """
+        return _plot.life(self, ax)
+
+    @cached_property
+    def table(self) -> Table:
+        """A row for each amount: ``until_worn_out``, ``earliest``, ``estimate``, ``latest``."""
+        rows = [(name, each.earliest, each.estimate, each.latest) for name, each in self._amounts().items()]
+        names, *numbers = zip(*rows, strict=True)
+        columns = {name: np.array(column, dtype=np.float64) for name, column in zip(("earliest", "estimate", "latest"), numbers, strict=True)}
+        return Table({"until_worn_out": np.array(names), **columns})
+
+    def to_pandas(self) -> DataFrame:
+        """`table` as a ``pandas.DataFrame``.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text has the command that installs it.
+        """
+        return self.table.to_pandas()
+
+    def _amounts(self) -> dict[str, Interval]:
         days = self.data["warranty_days"]
         warranty = f"{days / 365:g} years" if days % 365 == 0 else f"{days:g} days"
         amounts = {"TB written (TBW)": self.tbw, f"drive writes a day over {warranty} (DWPD)": self.dwpd}
@@ -212,7 +244,10 @@ class Life:
             amounts["price of a TB written"] = self.cost.per_tb_written
             if self.cost.per_year is not None:
                 amounts["cost a year"] = self.cost.per_year
-        rows = [(name, *map(_html.digits, (each.earliest, each.estimate, each.latest))) for name, each in amounts.items()]
+        return amounts
+
+    def _repr_html_(self) -> str:
+        rows = [(name, *map(_html.digits, (each.earliest, each.estimate, each.latest))) for name, each in self._amounts().items()]
         tbw = self.tbw
         pictures = _html.side_by_side(
             _html.interval("TB written until worn out", tbw.earliest, tbw.estimate, tbw.latest, _html.digits),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _nandarium
+from . import _nandarium, _shown
 from ._sweep import AnyPlan, SweepProgress, SweepResult, Workers, carry_out, chosen, connected, is_client, read
 from ._table import Table
 from ._values import Settings, path_of, threads_of, whole
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from distributed import Client
     from optuna import Study, Trial
     from optuna.samplers import BaseSampler
+
+    from ._table import DataFrame
 
 OBJECTIVES = ("write_p999_ns", "waf", "spare_share", "ram_bytes")
 """Objectives of a search by default: tail latency of writes, write amplification, spare space, memory."""
@@ -85,6 +87,17 @@ class SearchResult:
         rows = [{"trial": trial.number, **trial.user_attrs[ROW]} for trial in self.study.trials if ROW in trial.user_attrs]
         names = rows[0] if rows else ("trial", *self.objectives)
         return Table({name: np.array([row[name] for row in rows]) for name in names})
+
+    def to_pandas(self) -> DataFrame:
+        """`trials` as a ``pandas.DataFrame``; ``front.to_pandas()`` gives the Pareto front.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text has the command that installs it.
+        """
+        return self.trials.to_pandas()
+
+    def _repr_html_(self) -> str:
+        return _shown.columns(self.front)
 
     @property
     def problems(self) -> dict[int, str]:

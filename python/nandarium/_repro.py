@@ -8,17 +8,22 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _executor, _nandarium
+from . import _executor, _nandarium, _plot, _shown
 from ._sweep import SweepProgress, check_executor
 from ._table import Table
 from ._values import Settings, pairs, path_of, threads_of, whole
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-@dataclass(frozen=True)
+    from ._table import DataFrame
+
+
+@dataclass(frozen=True, repr=False)
 class Reproduction:
     """The results of a study, beside the published figures."""
 
@@ -34,8 +39,32 @@ class Reproduction:
     folder: Path | None
     """Where rows, figures and page are; ``None``: nowhere."""
 
+    def __repr__(self) -> str:
+        verdicts, counts = np.unique(self.rows["verdict"], return_counts=True)
+        return f"<Reproduction of {self.study}: {', '.join(f'{count} {verdict}' for verdict, count in zip(verdicts, counts, strict=True))}>"
+
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return _shown.reproduction(self)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """The rows that have an accepted range, and their places in it (the extra ``plot``).
+
+        Raises:
+            ValueError: no row has one.
+            ModuleNotFoundError: Matplotlib is not installed; the text has the command that installs it.
+        """
+        return _plot.repro(self, ax)
+
+    def to_pandas(self) -> DataFrame:
+        """`rows` as a ``pandas.DataFrame``.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text has the command that installs it.
+        """
+        return self.rows.to_pandas()
 
 
 def studies() -> list[str]:

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import _executor, _nandarium, _shown
+from . import _executor, _nandarium, _plot, _shown
 from ._table import Table
 from ._values import Settings, pairs, path_of, threads_of, toml_of
 from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
     from distributed import Client
+    from matplotlib.axes import Axes
+
+    from ._table import DataFrame
     from typing_extensions import TypeIs
 
 Workers: TypeAlias = "Client | str | Executor"
@@ -139,6 +142,24 @@ class SweepResult:
             ValueError: an empty text as the folder.
         """
         self._swept.write(os.fspath(path_of("folder", folder)))
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Write amplification against the tail latency, a point for each combination; unbeaten designs have a ring (the
+        extra ``plot``).
+
+        Raises:
+            ValueError: fewer than two combinations have both.
+            ModuleNotFoundError: Matplotlib is not installed; the text has the command that installs it.
+        """
+        return _plot.sweep(self, ax)
+
+    def to_pandas(self) -> DataFrame:
+        """`runs` as a ``pandas.DataFrame``; ``combinations.to_pandas()`` gives the means.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text has the command that installs it.
+        """
+        return self.runs.to_pandas()
 
     def _repr_html_(self) -> str:
         return _shown.sweep(self)

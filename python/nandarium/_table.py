@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _nandarium, _shown
+from ._plot import wanted
 
 if TYPE_CHECKING:
+    from pandas import DataFrame as DataFrame  # type: ignore[import-untyped]
     from typing_extensions import CapsuleType
 
 Column = npt.NDArray[Any]
@@ -60,6 +62,15 @@ class Table(dict[str, Column]):
 
     def _repr_html_(self) -> str:
         return _shown.columns(self)
+
+    def to_pandas(self) -> DataFrame:
+        """A copy as a ``pandas.DataFrame``, which may be changed.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the text has the command that installs it.
+        """
+        frame: DataFrame = wanted("pandas").DataFrame(dict(self), copy=True)
+        return frame
 
     def _arrow(self) -> tuple[list[str], list[Any]]:
         def plain(column: Column) -> Any:

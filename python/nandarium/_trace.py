@@ -115,6 +115,9 @@ class TraceInfo(Record):
     def __reduce__(self) -> tuple[Any, ...]:
         return TraceInfo, (self._document, self._text)
 
+    def __repr__(self) -> str:
+        return f"<TraceInfo in format {self.format}: {self.records} requests in {_html.time(self.duration_ns)}>"
+
     def __str__(self) -> str:
         return str(self._text)
 

@@ -21,7 +21,7 @@ OPERATIONS = ("read", "write", "trim", "flush")
 _OF_OPERATIONS = f"give texts ({', '.join(OPERATIONS)}), or codes from 0 to 3 of a type of whole numbers, for example array.astype(\"uint8\")"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workload:
     """A generator, the recorded sample, or a trace file, and how it is run.
 
@@ -82,6 +82,10 @@ class Workload:
     gap_limit: str | None = None
     allocator: Literal["first-fit", "log", "by-tier"] | None = None
     odd_lines: int | str | None = None
+
+    def __repr__(self) -> str:
+        given = "".join(f", {key.removeprefix('workload.')}={value!r}" for key, value in self.settings.items())
+        return f"Workload({self.name!r}{given})"
 
     @property
     def settings(self) -> dict[str, Value]:

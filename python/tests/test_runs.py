@@ -124,7 +124,7 @@ def test_an_operation_that_nobody_asked_for_has_no_latency(tiny: dict[str, Any])
     latency = nd.run("page", "sequential-write", settings=tiny, requests=2000).latency
     assert latency.write.count == 2000 and latency.write.p99 is not None
     for nothing in (latency.read, latency.trim, latency.flush):
-        assert nothing == nd.Latency(0, None, None, None, None, None, None, None)
+        assert nothing == nd.Latency(0, *[None] * 8)
     table = nd.compare(["page"], "sequential-write", settings=tiny, requests=2000).table
     assert np.isnan(table["read_p99_ns"]).all() and not np.isnan(table["write_p99_ns"]).any()
 
