@@ -12,7 +12,6 @@ from pathlib import Path
 
 import nandarium as nd
 import pytest
-from nandarium.testing import torture  # noqa: F401
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "torture"
 RECORDS = 20

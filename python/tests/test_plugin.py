@@ -1,0 +1,86 @@
+"""The plugin for pytest, as a project of others uses it: found by its entry point, without an import."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from documents import ROOT, blocks
+
+DRIVE = '{"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 2, "flash.pages_per_block": 64}'
+
+
+def outcome_of(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_mine.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, "test_mine.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def test_a_limit_reads_well_and_its_failure_shows_the_result(tmp_path: Path) -> None:
+    done = outcome_of(
+        tmp_path,
+        f"""
+def test_holds(nandarium):
+    assert nandarium.run("page", "zipf", settings={DRIVE}, requests=5000).write.p99_us > 0
+
+
+def test_misses(nandarium):
+    result = nandarium.run("page", "zipf", settings={DRIVE}, requests=5000)
+    assert result.write.p99_us < 1
+
+
+def test_of_two(nandarium):
+    both = nandarium.compare(["page", "dftl"], "zipf", settings={DRIVE}, requests=5000)
+    assert both[1].waf < both[0].waf / 100
+""",
+    )
+    assert done.returncode == 1 and "2 failed, 1 passed" in done.stdout, done.stdout
+    assert re.search(r"assert [\d.]+ < 1\n.* where [\d.]+ = Latency\(.*\)\.p99_us\n", done.stdout), done.stdout
+    assert done.stdout.count("- nandarium -") == 2 and "write latency p99" in done.stdout and "page under zipf" in done.stdout
+
+
+def test_a_drive_is_served_and_its_power_is_cut(tmp_path: Path) -> None:
+    done = outcome_of(
+        tmp_path,
+        f"""
+import subprocess
+import pytest
+
+pytestmark = pytest.mark.nandarium(stack="page", settings={DRIVE})
+
+
+def read(drive):
+    return subprocess.run(["nbdcopy", drive.uri, "-"], check=True, capture_output=True).stdout[:4]
+
+
+def test_a_flush_lasts(nandarium_drive):
+    subprocess.run(["nbdcopy", "--flush", "-", nandarium_drive.uri], input=b"data" * 1024, check=True)
+    nandarium_drive.cut(seed=3)
+    assert read(nandarium_drive) == b"data"
+    assert nandarium_drive.ctl("smart")["since_start"]["power_cuts"] == 1
+
+
+def test_misses(nandarium_drive):
+    with pytest.raises(ValueError, match="jump"):
+        nandarium_drive.ctl("jump")
+    assert nandarium_drive.ctl("smart")["since_start"]["power_cuts"] == 5
+""",
+        "--strict-markers",
+    )
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.count("- nandarium drive -") == 1 and '"power_cuts": 0' in done.stdout
+
+
+def test_a_drive_that_cannot_begin_is_an_error_with_its_words(tmp_path: Path) -> None:
+    done = outcome_of(tmp_path, 'import pytest\n\n@pytest.mark.nandarium(settings={"drive.capactiy": "1GiB"})\ndef test_it(nandarium_drive): pass\n')
+    assert "1 error" in done.stdout and "did you mean `drive.capacity`" in done.stdout
+
+
+def test_the_guide_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8")
+    examples = [block.body for block in blocks(page) if block.file == "test_drive.py"]
+    assert len(examples) == 1
+    done = outcome_of(tmp_path, examples[0], "--strict-markers")
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout
