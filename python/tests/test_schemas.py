@@ -172,6 +172,12 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["life"]["repetitions"] = said("life", *worn, "--repetitions", "2", "--price", "10")
     made["life"]["no time"] = said("life", *worn, *sets({"engine.time": "none"}))
 
+    counters = '{"data_units_written": %d, "percent_used": %d, "power_on_hours": %d}{"Physical media units written": {"hi": 0, "lo": %d}}'
+    for name, values in {"new": (0, 0, 0, 0), "little": (900, 1, 24, 10**9), "much": (9000, 6, 48, 10**10)}.items():
+        (folder / name).write_text(counters % values)
+    made["life-of-logs"]["worn"] = said("life", "--smart", str(folder / "new"), str(folder / "much"), "--tbw", "1TB")
+    made["life-of-logs"]["hardly worn"] = said("life", "--smart", str(folder / "new"), str(folder / "little"), "--over", "3d")
+
     lived = ("compare", "page", "page+flash.endurance=9000", "--life", *worn)
     made["comparison"]["with lives"] = said(*lived, "--per-day", "1GB", "--price", "page=100")
     made["comparison"]["too short for a life"] = said("compare", "page", "--life", "--price", "page=100", *sets({**TINY, "flash.endurance": 3000}), "--requests", "100", *alone)

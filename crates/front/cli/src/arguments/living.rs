@@ -3,9 +3,29 @@
 use super::SessionArguments;
 use clap::Args;
 use metrics::Money;
+use std::path::PathBuf;
+use units::{Nanos, quantity};
 
 /// Length of a warranty where none is given.
 const WARRANTY: &str = "5y";
+
+/// Options of a simulated drive, which have no meaning for the logs of a real one.
+const RUNS: [&str; 14] = [
+    "names",
+    "stack",
+    "price",
+    "repetitions",
+    "workload",
+    "set",
+    "seed",
+    "requests",
+    "format",
+    "fail_if",
+    "out",
+    "per_day",
+    "warranty",
+    "price_per_gb",
+];
 
 #[derive(Debug, Args)]
 #[command(
@@ -18,12 +38,21 @@ const WARRANTY: &str = "5y";
 
     nandarium life --workload zipf --set flash.part=mlc-4k --per-day 100GB
     nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08
-    nandarium life --drive sk-hynix-pe8110-like --workload trace.csv --per-day 500GB --price 140EUR --tbw 1752TB"
+    nandarium life --drive sk-hynix-pe8110-like --workload trace.csv --per-day 500GB --price 140EUR --tbw 1752TB
+    nandarium life --smart january.json march.json --tbw 1752TB"
 )]
 pub struct LifeArguments {
     /// A stack or drive, a workload or trace file, or both, in any order.
     #[arg(value_name = "NAME|FILE", num_args = 0..=2)]
     pub names: Vec<String>,
+    /// Two logs of a real drive, the older one first: its rate of writes, write amplification and life by its own
+    /// counters. A log is the output of `smartctl --json -a` or `nvme smart-log -o json`, with the output of
+    /// `nvme ocp smart-add-log -o json` behind it if the drive has that log.
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = RUNS)]
+    pub smart: Vec<PathBuf>,
+    /// Time between the two logs of --smart, such as 30d; otherwise as the logs tell it.
+    #[arg(long, value_name = "TIME", requires = "smart", value_parser = quantity::parse_duration)]
+    pub over: Option<Nanos>,
     /// A built-in stack or drive, or a TOML file [default: page] (--drive is the same: a drive is a stack).
     #[arg(short, long, visible_alias = "drive", value_name = "NAME|FILE")]
     pub stack: Option<String>,

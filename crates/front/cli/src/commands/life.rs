@@ -1,7 +1,7 @@
 //! `nandarium life`: how long a drive lives under a workload, and the causes of wear.
 
 use super::limits::Limits;
-use super::{compare as comparing, results};
+use super::{compare as comparing, logs, results};
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::names::Names;
@@ -13,6 +13,9 @@ use metrics::Status;
 use simulator::session::SessionError;
 
 pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
+    if let [before, after] = arguments.smart.as_slice() {
+        return logs::execute(arguments, [before, after]);
+    }
     let shared = &arguments.session;
     let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
     let (stack, workload) = (names.stack()?, names.workload);

@@ -13,6 +13,7 @@ mod hard;
 mod life;
 mod limits;
 pub mod list;
+mod logs;
 mod measure;
 mod probe;
 mod report;

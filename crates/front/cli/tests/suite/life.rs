@@ -332,3 +332,47 @@ fn what_has_no_answer_is_refused_with_the_remedy() {
         assert!(said.out.is_empty() && !said.err.contains("panicked"), "{arguments:?}: {}", said.out);
     }
 }
+
+/// Two logs as nvme-cli prints them, with and without the log of the Open Compute Project.
+fn log(units: u64, used: u64, flash_bytes: Option<u64>) -> String {
+    let smart =
+        format!(r#"{{"data_units_written": {units}, "percent_used": {used}, "power_on_hours": {}}}"#, units / 100);
+    let ocp = flash_bytes.map(|bytes| format!(r#"{{"Physical media units written": {{"hi": 0, "lo": {bytes}}}}}"#));
+    smart + &ocp.unwrap_or_default()
+}
+
+#[test]
+fn two_logs_of_a_real_drive_tell_its_rate_and_how_long_it_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("before"), log(0, 0, Some(0))).unwrap();
+    std::fs::write(path("after"), log(48_000, 6, Some(49_152_000_000))).unwrap();
+    let of = |more: &[&str]| {
+        let mut command = nandarium(&["life", "--smart", &path("before"), &path("after")]);
+        command.args(more);
+        said(command)
+    };
+    let told = of(&["--tbw", "1TB"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    for part in ["20 days (power-on hours)", "24.6 GB, 1.23 GB a day", "write amplification 2.000", "0 % before, 6 %"] {
+        assert!(told.out.contains(part), "`{part}` is missing in: {}", told.out);
+    }
+    assert!(told.out.contains("until worn out") && told.out.contains("data sheet        1 TB written"), "{}", told.out);
+    let ten = document(&of(&["--over", "10d", "--json"]));
+    assert_eq!((&ten["days"], &ten["days_from"], &ten["data_sheet"]), (&10.0.into(), &"given".into(), &Value::Null));
+    assert!((number(&ten, "/tbw/estimate") - 0.4096).abs() < 1e-9, "{ten}");
+    std::fs::write(path("after"), log(48_000, 1, None)).unwrap();
+    let told = of(&[]).out;
+    assert!(told.contains("the logs do not tell them") && told.contains("too little for a projection"), "{told}");
+    for (more, part) in [(["--workload", "zipf"], "cannot be used with"), (["--over", "soon"], "soon")] {
+        let told = of(&more);
+        assert!(told.code == 2 && told.err.contains(part), "{}", told.err);
+    }
+    std::fs::write(path("after"), "{}").unwrap();
+    let told = of(&[]);
+    assert!(
+        told.code == 2 && told.err.contains("after: it does not tell how much the host has written"),
+        "{}",
+        told.err
+    );
+}

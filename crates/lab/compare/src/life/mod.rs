@@ -2,6 +2,7 @@
 
 mod over_seeds;
 pub mod page;
+pub mod telemetry;
 pub mod words;
 
 pub use over_seeds::LifeOverSeeds;

@@ -31,7 +31,7 @@ fn currency(report: &LifeReport) -> String {
 }
 
 /// Decimal bytes: `500 GB`.
-pub(crate) fn decimal(bytes: f64) -> String {
+pub fn decimal(bytes: f64) -> String {
     let units = [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "B"));
     format!("{} {unit}", figures::number(bytes / scale))
