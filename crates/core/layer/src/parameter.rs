@@ -3,6 +3,7 @@
 
 use crate::Conditions;
 use crate::spelling::did_you_mean;
+use crate::timing::TIME;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
 
@@ -86,6 +87,8 @@ pub struct Parameter {
     pub read_when: Conditions,
     /// Whether the designer or the circumstances decide.
     pub role: Role,
+    /// Whether it changes times alone, so that a drive without time does not read it.
+    is_time: bool,
     /// A value other than the default, where the kind of its values does not show one.
     pub(crate) given_example: Option<&'static str>,
     /// When to use each of its names, where they are policies.
@@ -114,13 +117,27 @@ impl Parameter {
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
         let (read_when, role) = (Conditions::NONE, Role::Design);
-        Self { key, kind, default: None, doc, read_when, role, given_example: None, uses: Vec::new }
+        Self { key, kind, default: None, doc, read_when, role, is_time: false, given_example: None, uses: Vec::new }
     }
 
     /// The same key, as one of the circumstances.
     #[must_use]
     pub const fn circumstance(self) -> Self {
         Self { role: Role::Circumstance, ..self }
+    }
+
+    /// The same key, as one that changes times alone.
+    #[must_use]
+    pub const fn time(self) -> Self {
+        Self { is_time: true, ..self }
+    }
+
+    /// Whether a drive without time leaves it unread: it is a time, or read under a condition that a drive without
+    /// time leaves unread. `known` has all keys.
+    pub fn is_of_time(&self, known: &[Parameter]) -> bool {
+        let asks_time =
+            |asked: &str| asked == TIME.key || known.iter().any(|other| other.key == asked && other.is_of_time(known));
+        self.is_time || self.read_when.iter().any(|condition| asks_time(condition.key))
     }
 
     /// The same key, with a value that shows what to write: for keys without a default, and for texts.
@@ -482,7 +499,7 @@ mod tests {
 
     const SIZE: Parameter = Parameter::new("size", ParameterKind::Size { min: 4096, max: 1 << 43 }, "8GiB", "");
     const COUNT: Parameter = Parameter::new("count", ParameterKind::Count { min: 0, max: 22 }, "0", "");
-    const TIME: Parameter = Parameter::new("time", ParameterKind::Duration { max: 3_600_000_000_000 }, "0ns", "");
+    const SPAN: Parameter = Parameter::new("time", ParameterKind::Duration { max: 3_600_000_000_000 }, "0ns", "");
     const RATE: Parameter = Parameter::new("rate", ParameterKind::Rate, "unlimited", "");
     const SHARE: Parameter = Parameter::new("share", ParameterKind::Share { max: 0.5 }, "10%", "");
     const NUMBER: Parameter = Parameter::optional("number", ParameterKind::Number { min: 0.0, max: 10.0 }, "");
@@ -518,8 +535,8 @@ mod tests {
             (COUNT, "23", &["23 is above the largest value, 22; write 0 to 22"]),
             (COUNT, "1e1", &["write \"10\" (0 to 22)"]),
             (COUNT, "1e3", &["digits alone, such as"]),
-            (TIME, "25", &["\"25ns\", \"25us\", \"25ms\" or \"25s\" (0ns to 1h; units: ns"]),
-            (TIME, "2h", &["2h is above the largest value, 1h"]),
+            (SPAN, "25", &["\"25ns\", \"25us\", \"25ms\" or \"25s\" (0ns to 1h; units: ns"]),
+            (SPAN, "2h", &["2h is above the largest value, 1h"]),
             (RATE, "fast", &["\"400MB/s\"", "units: B/s", ", or \"unlimited\""]),
             (RATE, "0MB/s", &["below the smallest value, 1B/s", "or \"unlimited\""]),
             (SHARE, "7", &["no per cent sign", "write \"7%\" (0% to 50%)"]),
@@ -544,7 +561,7 @@ mod tests {
         for (parameter, text, value) in [
             (SIZE, "1GB", Value::Whole(1_000_000_000)),
             (COUNT, "2_2", Value::Whole(22)),
-            (TIME, "25\u{b5}s", Value::Whole(25_000)),
+            (SPAN, "25\u{b5}s", Value::Whole(25_000)),
             (RATE, "unlimited", Value::Whole(0)),
             (SHARE, "12.5%", Value::Real(0.125)),
             (SWITCH, "true", Value::On(true)),
@@ -559,7 +576,7 @@ mod tests {
         for (parameter, text) in [
             (SIZE, "8GiB"),
             (COUNT, "22"),
-            (TIME, "25us"),
+            (SPAN, "25us"),
             (RATE, "unlimited"),
             (SHARE, "12.5%"),
             (SWITCH, "true"),

@@ -122,13 +122,15 @@ fn of_slc() -> [Parameter; 3] {
             ParameterKind::Duration { max: 1_000_000_000 },
             "30us",
             "Array read time of a page in a block with one bit a cell (SLC cache).",
-        ),
+        )
+        .time(),
         Parameter::new(
             SLC_PROGRAM,
             ParameterKind::Duration { max: 1_000_000_000 },
             "300us",
             "Array program time of a page in a block with one bit a cell, in all planes that work as one.",
-        ),
+        )
+        .time(),
         Parameter::new(
             SLC_ENDURANCE,
             ParameterKind::Count { min: 0, max: u64::from(u32::MAX) },

@@ -118,7 +118,8 @@ fn correction() -> [Parameter; 5] {
             Kind::Duration { max: HOUR },
             "20us",
             "Time of the decoder for each repetition of a read, added to flash.read_time.",
-        ),
+        )
+        .time(),
     ]
 }
 

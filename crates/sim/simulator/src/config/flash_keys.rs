@@ -55,10 +55,13 @@ pub(crate) const URGENT: Choices<bool> = Choices {
 
 const SUSPENDS: Condition = Condition::one_of(SUSPEND.key, |_| SUSPEND.names(|what| what != SuspendOption::Off));
 
+/// The key that gives other keys their defaults, and that nothing else reads.
+pub(crate) const PART: &str = "flash.part";
+
 /// Keys of every flash part and drive.
 pub(super) const FLASH: &[Parameter] = &[
     Parameter::new(
-        "flash.part",
+        PART,
         Kind::Choice(part_choices),
         "fast-4k",
         "Flash part: gives the default of each flash key. `nandarium explain NAME` shows the figures of a part and \
@@ -109,7 +112,8 @@ pub(super) const FLASH: &[Parameter] = &[
         "Time in which the flash array reads a page (tR), without the transfer over the channel. Built-in parts \
          have 3us (Z-NAND), 25us (SLC), 40us to 60us (TLC).",
     )
-    .example("60us"),
+    .example("60us")
+    .time(),
     Parameter::new(
         "flash.program_time",
         Kind::Duration { max: HOUR },
@@ -117,21 +121,24 @@ pub(super) const FLASH: &[Parameter] = &[
         "Time in which the flash array programs a page (tPROG), without the transfer over the channel. Built-in \
          parts have 200us (SLC), 700us to 2100us (TLC), 2500us (QLC).",
     )
-    .example("700us"),
+    .example("700us")
+    .time(),
     Parameter::new(
         "flash.erase_time",
         Kind::Duration { max: HOUR },
         "1500us",
         "Time in which the flash array erases a block (tBERS). Built-in parts have 1ms to 10ms.",
     )
-    .example("3500us"),
+    .example("3500us")
+    .time(),
     Parameter::new(
         "flash.bus_bandwidth",
         Kind::Rate,
         "unlimited",
         "Bytes a second that a channel moves, for example 800MB/s.",
     )
-    .example("800MB/s"),
+    .example("800MB/s")
+    .time(),
     Parameter::new(
         "flash.command_overhead",
         Kind::Duration { max: HOUR },
@@ -139,7 +146,8 @@ pub(super) const FLASH: &[Parameter] = &[
         "Time of the command and address cycles of one flash command. It matters for many small reads, for example \
          200ns.",
     )
-    .example("200ns"),
+    .example("200ns")
+    .time(),
     Parameter::new(
         COMMAND_CYCLES.key,
         Kind::Choice(|| COMMAND_CYCLES.named()),

@@ -195,7 +195,7 @@ impl Config {
                 problems.extend(config.set(parameter, &setting.value, &setting.place).err());
             }
         }
-        match presets::part_settings(config.values.name("flash.part")) {
+        match presets::part_settings(config.values.name(flash_keys::PART)) {
             Ok(part) => {
                 problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err()));
             }

@@ -414,3 +414,57 @@ impl Workload for Overwrite {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::keys::all_keys;
+    use crate::config::presets::{drives, stacks};
+    use crate::{Config, Setting};
+    use layer::Parameter;
+
+    /// A value of a key other than the one it has.
+    fn another(key: &Parameter, now: Option<&String>) -> Option<String> {
+        let choices = key.kind.choices().into_iter().map(|(name, _)| name.to_owned());
+        let texts = choices.chain(["true", "false"].map(str::to_owned)).chain(key.shown_example().map(str::to_owned));
+        let limits = key.kind.limits().into_iter().flatten().map(|limit| key.kind.show(&limit));
+        texts.chain(limits).find(|text| Some(text) != now && key.parse(text).is_ok())
+    }
+
+    /// The name of the initial state, and its tables.
+    fn prepared(config: Config) -> Option<(String, Vec<u8>)> {
+        let plan = DrivePlan::new(config).unwrap();
+        let source = WorkloadSource::new("uniform-write", &plan).unwrap();
+        let name = shared_state(&plan, &source)?;
+        let initial = initial_state(&plan, &source, None, &mut ()).unwrap();
+        let Image::Tables(tables) = initial.image else { panic!("{name} has no tables") };
+        Some((name, tables.as_bytes().to_vec()))
+    }
+
+    /// A sweep over `flash.read_time` brought the same drive into use for each value.
+    #[test]
+    fn times_change_neither_an_initial_state_nor_its_name() {
+        let keys = all_keys();
+        let times: Vec<_> = keys.iter().filter(|key| key.is_of_time(&keys) && !key.key.starts_with("host.")).collect();
+        assert!(times.iter().any(|key| key.key == "flash.suspend_time"), "a time under another time");
+        let small = ["drive.capacity=64MiB", "drive.over_provisioning=50%", "flash.pages_per_block=16"];
+        let stacks = stacks().into_iter().map(|stack| (stack.name, &small[..]));
+        let drives = drives().into_iter().map(|drive| (drive.name, &["drive.scale=512"][..]));
+        let mut kept = 0;
+        for (name, settings) in stacks.chain(drives) {
+            let usual = [settings, &["drive.precondition=overwrite"]].concat();
+            let usual: Vec<_> = usual.into_iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+            let usual = Config::load(name, &usual).unwrap();
+            let mut changed = usual.clone();
+            for key in &times {
+                if let Some(text) = another(key, usual.resolved.get(key.key)) {
+                    changed.choose(key.key, &text).unwrap();
+                }
+            }
+            let (usual, changed) = (prepared(usual), prepared(changed));
+            assert!(usual == changed, "{name}");
+            kept += usize::from(usual.is_some());
+        }
+        assert!(kept > 30, "{kept} of the drives have a state that is kept");
+    }
+}
