@@ -128,7 +128,7 @@ impl Area {
             put(svg, format_args!("<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text>", 12.0 - self.left, escape(up)));
         }
         if !across.is_empty() {
-            let below = self.height + 40.0;
+            let below = self.height + self.below - 4.0;
             put(
                 svg,
                 format_args!("<text x=\"100%\" y=\"{below}\" text-anchor=\"end\">{} \u{2192}</text>", escape(across)),
@@ -202,6 +202,23 @@ mod tests {
         let (narrow, wide) = (svg.matches("narrow").count(), svg.matches("wide").count());
         assert_eq!((narrow, wide, svg.matches("<text").count()), (0, 3, 7), "{svg}");
         assert!(!shown(&["1", "2", "4"], Names::Scale).contains("class"), "these have room anywhere");
+    }
+
+    /// The name of the lower axis lay over the third line of names.
+    #[test]
+    fn the_name_of_an_axis_stands_below_all_lines_of_names() {
+        for text in ["1", "100 % in use, overwritten"] {
+            let kind = Names::of(["a", text]);
+            let mut area = Area::new(200.0, ["100"], kind, [text]);
+            area.below += 20.0;
+            let mut svg = String::new();
+            area.axes(&mut svg, "states", "");
+            area.names(&mut svg, kind, &[Name { place: 0.5, text: text.to_owned() }]);
+            let mut lines =
+                svg.split(" y=\"").skip(1).map(|part| part.split('"').next().unwrap().parse::<f64>().unwrap());
+            let axis = lines.next().unwrap();
+            assert!(lines.all(|line| axis >= line + LINE), "{svg}");
+        }
     }
 
     #[test]
