@@ -1,11 +1,13 @@
 //! `cbm`: pages one by one until enough of a logical block are there, then the block as a whole.
 //!
-//! Faithful to: "CBM: a cooperative buffer management for SSD" (MSST 2014), as its abstract describes it. Writes come
-//! to the page region. A logical block with a threshold of dirty pages there moves to the block region, and later
-//! writes to it go there. A block that leaves is merged with its clean pages of the read cache.
-//! Decided here: both regions share the room. The block region gives up room first: the least popular block, among
-//! equals the one with most pages, then the one used longest ago. Popularity counts reads and writes, and a series of
-//! requests that continue each other counts as one. With no block left, the page used longest ago leaves.
+//! Faithful to: "CBM: a cooperative buffer management for SSD" (MSST 2014), built from its abstract and first page, as
+//! the full text was not available. Writes come to the page region. A logical block with a threshold of dirty pages
+//! there moves to the block region, and later writes to it go there. A block that leaves is merged with its clean pages
+//! of the read cache.
+//! Decided here, not in these texts: both regions share the room. The block region gives up room first: the least
+//! popular block, among equals the one with most pages, then the one used longest ago. Popularity counts reads and
+//! writes, and a series of requests that continue each other counts as one. With no block left, the page used longest
+//! ago leaves.
 //! Simplified: the threshold is fixed. The read cache is a share of the same memory, which writes may use as long as
 //! reads do not. A block that lacks pages even so is completed as `buffer.padding` says.
 //! Protects: a page is in one order, clean or dirty; every block of the block region has one rank.
@@ -45,7 +47,9 @@ pub(super) fn entry() -> Buffer {
     let doc =
         "single written pages until half of a logical block is there, then the block; pages that were read as well";
     let when = "Use it when the host reads and writes the same blocks: pages that were read complete a block without \
-                a flash read. Without such reads it programs and erases more than fab or two-level.";
+                a flash read. Without such reads it programs and erases more than fab or two-level. It is built from \
+                the abstract of its publication: which block leaves, the threshold and the room of reads are choices \
+                of this project.";
     super::entry::<Cbm>("cbm", doc, when, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
 }
 

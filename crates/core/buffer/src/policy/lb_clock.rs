@@ -1,10 +1,11 @@
 //! `lb-clock`: a clock over logical blocks; of those not written since the hand passed, the largest leaves.
 //!
-//! Faithful to: "Large Block CLOCK" (MASCOTS 2009) in outline. Each logical block has a reference bit, which a write
-//! sets. The hand clears the bits it finds set, and blocks without a set bit are candidates. The candidate with the
-//! most pages leaves. With many set bits recency decides, and with few of them size.
-//! Decided here: a candidate that is written again is not a candidate any more. A block written from begin to end
-//! gets no second chance and leaves before all candidates.
+//! Faithful to: "Large Block CLOCK" (MASCOTS 2009), built from its abstract, as the full text was not available. The
+//! abstract names recency and the use of a block's space, and says that the weight of both follows the workload.
+//! Decided here, not in the abstract: each logical block has a reference bit, which a write sets. The hand clears the
+//! bits it finds set, and blocks without a set bit are candidates. The candidate with the most pages leaves. With many
+//! set bits recency decides, and with few of them size. A candidate that is written again is not a candidate any more.
+//! A block written from begin to end gets no second chance and leaves before all candidates.
 //! Simplified: the hand goes once round for a set of candidates. It goes again only when the set is used up, and a
 //! second time at once if all bits were set. It begins at the place of the last victim, as a plain clock does. A new
 //! block takes that place, so the hand comes to it last. Among equals the first on its way leaves.
@@ -23,7 +24,8 @@ use units::Lpn;
 pub(super) fn entry() -> Buffer {
     let doc = "a clock over logical blocks; the largest block not used lately leaves first";
     let when = "Use it for mixed file traffic over any mapping: blocks in use stay, and large blocks leave as a \
-                whole. Against fab it keeps more hot blocks and sends smaller ones.";
+                whole. Against fab it keeps more hot blocks and sends smaller ones. It is built from the abstract of \
+                its publication: the order of the hand and the set of candidates are choices of this project.";
     super::entry::<LbClock>("lb-clock", doc, when, || with_common(&[BLOCK_SIZE]))
 }
 
