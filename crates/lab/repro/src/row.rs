@@ -1,6 +1,7 @@
 //! A row: what was published beside what was measured.
 
 use crate::family::Family;
+use crate::study::Scale;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -93,7 +94,7 @@ pub struct Row {
     pub workload: String,
     /// What a reader should know.
     pub note: String,
-    /// Why it is known to miss at the usual size; `None`: a miss is new.
+    /// Why it is known to miss at the usual size, with default settings and no files; `None`: a miss is new.
     pub known: Option<String>,
 }
 
@@ -120,6 +121,17 @@ impl Row {
     /// Whether it misses, and nobody has said why it would.
     pub fn is_new_miss(&self) -> bool {
         self.misses() && self.known.is_none()
+    }
+
+    /// Its size, a setting or a file is not the one that its miss is known for: a miss is new, and its note tells the
+    /// reason that holds at the usual size.
+    pub(crate) fn judged_elsewhere(&mut self, usual: Scale) {
+        let known = self.known.take();
+        if let Some(why) = known.filter(|_| self.misses()) {
+            let space = if self.note.is_empty() { "" } else { " " };
+            let known = format!("With default settings at scale {usual} the row is known to miss. {why}");
+            self.note.extend([space, &known]);
+        }
     }
 
     /// The same, and the number that a family compares.

@@ -37,10 +37,18 @@ impl Study {
     /// Runs the study, and its family where `options` ask for one.
     /// Errors: options or files that cannot be used, or a simulation that fails.
     pub fn reproduce(&self, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
-        match self.targets.and_then(Targets::ranges) {
-            Some(ranges) if options.family > 0 => family::run(self, ranges, options, monitor),
-            _ => (self.run)(options, monitor),
+        let mut findings = match self.targets.and_then(Targets::ranges) {
+            Some(ranges) if options.family > 0 => family::run(self, ranges, options, monitor)?,
+            _ => (self.run)(options, monitor)?,
+        };
+        for row in &mut findings.rows {
+            // Draws have a size of their own.
+            let is_usual_size = options.scale == self.usual || row.family.is_some();
+            if !(is_usual_size && options.are_default(self)) {
+                row.judged_elsewhere(self.usual);
+            }
         }
+        Ok(findings)
     }
 
     /// Names under which files may stand in for generated traces.
@@ -154,6 +162,12 @@ impl Options {
     /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
     pub(crate) fn is_drawn(&self) -> bool {
         self.drawn.is_some()
+    }
+
+    /// Whether no setting of the study differs from its default, and no file stands in for a trace.
+    fn are_default(&self, study: &Study) -> bool {
+        let is_default = |setting: &Setting| self.setting(setting) == setting.choices[0];
+        self.traces.is_empty() && study.settings().iter().all(is_default)
     }
 
     /// The number that was drawn for a key, or `default`.

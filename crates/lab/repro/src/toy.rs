@@ -28,6 +28,15 @@ const TABLE: &str = "
     class = \"numeric\"
     accept = { within = [1.0, 5.0] }
     family = { published = [2.0, 2.0] }
+    [[target]]
+    id = \"9.3\"
+    experiment = \"uniform writes\"
+    metric = \"programs a write, fifo\"
+    published = \"none\"
+    class = \"numeric\"
+    accept = { within = [0.0, 0.5] }
+    [known]
+    \"9.3\" = \"Each write takes a program.\"
     [family]
     scale = \"1\"
     [[family.free]]
@@ -48,7 +57,7 @@ static STUDY: Study = Study {
     method: "A small drive is filled and overwritten at random.",
     least: Scale::FULL,
     usual: Scale::FULL,
-    shown: &[("programs", &["9.1", "9.2"])],
+    shown: &[("programs", &["9.1", "9.2", "9.3"])],
     targets: Some(&TARGETS),
     run,
 };
@@ -77,7 +86,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let rows: Vec<Row> = rows(|| {
         let (greedy, fifo) = (a_write("greedy"), a_write("fifo"));
         let statement = Measured::statement(greedy < fifo, format!("{greedy:.2}, {fifo:.2}"));
-        vec![row("9.1", statement), row("9.2", Measured::Number(greedy))]
+        vec![row("9.1", statement), row("9.2", Measured::Number(greedy)), row("9.3", Measured::Number(fifo))]
     });
     let panel = Panel {
         categories: VICTIMS.map(str::to_owned).to_vec(),
@@ -104,7 +113,21 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
 fn a_study_is_its_table_and_a_hundred_lines() {
     let findings = run(&Options::default(), &()).unwrap_or_else(|error| panic!("{error}"));
     findings.check(&STUDY, &TARGETS, &[]);
-    assert_eq!(findings.summary(), "2 of 2 judged rows pass");
+    assert_eq!(findings.summary(), "2 of 3 judged rows pass, 1 known to miss: 9.3");
+}
+
+/// A miss that was known at the usual size was no news at any other, nor with other settings or files.
+#[test]
+fn a_miss_is_known_at_the_usual_size_with_default_settings_alone() {
+    let usual = Options::default;
+    let other = Options { scale: Scale::one_over(2), ..usual() };
+    let file = Options { traces: [("t".to_owned(), "f".to_owned())].into(), ..usual() };
+    for (options, is_known) in [(Options { scale: Scale::FULL, ..usual() }, true), (other, false), (file, false)] {
+        let findings = STUDY.reproduce(&options, &()).unwrap();
+        let missed = findings.rows.last().unwrap();
+        assert_eq!((missed.is_new_miss(), missed.known.is_some()), (!is_known, is_known), "{options:?}");
+        assert_eq!(missed.note.ends_with("known to miss. Each write takes a program."), !is_known, "{}", missed.note);
+    }
 }
 
 #[test]
@@ -126,7 +149,7 @@ fn a_family_of_a_study_is_a_range_in_its_table() {
     let found = whole.rows[1].family.as_ref().unwrap();
     assert!(found.draws == 4 && found.least < found.median && found.median < found.most, "{found:?}");
     assert_eq!((whole.rows[0].family.as_ref(), found.fit.name()), (None, "inside"));
-    assert!(whole.summary().ends_with("pass; by the family, of 1 rows: 1 inside (9.2)"), "{}", whole.summary());
+    assert!(whole.summary().ends_with("; by the family, of 1 rows: 1 inside (9.2)"), "{}", whole.summary());
     assert!(whole.notes.iter().any(|note| note.contains("from 20% to 40%. Not published.")), "{:?}", whole.notes);
     // A larger family keeps the draws.
     family(6, 99);
