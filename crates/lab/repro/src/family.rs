@@ -120,7 +120,10 @@ impl Ranges {
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
     /// The published value: from the first to the second number.
-    published: (f64, f64),
+    pub(crate) published: (f64, f64),
+    /// Whether the publication has words alone, and the range is the one that the row accepts.
+    #[serde(default)]
+    words: bool,
     /// What the value is counted from, where it is a change: 100 for additional %, -100 for a reduction in %.
     #[serde(default)]
     from: f64,
@@ -192,7 +195,8 @@ impl Judgement {
         let (least, most) = (*values.first()?, *values.last()?);
         let fit = self.fit(least, most);
         let why = if fit == Fit::Refuted { self.mechanism.clone() } else { String::new() };
-        Some(Family { draws: values.len(), published: self.published, least, median: middle(&values), most, fit, why })
+        let (draws, median) = (values.len(), middle(&values));
+        Some(Family { draws, published: self.published, words: self.words, least, median, most, fit, why })
     }
 }
 
@@ -203,6 +207,8 @@ pub struct Family {
     pub draws: usize,
     /// The published value: from the first to the second number, which may be infinite.
     pub published: (f64, f64),
+    /// Whether the publication has words alone, and `published` is the range that the row accepts.
+    pub words: bool,
     pub least: f64,
     pub median: f64,
     pub most: f64,
@@ -213,22 +219,23 @@ pub struct Family {
 
 impl Family {
     pub(crate) fn to_json(&self) -> Value {
-        let Self { draws, published: (low, high), least, median, most, fit, why } = self;
+        let Self { draws, published: (low, high), words, least, median, most, fit, why } = self;
         let finite = |value: &f64| value.is_finite().then_some(*value);
         json!({
-            "draws": draws, "published": [finite(low), finite(high)], "least": least, "median": median, "most": most,
-            "verdict": fit.name(), "why": why,
+            "draws": draws, "published": [finite(low), finite(high)], "words": words, "least": least, "median": median,
+            "most": most, "verdict": fit.name(), "why": why,
         })
     }
 
-    /// The published value as it is judged.
+    /// The published value as it is judged, or the accepted range where the publication has words alone.
     pub fn judged(&self) -> String {
-        match self.published {
+        let range = match self.published {
             (low, high) if low.is_infinite() => format!("at most {high}"),
             (low, high) if high.is_infinite() => format!("at least {low}"),
             (low, high) if low < high => format!("{low} to {high}"),
             (value, _) => value.to_string(),
-        }
+        };
+        if self.words { range + " (accepted)" } else { range }
     }
 }
 
@@ -339,7 +346,7 @@ mod tests {
     use crate::target::Targets;
 
     fn fit(published: (f64, f64), from: f64, least: f64, most: f64) -> Fit {
-        Judgement { published, from, mechanism: String::new() }.fit(least, most)
+        Judgement { published, words: false, from, mechanism: String::new() }.fit(least, most)
     }
 
     #[test]
@@ -378,7 +385,8 @@ mod tests {
 
     #[test]
     fn only_a_mechanism_and_another_sign_in_all_draws_refute() {
-        let explained = Judgement { published: (3.0, 21.0), from: 100.0, mechanism: "Because.".to_owned() };
+        let mechanism = "Because.".to_owned();
+        let explained = Judgement { published: (3.0, 21.0), words: false, from: 100.0, mechanism };
         let family = explained.of(vec![-30.0, -35.0, -28.0]).unwrap();
         assert_eq!((family.fit, family.why.as_str(), family.median), (Fit::Refuted, "Because.", -30.0));
         assert_eq!((family.least, family.most, family.draws), (-35.0, -28.0, 3));
@@ -420,6 +428,17 @@ mod tests {
         for study in crate::STUDIES {
             let ranges = study.targets.and_then(Targets::ranges);
             for key in ranges.iter().flat_map(|ranges| ranges.fixed.keys()) {
+    /// An accepted range stood under the head "published".
+    #[test]
+    fn a_range_that_is_not_published_says_so() {
+        let text = |words| {
+            let judgement =
+                Judgement { published: (f64::NEG_INFINITY, 0.0), words, from: 0.0, mechanism: String::new() };
+            judgement.of(vec![-1.0, -2.0]).unwrap().judged()
+        };
+        assert_eq!([false, true].map(text), ["at most 0", "at most 0 (accepted)"]);
+    }
+
                 let is_read = sources.iter().any(|source| source.contains(&format!("drawn(\"{key}\"")));
                 assert!(is_read || !key.starts_with("trace."), "{}: nothing reads {key}", study.name);
             }
