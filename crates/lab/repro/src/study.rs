@@ -172,7 +172,12 @@ impl Options {
 
     /// The number that was drawn for a key, or `default`.
     pub(crate) fn drawn(&self, key: &str, default: f64) -> f64 {
-        self.drawn.as_ref().and_then(|draw| draw.get(key)?.parse().ok()).unwrap_or(default)
+        self.drawn_text(key).and_then(|value| value.parse().ok()).unwrap_or(default)
+    }
+
+    /// The value that was drawn for a key.
+    pub(crate) fn drawn_text(&self, key: &str) -> Option<&str> {
+        self.drawn.as_ref()?.get(key).map(String::as_str)
     }
 
     /// What was drawn of the drive: keys of a configuration. Those of traces begin with `trace.`.

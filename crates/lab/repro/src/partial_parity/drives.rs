@@ -107,12 +107,13 @@ pub fn sectors(options: &Options) -> u64 {
 
 /// A variant with the cache, the buffer and the updates of record.
 pub fn of_record(options: &Options, variant: &'static str) -> DriveSetup {
-    let update = TARGETS.chosen(options, "update");
+    let update = options.drawn_text("stripe.update").unwrap_or_else(|| TARGETS.chosen(options, "update"));
+    let group = TARGETS.chosen_number(options, "group");
     DriveSetup {
         variant,
         entries: TARGETS.chosen_number(options, "entries"),
         buffer: quantity::parse_size(TARGETS.chosen(options, "buffer")).expect("the choices are sizes"),
-        group: TARGETS.chosen_number(options, "group"),
+        group: options.drawn("stripe.buffer_group", group) as u64,
         update: UPDATES.into_iter().find(|known| *known == update).expect("all choices are known"),
     }
 }
@@ -133,7 +134,9 @@ pub fn bench(options: &Options, setup: DriveSetup) -> Result<Bench, StudyError> 
         ("stripe.update", setup.update.to_owned()),
         ("stripe.buffer_group", group.to_string()),
     ];
-    let further = further.into_iter().chain(options.drawn_settings());
+    // What is drawn of these two is in the setup, where drives without parity send whole stripes.
+    let is_other = |(key, _): &(&str, String)| !["stripe.update", "stripe.buffer_group"].contains(key);
+    let further = further.into_iter().chain(options.drawn_settings().filter(is_other));
     TARGETS.bench(options, &setup.name(), &["every drive", setup.variant], further)
 }
 
