@@ -293,6 +293,53 @@ impl Monitor for Part<'_> {
     }
 }
 
+/// Values of one key, at which parts of a study are run besides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Steps {
+    /// Largest size of each part, such as `1/32`.
+    scale: String,
+    key: String,
+    pub values: Vec<f64>,
+    /// Keys that all parts share.
+    #[serde(default)]
+    fixed: BTreeMap<String, String>,
+}
+
+impl Steps {
+    /// The parts under their names, with generated traces.
+    /// Errors: the scale is none.
+    pub fn parts(&self, options: &Options) -> Result<Vec<(String, Options)>, StudyError> {
+        let scale = Scale::parse(&self.scale)?.or_smaller(options.scale);
+        let part = |value: &f64| {
+            let own = (self.key.clone(), value.to_string());
+            let drawn = Some(self.fixed.clone().into_iter().chain([own]).collect());
+            let options = Options { scale, family: 0, drawn, traces: BTreeMap::new(), ..options.clone() };
+            (format!("{} = {value}: ", self.key), options)
+        };
+        Ok(self.values.iter().map(part).collect())
+    }
+}
+
+/// What `run` gives for the whole study, and then for parts of it; names of their simulations begin with theirs.
+/// Errors: as those of `run`.
+pub(crate) fn with_parts<T>(
+    whole: &Options,
+    parts: &[(String, Options)],
+    monitor: &dyn Monitor,
+    run: impl Fn(&Options, &dyn Monitor) -> Result<T, StudyError>,
+) -> Result<(T, Vec<T>), StudyError> {
+    let single = Part::new(monitor, String::new(), 0, 1);
+    let found = run(whole, &single)?;
+    let (mut before, mut all) = (single.jobs.into_inner(), Vec::new());
+    for (number, (prefix, options)) in parts.iter().enumerate() {
+        let part = Part::new(monitor, prefix.clone(), before, parts.len() - number);
+        all.push(run(options, &part)?);
+        before += part.jobs.into_inner();
+    }
+    Ok((found, all))
+}
+
 /// The study as it is, and on each draw of its family.
 /// Errors: as those of the study.
 pub(crate) fn run(
@@ -301,11 +348,21 @@ pub(crate) fn run(
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Findings, StudyError> {
-    let single = Part::new(monitor, String::new(), 0, 1);
-    let mut findings = (study.run)(&Options { family: 0, ..options.clone() }, &single)?;
-    let (mut values, missing) = draw_all(study, ranges, options, single.jobs.into_inner(), monitor)?;
-    findings.missing += missing;
+    let scale = Scale::parse(&ranges.scale)?;
+    let draw = |number| {
+        let seed = options.seed.wrapping_add(u64::from(number));
+        let drawn = Some(ranges.draw(options.seed, number));
+        (format!("draw {number}: "), Options { family: 0, scale, seed, drawn, ..options.clone() })
+    };
+    let draws: Vec<_> = (1..=options.family).map(draw).collect();
+    let whole = Options { family: 0, ..options.clone() };
+    let (mut findings, drawn) = with_parts(&whole, &draws, monitor, study.run)?;
+    findings.missing += drawn.iter().map(|given| given.missing).sum::<usize>();
     if findings.missing == 0 {
+        let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for Row { id, effect, .. } in drawn.into_iter().flat_map(|given| given.rows) {
+            values.entry(id.into_owned()).or_default().extend(effect);
+        }
         for row in &mut findings.rows {
             let judgement = study.targets.and_then(|targets| targets.judgement(&row.id));
             row.family = judgement.and_then(|judgement| judgement.of(values.remove(&*row.id)?));
@@ -313,31 +370,6 @@ pub(crate) fn run(
     }
     findings.notes.extend(ranges.notes(options.family));
     Ok(findings)
-}
-
-/// What each draw gives for each row, and how many simulations have not ended. `before`: simulations of the study
-/// itself.
-fn draw_all(
-    study: &Study,
-    ranges: &Ranges,
-    options: &Options,
-    mut before: usize,
-    monitor: &dyn Monitor,
-) -> Result<(BTreeMap<String, Vec<f64>>, usize), StudyError> {
-    let scale = Scale::parse(&ranges.scale)?;
-    let (mut values, mut missing): (BTreeMap<String, Vec<f64>>, usize) = (BTreeMap::new(), 0);
-    for number in 1..=options.family {
-        let part = Part::new(monitor, format!("draw {number}: "), before, (options.family - number + 1) as usize);
-        let seed = options.seed.wrapping_add(u64::from(number));
-        let drawn = Some(ranges.draw(options.seed, number));
-        let given = (study.run)(&Options { family: 0, scale, seed, drawn, ..options.clone() }, &part)?;
-        before += part.jobs.into_inner();
-        missing += given.missing;
-        for Row { id, effect, .. } in given.rows {
-            values.entry(id.into_owned()).or_default().extend(effect);
-        }
-    }
-    Ok((values, missing))
 }
 
 #[cfg(test)]
@@ -396,6 +428,17 @@ mod tests {
         assert_eq!(explained.of(Vec::new()), None);
     }
 
+    /// An accepted range stood under the head "published".
+    #[test]
+    fn a_range_that_is_not_published_says_so() {
+        let text = |words| {
+            let judgement =
+                Judgement { published: (f64::NEG_INFINITY, 0.0), words, from: 0.0, mechanism: String::new() };
+            judgement.of(vec![-1.0, -2.0]).unwrap().judged()
+        };
+        assert_eq!([false, true].map(text), ["at most 0", "at most 0 (accepted)"]);
+    }
+
     #[test]
     fn draws_stay_in_their_range_and_do_not_depend_on_their_number() {
         let range = |law, step| {
@@ -427,18 +470,9 @@ mod tests {
         ];
         for study in crate::STUDIES {
             let ranges = study.targets.and_then(Targets::ranges);
-            for key in ranges.iter().flat_map(|ranges| ranges.fixed.keys()) {
-    /// An accepted range stood under the head "published".
-    #[test]
-    fn a_range_that_is_not_published_says_so() {
-        let text = |words| {
-            let judgement =
-                Judgement { published: (f64::NEG_INFINITY, 0.0), words, from: 0.0, mechanism: String::new() };
-            judgement.of(vec![-1.0, -2.0]).unwrap().judged()
-        };
-        assert_eq!([false, true].map(text), ["at most 0", "at most 0 (accepted)"]);
-    }
-
+            let steps = study.targets.and_then(Targets::steps);
+            let of_steps = steps.iter().flat_map(|steps| steps.fixed.keys().chain([&steps.key]));
+            for key in ranges.iter().flat_map(|ranges| ranges.fixed.keys()).chain(of_steps) {
                 let is_read = sources.iter().any(|source| source.contains(&format!("drawn(\"{key}\"")));
                 assert!(is_read || !key.starts_with("trace."), "{}: nothing reads {key}", study.name);
             }

@@ -96,6 +96,11 @@ impl Scale {
         Self { divisor }
     }
 
+    /// The smaller one of two sizes.
+    pub(crate) fn or_smaller(self, other: Self) -> Self {
+        Self { divisor: self.divisor.max(other.divisor) }
+    }
+
     /// One over the share.
     pub(crate) const fn divisor(self) -> u32 {
         self.divisor
@@ -159,15 +164,15 @@ impl Options {
         self.settings.get(&setting.name).unwrap_or(&setting.choices[0])
     }
 
-    /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
-    pub(crate) fn is_drawn(&self) -> bool {
-        self.drawn.is_some()
-    }
-
     /// Whether no setting of the study differs from its default, and no file stands in for a trace.
     fn are_default(&self, study: &Study) -> bool {
         let is_default = |setting: &Setting| self.setting(setting) == setting.choices[0];
         self.traces.is_empty() && study.settings().iter().all(is_default)
+    }
+
+    /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.drawn.is_some()
     }
 
     /// The number that was drawn for a key, or `default`.

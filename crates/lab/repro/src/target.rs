@@ -1,7 +1,7 @@
 //! The file of a study: its plan, and what was published and is accepted, by which measurements are judged.
 
 use crate::error::StudyError;
-use crate::family::{Judgement, Ranges};
+use crate::family::{Judgement, Ranges, Steps};
 use crate::load::Pattern;
 use crate::row::{Class, Row, Verdict};
 use crate::simulate::Bench;
@@ -80,7 +80,8 @@ struct Table {
     #[serde(default)]
     target: Vec<Target>,
     family: Option<Ranges>,
-    /// Rows that are known to miss at the usual size, and why.
+    steps: Option<Steps>,
+    /// Rows that are known to miss at the usual size with default settings, and why.
     #[serde(default)]
     known: BTreeMap<String, String>,
 }
@@ -106,6 +107,11 @@ impl Targets {
     /// What a family is drawn from, where the study has one.
     pub fn ranges(&self) -> Option<&Ranges> {
         self.table().family.as_ref()
+    }
+
+    /// At which values of a key parts of it are run besides, where the study has some.
+    pub fn steps(&self) -> Option<&Steps> {
+        self.table().steps.as_ref()
     }
 
     /// What the user can choose.
@@ -173,6 +179,18 @@ impl Targets {
     /// How a family judges a target; nothing: it does not.
     pub fn judgement(&self, id: &str) -> Option<&Judgement> {
         self.find(id)?.family.as_ref()
+    }
+
+    /// Lines of a figure: the value that was published for a target, and the ends of the band that its row accepts.
+    /// Panics if it has none of them: a study knows its own targets.
+    pub fn lines(&self, id: &str) -> [(&'static str, f64); 3] {
+        let target = self.find(id).unwrap_or_else(|| panic!("no target {id}"));
+        match (&target.accept, &target.family) {
+            (Accept::Within(low, high), Some(family)) => {
+                [("accepted from", *low), ("published", family.published.0), ("accepted to", *high)]
+            }
+            _ => panic!("row {id} has no band"),
+        }
     }
 
     /// The row of a target.

@@ -11,6 +11,8 @@ pub const CACHES: [u64; 4] = [128, 256, 512, 1024];
 /// Index of the size all but the hit ratios are published for.
 pub const PUBLISHED_CACHE: usize = 2;
 
+/// Indices of all sizes.
+pub const ALL_CACHES: [usize; CACHES.len()] = [0, 1, 2, 3];
 /// Indices of the sizes that a draw of a family is run with.
 pub const DRAWN_CACHES: [usize; 3] = [0, PUBLISHED_CACHE, 3];
 

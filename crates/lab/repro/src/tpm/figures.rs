@@ -1,17 +1,62 @@
 //! The figures of the study.
 
-use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, VARIANTS};
+use super::TARGETS;
+use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
+use super::rows::Table;
 use super::runs::{Place, Results};
 use super::traces::Trace;
 use crate::cells::{self, Cells};
 use crate::simulate::Measurement;
 use figures::{Figure, Panel, Series, Shape};
 
+/// A kind of measurement.
+type Of = fn(&Results) -> &Cells<Place, Measurement>;
+
 /// All figures, in the order of the publication.
-pub fn figures(results: &Results, traces: &[Trace]) -> Vec<Figure> {
+pub fn figures(table: &Table) -> Vec<Figure> {
     type Draw = fn(&Results, &[Trace]) -> Figure;
     let each: [Draw; 5] = [hit_ratio, operations, response, responses, erases];
-    each.iter().flat_map(|figure| cells::figures(|| vec![figure(results, traces)])).collect()
+    let draw = |figure: &Draw| cells::figures(|| vec![figure(&table.results, &table.traces)]);
+    each.iter().flat_map(draw).chain(cells::figures(|| vec![in_use(&table.steps)])).collect()
+}
+
+/// Rows 3.5 and 3.6 over a state of the drive that the publication does not tell.
+fn in_use(steps: &[(f64, Table)]) -> Figure {
+    let panel = |title: &str, id: &str, cells: Of, value: fn(&Measurement) -> f64| {
+        let traces = steps.first().map_or(&[][..], |(_, table)| &table.traces);
+        let of_trace = |(trace, about): (usize, &Trace)| {
+            let share = |(_, table): &(f64, Table)| {
+                let at = |variant| cells(&table.results).get(&(variant, PUBLISHED_CACHE, trace)).map(value);
+                Some(at(TPM)? / at(DFTL)?)
+            };
+            Series { name: about.pattern.title.clone(), values: steps.iter().map(share).collect() }
+        };
+        let mean =
+            |(_, table): &(f64, Table)| Some(1.0 - table.mean_reduction(cells(&table.results), DFTL, &value) / 100.0);
+        let mean = Series { name: "mean".to_owned(), values: steps.iter().map(mean).collect() };
+        Panel {
+            title: title.to_owned(),
+            categories: steps.iter().map(|(share, _)| format!("{:.0}", share * 100.0)).collect(),
+            series: std::iter::once(mean).chain(traces.iter().enumerate().map(of_trace)).collect(),
+            published: TARGETS.lines(id).map(|(what, percent)| (what, 1.0 - percent / 100.0)).to_vec(),
+        }
+    };
+    Figure {
+        name: "in-use",
+        title: "Response and erases over the share of the drive in use, DFTL = 1",
+        axis: "TPM / DFTL, over % of the drive in use",
+        shape: Shape::Lines,
+        most: None,
+        panels: vec![
+            panel("mean response", "3.5", |of| &of.timed, |m| m.response_ns),
+            panel("block erases", "3.6", |of| &of.aged, |m| m.erases() as f64),
+        ],
+        published: Vec::new(),
+        caption: "A share of the drive is written in order and then overwritten at random, and the traces go to that \
+            share. A smaller drive than that of the rows; cache of 512 KB. Websearch writes too little to be shown \
+            among the erases."
+            .to_owned(),
+    }
 }
 
 fn operations(results: &Results, traces: &[Trace]) -> Figure {

@@ -16,9 +16,12 @@ mod runs;
 mod traces;
 
 use crate::error::StudyError;
+use crate::family;
 use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
+use drives::{ALL_CACHES, DRAWN_CACHES, PUBLISHED_CACHE};
 use experiment::Monitor;
+use rows::Table;
 
 /// What was published, and what is accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/tpm.toml"), &STUDY);
@@ -43,21 +46,35 @@ pub(crate) static STUDY: Study = Study {
         ("response", &["5.8b"]),
         ("response-normalised", &["3.5", "3.5v"]),
         ("erases", &["3.6", "3.6v", "3.14b"]),
+        ("in-use", &["3.5", "3.5s", "3.6", "3.6s"]),
     ],
     targets: Some(&TARGETS),
     run,
 };
 
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
-    let traces = traces::all(options)?;
-    let results = runs::run(options, &traces, monitor)?;
+    let is_draw = options.is_drawn();
+    let steps = TARGETS.steps().filter(|_| !is_draw);
+    let parts = steps.map_or(Ok(Vec::new()), |steps| steps.parts(options))?;
+    let (mut table, found) = family::with_parts(options, &parts, monitor, |options, monitor| {
+        let traces = traces::all(options)?;
+        let caches: &[usize] = match (is_draw, options.is_drawn()) {
+            (true, _) => &DRAWN_CACHES,
+            (false, true) => &[PUBLISHED_CACHE],
+            (false, false) => &ALL_CACHES,
+        };
+        let results = runs::run(options, &traces, caches, monitor)?;
+        Ok(Table { results, traces, steps: Vec::new() })
+    })?;
+    let missing = std::iter::once(&table).chain(&found).map(|table| table.results.missing()).sum();
+    table.steps = steps.iter().flat_map(|steps| steps.values.iter().copied()).zip(found).collect();
     let size = format!(
         "Size {} of the published one: flash, address span and requests; caches and the 512 MiB of Financial keep \
          their size.",
         options.scale
     );
     let notes = options.notes(size, STUDY.settings());
-    Ok(Findings::new(rows::rows(&results, &traces), figures::figures(&results, &traces), notes, results.missing()))
+    Ok(Findings::new(rows::rows(&table), figures::figures(&table), notes, missing))
 }
 
 #[cfg(test)]
@@ -72,7 +89,7 @@ mod tests {
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         // A row about the user's files.
         findings.check(&STUDY, &TARGETS, &["3.12b"]);
-        assert_eq!(findings.figures.len(), 5);
+        assert_eq!(findings.figures.len(), 6);
     }
 
     #[test]

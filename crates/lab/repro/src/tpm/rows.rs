@@ -12,20 +12,21 @@ use crate::simulate::Measurement;
 use crate::target::Measured::{self, Figures, NotRun, Number};
 
 /// Everything rows are made of.
-struct Table<'a> {
-    results: &'a Results,
-    traces: &'a [Trace],
+pub struct Table {
+    pub results: Results,
+    pub traces: Vec<Trace>,
+    /// Shares of the drive in use, after random overwriting, and the same for each.
+    pub steps: Vec<(f64, Table)>,
 }
 
 /// The rows of the study, in the order of their numbers.
-pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
-    let table = Table { results, traces };
+pub fn rows(table: &Table) -> Vec<Row> {
     let mut rows = cells::rows(|| table.hits());
     rows.extend(cells::rows(|| vec![table.leads()]));
     rows.extend(cells::rows(|| table.gains().to_vec()));
     rows.extend(table.operations());
     rows.extend(cells::rows(|| table.space()));
-    rows.extend(exact(results));
+    rows.extend(exact(&table.results));
     rows.extend(table.trace_table());
     rows.extend(cells::rows(|| table.trends()));
     rows.extend(cells::rows(|| table.hybrid()));
@@ -49,7 +50,7 @@ fn reduction(new: f64, old: f64) -> f64 {
     (1.0 - new / old) * 100.0
 }
 
-impl Table<'_> {
+impl Table {
     /// What stands in the column of workloads for a row over these traces.
     fn workload(&self, of: impl Fn(&Trace) -> bool) -> String {
         Trace::label(self.traces.iter().filter(|trace| of(trace)))
@@ -138,7 +139,7 @@ impl Table<'_> {
     }
 
     /// Mean reduction by TPM against a variant, over the traces that were measured.
-    fn mean_reduction(
+    pub fn mean_reduction(
         &self,
         cells: &Cells<Place, Measurement>,
         against: usize,
@@ -158,6 +159,20 @@ impl Table<'_> {
         each.collect::<Vec<_>>().join(", ")
     }
 
+    /// The mean reduction at each share of the drive in use.
+    fn over_shares(
+        &self,
+        id: &str,
+        cells: impl Fn(&Self) -> &Cells<Place, Measurement>,
+        value: &dyn Fn(&Measurement) -> f64,
+    ) -> Row {
+        let of = |(_, table): &(f64, Self)| format!("{:.1}", table.mean_reduction(cells(table), DFTL, value));
+        let shares: Vec<String> = self.steps.iter().map(|(share, _)| format!("{:.0}", share * 100.0)).collect();
+        let figures = self.steps.iter().map(of).collect::<Vec<_>>().join(", ");
+        let note = format!("With {} % of the drive in use. Figure in-use has each trace.", shares.join(", "));
+        row(id, Figures(figures), "generated", &note)
+    }
+
     fn variants(&self, cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> Measured {
         let each = (DFTL..STUDIED.end)
             .map(|variant| format!("{} {:.1} %", VARIANTS[variant], self.mean_reduction(cells, variant, value)));
@@ -165,19 +180,21 @@ impl Table<'_> {
     }
 
     fn operations(&self) -> Vec<Row> {
-        let Results { counted, timed, aged, .. } = self.results;
+        let Results { counted, timed, aged, .. } = &self.results;
         let operations = |m: &Measurement| m.translation_operations() as f64;
         let response = |m: &Measurement| m.response_ns;
         let erases = |m: &Measurement| m.erases() as f64;
         let of = |cells, value: &dyn Fn(&Measurement) -> f64| Number(self.mean_reduction(cells, DFTL, value));
         let aging = self.workload(Trace::ages_drives);
-        let each: [&dyn Fn() -> Row; 7] = [
+        let each: [&dyn Fn() -> Row; 9] = [
             &|| row("3.4", of(counted, &operations), &self.all(), &self.reductions(counted, &operations)),
             &|| row("3.4v", self.variants(counted, &operations), &self.all(), "Against each variant in turn."),
             &|| row("3.5", of(timed, &response), &self.all(), &self.reductions(timed, &response)),
             &|| row("3.5v", self.variants(timed, &response), &self.all(), "Against each variant in turn."),
+            &|| self.over_shares("3.5s", |table| &table.results.timed, &response),
             &|| row("3.6", of(aged, &erases), &aging, &self.reductions(aged, &erases)),
             &|| row("3.6v", self.variants(aged, &erases), &aging, "Against each variant in turn."),
+            &|| self.over_shares("3.6s", |table| &table.results.aged, &erases),
             &|| self.uniform(),
         ];
         each.iter().flat_map(|row| cells::rows(|| vec![row()])).collect()
@@ -237,7 +254,7 @@ impl Table<'_> {
             } else {
                 row(
                     "3.12a",
-                    generated_table(self.results, &generated),
+                    generated_table(&self.results, &generated),
                     "generated",
                     "Count and mean size are parameters of the generators.",
                 )
@@ -316,7 +333,7 @@ impl Table<'_> {
 
     /// `leaftl` with its sorting buffer, beside a map of runs and DFTL behind the same buffer.
     fn sorted(&self) -> Vec<Row> {
-        let Results { timed, aged, .. } = self.results;
+        let Results { timed, aged, .. } = &self.results;
         let at = |cells: &'_ Cells<Place, Measurement>, variant, trace, of: &dyn Fn(&Measurement) -> f64| {
             cells.get(&(variant, PUBLISHED_CACHE, trace)).map(of)
         };

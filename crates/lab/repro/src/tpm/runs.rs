@@ -2,8 +2,7 @@
 
 use super::TARGETS;
 use super::drives::{
-    self, CACHES, DFTL, DFTL_SORTED, DRAWN_CACHES, FAST, FAST_SMALL_LOG, LEAFTL, LEAFTL_SORTED, PUBLISHED_CACHE, TPM,
-    VARIANTS,
+    self, CACHES, DFTL, DFTL_SORTED, FAST, FAST_SMALL_LOG, LEAFTL, LEAFTL_SORTED, PUBLISHED_CACHE, TPM, VARIANTS,
 };
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
@@ -98,9 +97,9 @@ struct Job {
 }
 
 /// The jobs, those that take longest first.
-fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
+fn jobs(options: &Options, traces: &[Trace], caches: &[usize]) -> Result<Vec<Job>, StudyError> {
     if options.is_drawn() {
-        return drawn_jobs(options, traces);
+        return drawn_jobs(options, traces, caches);
     }
     let mut jobs = Vec::new();
     for variant in [TPM, DFTL, LEAFTL] {
@@ -137,9 +136,9 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     Ok(jobs)
 }
 
-/// Those that a family judges.
-fn drawn_jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
-    let places = DRAWN_CACHES.into_iter().flat_map(|cache| [TPM, DFTL].map(|variant| (variant, cache)));
+/// Those that a family judges, or that are shown over the share in use.
+fn drawn_jobs(options: &Options, traces: &[Trace], caches: &[usize]) -> Result<Vec<Job>, StudyError> {
+    let places = caches.iter().flat_map(|cache| [TPM, DFTL].map(|variant| (variant, *cache)));
     let job = |(variant, cache)| {
         let kinds: &[Kind] =
             if cache == PUBLISHED_CACHE { &[Kind::Counted, Kind::Timed, Kind::Aged] } else { &[Kind::Counted] };
@@ -152,21 +151,26 @@ fn drawn_jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyErro
     places.map(job).collect()
 }
 
-/// Runs every simulation of the study.
+/// Runs every simulation of the study, or of a draw with caches of these sizes.
 /// Errors: a drive or trace that cannot be used, or the user stopped.
-pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result<Results, StudyError> {
+pub fn run(
+    options: &Options,
+    traces: &[Trace],
+    caches: &[usize],
+    monitor: &dyn Monitor,
+) -> Result<Results, StudyError> {
     // What cannot be built or opened is said before anything runs.
-    let jobs = jobs(options, traces)?;
+    let jobs = jobs(options, traces, caches)?;
     let (sectors, flash_pages) = (jobs[0].bench.sectors(), jobs[0].bench.flash_pages());
     for trace in traces {
         trace.open(sectors)?;
     }
     monitor.expect(jobs.iter().map(|job| job.tasks.len()).sum());
-    let caches = if options.is_drawn() { DRAWN_CACHES.to_vec() } else { (0..CACHES.len()).collect() };
     let [counted, timed, aged] = [(); 3].map(|()| Cells::of(options));
     let [uniform, transactions] = [(); 2].map(|()| Cells::of(options));
     let exact = exact::run(options)?;
     let samples = BTreeMap::new();
+    let caches = caches.to_vec();
     let mut results = Results { caches, counted, timed, aged, uniform, transactions, samples, flash_pages, exact };
     for trace in traces.iter().filter(|trace| !trace.is_file()) {
         results.samples.insert(trace.pattern.title.as_str(), trace.generated_sample(sectors)?);
