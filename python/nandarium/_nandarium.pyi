@@ -184,6 +184,7 @@ class Study:
         traces: dict[str, str],
         settings: dict[str, str],
         family: int,
+        figure: str | None,
         out: str | None,
     ) -> Study: ...
     def errand(self, stop: Stop | None = None) -> Errand: ...

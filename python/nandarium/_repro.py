@@ -80,6 +80,7 @@ def repro(
     traces: Mapping[str, str | os.PathLike[str]] | None = None,
     settings: Settings | None = None,
     family: int = 0,
+    figure: str | None = None,
     out: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -98,6 +99,8 @@ def repro(
         traces: files that stand in for generated traces, by name.
         settings: settings of the study, by name.
         family: draws of the family of the study that are run as well, 2 to 1000; 0 for none. Without `traces`.
+        figure: one figure alone, such as ``"figure-14-5"``, with its rows; or the beginning of the numbers of some rows, such
+            as ``"4.2"``. Only their simulations are run. A wrong name lists the figures of the study.
         out: folder for rows.json, rows.md, repro.html and a CSV file for each figure. Simulations are kept below it, and
             by default in the user's cache folder.
         executor: any `concurrent.futures.Executor`, as for `sweep`: each simulation is a job of its own.
@@ -126,7 +129,7 @@ def repro(
     paths = {name: os.fspath(path) for name, path in (traces or {}).items()}
     seed = whole("seed", seed, "a seed is 0 or more, and below 2^64", least=0, most=2**64 - 1)
     family = whole("family", family, "a family has 2 to 1000 draws; 0 for none", least=0, most=1000)
-    asked = _nandarium.Study(study, scale, seed, paths, dict(pairs(settings)), family, None if folder is None else os.fspath(folder))
+    asked = _nandarium.Study(study, scale, seed, paths, dict(pairs(settings)), family, figure, None if folder is None else os.fspath(folder))
     if executor is not None:
         _executor.run(executor, asked.errand(), progress, "study")
     told, text = asked.run(jobs, progress)

@@ -88,7 +88,7 @@ pub struct Parameter {
     /// Whether the designer or the circumstances decide.
     pub role: Role,
     /// Whether it changes times alone, so that a drive without time does not read it.
-    is_time: bool,
+    pub(crate) is_time: bool,
     /// A value other than the default, where the kind of its values does not show one.
     pub(crate) given_example: Option<&'static str>,
     /// When to use each of its names, where they are policies.

@@ -46,7 +46,7 @@ impl Study {
 #[pymethods]
 impl Study {
     #[new]
-    #[pyo3(signature = (name, scale, seed, traces, settings, family, out))]
+    #[pyo3(signature = (name, scale, seed, traces, settings, family, figure, out))]
     fn new(
         name: &str,
         scale: Option<&str>,
@@ -54,6 +54,7 @@ impl Study {
         traces: BTreeMap<String, String>,
         settings: BTreeMap<String, String>,
         family: u32,
+        figure: Option<String>,
         out: Option<PathBuf>,
     ) -> PyResult<Self> {
         let study = repro::find(name).ok_or_else(|| {
@@ -64,7 +65,7 @@ impl Study {
         let absolute =
             |path: String| std::path::absolute(&path).map_or(path, |absolute| absolute.to_string_lossy().into_owned());
         let traces = traces.into_iter().map(|(name, path)| (name, absolute(path))).collect();
-        let options = Options { scale, seed, traces, settings, family, ..Options::default() };
+        let options = Options { scale, seed, traces, settings, family, figure, ..Options::default() };
         options.check(study).map_err(of_study)?;
         Ok(Self { about: study, options, out })
     }

@@ -3,22 +3,53 @@
 //! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers
 //! with zeros, and is noted. What was made of holes is never shown.
 
-use crate::row::{Row, STOPPED, Verdict};
+use crate::row::{Row, STOPPED, Text, Verdict};
+use crate::simulations::Simulated;
 use crate::study::Options;
 use figures::Figure;
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
+/// Holes that one thread has looked at.
+#[derive(Default)]
+struct Seen {
+    has_holes: bool,
+    /// Their simulations.
+    simulations: BTreeSet<String>,
+    /// Rows and figures that looked at some.
+    needs: Vec<Need>,
+}
+
+/// The simulations that rows or figures lack, which are made together.
+#[derive(Debug, Default)]
+pub(crate) struct Need {
+    pub rows: Vec<Text>,
+    pub figures: Vec<&'static str>,
+    pub simulations: BTreeSet<String>,
+}
+
 thread_local! {
-    /// A hole was looked at by this thread.
-    static HOLE_SEEN: Cell<bool> = const { Cell::new(false) };
+    static SEEN: RefCell<Seen> = RefCell::default();
+}
+
+/// Notes that a hole is looked at: the one that this simulation leaves, where it has a name.
+pub(crate) fn look_at_hole(simulation: Option<&str>) {
+    SEEN.with_borrow_mut(|seen| {
+        seen.has_holes = true;
+        seen.simulations.extend(simulation.map(str::to_owned));
+    });
+}
+
+/// The needs of all rows and figures that this thread has made since it was last asked.
+pub(crate) fn take_needs() -> Vec<Need> {
+    SEEN.with_borrow_mut(|seen| std::mem::take(&mut seen.needs))
 }
 
 /// Measurements of a study.
 #[derive(Debug)]
 pub(crate) struct Cells<K, T> {
-    all: BTreeMap<K, Option<T>>,
+    all: BTreeMap<K, Simulated<T>>,
     hole: T,
     /// Whether only some are wanted: one that is asked for and was not is a hole.
     is_partial: bool,
@@ -39,13 +70,13 @@ impl<K: Ord, T: Default> Cells<K, T> {
 
 impl<K: Ord, T> Cells<K, T> {
     /// Adds a measurement, or that there is none.
-    pub fn insert(&mut self, key: K, measured: Option<T>) {
+    pub fn insert(&mut self, key: K, measured: Simulated<T>) {
         self.all.insert(key, measured);
     }
 
     /// A measurement; nothing, if the study has none of this kind.
     pub fn get(&self, key: &K) -> Option<&T> {
-        self.all.get(key).map(|found| self.look(found.as_ref()))
+        self.all.get(key).map(|found| self.look(Some(found)))
     }
 
     /// Whether the study measures it.
@@ -55,7 +86,7 @@ impl<K: Ord, T> Cells<K, T> {
 
     /// All of them, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> + Clone {
-        self.all.iter().map(|(key, found)| (key, self.look(found.as_ref())))
+        self.all.iter().map(|(key, found)| (key, self.look(Some(found))))
     }
 
     /// The same without keys.
@@ -65,19 +96,19 @@ impl<K: Ord, T> Cells<K, T> {
 
     /// How many are missing.
     pub fn holes(&self) -> usize {
-        self.all.values().filter(|found| found.is_none()).count()
+        self.all.values().filter(|found| found.given.is_none()).count()
     }
 
-    fn look<'a>(&'a self, found: Option<&'a T>) -> &'a T {
-        found.unwrap_or_else(|| {
-            HOLE_SEEN.set(true);
+    fn look<'a>(&'a self, found: Option<&'a Simulated<T>>) -> &'a T {
+        found.and_then(|found| found.given.as_ref()).unwrap_or_else(|| {
+            look_at_hole(found.map(|found| found.name.as_str()));
             &self.hole
         })
     }
 }
 
-impl<K: Ord, T> Extend<(K, Option<T>)> for Cells<K, T> {
-    fn extend<I: IntoIterator<Item = (K, Option<T>)>>(&mut self, more: I) {
+impl<K: Ord, T> Extend<(K, Simulated<T>)> for Cells<K, T> {
+    fn extend<I: IntoIterator<Item = (K, Simulated<T>)>>(&mut self, more: I) {
         self.all.extend(more);
     }
 }
@@ -89,22 +120,30 @@ impl<K: Ord + std::fmt::Debug, T> Index<&K> for Cells<K, T> {
     fn index(&self, key: &K) -> &T {
         match self.all.get(key) {
             None if !self.is_partial => panic!("{key:?} is not run by this study"),
-            found => self.look(found.and_then(Option::as_ref)),
+            found => self.look(found),
         }
     }
 }
 
-/// What `make` makes, and whether it looked at a hole.
-fn watched<T>(make: impl FnOnce() -> T) -> (T, bool) {
-    HOLE_SEEN.set(false);
+/// The things that `make` makes, and the simulations of the holes that it looked at. `None`: it looked at no hole.
+fn watched<T>(make: impl FnOnce() -> T) -> (T, Option<BTreeSet<String>>) {
+    let forget =
+        || SEEN.with_borrow_mut(|seen| (std::mem::take(&mut seen.has_holes), std::mem::take(&mut seen.simulations)));
+    forget();
     let made = make();
-    (made, HOLE_SEEN.take())
+    let (has_holes, simulations) = forget();
+    (made, has_holes.then_some(simulations))
+}
+
+fn note(need: Need) {
+    SEEN.with_borrow_mut(|seen| seen.needs.push(need));
 }
 
 /// Rows that are made together: if one of their measurements is missing, none of them is judged.
 pub(crate) fn rows(make: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
-    let (mut rows, has_holes) = watched(make);
-    if has_holes {
+    let (mut rows, holes) = watched(make);
+    if let Some(simulations) = holes {
+        note(Need { rows: rows.iter().map(|row| row.id.clone()).collect(), simulations, ..Need::default() });
         for row in &mut rows {
             (row.verdict, row.value, row.effect) = (Verdict::NotRun, None, None);
             row.measured.clear();
@@ -116,8 +155,10 @@ pub(crate) fn rows(make: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
 
 /// Figures that are made together: none of them, if one of their measurements is missing.
 pub(crate) fn figures(make: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
-    let (figures, has_holes) = watched(make);
-    if has_holes { Vec::new() } else { figures }
+    let (figures, holes) = watched(make);
+    let Some(simulations) = holes else { return figures };
+    note(Need { figures: figures.iter().map(|figure| figure.name).collect(), simulations, ..Need::default() });
+    Vec::new()
 }
 
 #[cfg(test)]

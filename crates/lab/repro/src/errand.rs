@@ -139,7 +139,7 @@ pub fn answer(job: &str, stop: &(dyn Fn() -> bool + Sync)) -> Result<String, Str
     let seed = job["seed"].as_u64().ok_or_else(|| missing("seed"))?;
     let family = job["family"].as_u64().and_then(|draws| draws.try_into().ok()).ok_or_else(|| missing("family"))?;
     let (traces, settings) = (pairs("traces")?, pairs("settings")?);
-    let options = Options { scale, seed, traces, settings, family, drawn: None };
+    let options = Options { scale, seed, traces, settings, family, figure: None, drawn: None };
     let one = One { name, stop, given: Mutex::default() };
     options.check(study).and_then(|()| study.reproduce(&options, &one)).map_err(|error| error.to_string())?;
     let given = one.given.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -132,7 +132,7 @@ pub struct Judgement {
     mechanism: String,
 }
 
-/// What a family says of a published value.
+/// The verdict of a family on a published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// The draws reach the published value.
@@ -200,7 +200,7 @@ impl Judgement {
     }
 }
 
-/// What the draws of a family gave for a row.
+/// The values of the draws of a family for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
     /// Draws that have a value.
@@ -356,7 +356,7 @@ pub(crate) fn run(
     };
     let draws: Vec<_> = (1..=options.family).map(draw).collect();
     let whole = Options { family: 0, ..options.clone() };
-    let (mut findings, drawn) = with_parts(&whole, &draws, monitor, study.run)?;
+    let (mut findings, drawn) = with_parts(&whole, &draws, monitor, |options, monitor| study.once(options, monitor))?;
     findings.missing += drawn.iter().map(|given| given.missing).sum::<usize>();
     if findings.missing == 0 {
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();

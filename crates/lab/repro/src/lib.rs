@@ -11,6 +11,7 @@
 //!
 //! To add a study: a file with its plan and its targets, a `run` function, and a line in [`STUDIES`].
 
+mod alone;
 mod cells;
 mod drives;
 mod errand;

@@ -5,8 +5,8 @@ use crate::row::{Row, Verdict};
 use crate::study::{Findings, Pair, Pairs, Study};
 use figures::{Figure, Group, Look, Page, Point, Scatter, each, escape, section_with};
 
-/// Most rows of a verdict whose numbers are not folded.
-const CHIPS: usize = 40;
+/// Most rows of a verdict whose numbers are not folded: where they miss, and otherwise.
+const CHIPS: [usize; 2] = [40, 12];
 /// Most rows of a table that is not folded.
 const FOLDED: usize = 80;
 
@@ -14,8 +14,7 @@ const FOLDED: usize = 80;
 pub fn render(study: &Study, findings: &Findings) -> String {
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
     let figures = each(&findings.figures, |figure| {
-        let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
-        let beside = beside(findings, shown);
+        let beside = beside(findings, study.rows_of(figure.name));
         let is_empty = figure
             .panels
             .iter()
@@ -75,7 +74,7 @@ fn scatters(all: &[Pairs]) -> String {
             title: pairs.name.clone(),
             axes: ["measured".to_owned(), "modelled".to_owned()],
             show: [Box::new(figures::number), Box::new(figures::number)],
-            size: ("all alike".to_owned(), Box::new(|_| String::new())),
+            size: (String::new(), Box::new(|_| String::new())),
             height: 260.0,
             reach: [ends.clone(), ends],
             has_diagonal: true,
@@ -101,6 +100,9 @@ fn scatters(all: &[Pairs]) -> String {
 
 /// Each figure with its rows, the command that makes it, and the parameters that change it.
 fn commands(study: &Study, findings: &Findings) -> String {
+    if findings.figures.is_empty() {
+        return String::new();
+    }
     let settings =
         study.settings().iter().map(|setting| format!("--set {}={}", setting.name, setting.choices.join("|")));
     let traces = study.traces().map(|trace| format!("--trace {trace}=FILE"));
@@ -109,12 +111,11 @@ fn commands(study: &Study, findings: &Findings) -> String {
     let parameters: Vec<String> = general.into_iter().chain(draws).chain(settings).chain(traces).collect();
     let parameters = each(parameters, |one| format!("<code>{}</code> ", escape(&one)));
     let rows = each(&findings.figures, |figure| {
-        let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
         let link = |id: &&str| format!("<a class=\"chip\" href=\"#row-{id}\">{id}</a> ", id = escape(id));
-        let shown = each(shown.iter(), link);
+        let shown = each(study.rows_of(figure.name).iter(), link);
         format!(
             "<tr><td><a href=\"#{name}\">{}</a></td><td><div class=\"chips\">{shown}</div></td>\
-             <td><code>nandarium repro {} --out DIR</code>, {name}.csv</td></tr>",
+             <td><code>nandarium repro {} --figure {name} --out DIR</code>, {name}.csv</td></tr>",
             escape(figure.title),
             study.name,
             name = figure.name
@@ -180,13 +181,14 @@ fn verdicts(findings: &Findings) -> String {
     let (missed, others): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.verdict == Verdict::Fail);
     let (known, excused): (Vec<&Row>, Vec<&Row>) = missed.into_iter().partition(|row| row.known.is_some());
     let of = |verdict: Verdict| others.iter().copied().filter(|row| row.verdict == verdict).collect::<Vec<&Row>>();
-    let rest = [Verdict::NotRun, Verdict::Pass, Verdict::Forced, Verdict::Recorded].map(|one| (one.name(), of(one)));
+    let rest = [Verdict::NotRun, Verdict::Pass, Verdict::Within, Verdict::Outside, Verdict::Forced, Verdict::Recorded];
+    let rest = rest.map(|one| (one.name(), of(one)));
     let failed = [("fail", new), ("known to miss", known), ("fail by one trace alone", excused)];
     let named = failed.into_iter().chain(rest);
     let lines = each(named, |(name, rows)| chips(name, &rows));
     format!(
         "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",
-        escape(&findings.summary()),
+        escape(&findings.counts()),
         lines
     )
 }
@@ -194,9 +196,10 @@ fn verdicts(findings: &Findings) -> String {
 /// Rows of one verdict, folded where they are many.
 fn chips(name: &str, rows: &[&Row]) -> String {
     let line = each(rows.iter().copied(), |row| format!("{} ", link(row)));
+    let most = CHIPS[usize::from(rows.iter().all(|row| row.verdict != Verdict::Fail))];
     match rows.len() {
         0 => String::new(),
-        1..=CHIPS => format!("<p class=\"chips\">{name}: {line}</p>"),
+        shown if shown <= most => format!("<p class=\"chips\">{name}: {line}</p>"),
         many => format!("<details><summary>{name}: {many} rows</summary><p class=\"chips\">{line}</p></details>"),
     }
 }
@@ -346,13 +349,13 @@ mod tests {
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
         // Verdicts were below all figures.
         let (first, own, all) =
-            (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"cards beside\""), at(" id=\"row-3.1a\""));
+            (at("0 of 1 judged rows pass, 1 miss."), at("class=\"cards beside\""), at(" id=\"row-3.1a\""));
         assert!(
             first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all
         );
         // What a figure is made by was nowhere on its page.
         let own = &page[at("id=\"commands\"")..];
-        let command = "nandarium repro tpm --out DIR</code>, hit-ratio.csv";
+        let command = "nandarium repro tpm --figure hit-ratio --out DIR</code>, hit-ratio.csv";
         assert!(own.contains("--scale 1/N") && own.contains(command), "{own}");
         assert!(page.contains("most 0.75</text>") && page.contains(">\u{2191} share</text>"), "{page}");
         assert_eq!(page.matches("Nothing that this figure counts happened").count(), 1);

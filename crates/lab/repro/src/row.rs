@@ -1,4 +1,4 @@
-//! A row: what was published beside what was measured.
+//! A row: the published value beside the measured one.
 
 use crate::family::Family;
 use crate::study::Scale;
@@ -35,17 +35,21 @@ impl Class {
     }
 }
 
-/// What became of a row.
+/// The verdict on a row, or why it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within what is accepted.
+    /// Within the accepted values.
     Pass,
     /// Outside; the program ends with code 6.
     Fail,
-    /// What it needs is missing; the note says what.
+    /// Something that it needs is missing; the note names it.
     NotRun,
-    /// Within what is accepted, as no model can miss it: it is counted apart.
+    /// Within the accepted values, as no model can miss it: it is counted apart.
     Forced,
+    /// Within the accepted values, under other parameters than the published ones.
+    Within,
+    /// Outside, under other parameters: an answer, and no miss.
+    Outside,
     /// Shown and not judged.
     Recorded,
 }
@@ -58,6 +62,8 @@ impl Verdict {
             Verdict::Fail => "fail",
             Verdict::NotRun => "not-run",
             Verdict::Forced => "forced",
+            Verdict::Within => "within",
+            Verdict::Outside => "outside",
             Verdict::Recorded => "recorded",
         }
     }
@@ -77,13 +83,13 @@ pub struct Row {
     /// In which figure of merit.
     pub metric: Text,
     pub published: Text,
-    /// What was measured, in words; empty when nothing was.
+    /// The measured value, in words; empty when nothing was measured.
     pub measured: String,
     /// The same as a number, in the unit of the metric.
     pub value: Option<f64>,
     /// The number that a family compares: the value, or one that stands for the figures of a statement.
     pub effect: Option<f64>,
-    /// What the draws of a family gave, where one was run and judges this row.
+    /// The values that the draws of a family gave, where one was run and judges this row.
     pub family: Option<Family>,
     /// The band, trend or statement that the measurement is judged by, in words.
     pub accept: String,
@@ -92,7 +98,7 @@ pub struct Row {
     pub verdict: Verdict,
     /// Where the requests came from.
     pub workload: String,
-    /// What a reader should know.
+    /// A remark for the readers of the row.
     pub note: String,
     /// Why it is known to miss at the usual size, with default settings and no files; `None`: a miss is new.
     pub known: Option<String>,
@@ -139,8 +145,19 @@ impl Row {
         Self { effect: Some(effect).filter(|effect| effect.is_finite()), ..self }
     }
 
+    /// Turns the verdict of a number or trend into a statement: the parameters are not the published ones. Exact rows
+    /// hold under all parameters.
+    pub(crate) fn judge_no_more(&mut self) {
+        self.verdict = match (self.class, self.verdict) {
+            (Class::Numeric | Class::Trend, Verdict::Pass) => Verdict::Within,
+            (Class::Numeric | Class::Trend, Verdict::Fail) => Verdict::Outside,
+            (_, verdict) => verdict,
+        };
+    }
+
     /// Whether the published value is missed: by the family, where there is one, else by the measurement.
     pub fn misses(&self) -> bool {
-        self.family.as_ref().map_or(self.verdict == Verdict::Fail, |family| family.fit.misses())
+        let is_judged = !matches!(self.verdict, Verdict::Within | Verdict::Outside);
+        is_judged && self.family.as_ref().map_or(self.verdict == Verdict::Fail, |family| family.fit.misses())
     }
 }

@@ -6,6 +6,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
+/// The measurement of a simulation, by its name. `None`: it was stopped, or is not to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulated<T> {
+    pub name: String,
+    pub given: Option<T>,
+}
+
+impl<T> Simulated<T> {
+    /// The same simulation with its measurement in another form.
+    pub fn map<U>(self, form: impl FnOnce(T) -> U) -> Simulated<U> {
+        Simulated { name: self.name, given: self.given.map(form) }
+    }
+}
+
 /// `None`: the user stopped it.
 fn unless_stopped<T>(ended: Result<T, StudyError>) -> Result<Option<T>, StudyError> {
     match ended {
@@ -15,15 +29,14 @@ fn unless_stopped<T>(ended: Result<T, StudyError>) -> Result<Option<T>, StudyErr
     }
 }
 
-/// Runs simulations on all cores, in their order; `None`: the user stopped before it had ended. Their names have to
-/// differ. What was kept is not run again.
+/// Runs simulations on all cores, in their order. Their names have to differ. Kept simulations are not run again.
 /// Errors: one of them fails.
 pub(crate) fn simulate_all<J: Sync, T: Serialize + DeserializeOwned + Send + Sync + Clone>(
     monitor: &dyn Monitor,
     jobs: &[J],
     name: impl Fn(&J) -> String,
     run: impl Fn(&J) -> Result<T, StudyError> + Sync,
-) -> Result<Vec<Option<T>>, StudyError> {
+) -> Result<Vec<Simulated<T>>, StudyError> {
     simulate_from(monitor, jobs, name, || Ok(()), |(), job| run(job))
 }
 
@@ -35,8 +48,11 @@ pub(crate) fn simulate_from<J: Sync, S: Send + Sync, T: Serialize + DeserializeO
     name: impl Fn(&J) -> String,
     state: impl FnOnce() -> Result<S, StudyError> + Send,
     run: impl Fn(&S, &J) -> Result<T, StudyError> + Sync,
-) -> Result<Vec<Option<T>>, StudyError> {
-    let names: BTreeSet<String> = jobs.iter().map(&name).collect();
-    assert_eq!(names.len(), jobs.len(), "simulations are told apart by their names");
-    experiment::all_from(monitor, jobs, name, |_| unless_stopped(state()), |state, job| unless_stopped(run(state, job)))
+) -> Result<Vec<Simulated<T>>, StudyError> {
+    let names: Vec<String> = jobs.iter().map(&name).collect();
+    let unique: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(unique.len(), jobs.len(), "simulations are told apart by their names");
+    let run = |state: &S, job: &J| unless_stopped(run(state, job));
+    let given = experiment::all_from(monitor, jobs, name, |_| unless_stopped(state()), run)?;
+    Ok(names.into_iter().zip(given).map(|(name, given)| Simulated { name, given }).collect())
 }

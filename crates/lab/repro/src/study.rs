@@ -1,5 +1,6 @@
-//! What a study is, and what it needs from whoever runs it.
+//! A study, and the options of a run of it.
 
+use crate::alone;
 use crate::error::StudyError;
 use crate::family::{self, Draw, Fit, MOST_DRAWS};
 #[cfg(test)]
@@ -16,10 +17,10 @@ use std::fmt::Write as _;
 pub struct Study {
     /// Name on the command line.
     pub name: &'static str,
-    /// What was studied, in a line.
+    /// Its subject, in a line.
     pub title: &'static str,
     pub paper: &'static str,
-    /// What is run and on what, in some sentences.
+    /// The runs and their drives, in some sentences.
     pub method: &'static str,
     /// The smallest size at which its rows mean something.
     pub least: Scale,
@@ -39,16 +40,37 @@ impl Study {
     pub fn reproduce(&self, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
         let mut findings = match self.targets.and_then(Targets::ranges) {
             Some(ranges) if options.family > 0 => family::run(self, ranges, options, monitor)?,
-            _ => (self.run)(options, monitor)?,
+            _ => self.once(options, monitor)?,
         };
+        let is_usual = options.traces.is_empty() && findings.changed.is_empty();
         for row in &mut findings.rows {
             // Draws have a size of their own.
             let is_usual_size = options.scale == self.usual || row.family.is_some();
-            if !(is_usual_size && options.are_default(self)) {
+            if !(is_usual_size && is_usual) {
                 row.judged_elsewhere(self.usual);
             }
         }
         Ok(findings)
+    }
+
+    /// Runs the study on one input: all of it, or the figure that is asked for. Under parameters that the publication
+    /// has not, no row is judged.
+    pub(crate) fn once(&self, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+        let mut findings = match &options.figure {
+            Some(name) => alone::run(self, name, options, monitor)?,
+            None => (self.run)(options, monitor)?,
+        };
+        findings.changed =
+            options.changed(self.settings()).map(|(name, value, _)| format!("{name} = {value}")).collect();
+        if !findings.changed.is_empty() {
+            findings.rows.iter_mut().for_each(Row::judge_no_more);
+        }
+        Ok(findings)
+    }
+
+    /// Numbers of the rows that a figure shows.
+    pub(crate) fn rows_of(&self, figure: &str) -> &'static [&'static str] {
+        self.shown.iter().find(|(name, _)| *name == figure).map_or(&[], |(_, rows)| rows)
     }
 
     /// Names under which files may stand in for generated traces.
@@ -57,7 +79,7 @@ impl Study {
         patterns.iter().map(|pattern| pattern.trace.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// What else can be chosen.
+    /// Settings that users can choose.
     pub fn settings(&self) -> &'static [Setting] {
         self.targets.map_or(&[], Targets::choices)
     }
@@ -73,7 +95,7 @@ impl Study {
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     pub name: String,
-    /// What it may be; the first is the default.
+    /// Its values; the first is the default.
     pub choices: Vec<String>,
     pub doc: String,
 }
@@ -88,7 +110,7 @@ pub struct Scale {
 impl Scale {
     /// The size of the published experiment: nothing is divided.
     pub const FULL: Self = Self { divisor: 1 };
-    /// What is run unless something else is asked for.
+    /// The size unless another one is asked for.
     pub const DEFAULT: Self = Self { divisor: 4 };
 
     /// One over `divisor`, a power of two up to 4096.
@@ -135,7 +157,7 @@ impl std::fmt::Display for Scale {
     }
 }
 
-/// What the user chose.
+/// Choices of the user for a run of a study.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub scale: Scale,
@@ -147,6 +169,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// How many draws of the study's family are run beside the study; 0: none.
     pub family: u32,
+    /// A figure, or the beginning of the numbers of some rows, which alone are wanted; `None`: all of them.
+    pub figure: Option<String>,
     /// The draw of a family that is run: keys and values. A study fills it in for its draws.
     pub drawn: Option<Draw>,
 }
@@ -154,7 +178,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (traces, settings) = (BTreeMap::new(), BTreeMap::new());
-        Self { scale: Scale::DEFAULT, seed: 1, traces, settings, family: 0, drawn: None }
+        Self { scale: Scale::DEFAULT, seed: 1, traces, settings, family: 0, figure: None, drawn: None }
     }
 }
 
@@ -162,12 +186,6 @@ impl Options {
     /// The value of a setting.
     pub fn setting<'a>(&'a self, setting: &'a Setting) -> &'a str {
         self.settings.get(&setting.name).unwrap_or(&setting.choices[0])
-    }
-
-    /// Whether no setting of the study differs from its default, and no file stands in for a trace.
-    fn are_default(&self, study: &Study) -> bool {
-        let is_default = |setting: &Setting| self.setting(setting) == setting.choices[0];
-        self.traces.is_empty() && study.settings().iter().all(is_default)
     }
 
     /// Whether this is a draw of a family, of which only the rows are wanted that a family judges.
@@ -193,11 +211,17 @@ impl Options {
 
     /// Notes of a run: its size in words, and each setting that is not the default one.
     pub(crate) fn notes(&self, size: String, settings: &[Setting]) -> Vec<String> {
-        let changed = settings.iter().filter_map(|setting| {
-            let (value, default) = (self.setting(setting), &setting.choices[0]);
-            (value != default).then(|| format!("{} = {value} instead of {default}: {}.", setting.name, setting.doc))
+        let changed = self.changed(settings);
+        let told = changed.map(|(name, value, setting)| {
+            format!("{name} = {value} instead of {}: {}.", setting.choices[0], setting.doc)
         });
-        std::iter::once(size).chain(changed).collect()
+        std::iter::once(size).chain(told).collect()
+    }
+
+    /// Settings that differ from their defaults, which are those of the publication: name and value.
+    fn changed<'a>(&'a self, settings: &'a [Setting]) -> impl Iterator<Item = (&'a str, &'a str, &'a Setting)> {
+        let all = settings.iter().map(|setting| (setting.name.as_str(), self.setting(setting), setting));
+        all.filter(|(_, value, setting)| *value != setting.choices[0])
     }
 
     /// Refuses names and values the study does not know, and sizes at which its rows mean nothing.
@@ -260,17 +284,19 @@ impl Options {
     }
 }
 
-/// What a study found.
+/// The findings of a study.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// Rows, in the order of their numbers.
     pub rows: Vec<Row>,
     /// Figures of the study, in the order of its page.
     pub figures: Vec<Figure>,
-    /// What a reader should know about all of it.
+    /// Remarks for readers about all of it.
     pub notes: Vec<String>,
     /// Simulations that had not ended when the user stopped it. Rows that need them are not run.
     pub missing: usize,
+    /// Settings that differ from those of the publication, as `name = value`.
+    pub changed: Vec<String>,
     /// Figures that were measured and modelled, by the name of the thing they belong to; empty: none are drawn.
     pub pairs: Vec<Pairs>,
 }
@@ -282,23 +308,23 @@ pub struct Pairs {
     pub all: Vec<Pair>,
 }
 
-/// A figure that was measured, and what a model makes of it.
+/// A figure that was measured, and the same figure of a model.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Number of its row.
     pub row: String,
-    /// What it is, with both values.
+    /// Its name, with both values.
     pub about: String,
-    /// What it is counted in.
+    /// The unit of both values.
     pub unit: &'static str,
     pub measured: f64,
     pub modelled: f64,
-    /// Within what is accepted.
+    /// Within the accepted values.
     pub is_within: bool,
 }
 
 impl Findings {
-    /// What was found. Values of figures that are no numbers are none: what they count did not happen.
+    /// The findings. Values of figures that are no numbers are none: what they count did not happen.
     pub(crate) fn new(rows: Vec<Row>, mut figures: Vec<Figure>, notes: Vec<String>, missing: usize) -> Self {
         for figure in &mut figures {
             figure.published.retain(|(_, value)| value.is_finite());
@@ -308,7 +334,7 @@ impl Findings {
                 values.for_each(|value| *value = value.filter(|value| value.is_finite()));
             }
         }
-        Self { rows, figures, notes, missing, pairs: Vec::new() }
+        Self { rows, figures, notes, missing, changed: Vec::new(), pairs: Vec::new() }
     }
 
     /// How many rows have a verdict.
@@ -318,6 +344,18 @@ impl Findings {
 
     /// All verdicts in a line, rows that miss by their numbers.
     pub fn summary(&self) -> String {
+        self.told(true)
+    }
+
+    /// All verdicts in a line that stands above the numbers of the rows.
+    pub(crate) fn counts(&self) -> String {
+        self.told(false)
+    }
+
+    fn told(&self, is_named: bool) -> String {
+        let named = |rows: &[&str]| {
+            if is_named && !rows.is_empty() { format!(": {}", rows.join(", ")) } else { String::new() }
+        };
         let missed = |is_known: bool| -> Vec<&str> {
             let rows = self.rows.iter().filter(|row| row.verdict == Verdict::Fail && row.known.is_some() == is_known);
             rows.map(|row| &*row.id).collect()
@@ -328,12 +366,28 @@ impl Findings {
             0 => String::new(),
             not_run => format!("{not_run} of {} rows not run. ", self.rows.len()),
         };
-        let _ = write!(text, "{pass} of {} judged rows pass", pass + fail);
+        if self.changed.is_empty() || pass + fail > 0 {
+            let _ = write!(text, "{pass} of {} judged rows pass", pass + fail);
+        }
         for (is_known, what) in [(false, "miss"), (true, "known to miss")] {
             let rows = missed(is_known);
             if !rows.is_empty() {
-                let _ = write!(text, ", {} {what}: {}", rows.len(), rows.join(", "));
+                let _ = write!(text, ", {} {what}{}", rows.len(), named(&rows));
             }
+        }
+        if !self.changed.is_empty() {
+            let rows = |verdict| self.rows.iter().filter(move |row| row.verdict == verdict).map(|row| &*row.id);
+            let outside: Vec<&str> = rows(Verdict::Outside).collect();
+            let (changed, within) = (self.changed.join(", "), rows(Verdict::Within).count());
+            let _ = write!(
+                text,
+                "{}under other parameters than the published ones ({changed}) {within} of {} rows lie within the \
+                 accepted values, {} outside{}",
+                if text.is_empty() { "" } else { "; " },
+                within + outside.len(),
+                outside.len(),
+                named(&outside)
+            );
         }
         for (verdict, what) in [(Verdict::Forced, "forced"), (Verdict::Recorded, "recorded")] {
             let count = self.count(verdict);
@@ -374,6 +428,8 @@ impl Findings {
             assert!(self.figures.iter().any(|figure| figure.name == *name), "{} has no figure {name}", study.name);
             assert!(rows.iter().all(|id| ids.contains(id)), "{name} shows {rows:?}");
         }
+        let unknown = self.figures.iter().find(|figure| study.rows_of(figure.name).is_empty());
+        assert!(unknown.is_none(), "no rows stand beside {unknown:?}");
         let written = [crate::to_json(&self.rows, true).to_string(), crate::render(study, self)];
         for text in written.into_iter().chain(self.figures.iter().map(figures::Figure::to_csv)) {
             let is_none = |word: &&str| ["nan", "inf"].contains(&word.to_ascii_lowercase().as_str());

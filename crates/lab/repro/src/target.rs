@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// What is accepted.
+/// The values of a row that are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Targets {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// What the user can choose.
+    /// Settings that users can choose.
     #[serde(default)]
     setting: Vec<Setting>,
     #[serde(default)]
@@ -104,7 +104,7 @@ impl Targets {
         })
     }
 
-    /// What a family is drawn from, where the study has one.
+    /// The ranges of a family, where the study has one.
     pub fn ranges(&self) -> Option<&Ranges> {
         self.table().family.as_ref()
     }
@@ -119,14 +119,14 @@ impl Targets {
         &self.table().setting
     }
 
-    /// What was chosen.
+    /// The chosen value of a setting.
     /// Panics if there is no setting of this name: a study knows its own.
     pub fn chosen<'a>(&'a self, options: &'a Options, name: &str) -> &'a str {
         let setting = self.choices().iter().find(|setting| setting.name == name);
         options.setting(setting.unwrap_or_else(|| panic!("no setting {name}")))
     }
 
-    /// What was chosen, where all choices are numbers.
+    /// The same, where all choices are numbers.
     pub fn chosen_number<T: FromStr>(&self, options: &Options, name: &str) -> T {
         let value = self.chosen(options, name);
         value.parse().unwrap_or_else(|_| panic!("{name} = {value} is no number"))
@@ -213,7 +213,7 @@ impl Targets {
     }
 }
 
-/// What a study found for a target.
+/// The finding of a study for a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measured {
     /// A number, in the target's unit.

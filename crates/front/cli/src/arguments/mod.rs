@@ -248,6 +248,10 @@ pub struct ReproArguments {
     /// The study, or all of them.
     #[arg(value_name = "STUDY", value_parser = studies())]
     pub study: String,
+    /// Run one figure alone, with its rows, such as figure-14-5. The beginning of the numbers of rows, such as 4.2,
+    /// takes these rows. Only their simulations are run. A wrong name lists the figures of the study.
+    #[arg(long, value_name = "NAME")]
+    pub figure: Option<String>,
     /// The published size, which takes half an hour and more, instead of the default one of some minutes.
     #[arg(long, conflicts_with = "scale")]
     pub full: bool,

@@ -16,6 +16,9 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
         STUDIES.iter().copied().filter(|study| [study.name, ALL_STUDIES].contains(&arguments.study.as_str())).collect();
     let options = options(arguments)?;
+    if let Some(figure) = options.figure.as_ref().filter(|_| studies.len() > 1) {
+        return Err(Failure::usage(format!("--figure {figure}: name the study of the figure instead of all studies")));
+    }
     let has_size = arguments.full || arguments.scale.is_some();
     let each: Vec<Options> = studies
         .iter()
@@ -96,10 +99,13 @@ pub fn keeping(out: Option<&Path>) -> Option<PathBuf> {
 /// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a
 /// file cannot be read, as the study will say.
 pub fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Cache> {
-    let Options { scale, seed, traces, .. } = options;
+    let Options { scale, seed, traces, figure, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
     for setting in study.settings() {
         let _ = writeln!(identity, "{} = {}", setting.name, options.setting(setting));
+    }
+    if let Some(figure) = figure {
+        let _ = writeln!(identity, "{figure} alone");
     }
     for (name, path) in traces {
         let path = Path::new(path);
@@ -118,7 +124,8 @@ fn options(arguments: &ReproArguments) -> Result<Options, Failure> {
     let traces = pairs("--trace", &arguments.trace, "financial=Financial2.spc")?;
     let settings = pairs("--set", &arguments.set, "reserve=user")?;
     let family = arguments.family;
-    Ok(Options { scale, seed: arguments.seed, traces, settings, family, ..Options::default() })
+    let figure = arguments.figure.clone();
+    Ok(Options { scale, seed: arguments.seed, traces, settings, family, figure, ..Options::default() })
 }
 
 /// `NAME=VALUE` arguments by name.

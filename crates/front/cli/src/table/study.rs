@@ -22,12 +22,17 @@ pub fn study(study: &Study, findings: &Findings) -> String {
         add(&mut grid, row);
     }
     text.push_str(&grid.render(""));
-    for row in findings.rows.iter().filter(|row| row.verdict == Verdict::Fail && !row.note.is_empty()) {
+    for row in findings.rows.iter().filter(|row| has_told_miss(row)) {
         let _ = writeln!(text, "\n{}: {}", row.id, row.note);
     }
     text.push_str(&family(findings));
     let _ = writeln!(text, "\n{}: {}", study.name, findings.summary());
     text
+}
+
+/// Whether a row lies outside of what is accepted, and has a note that may say why.
+fn has_told_miss(row: &Row) -> bool {
+    matches!(row.verdict, Verdict::Fail | Verdict::Outside) && !row.note.is_empty()
 }
 
 /// Rows that a family judges; nothing without one.

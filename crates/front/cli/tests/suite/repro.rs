@@ -89,6 +89,19 @@ fn the_table_says_what_was_published_and_what_was_measured() {
     }
 }
 
+/// Rows under parameters that the publication has not passed and failed, and ended the program with code 6.
+#[test]
+fn a_figure_alone_under_other_parameters_judges_nothing() {
+    let said = small("hard", "1/128", &["--figure", "figure-14-5", "--set", "part=mlc-4k", "--json"]);
+    let rows = rows(&said.out);
+    let verdicts: Vec<&str> = rows.iter().filter_map(|row| row["verdict"].as_str()).collect();
+    assert!(verdicts.iter().all(|one| ["within", "outside", "recorded"].contains(one)), "{verdicts:?}");
+    assert!(verdicts.contains(&"within") && said.code == 0, "{verdicts:?}: {}", said.err);
+    assert!(rows.iter().all(|row| row["id"] != "4.1"), "rows of another figure: {}", said.out);
+    let table = small("hard", "1/128", &["--figure", "figure-14-5", "--set", "part=mlc-4k"]).out;
+    assert!(table.contains("figure-14-5 alone: ") && table.contains("published ones (part = mlc-4k)"), "{table}");
+}
+
 #[test]
 fn mistakes_are_named_with_what_there_is() {
     for (arguments, wanted) in [
@@ -101,6 +114,8 @@ fn mistakes_are_named_with_what_there_is() {
         (&["repro", "tpm", "--trace", "financial=no-such-file.spc"], "no-such-file.spc"),
         (&["repro", "tpm", "--set", "reserve=half"], "flash, user"),
         (&["repro", "tpm", "--set", "cache=1"], "reserve, service, memory"),
+        (&["repro", "hard", "--scale", "1/128", "--figure", "figure-14-6"], "did you mean `figure-14-"),
+        (&["repro", "all", "--figure", "states"], "name the study"),
     ] {
         let said = said(nandarium(arguments));
         assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);

@@ -1,6 +1,7 @@
 //! Measured figures beside modelled ones, drawn.
 
 use super::{ComparedDrive, id, judged};
+use crate::cells;
 use crate::study::{Pair, Pairs};
 use ::figures::{Figure, Panel, Series, Shape};
 use fit::{Area, Experiment, Modelled, Op, Order, Unit, Work};
@@ -140,15 +141,17 @@ pub fn pairs(drive: &ComparedDrive) -> Pairs {
 }
 
 /// Every figure of which some drive has an experiment.
-pub fn all(drives: &[&ComparedDrive]) -> Vec<Figure> {
-    DRAWINGS.iter().map(|drawing| draw(drawing, drives)).filter(|figure| !figure.panels.is_empty()).collect()
+pub fn all(drives: &[ComparedDrive]) -> Vec<Figure> {
+    let made = DRAWINGS.iter().flat_map(|drawing| cells::figures(|| vec![draw(drawing, drives)]));
+    made.filter(|figure| !figure.panels.is_empty()).collect()
 }
 
-fn draw(drawing: &Drawing, drives: &[&ComparedDrive]) -> Figure {
-    let panel = |drive: &&ComparedDrive| {
-        let experiments = drive.measured.experiments.iter().zip(drive.found.iter().flatten());
+fn draw(drawing: &Drawing, drives: &[ComparedDrive]) -> Figure {
+    let panel = |drive: &ComparedDrive| {
+        let experiments = drive.measured.experiments.iter().enumerate();
+        let shown = experiments.filter_map(|(number, one)| Some(((drawing.category)(one)?, number, one)));
         let done: Vec<(String, Done<'_>)> =
-            experiments.filter_map(|done| Some(((drawing.category)(done.0)?, done))).collect();
+            shown.filter_map(|(category, number, one)| Some((category, (one, &drive.found()?[number])))).collect();
         let series = drawing.values.iter().flat_map(|(name, factor)| {
             let measured = done.iter().map(|(_, (experiment, _))| experiment.measured.get(name));
             let modelled = done.iter().map(|(_, (_, found))| found.get(name));

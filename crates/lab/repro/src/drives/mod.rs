@@ -6,6 +6,7 @@
 
 mod figures;
 
+use crate::cells;
 use crate::error::StudyError;
 use crate::row::{Class, Row, Verdict};
 use crate::simulations::simulate_all;
@@ -38,7 +39,17 @@ pub(crate) struct ComparedDrive {
     pub known: KnownDrive,
     pub measured: MeasuredDrive,
     /// In the order of the experiments; nothing: it could not be done.
-    pub found: Option<Vec<Modelled>>,
+    found: Option<Vec<Modelled>>,
+}
+
+impl ComparedDrive {
+    /// The findings, in the order of the experiments; nothing: they could not be done.
+    pub fn found(&self) -> Option<&[Modelled]> {
+        if self.found.is_none() {
+            cells::look_at_hole(Some(self.known.name));
+        }
+        self.found.as_deref()
+    }
 }
 
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
@@ -60,20 +71,20 @@ fn compare(known: &[KnownDrive], options: &Options, monitor: &dyn Monitor) -> Re
         |(known, _)| known.name.to_owned(),
         |(known, measured)| simulate(known, measured, (options.scale, &seed), monitor),
     )?;
-    let missing = found.iter().filter(|found| found.is_none()).count();
+    let missing = found.iter().filter(|found| found.given.is_none()).count();
     let drives = all.into_iter().zip(found).map(|((known, measured), found)| {
-        let found = found.and_then(|found| found.iter().map(fit::modelled).collect());
+        let found = found.given.and_then(|found| found.iter().map(fit::modelled).collect());
         ComparedDrive { known, measured, found }
     });
     let drives: Vec<ComparedDrive> = drives.collect();
-    let rows = drives.iter().flat_map(rows_of).collect();
+    let rows = drives.iter().flat_map(|drive| cells::rows(|| rows_of(drive))).collect();
     let mut notes = vec![format!("Drives of {} of their size, with all their dies.", options.scale)];
     for drive in &drives {
         notes.extend(drive.measured.beyond.iter().map(|beyond| format!("{}: {beyond}", drive.measured.name)));
     }
-    let complete: Vec<&ComparedDrive> = drives.iter().filter(|drive| drive.found.is_some()).collect();
-    let pairs = complete.iter().map(|drive| figures::pairs(drive)).collect();
-    Ok(Findings { pairs, ..Findings::new(rows, figures::all(&complete), notes, missing) })
+    let complete = drives.iter().filter(|drive| drive.found.is_some());
+    let pairs = complete.map(figures::pairs).collect();
+    Ok(Findings { pairs, ..Findings::new(rows, figures::all(&drives), notes, missing) })
 }
 
 fn simulate(
@@ -108,7 +119,7 @@ fn rows_of(drive: &ComparedDrive) -> Vec<Row> {
 
 /// The figures of a drive with their verdicts. Where its experiments could not be done, none is found.
 fn judged(drive: &ComparedDrive) -> Vec<Judged<'_>> {
-    let outcomes = match &drive.found {
+    let outcomes = match drive.found() {
         Some(found) => found.iter().map(|found| Ok(found.clone())).collect(),
         None => vec![Ok(Modelled::new()); drive.measured.experiments.len()],
     };

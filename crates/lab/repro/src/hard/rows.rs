@@ -38,9 +38,14 @@ fn place(kind: &'static str, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
 pub fn rows(results: &Results) -> Vec<Row> {
     let mut rows = cells::rows(|| vec![knees(results)]);
     rows.extend(cells::rows(|| fresh(results)));
+    rows.extend(cells::rows(|| {
+        vec![alone(results, "4.2q", HARD, "A write that fills no superpage waits for the timeout.")]
+    }));
+    rows.extend(cells::rows(|| vec![alone(results, "4.2v", VOLATILE, "4 KiB to 1 MiB.")]));
     rows.extend(cells::rows(|| vec![by_state(results)]));
     rows.extend(cells::rows(|| steady(results)));
-    rows.extend(cells::rows(|| ideal(results)));
+    rows.extend(cells::rows(|| vec![ideal(results)]));
+    rows.extend(cells::rows(|| vec![memory(results)]));
     rows.extend(cells::rows(|| in_order(results)));
     rows.push(reclamation(results.reclaimed));
     rows
@@ -79,13 +84,12 @@ fn fresh(results: &Results) -> Vec<Row> {
         row("4.2", Number(largest(&one)), &victims),
         row("4.2g", Number(largest(&two)), "Figure 14.1: four channels, two ways; superpages of four chips."),
         row("4.2s", Figures(format!("{}; {}", list(one), list(two))), "4 KiB to 1 MiB, powers of two."),
-        row(
-            "4.2q",
-            Figures(list(by_record(results, HARD, WAYS[0], ONE))),
-            "A write that fills no superpage waits for the timeout.",
-        ),
-        row("4.2v", Figures(list(by_record(results, VOLATILE, WAYS[0], ONE))), "4 KiB to 1 MiB."),
     ]
+}
+
+/// Speed-ups of a driver with one request at a time.
+fn alone(results: &Results, id: &str, kind: &'static str, note: &str) -> Row {
+    row(id, Figures(list(by_record(results, kind, WAYS[0], ONE))), note)
 }
 
 fn by_state(results: &Results) -> Row {
@@ -137,16 +141,14 @@ fn steady(results: &Results) -> Vec<Row> {
     ]
 }
 
-fn ideal(results: &Results) -> Vec<Row> {
+fn ideal(results: &Results) -> Row {
+    let speeds = Figures(list(by_record(results, PAGES, WAYS[0], DEPTH)));
+    row("4.2i", speeds, "What a map of four times the size in the drive would give.")
+}
+
+fn memory(results: &Results) -> Row {
     let ram = results.steady(Shape::of(HARD, WAYS[0])).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
-    vec![
-        row(
-            "4.2i",
-            Figures(list(by_record(results, PAGES, WAYS[0], DEPTH))),
-            "What a map of four times the size in the drive would give.",
-        ),
-        row("4.2m", Number(ram), "4 bytes a page each way, the list of virtual superpages, buffers."),
-    ]
+    row("4.2m", Number(ram), "4 bytes a page each way, the list of virtual superpages, buffers.")
 }
 
 fn in_order(results: &Results) -> Vec<Row> {

@@ -125,9 +125,8 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
             Ok(points.into_iter().map(|Point { bytes, writes, seconds }| (bytes, writes, seconds)).collect::<Vec<_>>())
         },
     )?;
-    let points = probes.into_iter().map(|probe| {
-        Some(probe?.into_iter().map(|(bytes, writes, seconds)| Point { bytes, writes, seconds }).collect())
-    });
+    let point = |(bytes, writes, seconds)| Point { bytes, writes, seconds };
+    let points = probes.into_iter().map(|probe| probe.map(|points| points.into_iter().map(point).collect()));
     results.probes.extend(WAYS.into_iter().zip(points));
     // The longest first.
     let measured = simulate_all(
@@ -294,9 +293,11 @@ impl Results {
         STATES.map(|state| self.states[&state] as f64 / fresh)
     }
 
-    /// Virtual superpages reclaimed in all runs of fresh drives together.
+    /// Virtual superpages reclaimed on fresh drives with many requests under way.
     pub fn victims(&self) -> u64 {
-        self.fresh.values().map(|fresh| fresh.victims).sum()
+        let ways = WAYS.into_iter();
+        let places = ways.flat_map(|ways| RECORDS.map(|record| Place { kind: HARD, ways, record, depth: DEPTH }));
+        places.map(|place| self.fresh[&place].victims).sum()
     }
 
     /// How long a phase took on a fresh drive, ns.

@@ -12,7 +12,7 @@ use crate::cells::Cells;
 use crate::error::StudyError;
 use crate::load::Load;
 use crate::simulate::{Bench, Measurement};
-use crate::simulations::simulate_from;
+use crate::simulations::{Simulated, simulate_from};
 use crate::study::Options;
 use experiment::Monitor;
 use std::collections::BTreeSet;
@@ -112,12 +112,13 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
         shares: share::run(options, monitor)?,
     };
     let run_one = |job: &Job| run_job(job, loads, sectors, monitor);
-    let finished: Vec<Vec<Option<Vec<Measurement>>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
+    let finished: Vec<Vec<Simulated<Vec<Measurement>>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
     for (job, finished) in jobs.iter().zip(finished) {
         for ((load, depths), measured) in job.runs.iter().zip(finished) {
             for (at, depth) in depths.iter().enumerate() {
                 let place = Place { drive: job.drive, load, depth: *depth };
-                results.raced.insert(place, measured.as_ref().map(|by_depth| by_depth[at].clone()));
+                let given = measured.given.as_ref().map(|by_depth| by_depth[at].clone());
+                results.raced.insert(place, Simulated { name: measured.name.clone(), given });
             }
         }
     }
@@ -130,7 +131,7 @@ fn run_job(
     loads: &[Load],
     sectors: u64,
     monitor: &dyn Monitor,
-) -> Result<Vec<Option<Vec<Measurement>>>, StudyError> {
+) -> Result<Vec<Simulated<Vec<Measurement>>>, StudyError> {
     let Job { drive, runs, bench } = job;
     let name = |(load, _): &(&str, Vec<u32>)| format!("{}, {load}", drive.name());
     simulate_from(

@@ -10,7 +10,7 @@ use crate::cells::Cells;
 use crate::error::StudyError;
 use crate::load::{Load, Opened, in_use};
 use crate::simulate::{Bench, Measurement};
-use crate::simulations::simulate_from;
+use crate::simulations::{Simulated, simulate_from};
 use crate::study::Options;
 use experiment::Monitor;
 use simulator::DriveState;
@@ -176,7 +176,7 @@ pub fn run(
         results.samples.insert(trace.pattern.title.as_str(), trace.generated_sample(sectors)?);
     }
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
-    let finished: Vec<Vec<Option<Measurement>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
+    let finished: Vec<Vec<Simulated<Measurement>>> = experiment::side_by_side(monitor, &jobs, run_one)?;
     for (Job { variant, cache, tasks, .. }, finished) in jobs.iter().zip(finished) {
         for (task, measured) in tasks.iter().zip(finished) {
             match task {
@@ -195,7 +195,7 @@ fn run_job(
     traces: &[Trace],
     options: &Options,
     monitor: &dyn Monitor,
-) -> Result<Vec<Option<Measurement>>, StudyError> {
+) -> Result<Vec<Simulated<Measurement>>, StudyError> {
     let Job { variant, cache, tasks, bench } = job;
     let name = VARIANTS[*variant];
     let title = |task: &Task| match task {

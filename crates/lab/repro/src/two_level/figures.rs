@@ -31,8 +31,9 @@ const OVER_SIZES: &str = "over MB of buffer, 8 of them for blocks in the two-lev
 pub fn figures(results: &Results) -> Vec<Figure> {
     type Group = fn(&Results) -> Vec<Figure>;
     let mut figures = trace(results);
-    let groups: [Group; 3] = [compared, page_part, ablations];
+    let groups: [Group; 2] = [compared, page_part];
     figures.extend(groups.iter().flat_map(|group| cells::figures(|| group(results))));
+    figures.extend(ablations(results));
     let single: [&dyn Fn(&Results) -> Figure; 3] = [&thresholds, &log_blocks, &others];
     figures.extend(single.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])));
     figures
@@ -222,39 +223,48 @@ fn ablations(results: &Results) -> Vec<Figure> {
         &[TWO_LEVEL, WIDE],
     ];
     let least_and_most = |low, high| [("published least", low), ("published most", high)];
-    vec![
-        both(
-            "block-only",
-            "All writes to a block buffer",
-            vec![beside(additional(block_only), &least_and_most(105.0, 130.0)), shares(block_only)],
-            "Published: 5 to 30 % more erases; the share of switches does not grow.",
-        ),
-        both(
-            "page-only",
-            "All writes to a page buffer",
-            vec![additional(page_only), hits(page_only)],
-            "Published: much worse, few hits.",
-        ),
-        both(
-            "page-alone",
-            "A page leaves without the others of its block",
-            vec![beside(additional(alone), &least_and_most(100.0, 115.0)), hits(alone)],
-            "Published: 0 to 15 % more erases, hits within 1 point.",
-        ),
-        both(
-            "block-part",
-            "16 MB instead of 8 MB for blocks",
-            vec![
-                beside(
-                    additional(wide),
-                    &[("small page part, published", 105.0), ("large page part, published", 95.0)],
-                ),
-                shares(wide),
-            ],
-            "The same size in all. Published: 5 % more erases and 1 point less where the page part is small, as much \
-             better where it has more than 32 MB.",
-        ),
-    ]
+    let each: [&dyn Fn() -> Figure; 4] = [
+        &|| {
+            both(
+                "block-only",
+                "All writes to a block buffer",
+                vec![beside(additional(block_only), &least_and_most(105.0, 130.0)), shares(block_only)],
+                "Published: 5 to 30 % more erases; the share of switches does not grow.",
+            )
+        },
+        &|| {
+            both(
+                "page-only",
+                "All writes to a page buffer",
+                vec![additional(page_only), hits(page_only)],
+                "Published: much worse, few hits.",
+            )
+        },
+        &|| {
+            both(
+                "page-alone",
+                "A page leaves without the others of its block",
+                vec![beside(additional(alone), &least_and_most(100.0, 115.0)), hits(alone)],
+                "Published: 0 to 15 % more erases, hits within 1 point.",
+            )
+        },
+        &|| {
+            both(
+                "block-part",
+                "16 MB instead of 8 MB for blocks",
+                vec![
+                    beside(
+                        additional(wide),
+                        &[("small page part, published", 105.0), ("large page part, published", 95.0)],
+                    ),
+                    shares(wide),
+                ],
+                "The same size in all. Published: 5 % more erases and 1 point less where the page part is small, as \
+             much better where it has more than 32 MB.",
+            )
+        },
+    ];
+    each.iter().flat_map(|figure| cells::figures(|| vec![figure()])).collect()
 }
 
 /// The limit of a small request: figure 19.

@@ -419,7 +419,7 @@ impl Workload for Overwrite {
 mod tests {
     use super::*;
     use crate::config::keys::all_keys;
-    use crate::config::presets::{drives, stacks};
+    use crate::config::{drives, stacks};
     use crate::{Config, Setting};
     use layer::Parameter;
 
@@ -452,7 +452,7 @@ mod tests {
         let drives = drives().into_iter().map(|drive| (drive.name, &["drive.scale=512"][..]));
         let mut kept = 0;
         for (name, settings) in stacks.chain(drives) {
-            let usual = [settings, &["drive.precondition=overwrite"]].concat();
+            let usual = [settings, &["drive.precondition=overwrite"][..]].concat();
             let usual: Vec<_> = usual.into_iter().map(|text| Setting::from_argument(text).unwrap()).collect();
             let usual = Config::load(name, &usual).unwrap();
             let mut changed = usual.clone();
