@@ -12,6 +12,8 @@ const TABLE: &str = include_str!("advice.json");
 const NEGLIGIBLE: f64 = 0.1;
 /// Most proposals.
 const MOST: usize = 3;
+/// Keys that change when flash commands run, and not how many there are.
+const ONLY_TIME: [&str; 3] = ["flash.suspend", "ftl.gc.background_free_blocks", "flash.dies_per_channel"];
 /// Causes by which a drive makes room.
 const CLEANING: [&str; 5] = ["gc", "merge", "fold", "wear", "space"];
 
@@ -65,18 +67,23 @@ pub fn sentence(result: &RunResult, document: &Value) -> Option<String> {
     if result.no_waf.is_some() && CLEANING.contains(&cause.as_str()) {
         return Some(told);
     }
-    let proposals: Vec<String> = table()
-        .get(cause)
-        .into_iter()
-        .flatten()
-        .filter(|advice| advice.fits(result))
-        .take(MOST)
-        .map(|advice| advice.words(result))
-        .collect();
-    if proposals.is_empty() {
-        return Some(told);
-    }
-    Some(format!("{told} Try {}.", layer::spelling::joined(&proposals, "or")))
+    Some(match proposals(result, cause, |_| true) {
+        Some(proposals) => format!("{told} Try {proposals}."),
+        None => told,
+    })
+}
+
+/// Proposals against the flash commands of a cause in a run. None of them only moves commands to another time.
+pub(crate) fn against_wear(result: &RunResult, cause: &str) -> Option<String> {
+    proposals(result, cause, |advice| !ONLY_TIME.contains(&advice.key.as_str()))
+}
+
+/// The most promising proposals against a cause, as they follow "try"; `None`: there are none.
+fn proposals(result: &RunResult, cause: &str, is_meant: impl Fn(&Advice) -> bool) -> Option<String> {
+    let all = table().get(cause).into_iter().flatten();
+    let fitting = all.filter(|advice| is_meant(advice) && advice.fits(result)).take(MOST);
+    let words: Vec<String> = fitting.map(|advice| advice.words(result)).collect();
+    (!words.is_empty()).then(|| layer::spelling::joined(&words, "or"))
 }
 
 impl Advice {

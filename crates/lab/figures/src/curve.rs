@@ -1,12 +1,15 @@
 //! A curve over numbers, and an amount with its interval.
 
 use crate::axis::Axis;
+use crate::numbers::between;
 use crate::page::each;
 use crate::plot::{Area, Name, Names, percent, put};
 use crate::svg::{escape, number};
 
 /// Height of the area.
 const HEIGHT: f64 = 240.0;
+/// Height of a bar.
+const BAR: f64 = 26.0;
 /// Space for the names of the axes: above the area, and below the names along it.
 const ABOVE: f64 = 32.0;
 const BELOW: f64 = 20.0;
@@ -24,24 +27,41 @@ pub struct Interval {
 
 impl Interval {
     fn said(&self, which: usize) -> String {
-        format!("{} {}{}", self.names[which], number(self.values[which]), self.unit)
+        format!("{} {}{}", self.names[which], between(self.values)[which], self.unit)
     }
 
-    /// The interval as a bar from nothing to its high end: full up to the low end, faint from there, with a line at the
-    /// estimate.
-    pub fn bar(&self) -> String {
-        let [low, estimate, high] = self.values.map(|value| percent((value / self.values[2]).clamp(0.0, 1.0)));
-        let said = each(0..3, |which| {
-            format!("<li><i class=\"{}\"></i>{}</li>", ["s0", "estimate", "band"][which], escape(&self.said(which)))
+    /// The interval as a bar over an axis from nothing: full up to the low end, faint from there to the high end. A
+    /// line stands at the estimate, and a dashed one at `beside`, which has a name.
+    pub fn bar(&self, beside: Option<(&str, f64)>) -> String {
+        let axis = Axis::from_zero(self.values[2].max(beside.map_or(0.0, |(_, value)| value)));
+        let at = |value: f64| percent(axis.place(value));
+        let [low, estimate, high] = self.values.map(at);
+        let texts: Vec<String> = axis.ticks.iter().map(|value| number(*value)).collect();
+        let mut area = Area::new(BAR, [], Names::Scale, texts.iter().map(String::as_str));
+        area.below += BELOW;
+        let mut svg = format!(
+            "<rect class=\"s0 band\" x=\"0\" width=\"{high}\" height=\"{BAR}\"/><rect class=\"s0\" x=\"0\" \
+             width=\"{low}\" height=\"{BAR}\"/><line class=\"estimate\" x1=\"{estimate}\" x2=\"{estimate}\" y1=\"0\" \
+             y2=\"{BAR}\"/>"
+        );
+        let mut said = [0, 1, 2].map(|which| self.said(which)).to_vec();
+        if let Some((name, value)) = beside {
+            let x = at(value);
+            let [above, below] = [-6.0, BAR + 4.0];
+            put(
+                &mut svg,
+                format_args!("<line class=\"published p1\" x1=\"{x}\" x2=\"{x}\" y1=\"{above}\" y2=\"{below}\"/>"),
+            );
+            said.push(format!("{name} {}{}", number(value), self.unit));
+        }
+        let names: Vec<Name> =
+            axis.ticks.iter().zip(texts).map(|(value, text)| Name { place: axis.place(*value), text }).collect();
+        area.names(&mut svg, Names::Scale, &names);
+        area.axes(&mut svg, self.unit.trim(), "");
+        let legend = each(["s0", "estimate", "band", "published p1"].iter().zip(&said), |(class, said)| {
+            format!("<li><i class=\"{class}\"></i>{}</li>", escape(said))
         });
-        let spoken = escape(&[0, 1, 2].map(|which| self.said(which)).join(", "));
-        format!(
-            "<svg class=\"span\" role=\"img\" aria-label=\"{spoken}\"><rect class=\"s0 band\" x=\"0\" width=\"{high}\" \
-             height=\"22\"/>\
-             <rect class=\"s0\" x=\"0\" width=\"{low}\" height=\"22\"/><line class=\"estimate\" x1=\"{estimate}\" \
-             x2=\"{estimate}\" y1=\"0\" y2=\"22\"/></svg>\
-             <ul class=\"legend\">{said}</ul>"
-        )
+        format!("<div class=\"span\">{}<ul class=\"legend\">{legend}</ul></div>", area.svg(&said.join(", "), &svg))
     }
 }
 
@@ -163,17 +183,17 @@ mod tests {
 
     #[test]
     fn a_bar_is_full_to_the_low_end_and_faint_to_the_high_one() {
-        let bar = interval().bar();
+        let bar = interval().bar(None);
         assert!(
             bar.contains("<rect class=\"s0\" x=\"0\" width=\"75.00%\"")
                 && bar.contains("<rect class=\"s0 band\" x=\"0\" width=\"100.00%\""),
             "{bar}"
         );
-        assert!(
-            bar.contains("x1=\"87.50%\"")
-                && bar.contains("aria-label=\"earliest 0.3 TB, estimate 0.35 TB, latest 0.4 TB\""),
-            "{bar}"
-        );
+        let spoken = "aria-label=\"earliest 0.30 TB, estimate 0.35 TB, latest 0.40 TB\"";
+        assert!(bar.contains("x1=\"87.50%\"") && bar.contains(spoken) && !bar.contains("published"), "{bar}");
+        let beside = interval().bar(Some(("data sheet", 0.8)));
+        let drawn = "<line class=\"published p1\" x1=\"100.00%\"";
+        assert!(beside.contains(drawn) && beside.contains("data sheet 0.8 TB</li>"), "{beside}");
     }
 
     #[test]

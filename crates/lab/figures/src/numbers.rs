@@ -78,6 +78,48 @@ fn few(number: f64) -> String {
     format!("{number:.digits$}")
 }
 
+/// A number and half of its interval, with the digits that the interval supports. The half has two digits, and the
+/// number has as many places: `4.60` and `0.12`.
+pub fn with_half(value: f64, half: f64) -> [String; 2] {
+    if half <= 0.0 || !half.is_finite() {
+        return [value, half].map(crate::number);
+    }
+    // 0.0999 rounds to 0.10, which has its last digit one place further left.
+    let first = |half: f64| half.log10().floor() as i32;
+    let unit = 10_f64.powi(first(half) - 1);
+    let places = first((half / unit).round() * unit * (1.0 + 1e-9)) - 1;
+    [value, half].map(|number| placed(number, places))
+}
+
+/// A number rounded to a place: 0 for ones, -2 for hundredths, 1 for tens.
+fn placed(number: f64, place: i32) -> String {
+    let (digits, unit) = ((-place).clamp(0, 12) as usize, 10_f64.powi(place.max(0)));
+    // Below ones the form rounds.
+    let rounded = if place > 0 { (number / unit).round() * unit } else { number };
+    format!("{rounded:.digits$}")
+}
+
+/// The ends and the middle of an interval, with the digits that the interval supports: two where its ends are far
+/// apart, four where they nearly agree.
+pub fn between(values: [f64; 3]) -> [String; 3] {
+    let [low, high] = [f64::min, f64::max].map(|end| end(values[0], values[2]));
+    let digits = match high / low {
+        ratio if ratio < 1.02 => 4,
+        ratio if ratio < 1.2 => 3,
+        _ => 2,
+    };
+    values.map(|value| significant(value, digits))
+}
+
+/// A number with so many significant digits, and separators where it is large.
+fn significant(value: f64, digits: i32) -> String {
+    if value <= 0.0 {
+        return placed(value, 0);
+    }
+    let text = placed(value, value.log10().floor() as i32 + 1 - digits);
+    text.parse().map_or(text, count)
+}
+
 /// A ratio with three decimals, or nothing.
 pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.3}"))
@@ -95,6 +137,26 @@ pub fn percentile_name(key: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_their_interval_supports() {
+        let told = |value, half| with_half(value, half).join(" ±");
+        for (value, half, text) in [
+            (4.6, 0.118, "4.60 ±0.12"),
+            (3.712, 0.0992, "3.712 ±0.099"),
+            (3.712, 0.0996, "3.71 ±0.10"),
+            (1234.0, 118.0, "1230 ±120"),
+            (22.26, 1.75, "22.3 ±1.8"),
+            (52.3, 14.0, "52 ±14"),
+            (6.0, 0.0, "6 ±0"),
+        ] {
+            assert_eq!(told(value, half), text);
+        }
+        assert_eq!(between([0.987_2, 3.801, 12.92]), ["0.99", "3.8", "13"]);
+        assert_eq!(between([4.714, 1.387, 0.360_3]), ["4.7", "1.4", "0.36"]);
+        assert_eq!(between([1.000, 1.005, 1.011]), ["1.000", "1.005", "1.011"]);
+        assert_eq!(between([1.2e6, 1.25e6, 1.3e6]), ["1,200,000", "1,250,000", "1,300,000"]);
+    }
 
     #[test]
     fn numbers_are_short_and_have_their_unit() {

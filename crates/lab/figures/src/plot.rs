@@ -7,8 +7,8 @@
 use crate::svg::escape;
 use std::fmt::Write;
 
-/// Space right of the area, for half of the last name.
-const RIGHT: f64 = 16.0;
+/// Space right of the area, for half of the last name: five letters.
+const RIGHT: f64 = 20.0;
 /// Height of a line of text.
 const LINE: f64 = 15.0;
 /// Width of a letter at the size of the style, in a wide font.

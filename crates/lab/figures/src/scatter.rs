@@ -11,6 +11,8 @@ const BELOW: f64 = 20.0;
 /// Radius of the largest point, and of the smallest that can be hit.
 const LARGEST: f64 = 12.0;
 const SMALLEST: f64 = 2.5;
+/// Radius of points that are all alike.
+const ALIKE: f64 = 5.0;
 /// Most points of the legend of areas.
 const KEYS: usize = 4;
 
@@ -60,7 +62,7 @@ pub struct Scatter {
     pub axes: [String; 2],
     /// How values of the axes are written.
     pub show: [Show; 2],
-    /// What the area of a point is, and how a value of it is written.
+    /// Name of the value that the area of a point shows, and how it is written. All points are alike if it is empty.
     pub size: (String, Show),
     /// Height of the area in pixels.
     pub height: f64,
@@ -114,12 +116,21 @@ impl Scatter {
     /// Radius of a point: its area counts.
     fn radius(&self, size: f64) -> f64 {
         let largest = self.points().map(|(_, point)| point.size).fold(0.0, f64::max);
-        if largest > 0.0 { (LARGEST * (size.max(0.0) / largest).sqrt()).max(SMALLEST) } else { LARGEST / 2.0 }
+        if self.size.0.is_empty() {
+            ALIKE
+        } else if largest > 0.0 {
+            (LARGEST * (size.max(0.0) / largest).sqrt()).max(SMALLEST)
+        } else {
+            LARGEST / 2.0
+        }
     }
 
     /// The legend of areas: the values there are, or some from the smallest to the largest.
     fn sizes(&self) -> String {
         let (name, show) = &self.size;
+        if name.is_empty() {
+            return String::new();
+        }
         let mut sizes: Vec<f64> = self.points().map(|(_, point)| point.size).collect();
         sizes.sort_by(f64::total_cmp);
         sizes.dedup_by_key(|size| show(*size));

@@ -263,7 +263,7 @@ mod tests {
                 "{svg}"
             );
             assert_eq!(stretched.count(), usize::from(shape == Shape::Lines));
-            let left = |texts: f64| format!("padding:32px 16px 24px {texts:.0}px");
+            let left = |texts: f64| format!("padding:32px 20px 24px {texts:.0}px");
             assert!(svg.contains(&left(6.0 * 7.6 + 12.0)), "room for 100000: {svg}");
         }
     }

@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::text::wrapped;
 use compare::LifeOverSeeds;
-use compare::life::words::{causes, facts, rows};
+use compare::life::words::{assumptions, causes, facts, rows, to_change};
 use metrics::LifeReport;
 use std::fmt::Write;
 
@@ -30,8 +30,9 @@ pub fn life(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String {
     text.push('\n');
     text.push_str(&grid.render(""));
     text.push('\n');
+    let first = [("assumes", assumptions(report)), ("to change", to_change(report))];
     let notes = report.notes().into_iter().map(|note| ("note", note));
-    for (name, fact) in facts(report, over_seeds).into_iter().chain(notes) {
+    for (name, fact) in first.into_iter().chain(facts(report, over_seeds)).chain(notes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:10}{}", wrapped(&fact));
     }

@@ -1,6 +1,6 @@
 //! A life over runs with other seeds.
 
-use super::words::digits;
+use figures::numbers::with_half;
 use metrics::{Cell, LifeReport};
 use serde_json::{Value, json};
 
@@ -39,9 +39,8 @@ impl LifeOverSeeds {
     pub fn sentence(&self) -> String {
         let told = AMOUNTS.iter().zip(&self.amounts).filter_map(|((_, unit), cell)| {
             let Cell { mean, half } = (*cell)?;
-            let mean = digits(mean);
-            let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            Some(format!("{mean} ±{:.decimals$} {unit}", half.unwrap_or(0.0)))
+            let [mean, half] = with_half(mean, half.unwrap_or(0.0));
+            Some(format!("{mean} ±{half} {unit}"))
         });
         let told: Vec<String> = told.collect();
         format!(

@@ -1,7 +1,8 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
 use super::LifeOverSeeds;
-use super::words::{causes, facts, rows, short, shown_causes};
+use super::words::{assumptions, causes, facts, rows, short, shown_causes, to_change};
+use figures::numbers::between;
 use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
 use metrics::{LifeReport, Range, YEAR_DAYS};
 
@@ -18,12 +19,17 @@ pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String
     let about =
         each(facts(report, over_seeds), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
+    let (asked, sheet) = asked(report);
     let top = format!(
-        "<p class=\"answer\">{}</p>{}<div class=\"table\"><table \
+        "<p class=\"answer\">{}</p>{}<p class=\"lead\">No block is worn out before the earliest end. Perfectly even \
+         wear would last until the latest. Assumed: {}.</p><p class=\"advice\">{}</p><div class=\"table\"><table \
          class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
-         <tbody>{amounts}</tbody></table></div><dl class=\"facts\">{about}</dl>",
+         <tbody>{amounts}</tbody></table></div><details><summary>Measured</summary><dl \
+         class=\"facts\">{about}</dl></details>",
         escape(&answer(report)),
-        interval(report).bar()
+        asked.bar(sheet.map(|sheet| ("data sheet", sheet))),
+        escape(&assumptions(report)),
+        escape(&to_change(report)),
     );
     let costs =
         each(causes(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
@@ -42,58 +48,54 @@ pub fn render(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> String
     Page { brand: "life", title: &title, top, sections: sections + &closing }.render()
 }
 
-/// What the host writes until the drive is worn out.
-fn interval(report: &LifeReport) -> Interval {
-    interval_of(report.tbw())
-}
-
-/// The same in the largest unit in which it is not all decimals.
-fn interval_of(tbw: Range) -> Interval {
-    let Range { earliest, estimate, latest } = tbw;
-    let largest = [(1.0, " TB"), (1e3, " GB"), (1e6, " MB")];
-    let (scale, unit) = largest.into_iter().find(|(scale, _)| latest * scale >= 1.0).unwrap_or(largest[2]);
+/// A range in a unit.
+fn interval(range: Range, unit: &str) -> Interval {
+    let Range { earliest, estimate, latest } = range;
     Interval {
         names: ["earliest", "estimate", "latest"].map(str::to_owned),
-        values: [earliest, estimate, latest].map(|tb| tb * scale),
+        values: [earliest, estimate, latest],
         unit: unit.to_owned(),
     }
 }
 
+/// Terabytes in the largest unit in which they are not all decimals, and how many of this unit a terabyte has.
+fn written(tbw: Range) -> (Interval, f64) {
+    let largest = [(1.0, " TB"), (1e3, " GB"), (1e6, " MB")];
+    let (scale, unit) = largest.into_iter().find(|(scale, _)| tbw.latest * scale >= 1.0).unwrap_or(largest[2]);
+    (interval(tbw.times(scale), unit), scale)
+}
+
+/// The time until the drive is worn out, or the bytes where no time is known, and the data sheet in the same unit.
+fn asked(report: &LifeReport) -> (Interval, Option<f64>) {
+    let Some(years) = report.years() else {
+        let (interval, scale) = written(report.tbw());
+        return (interval, report.terms.data_sheet.map(|sheet| sheet.tb() * scale));
+    };
+    // A drive that lives for weeks does not live for 0.07 years.
+    let (scale, unit) = match years.estimate {
+        estimate if estimate < 0.25 => (YEAR_DAYS, " days"),
+        estimate if estimate < 3.0 => (12.0, " months"),
+        _ => (1.0, " years"),
+    };
+    (interval(years.times(scale), unit), report.data_sheet_years().map(|years| years * scale))
+}
+
 /// The answer in words.
 fn answer(report: &LifeReport) -> String {
-    let Interval { values: [earliest, estimate, latest], unit, .. } = interval(report);
-    let sheet = report.terms.data_sheet.map(|sheet| format!(" (data sheet: {} TB)", short(sheet.tb())));
-    let factor = report.endurance_factor();
-    let known = if factor > 1.0 {
-        format!(" These ends include that endurance is known within a factor of {factor}.")
-    } else {
-        String::new()
+    let told = |interval: &Interval| {
+        let [earliest, estimate, latest] = between(interval.values);
+        (format!("{estimate}{}", interval.unit), format!("{earliest} to {latest}{}", interval.unit))
     };
-    let written = format!(
-        "The host can write about {}{unit}{}: no block is worn out before {}{unit}, and perfectly even wear would \
-         last until {}{unit}.{known}",
-        number(estimate),
-        sheet.unwrap_or_default(),
-        number(earliest),
-        number(latest)
-    );
+    let (interval, scale) = written(report.tbw());
+    let (bytes, ends) = told(&interval);
+    let promised = report.terms.data_sheet.map(|sheet| short(sheet.tb() * scale) + &interval.unit);
+    let sheet = promised.map_or_else(String::new, |bytes| format!("; the data sheet promises {bytes}"));
     let rate = rows(report).into_iter().find_map(|row| row[0].strip_prefix("years ").map(str::to_owned));
-    let (Some(years), Some(rate)) = (report.years(), rate) else { return written };
-    // A drive that lives for weeks does not live for 0.07 years.
-    let (scale, unit) = if years.estimate < 0.25 {
-        (YEAR_DAYS, "days")
-    } else if years.estimate < 3.0 {
-        (12.0, "months")
-    } else {
-        (1.0, "years")
+    let Some(rate) = rate else {
+        return format!("The host can write about {bytes} until the drive is worn out ({ends}{sheet}).");
     };
-    let Range { earliest, estimate, latest } = years.times(scale);
-    format!(
-        "{written} That lasts about {} {unit} ({} to {}) {rate}.",
-        number(estimate),
-        number(earliest),
-        number(latest)
-    )
+    let (time, between) = told(&asked(report).0);
+    format!("The drive lives about {time} {rate} ({between}). Until then the host writes about {bytes}{sheet}.")
 }
 
 fn figure(
@@ -167,7 +169,7 @@ fn wear(report: &LifeReport) -> Figure {
 
 fn deaths(report: &LifeReport) -> Curve {
     // At one endurance: blocks do not survive another number of erases each.
-    let interval = interval_of(report.tbw_at_endurance());
+    let (interval, _) = written(report.tbw_at_endurance());
     let scale = interval.values[1] / report.life.bytes.estimate;
     let (from, to) = (interval.values[0] * 0.95, interval.values[2] * 1.05);
     let at = |index: usize| from + (to - from) * index as f64 / (POINTS - 1) as f64;

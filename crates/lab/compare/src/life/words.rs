@@ -1,8 +1,11 @@
 //! A life in words, for tables and pages.
 
 use super::LifeOverSeeds;
-use figures::numbers::{NONE, count, ratio, share, size};
+use figures::numbers::{NONE, between, count, ratio, share, size};
 use metrics::{Basis, Cost, Currency, LifeReport, Range, Share};
+
+/// A cause that spends less of a life is not worth a change.
+const LITTLE: f64 = 0.05;
 
 /// Four significant digits of a number of any size.
 pub fn digits(value: f64) -> String {
@@ -11,7 +14,8 @@ pub fn digits(value: f64) -> String {
 }
 
 fn cells(name: String, range: Range) -> Vec<String> {
-    vec![name, digits(range.earliest), digits(range.estimate), digits(range.latest)]
+    let Range { earliest, estimate, latest } = range;
+    std::iter::once(name).chain(between([earliest, estimate, latest])).collect()
 }
 
 /// A number, if it is below 10,000, with three digits, else with commas: `47.4`, `1,752`.
@@ -85,6 +89,37 @@ pub fn causes(report: &LifeReport) -> Vec<Vec<String>> {
     shown.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
 }
 
+/// The assumptions of a life, as they follow "assumed:".
+pub fn assumptions(report: &LifeReport) -> String {
+    let erases = count(u64::from(report.endurance));
+    let factor = report.endurance_factor();
+    let known = if factor > 1.0 { format!(" (known within a factor of {factor})") } else { String::new() };
+    let day = match report.per_day() {
+        Some((bytes, Basis::Given)) => format!(", the host writes {} a day", decimal(bytes)),
+        Some((bytes, Basis::OwnTime)) => format!(", the host writes the workload's own {} a day", decimal(bytes)),
+        Some((bytes, Basis::FullSpeed)) => format!(", the host writes without a pause, {} a day", decimal(bytes)),
+        None => String::new(),
+    };
+    let waf = ratio(report.result.waf());
+    format!("blocks survive {erases} erases{known}{day}, and write amplification stays {waf}")
+}
+
+/// The cause that spends most of the life, and the keys to try.
+pub fn to_change(report: &LifeReport) -> String {
+    let others = report.life.causes.iter().filter(|one| one.gained.is_some());
+    let Some(most) = others.max_by(|a, b| a.share.total_cmp(&b.share)).filter(|one| one.share >= LITTLE) else {
+        return "The writes of the host themselves spend nearly all of the life: write less, or take a drive with more \
+                flash or a higher endurance."
+            .to_owned();
+    };
+    let spent =
+        format!("Most of the life beside the host's own writes is spent by {} ({}).", most.cause, share(most.share));
+    match crate::advice::against_wear(&report.result, most.cause) {
+        Some(proposals) => format!("{spent} To live longer, try {proposals}."),
+        None => spent,
+    }
+}
+
 /// What the life is computed from, and what repetitions tell: names and sentences.
 pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'static str, String)> {
     let (life, window) = (&report.life, &report.window);
@@ -114,12 +149,10 @@ pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'
             ),
         ),
     ];
-    let Range { earliest, latest, .. } = report.tbw_at_endurance();
+    let Range { earliest, estimate, latest } = report.tbw_at_endurance();
+    let [earliest, _, latest] = between([earliest, estimate, latest]);
     let so_many = count(u64::from(report.endurance));
-    facts.push((
-        "of that",
-        format!("{} to {} TB, if blocks survive exactly {so_many} erases", digits(earliest), digits(latest)),
-    ));
+    facts.push(("of that", format!("{earliest} to {latest} TB, if blocks survive exactly {so_many} erases")));
     facts.extend(over_seeds.map(|over_seeds| ("repeated", over_seeds.sentence())));
     if let (Some(sheet), Some(years)) = (report.terms.data_sheet, report.data_sheet_years()) {
         let origin = if sheet.is_given { "--tbw" } else { "drive.data_sheet_writes" };
