@@ -56,6 +56,11 @@ impl Advice {
         Self { text: format!("Nothing is recommended: {why}."), ..Self::default() }
     }
 
+    /// The recommendation with its price, which is one sentence, and the reasons behind it.
+    pub fn in_two(&self) -> (&str, &str) {
+        self.text.find(". ").map_or((self.text.as_str(), ""), |end| (&self.text[..=end], &self.text[end + 2..]))
+    }
+
     /// The recommendation in a panel.
     pub(crate) fn of(look: &Look<'_>) -> Self {
         let Some(best) = look.shortest(look.front.candidates.iter().copied()) else {
@@ -183,7 +188,7 @@ impl Look<'_> {
         let (cost, cheaper) = levels[at.checked_sub(1)?];
         let what = format!("{} ({})", shown(price, cost), self.value(cheaper));
         Some(if self.tail(chosen).is_below(self.tail(cheaper)) {
-            format!("It is shorter than with {what} {}.", self.sure())
+            format!("The {} is shorter than with {what} {}.", self.front.tail.short, self.sure())
         } else {
             format!("The difference to {what}, which costs less, is {}.", self.unsure())
         })
@@ -196,7 +201,9 @@ impl Look<'_> {
         let others = self.front.unbeaten_of(self.all, &of_price).into_iter().filter(|at| *at != chosen);
         let names: Vec<String> =
             others.filter(|at| !self.tail(chosen).is_below(self.tail(*at))).map(self.name).collect();
-        (!names.is_empty()).then(|| format!("For the same {}, it cannot be told from {}.", price.short, listed(&names)))
+        (!names.is_empty()).then(|| {
+            format!("For the same {}, the recommended design cannot be told from {}.", price.short, listed(&names))
+        })
     }
 
     /// The price from which on paying more shortens the tail much less. Of the prices beyond which the tail falls by at
@@ -268,22 +275,21 @@ impl Look<'_> {
             );
         };
         let mut text = format!(
-            "All designs have the same spare space and memory. {} has the shortest {tail}, {}",
+            "{} has the shortest {tail}, {}, and all designs have the same spare space and memory.",
             (self.name)(chosen),
             self.value(chosen)
         );
         let next = self.shortest(others().filter(|at| !same.contains(at) && *at != chosen));
         if let Some(next) = next {
-            let _ = write!(text, "; {} ({}) is longer {}", (self.name)(next), self.value(next), self.sure());
+            let _ = write!(text, " {} ({}) is longer {}.", (self.name)(next), self.value(next), self.sure());
         }
-        text.push('.');
         let names: Vec<String> = std::iter::once(best)
             .chain(same)
             .filter(|at| *at != chosen && self.front.unbeaten.contains(at))
             .map(self.name)
             .collect();
         if !names.is_empty() {
-            let _ = write!(text, " It cannot be told from {}.", listed(&names));
+            let _ = write!(text, " {} cannot be told from {}.", (self.name)(chosen), listed(&names));
         }
         Advice { recommended: Some(chosen), best: None, knee: None, text }
     }

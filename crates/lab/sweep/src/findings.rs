@@ -78,7 +78,7 @@ pub struct Findings {
 
 /// The name of a combination's drive for readers: its stack, where there are several, and the axes that a designer
 /// decides about.
-pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
+pub fn design_name(grid: &Grid, point: &Point) -> String {
     let plan = &grid.plan;
     let axes =
         plan.axes.iter().zip(&point.values).filter(|(axis, _)| axis.role == Role::Design && axis.values.len() > 1);
@@ -307,12 +307,13 @@ pub(crate) mod tests {
         assert_eq!(
             advice.text,
             "Least spare space whose write p99.9 stays within 10 % of the shortest: 15 % with drive.over_provisioning \
-             15% (210 ±12.4 µs; \
-             shortest 201 ±4.97 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±29.8 µs), which \
+             15% (210 ±12 µs; \
+             shortest 201.0 ±5.0 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±30 µs), which \
              costs less, is within the intervals. \
              The difference to the shortest is within the intervals. \
              Knee at 11 %: from 7 % to 11 % the write p99.9 falls by 53.8 %, from 11 % to 28 % by 16.2 %."
         );
+        assert!(advice.in_two().0.ends_with("28%).") && advice.in_two().1.starts_with("The difference to 11 %"));
         assert_eq!(advice.knee.map(|knee| knee.at), Some([0, 1, 3]));
     }
 
@@ -332,7 +333,7 @@ pub(crate) mod tests {
         let advice = advice([around(260.0, 50.0), around(250.0, 50.0), around(205.0, 50.0), around(201.0, 50.0)]);
         assert_eq!(advice.recommended, None);
         assert!(
-            advice.text.starts_with("Nothing is recommended: the write p99.9 with least spare space (260 ±124 µs, "),
+            advice.text.starts_with("Nothing is recommended: the write p99.9 with least spare space (260 ±120 µs, "),
             "{}",
             advice.text
         );
@@ -380,10 +381,9 @@ pub(crate) mod tests {
         let clear = said([around(100.0, 1.0), around(101.0, 1.0), around(200.0, 1.0)]);
         assert_eq!(
             clear,
-            "All designs have the same spare space and memory. ftl.gc.victim greedy has the shortest read p99, 100 \
-             ±2.48 µs; \
-             ftl.gc.victim random (200 ±3.12 µs) is longer beyond the intervals. It cannot be told from ftl.gc.victim \
-             fifo."
+            "ftl.gc.victim greedy has the shortest read p99, 100.0 ±2.5 µs, and all designs have the same spare space \
+             and memory. ftl.gc.victim random (200.0 ±3.1 µs) is longer beyond the intervals. ftl.gc.victim greedy \
+             cannot be told from ftl.gc.victim fifo."
         );
     }
 

@@ -44,7 +44,7 @@ pub use document::{document, planned};
 pub use errand::{Errand, answer, trace_problem, unread_policies};
 pub use error::{ExecuteError, PlanError};
 pub use execute::{MOST_THREADS, Outcome, Status, counts, execute, known, nothing_measured};
-pub use findings::{Findings, Judged, Standing, Verdict};
+pub use findings::{Findings, Judged, Standing, Verdict, design_name};
 pub use front::{Cost, Front, unbeaten};
 pub use grid::{Grid, Point, Run, file_digest, identity};
 pub use limit::{Judged as JudgedLimit, Limit};

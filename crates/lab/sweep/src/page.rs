@@ -74,7 +74,7 @@ fn summary(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
 /// The recommendation of a sweep with one panel.
 fn only(findings: &Findings) -> Option<&str> {
     let [judged] = &findings.panels[..] else { return None };
-    judged.advice.text.split_inclusive(". ").next().map(str::trim_end)
+    Some(judged.advice.in_two().0)
 }
 
 /// The page of a sweep.

@@ -47,11 +47,11 @@ pub fn shown(metric: &Metric, value: f64) -> String {
 pub fn shown_cell(metric: &Metric, cell: Cell) -> String {
     let (scale, name) = unit(units(metric), cell.mean);
     // An interval of nothing is that of a number that repetitions do not change.
-    let half = cell
-        .half
-        .filter(|half| *half > cell.mean.abs() * 1e-9)
-        .map_or_else(String::new, |half| format!(" ±{}", number(half / scale)));
-    format!("{}{half}{name}", number(cell.mean / scale))
+    let Some(half) = cell.half.filter(|half| *half > cell.mean.abs() * 1e-9) else {
+        return format!("{}{name}", number(cell.mean / scale));
+    };
+    let [mean, half] = figures::numbers::with_half(cell.mean / scale, half / scale);
+    format!("{mean} ±{half}{name}")
 }
 
 /// Values of a metric for an axis: the divisor, and the form of a divided value. Lines of the axis lie at
@@ -108,7 +108,7 @@ mod tests {
     fn an_interval_is_in_the_unit_of_its_mean() {
         let text =
             |name: &str, mean: f64, half: Option<f64>| shown_cell(Metric::named(name).unwrap(), Cell { mean, half });
-        assert_eq!(text("write_p99_ns", 1_200_000.0, Some(12_000.0)), "1.2 ±0.012 ms");
+        assert_eq!(text("write_p99_ns", 1_200_000.0, Some(12_000.0)), "1.200 ±0.012 ms");
         assert_eq!(text("write_p99_ns", 210_000.0, None), "210 µs");
         assert_eq!(text("spare_share", 0.15, Some(0.0)), "15 %");
     }

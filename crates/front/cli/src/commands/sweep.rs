@@ -5,7 +5,7 @@ use super::results::{self, pretty};
 use crate::arguments::SweepArguments;
 use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::progress::{self, Board};
-use crate::table::{Grid as Table, wrapped_at as wrapped};
+use crate::table::{Grid as Table, line_length, wrapped_at as wrapped};
 use crate::{output, settings, watch};
 use experiment::{Errand as _, Shard};
 use serde_json::json;
@@ -13,9 +13,13 @@ use simulator::MemoryClaim;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Status, Store, Summary};
+use sweep::{Errand, Findings, Grid, Judged, Metric, Outcome, Plan, Point, Status, Store, Summary};
 
-/// Most lines of the table that is printed.
+/// Most designs of a panel that are printed.
+const MOST_DESIGNS: usize = 10;
+/// So many figures stand beside each design, also where the terminal has no room for them.
+const LEAST_FIGURES: usize = 2;
+/// Most rows of the table that others watch.
 const MOST_LINES: usize = 60;
 /// Most panels whose recommendation is printed.
 const MOST_PANELS: usize = 12;
@@ -285,18 +289,83 @@ fn shown(swept: &Swept<'_>) -> Vec<&'static Metric> {
     named("iops").into_iter().chain(tails).chain(named("waf")).chain(named("spare_share")).collect()
 }
 
-/// The table that is printed: each combination, with a star where nothing beats it.
-fn table(swept: &Swept<'_>) -> String {
-    let mut table = Table::new(2 + swept.grid.plan.axes.len());
-    let (head, rows) = cells(swept);
-    table.row(head);
-    for row in rows {
-        table.row(row);
+/// The best designs of a panel: the recommended one first, then unbeaten ones, each by its tail. Without a front: the
+/// combinations in the order of the plan.
+fn ranked(swept: &Swept<'_>, judged: &Judged) -> Vec<usize> {
+    let mut members: Vec<usize> =
+        judged.panel.members.iter().copied().filter(|at| swept.all[*at].complete > 0).collect();
+    if let Ok(front) = &judged.front {
+        let tail = |at: usize| swept.all[at].mean(front.tail.name).unwrap_or(f64::INFINITY);
+        let rank = |at: usize| (judged.advice.recommended != Some(at), !front.unbeaten.contains(&at));
+        members.sort_by(|a, b| rank(*a).cmp(&rank(*b)).then(tail(*a).total_cmp(&tail(*b))));
     }
-    let left_out = swept.all.len().saturating_sub(MOST_LINES);
-    let rest =
-        if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
-    table.render("") + &rest
+    members
+}
+
+/// What tells some designs apart: heads without the groups of their keys, and the parts of each design.
+fn designs(swept: &Swept<'_>, some: &[usize]) -> (Vec<String>, Vec<Vec<String>>) {
+    let plan = &swept.grid.plan;
+    let differs = |part: &dyn Fn(&Point) -> usize| {
+        some.windows(2).any(|pair| part(&swept.all[pair[0]].point) != part(&swept.all[pair[1]].point))
+    };
+    let axes = (0..plan.axes.len()).filter(|axis| differs(&|point| point.values[*axis]));
+    let axes: Vec<usize> = axes.collect();
+    let has_stack = axes.is_empty() || differs(&|point| point.stack);
+    let short = |axis: &usize| {
+        let key = plan.axes[*axis].key;
+        key.rsplit_once('.').map_or(key, |(_, name)| name).to_owned()
+    };
+    let heads = has_stack.then(|| "stack".to_owned()).into_iter().chain(axes.iter().map(short)).collect();
+    let parts = |at: &usize| {
+        let point = &swept.all[*at].point;
+        let values = axes.iter().map(|axis| plan.axes[*axis].values[point.values[*axis]].clone());
+        has_stack.then(|| plan.stacks[point.stack].clone()).into_iter().chain(values).collect()
+    };
+    (heads, some.iter().map(parts).collect())
+}
+
+/// The best designs of a panel in lines of at most so many letters: what tells them apart, then figures, the least
+/// important ones left out where there is no room.
+fn table(swept: &Swept<'_>, judged: &Judged, letters: usize) -> String {
+    let ranked = ranked(swept, judged);
+    let front = judged.front.as_ref().ok();
+    let first = front.map(|front| front.tail).into_iter().chain(front.and_then(|front| front.price));
+    let mut metrics: Vec<&Metric> = first.collect();
+    let others = ["waf", "iops"].into_iter().filter_map(Metric::named).chain(shown(swept));
+    for metric in others {
+        let is_known = ranked.iter().any(|at| swept.all[*at].mean(metric.name).is_some());
+        if is_known && !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let cell = |at: usize, metric: &Metric| {
+        swept.all[at].cell(metric.name).map_or_else(|| "-".to_owned(), |cell| sweep::shown_cell(metric, cell))
+    };
+    let mark = |at: usize| match swept.findings.verdict(at).is_unbeaten {
+        Some(true) => "*",
+        _ => "",
+    };
+    let drawn = |metrics: &[&Metric]| {
+        let (heads, parts) = designs(swept, &ranked);
+        let mut table = Table::new(heads.len());
+        table.row(heads.into_iter().chain(metrics.iter().map(|metric| metric.short.to_owned())));
+        for (at, part) in ranked.iter().copied().zip(parts).take(MOST_DESIGNS) {
+            let figures = metrics.iter().map(|metric| cell(at, metric));
+            table.row(part.into_iter().chain(figures).chain([mark(at).to_owned()]));
+        }
+        table.render("  ")
+    };
+    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= letters);
+    let mut text = drawn(&metrics);
+    while metrics.len() > LEAST_FIGURES && !fits(&text) {
+        metrics.pop();
+        text = drawn(&metrics);
+    }
+    let left_out = ranked.len().saturating_sub(MOST_DESIGNS);
+    if left_out == 0 {
+        return text;
+    }
+    format!("{text}  and {left_out} more in report.html and summary.csv\n")
 }
 
 /// Its head and its rows; the last column has the star, or the problem.
@@ -319,7 +388,21 @@ fn cells(swept: &Swept<'_>) -> (Vec<String>, Vec<Vec<String>>) {
     (head, swept.all.iter().enumerate().take(MOST_LINES).map(row).collect())
 }
 
-/// A sweep as it is printed: the table, the recommendation for each panel and for all, and further remarks.
+/// How many combinations were not measured, and why the first of them was not.
+fn problems(swept: &Swept<'_>) -> String {
+    let mut failed = swept.all.iter().filter(|summary| summary.problem.is_some());
+    let Some(first) = failed.next() else { return String::new() };
+    let (name, why) = (sweep::design_name(swept.grid, &first.point), first.problem.as_deref().unwrap_or_default());
+    let text = format!(
+        "{} of {} combinations were not measured. The first, {name}: {why}",
+        failed.count() + 1,
+        swept.all.len()
+    );
+    format!("\nnote  {}\n", wrapped(&text, 6))
+}
+
+/// A sweep as it is printed: for each panel the recommendation, the best designs and the reason, the recommendation for
+/// all panels, and further remarks.
 pub fn text(swept: &Swept<'_>) -> String {
     let Swept { grid, outcomes, findings, .. } = swept;
     let counts = sweep::counts(outcomes)
@@ -327,19 +410,26 @@ pub fn text(swept: &Swept<'_>) -> String {
         .map(|(name, count)| format!("{count} {name}"))
         .collect::<Vec<_>>()
         .join(", ");
-    let mut text = format!("{}, {} runs: {counts}\n\n{}", grid.plan.name, grid.runs.len(), table(swept));
-    for judged in findings.panels.iter().take(MOST_PANELS) {
-        let front = judged.front.as_ref().map_or_else(|_| String::new(), |front| format!("{} (*). ", front.words()));
+    let mut text = format!("{}, {} runs: {counts}\n", grid.plan.name, grid.runs.len());
+    if let Some(overall) = &findings.overall {
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n{}\n  {}\n", judged.panel.title, wrapped(&(front + &judged.advice.text), 2));
+        let _ = write!(text, "\nall panels\n  {}\n", wrapped(overall, 2));
+    }
+    for judged in findings.panels.iter().take(MOST_PANELS) {
+        let (recommended, why) = judged.advice.in_two();
+        let front = judged.front.as_ref().map_or_else(|_| String::new(), |front| format!("{} (*). ", front.words()));
+        let _ = write!(text, "\n{}\n  {}\n\n", judged.panel.title, wrapped(recommended, 2));
+        text += &table(swept, judged, line_length());
+        let why = front + why;
+        if !why.is_empty() {
+            let _ = write!(text, "\n  {}\n", wrapped(why.trim_end(), 2));
+        }
     }
     let left_out = findings.panels.len().saturating_sub(MOST_PANELS);
     if left_out > 0 {
         let _ = writeln!(text, "\n… and {left_out} more panels in report.html and --json");
     }
-    if let Some(overall) = &findings.overall {
-        let _ = write!(text, "\nall panels\n  {}\n", wrapped(overall, 2));
-    }
+    text += &problems(swept);
     for note in &findings.notes {
         let _ = write!(text, "\nnote  {}\n", wrapped(note, 6));
     }

@@ -205,11 +205,11 @@ fn lines() -> Vec<Line> {
     lines.push(line("unwritten reads", share, |result| result.unwritten_share().filter(|share| *share > 0.0)));
     let waf = line("WAF", |value| ratio(Some(value)), RunResult::waf);
     lines.push(waf.waf().told_without_values().repeated_as("waf"));
-    lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages).waf());
     for cause in CAUSES {
         let value = move |result: &RunResult| result.waf_of(result.flash[1][cause.index()]);
         lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value).waf());
     }
+    lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages).waf());
     let erased = line("erased", |value| size(value as u64), |result| Some(result.erased_bytes() as f64));
     lines.push(erased.repeated_as("erased_bytes"));
     lines.push(line("most erases of a block", plain, |result| {

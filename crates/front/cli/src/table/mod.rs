@@ -17,4 +17,4 @@ pub use life::life;
 pub use pictures::{pictures, pictures_together};
 pub use run::{called, result};
 pub use study::study;
-pub use text::wrapped_at;
+pub use text::{line_length, wrapped_at};

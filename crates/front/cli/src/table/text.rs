@@ -7,6 +7,9 @@ use terminal_size::{Width, terminal_size_of};
 /// Most characters of a line, and fewest in a narrow terminal, without what it is indented by.
 const LINE: [usize; 2] = [90, 30];
 
+/// Characters of a line in a file.
+const USUAL: usize = 100;
+
 /// Text in lines of a readable length, under the first, which a name of ten characters begins.
 pub(super) fn wrapped(text: &str) -> String {
     wrapped_at(text, 10)
@@ -14,8 +17,18 @@ pub(super) fn wrapped(text: &str) -> String {
 
 /// Text in lines that fit the terminal, all but the first indented by as much as stands before the first.
 pub fn wrapped_at(text: &str, indent: usize) -> String {
+    lines(text, indent, length(columns(), indent))
+}
+
+/// Characters of a line of the terminal, if it tells.
+fn columns() -> Option<usize> {
     let columns = terminal_size_of(std::io::stdout()).map(|(Width(columns), _)| usize::from(columns));
-    lines(text, indent, length(columns, indent))
+    columns.filter(|columns| *columns > 0)
+}
+
+/// Characters of a line of a table: those of the terminal, or a usual number of them in a file.
+pub fn line_length() -> usize {
+    columns().unwrap_or(USUAL)
 }
 
 /// Characters of a line. A terminal that does not tell its width has none.
