@@ -163,15 +163,17 @@ pub struct Simulations {
     lines: Lines,
     keeping: Arc<Keeping>,
     shard: Shard,
+    /// How many need not be run.
+    found: AtomicU64,
 }
 
 impl Simulations {
     /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it. `shard`:
     /// which of them are run here.
     pub fn new(name: &'static str, quiet: bool, cache: Option<Cache>, shard: Shard) -> Self {
-        let bar =
-            bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(name);
-        Self { name, bar, lines: Lines::new(quiet), keeping: Arc::new(Keeping::new(cache)), shard }
+        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far{msg}").with_prefix(name);
+        let keeping = Arc::new(Keeping::new(cache));
+        Self { name, bar, lines: Lines::new(quiet), keeping, shard, found: AtomicU64::new(0) }
     }
 
     /// How many have ended, and how many there are.
@@ -183,10 +185,16 @@ impl Simulations {
         &self.keeping
     }
 
+    fn to_go(&self) -> String {
+        let (done, all) = self.counts();
+        let ended = done.saturating_sub(self.found.load(Ordering::Relaxed));
+        to_go(self.lines.begun.elapsed().as_secs_f64(), ended, all.saturating_sub(done))
+    }
+
     fn line(&self, after: u64, last: &str) {
         self.lines.tell(after, || {
             let (done, all) = self.counts();
-            format!("{}: {done} of {all} simulations{last}", self.name)
+            format!("{}: {done} of {all} simulations{}{last}", self.name, self.to_go())
         });
     }
 }
@@ -199,12 +207,13 @@ impl Monitor for Simulations {
     }
 
     fn found(&self, simulations: usize) {
+        self.found.fetch_add(simulations as u64, Ordering::Relaxed);
         self.bar.inc(simulations as u64);
     }
 
     fn ended(&self, name: &str, _: &str) {
-        self.bar.set_message(name.to_owned());
         self.bar.inc(1);
+        self.bar.set_message(format!("{}; last: {name}", self.to_go()));
         self.line(LINE_EVERY, &format!("; last: {name}"));
         tracing::info!("{name} has ended");
     }
@@ -238,7 +247,7 @@ impl Drop for Simulations {
 #[derive(Debug)]
 pub struct Runs {
     bar: ProgressBar,
-    begun: Instant,
+    lines: Lines,
     quiet: bool,
     jobs: Option<usize>,
     shard: Shard,
@@ -252,7 +261,7 @@ impl Runs {
     pub fn new(name: &str, quiet: bool, jobs: Option<usize>, shard: Shard, board: Option<Arc<Board>>) -> Self {
         let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go")
             .with_prefix(name.to_owned());
-        Self { bar, begun: Instant::now(), quiet, jobs, shard, board }
+        Self { bar, lines: Lines::new(quiet), quiet, jobs, shard, board }
     }
 }
 
@@ -279,6 +288,11 @@ impl Monitor for Runs {
         if let Some(board) = &self.board {
             board.reach(self.bar.position());
         }
+        self.lines.tell(LINE_EVERY, || {
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+            let left = to_go(self.seconds(), done, all.saturating_sub(done));
+            format!("{done} of {all} runs{left}")
+        });
         tracing::info!("{address} ended: {how}");
     }
 
@@ -287,7 +301,7 @@ impl Monitor for Runs {
     }
 
     fn seconds(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.lines.begun.elapsed().as_secs_f64()
     }
 
     fn shard(&self) -> Shard {
@@ -327,7 +341,8 @@ impl States {
         if let Some(work) = &self.work {
             let [all, same, checked] =
                 [&self.expected, &self.same, &self.checked].map(|count| count.load(Ordering::Relaxed));
-            work.tell(|| format!("{} of {all} states, {checked} checked", same + checked));
+            let left = to_go(work.seconds(), checked as u64, all.saturating_sub(same + checked) as u64);
+            work.tell(|| format!("{} of {all} states, {checked} checked{left}", same + checked));
         }
     }
 }
@@ -354,6 +369,17 @@ impl Monitor for States {
     fn threads(&self) -> Option<usize> {
         self.jobs
     }
+}
+
+/// The time until all jobs have ended, as it follows their count: each takes as long as the ended jobs did on average.
+/// Nothing where no job has ended yet.
+fn to_go(seconds: f64, ended: u64, left: u64) -> String {
+    if ended == 0 || left == 0 {
+        return String::new();
+    }
+    let left = (seconds * left as f64 / ended as f64).max(1.0);
+    let told = if left < 90.0 { format!("{left:.0} s") } else { format!("{:.0} min", left / 60.0) };
+    format!(", about {told} to go")
 }
 
 /// Seconds between two lines of progress where there is no terminal to draw on.
@@ -511,5 +537,17 @@ impl Watcher for Session<'_> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_go;
+
+    #[test]
+    fn the_time_that_is_left_follows_from_the_jobs_that_ended() {
+        assert_eq!(to_go(20.0, 10, 40), ", about 80 s to go");
+        assert_eq!(to_go(60.0, 1, 5), ", about 5 min to go");
+        assert_eq!(to_go(60.0, 0, 5) + &to_go(60.0, 5, 0), "", "none has ended, or all have");
     }
 }
