@@ -225,7 +225,8 @@ fn phase_parameters() -> Vec<Parameter> {
         )
         .only(CODED)
         .only(IN_TIME)
-        .only(SIDE_BY_SIDE),
+        .only(SIDE_BY_SIDE)
+        .of_state(),
         Parameter::new(
             CODES_AT_START.key,
             ParameterKind::Choice(|| CODES_AT_START.named()),

@@ -87,8 +87,8 @@ pub struct Parameter {
     pub read_when: Conditions,
     /// Whether the designer or the circumstances decide.
     pub role: Role,
-    /// Whether it changes times alone, so that a drive without time does not read it.
-    pub(crate) is_time: bool,
+    /// Whether it changes times alone, so that it shapes no state of a drive without time. `None`: its conditions tell.
+    pub(crate) is_time: Option<bool>,
     /// A value other than the default, where the kind of its values does not show one.
     pub(crate) given_example: Option<&'static str>,
     /// When to use each of its names, where they are policies.
@@ -117,7 +117,7 @@ impl Parameter {
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
         let (read_when, role) = (Conditions::NONE, Role::Design);
-        Self { key, kind, default: None, doc, read_when, role, is_time: false, given_example: None, uses: Vec::new }
+        Self { key, kind, default: None, doc, read_when, role, is_time: None, given_example: None, uses: Vec::new }
     }
 
     /// The same key, as one of the circumstances.
@@ -129,15 +129,21 @@ impl Parameter {
     /// The same key, as one that changes times alone.
     #[must_use]
     pub const fn time(self) -> Self {
-        Self { is_time: true, ..self }
+        Self { is_time: Some(true), ..self }
     }
 
-    /// Whether a drive without time leaves it unread: it is a time, or read under a condition that a drive without
-    /// time leaves unread. `known` has all keys.
+    /// The same key, as one whose value is part of a drive's state though only drives in time read it.
+    #[must_use]
+    pub const fn of_state(self) -> Self {
+        Self { is_time: Some(false), ..self }
+    }
+
+    /// Whether the state of a drive without time does not depend on it: it is a time, or is read under a condition
+    /// that asks for one. `known` has all keys.
     pub fn is_of_time(&self, known: &[Parameter]) -> bool {
         let asks_time =
             |asked: &str| asked == TIME.key || known.iter().any(|other| other.key == asked && other.is_of_time(known));
-        self.is_time || self.read_when.iter().any(|condition| asks_time(condition.key))
+        self.is_time.unwrap_or_else(|| self.read_when.iter().any(|condition| asks_time(condition.key)))
     }
 
     /// The same key, with a value that shows what to write: for keys without a default, and for texts.
