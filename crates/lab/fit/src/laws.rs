@@ -6,9 +6,6 @@ use crate::subject::SMALL;
 
 /// How far requests a second times their mean latency may be from their number.
 const LITTLE: f64 = 0.10;
-/// How many times fewer requests a second a drive may answer at a larger depth: reads, and what is written beside
-/// them, which may meet a full cache or collection there.
-const FEWER: [f64; 2] = [1.5, 4.0];
 /// How far the mean rate of a fill may be from what its phases give: both are read from graphs.
 const BY_EYE: f64 = 0.35;
 /// More writes a second than were offered: a client catches up with what a busy host kept it from sending.
@@ -17,9 +14,6 @@ const CHANCE: f64 = 1.25;
 /// How far two statements of one figure may be apart where the figure is not judged, as a factor: most figures, and
 /// the tails, which rare events make.
 const APART: [f64; 2] = [2.0, 4.0];
-/// How many times as long a request may take alone as among others: the first reads of a drive that sleeps, and what is
-/// written beside them.
-const ALONE: [f64; 2] = [2.0, 4.0];
 /// Percentiles that make a mean, and the share of requests that are as long or longer.
 const MAKE_A_MEAN: [(&str, f64); 4] = [("min", 1.0), ("p50", 0.5), ("p99", 0.01), ("p999", 0.001)];
 /// Names of latencies that rise, in their order.
@@ -184,7 +178,7 @@ fn stays_below_the_depth(experiment: &Experiment, op: Op, depth: u32, per_second
 }
 
 /// The least that the mean of the latencies with this prefix can be, ns, and the figure that says so.
-fn least_mean(experiment: &Experiment, prefix: &str) -> Option<(f64, String)> {
+pub(crate) fn least_mean(experiment: &Experiment, prefix: &str) -> Option<(f64, String)> {
     let value = |name: &str| experiment.measured.get(format!("{prefix}{name}").as_str()).copied();
     let told = |name: &str, ns: f64| format!("{prefix}{name} {:.1} us", ns / 1e3);
     if let Some(mean) = value("mean") {
@@ -282,9 +276,8 @@ impl MeasuredDrive {
     }
 
     /// Whether experiments can be of one drive: no latency of half of the requests or more is shorter than the host's
-    /// share of it, an experiment that is stated twice has about the same figures in whatever form, more requests at a
-    /// time are not answered at a far smaller rate, nor each of them far sooner, and a commit takes as long as its
-    /// write. `place` is what messages call an experiment.
+    /// share of it, an experiment that is stated twice has about the same figures in whatever form, and harder work
+    /// takes no less time ([`crate::orderings`]). `place` is what messages call an experiment.
     /// Errors: two of them contradict each other, or one its source: the number of the last, and why.
     pub(crate) fn agrees(&self, place: &dyn Fn(usize) -> String) -> Result<(), (usize, String)> {
         let all = &self.experiments;
@@ -294,11 +287,7 @@ impl MeasuredDrive {
                 return Err((second, contradict(&format!("{problem} {}", told(second)))));
             }
             for first in 0..second {
-                let problem = self
-                    .differ(first, second)
-                    .or_else(|| slower([&all[first], &all[second]]))
-                    .or_else(|| self.sooner([&all[first], &all[second]]))
-                    .or_else(|| self.before_its_write([&all[first], &all[second]]));
+                let problem = self.differ(first, second).or_else(|| self.out_of_order([&all[first], &all[second]]));
                 if let Some(Differ { values: [one, other], why }) = problem {
                     let told = format!("{one} {}, and {other} {}: {why}", told(first), told(second));
                     return Err((second, contradict(&told)));
@@ -334,14 +323,12 @@ impl MeasuredDrive {
             return None;
         }
         let both = |name: &&'static str| one.measured.contains_key(name) && other.measured.contains_key(name);
-        // What the measuring host adds may differ.
-        let own = |experiment: &Experiment, name: &str, value: f64| {
-            if is_time(name) { self.of_drive(experiment, value) } else { value }
-        };
         let apart = |name: &'static str, values: [f64; 2], told: [String; 2]| {
-            let [here, there] = [own(one, name, values[0]), own(other, name, values[1])];
-            let is_apart = here.max(there) / here.min(there) > most_apart(name, [one, other]);
-            is_apart.then_some(Differ { values: told, why: "both state the same experiment" })
+            let is_apart = |[here, there]: [f64; 2]| here.max(there) / here.min(there) > most_apart(name, [one, other]);
+            // What the measuring host adds may differ.
+            let is_told =
+                if is_time(name) { self.of_the_drive([one, other], values, is_apart) } else { is_apart(values) };
+            is_told.then_some(Differ { values: told, why: "both state the same experiment" })
         };
         let direct = one.measured.keys().copied().filter(both).find_map(|name| {
             let values = [one, other].map(|experiment| experiment.measured[name]);
@@ -376,9 +363,18 @@ impl MeasuredDrive {
         direct.or_else(in_two_forms).or_else(crossed).or_else(below)
     }
 
-    /// A latency of an experiment without what its host adds, ns.
-    fn of_drive(&self, experiment: &Experiment, ns: f64) -> f64 {
-        (ns - self.host_ns(experiment) as f64).max(1.0)
+    /// Whether something is so of latencies of two experiments, ns, without what their hosts add. A source without a
+    /// `host_time` may include it or not: beside one that states it, it has to be so either way.
+    pub(crate) fn of_the_drive(
+        &self,
+        pair: [&Experiment; 2],
+        values: [f64; 2],
+        is_so: impl Fn([f64; 2]) -> bool,
+    ) -> bool {
+        let hosts = pair.map(|experiment| self.host_ns(experiment) as f64);
+        let without = |hosts: [f64; 2]| [0, 1].map(|at| (values[at] - hosts[at]).max(1.0));
+        let is_open = (hosts[0] > 0.0) != (hosts[1] > 0.0);
+        is_so(without(hosts)) && (!is_open || is_so(without([0.0; 2])))
     }
 
     /// A mean of one statement that is clearly below what a percentile of another one alone makes it: both in words.
@@ -393,8 +389,10 @@ impl MeasuredDrive {
             MAKE_A_MEAN.into_iter().find_map(|(name, above)| {
                 let name = format!("{prefix}{name}");
                 let value = *high.measured.get(name.as_str())?;
-                let least = above * self.of_drive(high, value);
-                (least > most_apart("mean", [low, high]) * self.of_drive(low, mean)).then(|| {
+                let most = most_apart("mean", [low, high]);
+                let is_below =
+                    self.of_the_drive([low, high], [mean, value], |[mean, value]| above * value > most * mean);
+                is_below.then(|| {
                     let mean = spoken("mean", mean);
                     [format!("{prefix}mean is {mean}{how}"), format!("{name} is {}", spoken(&name, value))]
                 })
@@ -402,70 +400,29 @@ impl MeasuredDrive {
         })
     }
 
-    /// The latencies of two closed loops, alike but for their depth, of which a request of the shallower one takes far
-    /// longer.
-    fn sooner(&self, pair: [&Experiment; 2]) -> Option<Differ> {
-        let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
-        if one == other || work != its {
-            return None;
-        }
-        let [(_, first, first_how), (_, second, second_how)] = [implied(pair[0])?, implied(pair[1])?];
-        let own = [self.of_drive(pair[0], first), self.of_drive(pair[1], second)];
-        let [shallow, deep] = if one < other { own } else { [own[1], own[0]] };
-        let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });
-        let values = [
-            format!("mean is {}{first_how}", spoken("mean", first)),
-            format!("{}{second_how}", spoken("mean", second)),
-        ];
-        let why = "a request among fewer others does not take so much longer";
-        (shallow > ALONE[usize::from(!only_reads)] * deep).then_some(Differ { values, why })
-    }
-
-    /// The mean of commits that is clearly below the latency of their writes alone, in either order.
-    fn before_its_write(&self, pair: [&Experiment; 2]) -> Option<Differ> {
-        let written = |experiment: &Experiment| match experiment.work {
-            Work::Closed { op: Op::Commit, order, size, depth, beside, area, overwrites } => {
-                Some(Work::Closed { op: Op::Write, order, size, depth, beside, area, overwrites })
-            }
-            _ => None,
-        };
-        let is_commit = |number: usize| written(pair[number]) == Some(pair[1 - number].work);
-        let number = [0, 1].into_iter().find(|number| is_commit(*number))?;
-        let [commit, write] = [pair[number], pair[1 - number]];
-        let (_, mean, how) = implied(commit)?;
-        let told_mean = format!("mean is {}{how}", spoken("mean", mean));
-        let stated = implied(write).map(|(_, ns, how)| (ns, format!("mean is {}{how}", spoken("mean", ns))));
-        let (least, told_write) = stated.or_else(|| least_mean(write, "")).or_else(|| least_mean(write, "write."))?;
-        let is_below = self.of_drive(write, least) > most_apart("mean", [commit, write]) * self.of_drive(commit, mean);
-        let values = if number == 0 { [told_mean, told_write] } else { [told_write, told_mean] };
-        is_below.then_some(Differ { values, why: "a commit takes as long as its write, and its flush besides" })
-    }
-
     /// A percentile of one statement that is clearly above a higher one of another statement: both in words.
     fn crossed(&self, low: &Experiment, high: &Experiment) -> Option<[String; 2]> {
-        let value = |experiment: &Experiment, name: &str| {
-            let value = *experiment.measured.get(name)?;
-            Some((value, self.of_drive(experiment, value)))
-        };
+        let value = |experiment: &Experiment, name: &str| experiment.measured.get(name).copied();
         ["", "read.", "write."].into_iter().find_map(|prefix| {
             let order = PERCENTILES.map(|name| format!("{prefix}{name}"));
             let pairs = (0..order.len()).flat_map(|at| (at + 1..order.len()).map(move |above| (at, above)));
             pairs.into_iter().find_map(|(at, above)| {
-                let ((less, less_own), (more, more_own)) = (value(low, &order[at])?, value(high, &order[above])?);
+                let values = [value(low, &order[at])?, value(high, &order[above])?];
+                let is_crossed = self.of_the_drive([low, high], values, |[less, more]| less > APART[0] * more);
                 let told = |at: usize, value: f64| format!("{} is {}", order[at], spoken(&order[at], value));
-                (less_own > APART[0] * more_own).then(|| [told(at, less), told(above, more)])
+                is_crossed.then(|| [told(at, values[0]), told(above, values[1])])
             })
         })
     }
 }
 
 /// Whether a figure is a latency.
-fn is_time(name: &str) -> bool {
+pub(crate) fn is_time(name: &str) -> bool {
     figure::find(name).is_ok_and(|figure| figure.unit == Unit::Time)
 }
 
 /// Requests a second, as stated or from the bytes a second.
-fn per_second(experiment: &Experiment) -> Option<(f64, String)> {
+pub(crate) fn per_second(experiment: &Experiment) -> Option<(f64, String)> {
     let size = match experiment.work {
         Work::Closed { size, .. } => size,
         Work::Offered { .. } => SMALL,
@@ -480,7 +437,7 @@ fn per_second(experiment: &Experiment) -> Option<(f64, String)> {
 
 /// The figure that all forms of an experiment's speed can be told as, and how it comes from what is stated: the mean
 /// latency of a closed loop, and the requests a second of writes that are offered.
-fn implied(experiment: &Experiment) -> Option<(&'static str, f64, String)> {
+pub(crate) fn implied(experiment: &Experiment) -> Option<(&'static str, f64, String)> {
     let Work::Closed { op, depth, .. } = experiment.work else {
         return per_second(experiment).map(|(iops, how)| ("iops", iops, how));
     };
@@ -495,7 +452,7 @@ fn implied(experiment: &Experiment) -> Option<(&'static str, f64, String)> {
 }
 
 /// How many times one value of a figure may be the other: no drive is within the bands of both beyond that.
-fn most_apart(name: &str, experiments: [&Experiment; 2]) -> f64 {
+pub(crate) fn most_apart(name: &str, experiments: [&Experiment; 2]) -> f64 {
     let bands = experiments.map(|experiment| experiment.band(name));
     match bands {
         [Some(one), Some(other)] => {
@@ -507,44 +464,12 @@ fn most_apart(name: &str, experiments: [&Experiment; 2]) -> f64 {
 }
 
 /// Figures of two experiments that no drive can have: the one of each in words.
-struct Differ {
-    values: [String; 2],
-    why: &'static str,
+pub(crate) struct Differ {
+    pub values: [String; 2],
+    pub why: &'static str,
 }
 
 /// A value for people.
-fn spoken(name: &str, value: f64) -> String {
+pub(crate) fn spoken(name: &str, value: f64) -> String {
     figure::find(name).map_or_else(|_| value.to_string(), |figure| figure.spoken(value))
-}
-
-/// The depth of a closed loop, and what it does but for that. What was done before may differ, as a drive is
-/// overwritten between two of them.
-fn alike(experiment: &Experiment) -> Option<(u32, Work)> {
-    match experiment.work {
-        Work::Closed { op, order, size, depth, beside, area, .. } => {
-            Some((depth, Work::Closed { op, order, size, depth: 1, beside, area, overwrites: 0.0 }))
-        }
-        _ => None,
-    }
-}
-
-/// The rates of two closed loops, alike but for their depth, of which the deeper one is far slower.
-fn slower(pair: [&Experiment; 2]) -> Option<Differ> {
-    let [(one, work), (other, its)] = [alike(pair[0])?, alike(pair[1])?];
-    let rate = |experiment: &Experiment, depth: u32| {
-        per_second(experiment).or_else(|| {
-            let (_, mean, how) = implied(experiment)?;
-            let told = format!(" (mean is {}{how}, depth {depth})", spoken("mean", mean));
-            Some((f64::from(depth) * 1e9 / mean, told))
-        })
-    };
-    let [(first, first_how), (second, second_how)] = [rate(pair[0], one)?, rate(pair[1], other)?];
-    let values = [first, second];
-    let [few, many] = if one < other { values } else { [values[1], values[0]] };
-    let only_reads = matches!(work, Work::Closed { op: Op::Read, .. });
-    let is_slower = one != other && work == its && few > FEWER[usize::from(!only_reads)] * many;
-    let why = "more requests at a time are not answered so much more slowly";
-    let told =
-        [format!("iops is {}{first_how}", spoken("iops", first)), format!("{}{second_how}", spoken("iops", second))];
-    is_slower.then_some(Differ { values: told, why })
 }

@@ -21,6 +21,7 @@ mod known;
 mod laws;
 mod marks;
 mod measured;
+mod orderings;
 mod parameter;
 mod run;
 mod search;

@@ -22,7 +22,7 @@ pub(crate) const SMALL: u64 = 4096;
 /// Overwrites after which a drive is taken to be in steady state.
 const STEADY: f64 = 6.0;
 /// Overwrites before writes are offered, as the published method has it.
-const BEFORE_OFFERED: f64 = 3.0;
+pub(crate) const BEFORE_OFFERED: f64 = 3.0;
 const NO_ROOM: &str = "the drive has no room for the writes of this experiment; give it more flash";
 /// A state that experiments begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,5 +2,6 @@
 
 mod files;
 mod fitting;
+mod orderings;
 mod recover;
 mod scale;
