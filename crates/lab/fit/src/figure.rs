@@ -150,18 +150,34 @@ impl Figure {
         match self.unit {
             Unit::PerSecond if value >= 1e6 => format!("{:.2}M/s", value / 1e6),
             Unit::PerSecond if value >= 1e4 => format!("{:.1}k/s", value / 1e3),
-            Unit::PerSecond => format!("{value:.0}/s"),
+            Unit::PerSecond if value >= 10.0 => format!("{value:.0}/s"),
+            Unit::PerSecond => format!("{}/s", small(value)),
             Unit::Ratio => format!("{value:.3}"),
-            Unit::DriveWrites => format!("{value:.2} drive writes"),
+            Unit::DriveWrites if value >= 0.1 => format!("{value:.2} drive writes"),
+            Unit::DriveWrites => format!("{} drive writes", small(value)),
             Unit::Time => format_duration(rounded(whole)),
             Unit::BytesPerSecond if value >= 1e9 => format!("{:.2}GB/s", value / 1e9),
             Unit::BytesPerSecond if value >= 1e6 => format!("{:.0}MB/s", value / 1e6),
             Unit::BytesPerSecond => format_rate(whole),
-            Unit::Size if value >= 1e9 => format!("{:.1}GB", value / 1e9),
-            Unit::Size if value >= 1e6 => format!("{:.1}MB", value / 1e6),
-            Unit::Size => format_size(whole),
+            Unit::Size => Self::spoken_size(value),
         }
     }
+
+    /// A size for people, bytes.
+    pub fn spoken_size(bytes: f64) -> String {
+        match bytes {
+            1e9.. => format!("{:.1}GB", bytes / 1e9),
+            1e6.. => format!("{:.1}MB", bytes / 1e6),
+            _ => format_size(bytes.round().max(0.0) as u64),
+        }
+    }
+}
+
+/// Two digits of a number below 10.
+fn small(value: f64) -> String {
+    let decimals = (1.0 - value.max(1e-9).log10().floor()).clamp(1.0, 10.0) as usize;
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Three digits of a time.
@@ -192,6 +208,14 @@ mod tests {
     fn sizes_are_told_in_units_that_people_read() {
         let spoken = |value: f64| find("phase1.until").unwrap().spoken(value);
         assert_eq!([42.5e9, 3e8, 65536.0].map(spoken), ["42.5GB", "300.0MB", "64KiB"]);
+    }
+
+    /// 0.4 requests a second were 0/s, and 0.002 drive writes none at all.
+    #[test]
+    fn small_numbers_are_not_told_as_none() {
+        let spoken = |name: &str, value: f64| find(name).unwrap().spoken(value);
+        assert_eq!([0.4, 5.0, 9.96, 12.3].map(|rate| spoken("iops", rate)), ["0.4/s", "5/s", "10/s", "12/s"]);
+        assert_eq!(spoken("onset", 0.002), "0.002 drive writes");
     }
 
     #[test]

@@ -187,7 +187,11 @@ const TAKEN: f64 = 0.98;
 impl Experiment {
     /// What was done, in some words.
     pub fn title(&self) -> String {
-        let gb = |bytes: u64| format!("{:.0} GB", bytes as f64 / 1e9);
+        // A part of a small drive is not 0 GB.
+        let gb = |bytes: u64| match bytes {
+            1_000_000_000.. => format!("{:.0} GB", bytes as f64 / 1e9),
+            _ => format!("{:.0} MB", bytes as f64 / 1e6),
+        };
         let kib = |size: u64| format!("{} KiB", size >> 10);
         match self.work {
             Work::Closed { op, order, size, depth, beside, area, overwrites } => {

@@ -5,7 +5,7 @@
 //! together with `group_reporting`, and one by one without.
 
 use super::of_fio;
-use crate::figure;
+use crate::figure::{self, Figure};
 use crate::laws::agrees_with_itself;
 use crate::measured::{Area, Experiment, Op, Order, Work};
 use serde_json::{Value, json};
@@ -28,12 +28,37 @@ const OTHERS: [(&str, &str); 13] = [
     ("zonemode", "it works on zones"),
     ("startdelay", "it begins beside or behind other jobs at a time of its own"),
 ];
+/// Options that send or take requests in batches, unless they are 0 or 1: then fewer than `iodepth` are under way.
+const BATCHES: [&str; 4] =
+    ["iodepth_batch", "iodepth_batch_submit", "iodepth_batch_complete", "iodepth_batch_complete_min"];
 /// Engines that wait for each request.
-const ONE_AT_A_TIME: [&str; 9] = ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "sg", "filecreate"];
+const ONE_AT_A_TIME: [&str; 7] = ["psync", "sync", "vsync", "pvsync", "pvsync2", "splice", "sg"];
+/// Engines that measure no drive, and what they do.
+const NO_DRIVE: [(&str, &str); 12] = [
+    ("null", "answers by itself and reads and writes nothing"),
+    ("mmap", "reads and writes the memory of the host, which the system brings to the drive later"),
+    ("cpuio", "keeps the processor busy and reads and writes nothing"),
+    ("filecreate", "creates files and reads and writes nothing"),
+    ("filestat", "looks up files and reads and writes nothing"),
+    ("filedelete", "deletes files and reads and writes nothing"),
+    ("ftruncate", "changes the size of files and reads and writes nothing"),
+    ("exec", "runs a program"),
+    ("net", "measures a network"),
+    ("netsplice", "measures a network"),
+    ("rdma", "measures a network"),
+    ("dev-dax", "reads and writes persistent memory"),
+];
 /// Engines that pass the page cache of the host by, whatever `direct` says.
-const NO_CACHE: [&str; 7] = ["nbd", "null", "io_uring_cmd", "xnvme", "libblkio", "rbd", "spdk"];
+const NO_CACHE: [&str; 6] = ["nbd", "io_uring_cmd", "xnvme", "libblkio", "rbd", "spdk"];
 /// Bytes that requests have a multiple of.
 const PAGE: u64 = 4096;
+/// Memory of a drive as a share of its capacity: 1 GB for each TB is customary. Requests within as much may be answered
+/// from it, and tell nothing of flash.
+const MEMORY: f64 = 0.001;
+/// How far a job may reach beyond the capacity that was given, as a share: capacities are told in round numbers.
+const ROUND: f64 = 0.02;
+/// The exponent of `random_distribution=zipf`, as fio has it where none is given.
+const USUAL_ZIPF: f64 = 1.1;
 
 /// A job that is used.
 pub(super) struct Used {
@@ -56,6 +81,11 @@ impl<'a> Options<'a> {
     /// Whether an option is there and not turned off.
     fn has(&self, name: &str) -> bool {
         self.text(name).is_some_and(|text| !matches!(text, "0" | "none"))
+    }
+
+    /// The engine without the library that it is loaded from; `None`: the one that fio takes by itself.
+    fn engine(&self) -> Option<&'a str> {
+        self.text("ioengine").and_then(|engine| engine.split(':').next())
     }
 
     fn whole(&self, name: &str) -> Result<u32, String> {
@@ -139,6 +169,8 @@ fn experiment(job: &Value, global: &Value, capacity: u64) -> Result<Used, String
     if let Some((name, what)) = OTHERS.iter().find(|(name, _)| options.has(name)) {
         return Err(format!("{what} ({name}={})", options.text(name).unwrap_or_default()));
     }
+    measures_a_drive(&options)?;
+    keeps_its_depth(&options)?;
     let (op, order) = kind(&options)?;
     let size = size(&options, op)?;
     let (area, within) = area(&options, capacity)?;
@@ -159,8 +191,7 @@ fn experiment(job: &Value, global: &Value, capacity: u64) -> Result<Used, String
     let mut possible = depths.iter().map(|depth| of_depth(*depth));
     let agreeing = possible.find(|experiment| agrees_with_itself(experiment).is_ok());
     let experiment = agreeing.unwrap_or_else(|| of_depth(depths[0]));
-    let engine = options.text("ioengine").unwrap_or_default();
-    let is_cached = !options.has("direct") && !NO_CACHE.contains(&engine.split(':').next().unwrap_or_default());
+    let is_cached = !options.has("direct") && !NO_CACHE.contains(&options.engine().unwrap_or_default());
     let cached = if is_cached { "; through the page cache of the host, as direct=1 is not there" } else { "" };
     Ok(Used { told: format!("{}{within}{cached}", experiment.title()), experiment })
 }
@@ -169,7 +200,7 @@ fn experiment(job: &Value, global: &Value, capacity: u64) -> Result<Used, String
 fn depths(options: &Options<'_>) -> Result<Vec<u32>, String> {
     let clones = options.whole("numjobs")?;
     let all = options.whole("iodepth")?.checked_mul(clones).ok_or("iodepth times numjobs is too many")?;
-    Ok(match options.text("ioengine") {
+    Ok(match options.engine() {
         Some(engine) if ONE_AT_A_TIME.contains(&engine) => vec![clones],
         Some(_) => vec![all],
         // The engine that fio takes by itself differs from system to system.
@@ -197,21 +228,76 @@ fn size(options: &Options<'_>, op: Op) -> Result<u64, String> {
     Err(format!("its requests of {size} bytes are no multiple of 4 KiB (bs={text}), as experiments have"))
 }
 
+/// Errors: the engine of a job has no drive: what it does.
+fn measures_a_drive(options: &Options<'_>) -> Result<(), String> {
+    let engine = options.engine().unwrap_or_default();
+    match NO_DRIVE.iter().find(|(name, _)| *name == engine) {
+        Some((name, what)) => Err(format!("its engine {what} (ioengine={name})")),
+        None => Ok(()),
+    }
+}
+
+/// Errors: a job has fewer requests under way than its depth at times: why.
+fn keeps_its_depth(options: &Options<'_>) -> Result<(), String> {
+    for name in BATCHES {
+        if options.whole(name)? > 1 {
+            let number = options.text(name).unwrap_or_default();
+            return Err(format!(
+                "it sends or takes its requests in batches, and has not always iodepth under way \
+                                ({name}={number})"
+            ));
+        }
+    }
+    let low = options.text("iodepth_low").map(|_| options.whole("iodepth_low")).transpose()?;
+    match low.filter(|low| options.whole("iodepth").is_ok_and(|depth| *low < depth)) {
+        Some(low) => Err(format!("it lets its queue run down before it fills it again (iodepth_low={low})")),
+        None => Ok(()),
+    }
+}
+
 /// The part of the drive that a job works on, and how that is told; `size` is for each clone where they have files of
 /// their own.
 fn area(options: &Options<'_>, capacity: u64) -> Result<(Area, String), String> {
     let zipf = zipf(options.text("random_distribution").unwrap_or("random"))?;
     let whole = Area { zipf, ..Area::of(capacity) };
-    let Some(text) = options.text("size").filter(|text| *text != "0") else { return Ok((whole, String::new())) };
-    let share = text.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
-    let each = share.map(|share| (share.clamp(0.0, 100.0) / 100.0 * capacity as f64) as u64).or_else(|| bytes(text));
-    let each = each.filter(|each| *each >= PAGE).ok_or_else(|| format!("size={text} is no size"))?;
+    let sizes =
+        ["size", "filesize"].map(|name| options.text(name).filter(|text| *text != "0").map(|text| (name, text)));
+    let bytes_of = |(name, text): (&str, &str)| {
+        let share = text.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
+        let each = share.map(|share| (share.clamp(0.0, 100.0) / 100.0 * capacity as f64) as u64);
+        let each = each.or_else(|| bytes(text)).filter(|each| *each >= PAGE);
+        each.ok_or_else(|| format!("{name}={text} is no size")).map(|each| (each, format!("{name}={text}")))
+    };
+    // A job with a size below that of its file stays within it, and one with a size above it begins anew.
+    let sizes = sizes.into_iter().flatten().map(bytes_of).collect::<Result<Vec<_>, _>>()?;
+    let Some((each, told)) = sizes.into_iter().min() else { return Ok((whole, String::new())) };
     let files = if options.has("filename") { 1 } else { u64::from(options.whole("numjobs")?) };
-    let used = each.saturating_mul(files).min(capacity) / PAGE * PAGE;
+    let used = each.saturating_mul(files) / PAGE * PAGE;
+    if used as f64 > capacity as f64 * (1.0 + ROUND) {
+        return Err(format!(
+            "it uses {}, more than the drive has, {} ({told}): give the right --capacity",
+            spoken(used),
+            spoken(capacity)
+        ));
+    }
     if used >= capacity / PAGE * PAGE {
         return Ok((whole, String::new()));
     }
+    if (used as f64) < capacity as f64 * MEMORY {
+        return Err(format!(
+            "the {} that it uses fit into the memory of a drive of {} (customary: {:.1} % of the capacity), and may \
+             never reach flash ({told})",
+            spoken(used),
+            spoken(capacity),
+            MEMORY * 100.0
+        ));
+    }
     Ok((Area { used, ..whole }, format!(", over {}", format_size(used))))
+}
+
+/// A size for people.
+fn spoken(bytes: u64) -> String {
+    Figure::spoken_size(bytes as f64)
 }
 
 /// What the requests of a job are, and their order.
@@ -234,12 +320,25 @@ fn kind(options: &Options<'_>) -> Result<(Op, Order), String> {
         "randrw" => (mixed, Order::Random),
         _ => return Err(format!("rw={said} is neither reads, writes nor both, in order or at random")),
     };
+    let order = ordered(options, order)?;
     match ["fsync", "fdatasync"].into_iter().find_map(|name| Some((name, options.text(name)?))) {
         None | Some((_, "0")) => Ok((op, order)),
         Some((_, "1")) if op == Op::Write => Ok((Op::Commit, order)),
         Some((name, every)) => {
             Err(format!("{name}={every} with rw={said}: commits are writes with a flush behind each of them"))
         }
+    }
+}
+
+/// The order of requests of which a share is at random (`percentage_random`).
+/// Errors: some are, and some are not.
+fn ordered(options: &Options<'_>, order: Order) -> Result<Order, String> {
+    let Some(text) = options.text("percentage_random").filter(|_| order == Order::Random) else { return Ok(order) };
+    let is_all = |share: &str| text.split(',').all(|one| one.trim().trim_end_matches('%') == share);
+    match () {
+        () if is_all("100") => Ok(Order::Random),
+        () if is_all("0") => Ok(Order::Sequential),
+        () => Err(format!("a part of its requests is in order and the others are not (percentage_random={text})")),
     }
 }
 
@@ -262,6 +361,7 @@ fn bytes(text: &str) -> Option<u64> {
 fn zipf(distribution: &str) -> Result<f64, String> {
     let exponent = match distribution.split_once(':') {
         None if distribution == "random" => Some(0.0),
+        None if distribution == "zipf" => Some(USUAL_ZIPF),
         Some(("zipf", theta)) => theta.split(':').next().and_then(|theta| theta.parse().ok()),
         _ => None,
     };

@@ -364,6 +364,16 @@ mod tests {
             (&[("rw", "randwrite"), ("fsync", "8")], "fsync=8 with rw=randwrite"),
             (&[("rw", "randread"), ("random_distribution", "pareto:0.5")], "random_distribution=pareto:0.5"),
             (&[("rw", "randread"), ("size", "lots")], "size=lots is no size"),
+            (&[("rw", "randread"), ("percentage_random", "50")], "(percentage_random=50)"),
+            (&[("rw", "randread"), ("iodepth_batch", "8")], "in batches, and has not always iodepth"),
+            (&[("rw", "randread"), ("iodepth_batch_complete_min", "4")], "(iodepth_batch_complete_min=4)"),
+            (&[("rw", "randread"), ("iodepth", "8"), ("iodepth_low", "2")], "(iodepth_low=2)"),
+            (&[("rw", "randread"), ("ioengine", "null")], "reads and writes nothing (ioengine=null)"),
+            (&[("rw", "randread"), ("ioengine", "mmap")], "the memory of the host"),
+            (&[("rw", "randread"), ("ioengine", "cpuio")], "keeps the processor busy"),
+            (&[("rw", "randread"), ("size", "2g")], "2.1GB, more than the drive has, 1.1GB (size=2g)"),
+            (&[("rw", "randread"), ("filesize", "2g")], "(filesize=2g): give the right --capacity"),
+            (&[("rw", "randread"), ("size", "512k")], "the 512KiB that it uses fit into the memory of a drive"),
         ] {
             let other = job("other", &[options, &[("stonewall", "")]].concat(), 1);
             let FromFio { drive, jobs } = of(&[sound.clone(), other.clone()]).unwrap();
@@ -424,6 +434,13 @@ mod tests {
         let FromFio { drive, jobs } = of(&[job("part", &part, 1)]).unwrap();
         assert!(matches!(drive.experiments[0].work, Work::Closed { area: Area { used: 0x1000_0000, .. }, .. }));
         assert_eq!(jobs[0].used, Ok("4 KiB random reads, depth 1, over 256MiB".to_owned()));
+        let of_file = [("rw", "randread"), ("filesize", "256m"), ("size", "1g"), ("random_distribution", "zipf")];
+        let [Work::Closed { area: Area { used, zipf, .. }, .. }] = works(&[job("file", &of_file, 1)])[..] else {
+            panic!("no file")
+        };
+        assert!(used == 0x1000_0000 && (zipf - 1.1).abs() < 1e-9, "{used} {zipf}");
+        let in_order = [("rw", "randread"), ("percentage_random", "0")];
+        assert!(matches!(works(&[job("order", &in_order, 1)])[..], [Work::Closed { order: Order::Sequential, .. }]));
         let sizes = [("rw", "randwrite"), ("bs", "8k,4k")];
         assert!(matches!(works(&[job("sizes", &sizes, 1)])[..], [Work::Closed { size: 4096, op: Op::Write, .. }]));
     }
