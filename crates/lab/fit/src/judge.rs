@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 pub enum Verdict {
     /// A parameter was fitted to it.
     Fitted,
+    /// A parameter was fitted to it, and it is outside its band all the same.
+    FitMissed,
     /// It was not fitted, and is within its band.
     Predicted,
     /// It is outside its band.
@@ -29,12 +31,18 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Fitted => "fitted",
+            Verdict::FitMissed => "fit missed",
             Verdict::Predicted => "predicted",
             Verdict::Missed => "missed",
             Verdict::Forced => "forced",
             Verdict::NotFound => "not found",
             Verdict::Recorded => "recorded",
         }
+    }
+
+    /// Whether a parameter was fitted to the figure, well or not.
+    pub const fn is_of_fit(self) -> bool {
+        matches!(self, Verdict::Fitted | Verdict::FitMissed)
     }
 }
 
@@ -82,6 +90,7 @@ pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTr
             let error = modelled.map(|modelled| (modelled / value - 1.0).abs());
             let repeats = forced.is_some_and(|forced| forced.repeats);
             let verdict = match (fitted.contains(&(number, figure.name)), band, error) {
+                (true, Some(band), Some(error)) if error > band => Verdict::FitMissed,
                 (true, ..) => Verdict::Fitted,
                 (_, _, None) => Verdict::NotFound,
                 (_, None, _) => Verdict::Recorded,
@@ -107,4 +116,19 @@ pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTr
 /// How many figures have a verdict.
 pub fn count(judged: &[Judged<'_>], verdict: Verdict) -> usize {
     judged.iter().filter(|one| one.verdict == verdict).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A figure that was 6,550 % off was `fitted`.
+    #[test]
+    fn a_fit_outside_its_band_is_no_fit() {
+        let text = "name = \"d\"\ncapacity = \"100GB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\nkind = \"closed\"\n\
+                    op = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = { mean = \"60us\" }\n";
+        let drive = MeasuredDrive::from_text(text, "d").unwrap();
+        let of = |mean: f64| judge(&drive, &[Ok([("mean", mean)].into())], &drive.marks())[0].verdict;
+        assert_eq!([of(62e3), of(66.5 * 60e3)], [Verdict::Fitted, Verdict::FitMissed]);
+    }
 }

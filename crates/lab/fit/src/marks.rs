@@ -24,6 +24,9 @@ const MANY: u32 = 32;
 /// Reads wait for each other where a drive answers more than this share of the most that it answers.
 const WAITING: f64 = 0.5;
 
+/// A figure of the same experiment, told once more.
+const REPEATED: &str = "an experiment before says the same";
+
 /// Why a figure says nothing more of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forced {
@@ -61,9 +64,13 @@ impl MeasuredDrive {
         let mut forced = BTreeMap::new();
         for (number, experiment) in self.experiments.iter().enumerate() {
             let is_fitted = |name: &'static str| fitted.contains(&(number, name));
+            let same: Vec<&Experiment> = self.experiments[..number]
+                .iter()
+                .filter(|first| first.work == experiment.work && first.source == experiment.source)
+                .collect();
             let mut force = |name: &'static str, repeats: bool, why: &'static str| {
                 if experiment.measured.contains_key(name) && !is_fitted(name) {
-                    forced.insert((number, name), Forced { why, repeats });
+                    forced.entry((number, name)).or_insert(Forced { why, repeats });
                 }
             };
             match experiment.work {
@@ -73,10 +80,7 @@ impl MeasuredDrive {
                 Work::Closed { .. } => {
                     let is_stated = |name: &&&str| experiment.measured.contains_key(**name);
                     let fitted = SPEEDS.iter().find(|name| is_fitted(name));
-                    let told_before = |first: &&Experiment| {
-                        first.work == experiment.work && first.source == experiment.source && is_judged_by_speed(first)
-                    };
-                    let before = self.experiments[..number].iter().any(|first| told_before(&first));
+                    let before = same.iter().any(|first| is_judged_by_speed(first));
                     let first = SPEEDS.iter().find(is_stated).filter(|_| !before);
                     for name in SPEEDS.iter().filter(|name| fitted.is_some() || Some(*name) != first) {
                         force(
@@ -86,7 +90,7 @@ impl MeasuredDrive {
                                 (Some(_), _) => {
                                     "requests at a time = requests a second x mean latency, and one is fitted"
                                 }
-                                (None, true) => "an experiment before says the same",
+                                (None, true) => REPEATED,
                                 (None, false) if *name == "rate" => "it is requests a second times their size",
                                 (None, false) => "it is requests at a time over requests a second",
                             },
@@ -97,6 +101,11 @@ impl MeasuredDrive {
                     force("whole.rate", true, "its phases make it");
                 }
                 _ => {}
+            }
+            for name in experiment.measured.keys().copied() {
+                if same.iter().any(|first| first.measured.contains_key(name)) {
+                    force(name, true, REPEATED);
+                }
             }
         }
         forced
@@ -313,5 +322,14 @@ mod tests {
             crate::judge::judge(&twice, &[Ok(outcome.clone()), Ok(outcome.clone()), Ok(outcome)], &BTreeSet::new());
         assert_eq!(crate::judge::count(&judged, crate::judge::Verdict::Missed), 2, "the lone read, and its tail");
         assert_eq!(judged.iter().filter(|one| one.is_outside()).count(), 2);
+    }
+
+    /// The tail of a job that ran twice was judged twice.
+    #[test]
+    fn the_tail_of_a_repeated_experiment_counts_once() {
+        let all = ["mean = \"60us\", p99 = \"90us\"", "mean = \"61us\", p99 = \"91us\", p999 = \"99us\""];
+        let twice = drive(&all.map(|measured| reads(1, &format!("measured = {{ {measured} }}"))).concat());
+        let forced: Vec<Mark> = twice.forced(&BTreeSet::new()).into_keys().collect();
+        assert_eq!(forced, [(1, "mean"), (1, "p99")]);
     }
 }

@@ -81,8 +81,7 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
 /// to, as the others are predictions.
 fn verdict(judged: &[Judged<'_>], only_judged: bool) -> Result<(), Failure> {
     let is_missing = |one: &Judged<'_>| only_judged && one.band.is_some() && one.modelled.is_none();
-    let counts =
-        |one: &&Judged<'_>| is_missing(one) || one.is_outside() && (only_judged || one.verdict == Verdict::Fitted);
+    let counts = |one: &&Judged<'_>| is_missing(one) || one.is_outside() && (only_judged || one.verdict.is_of_fit());
     let outside: Vec<&Judged<'_>> = judged.iter().filter(counts).collect();
     let error = |one: &Judged<'_>| one.error().unwrap_or_default();
     let Some(worst) = outside.iter().max_by(|a, b| error(a).abs().total_cmp(&error(b).abs())) else { return Ok(()) };
@@ -181,13 +180,21 @@ fn table(
         grid.row([&name, verdict, &one.figure.spoken(one.measured), &modelled, &error, &band]);
     }
     text.push_str(&grid.render(""));
-    let [fit, forced, predicted, missed] =
-        [Verdict::Fitted, Verdict::Forced, Verdict::Predicted, Verdict::Missed].map(|one| fit::count(judged, one));
+    let [well, badly, forced, predicted, missed] =
+        [Verdict::Fitted, Verdict::FitMissed, Verdict::Forced, Verdict::Predicted, Verdict::Missed]
+            .map(|one| fit::count(judged, one));
     let unfound = judged.iter().filter(|one| one.verdict == Verdict::NotFound && one.band.is_some()).count();
-    let fit = match (only_judged, fit) {
-        (true, _) => format!("The stack was fitted to {fit} of these figures"),
-        (false, 1) => "1 figure was fitted".to_owned(),
-        (false, _) => format!("{fit} figures were fitted"),
+    let outside = match (badly, well) {
+        (0, _) => String::new(),
+        (1, 0) => " and is outside its band".to_owned(),
+        (1, _) => " (1 is outside its band)".to_owned(),
+        _ => format!(" ({badly} are outside their bands)"),
+    };
+    let fit = match (only_judged, well + badly) {
+        (true, 0) => "The stack was fitted to none of these figures".to_owned(),
+        (true, all) => format!("The stack was fitted to {all} of these figures{outside}"),
+        (false, 1) => format!("1 figure was fitted{outside}"),
+        (false, all) => format!("{all} figures were fitted{outside}"),
     };
     let are = |number: usize| if number == 1 { "1 is".to_owned() } else { format!("{number} are") };
     let unfound_too = if unfound == 0 { String::new() } else { format!(", and {} not found", are(unfound)) };

@@ -89,7 +89,7 @@ fn a_drive_is_judged_by_a_file_without_a_fit() {
     assert_eq!(table.code, 7, "{}", table.err);
     let told = "2 figures are outside their bands, farthest mean of \"4 KiB random reads, depth";
     assert!(table.err.contains(told) && table.err.contains(" %, and its band is 10 %"), "{}", table.err);
-    assert!(table.out.contains("fitted to 0 of these figures") && table.out.contains("within"), "{}", table.out);
+    assert!(table.out.contains("fitted to none of these figures") && table.out.contains("within"), "{}", table.out);
     let document = said(nandarium(&[&judge[..], &["--json"]].concat()));
     let document: serde_json::Value = serde_json::from_str(&document.out).unwrap();
     assert_eq!((&document["mode"], &document["from"]), (&"judge".into(), &"page".into()));

@@ -134,7 +134,7 @@ pub fn pairs(drive: &ComparedDrive) -> Pairs {
             unit,
             measured: judged.measured * factor,
             modelled: modelled * factor,
-            is_within: judged.verdict != fit::Verdict::Missed,
+            is_within: !matches!(judged.verdict, fit::Verdict::Missed | fit::Verdict::FitMissed),
         })
     };
     Pairs { name: drive.measured.name.clone(), all: judged(drive).iter().filter_map(pair).collect() }

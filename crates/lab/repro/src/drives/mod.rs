@@ -133,12 +133,14 @@ fn id(drive: &ComparedDrive, judged: &Judged<'_>) -> String {
 
 fn row(drive: &ComparedDrive, judged: &Judged<'_>) -> Row {
     let Judged { experiment, figure, measured, modelled, .. } = *judged;
-    let (was_stopped, is_fitted) = (drive.found.is_none(), judged.verdict == fit::Verdict::Fitted);
+    let (was_stopped, is_fitted) = (drive.found.is_none(), judged.verdict.is_of_fit());
     let band = judged.band.filter(|_| !is_fitted);
     let verdict = match judged.verdict {
         _ if was_stopped => Verdict::NotRun,
         fit::Verdict::NotFound if band.is_some() => Verdict::NotRun,
-        fit::Verdict::NotFound | fit::Verdict::Fitted | fit::Verdict::Recorded => Verdict::Recorded,
+        fit::Verdict::NotFound | fit::Verdict::Fitted | fit::Verdict::FitMissed | fit::Verdict::Recorded => {
+            Verdict::Recorded
+        }
         fit::Verdict::Forced => Verdict::Forced,
         fit::Verdict::Predicted => Verdict::Pass,
         fit::Verdict::Missed => Verdict::Fail,
