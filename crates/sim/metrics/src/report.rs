@@ -1,6 +1,7 @@
 //! The result of a run and its JSON form (`result.json`). Keys are stable: scripts rely on them.
 
 use crate::latency::{Latencies, LatencyRecorder, RecordedLatency, Tail};
+use crate::overload::Course;
 use crate::provenance::Provenance;
 use crate::series::{AddressMap, Sample};
 use serde::{Deserialize, Serialize};
@@ -146,6 +147,8 @@ pub struct RunResult {
     pub counters: BTreeMap<String, u64>,
     /// Interval and samples over time.
     pub series: (Nanos, Vec<Sample>),
+    /// Its reads and writes in the order in which they completed.
+    pub course: Course,
     /// Requests over time and address.
     pub addresses: AddressMap,
     /// Latencies the trace recorded, reads and writes; `None`: it has none.

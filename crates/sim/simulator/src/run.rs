@@ -2,7 +2,7 @@
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
-use metrics::{AddressMap, LatencyRecorder, Look, OpTotals, Series, Unwritten};
+use metrics::{AddressMap, Course, LatencyRecorder, Look, OpTotals, Series, Unwritten};
 use nand::WaitVector;
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
@@ -90,6 +90,8 @@ pub struct HostMeasurements {
     /// Reads of pages that hold nothing, which are in neither of these.
     pub unwritten: Unwritten,
     pub series: Series,
+    /// Reads and writes by their number.
+    pub course: Course,
     /// Requests over time and address.
     pub addresses: AddressMap,
     /// When the run began.
@@ -112,6 +114,7 @@ impl HostMeasurements {
             latency: vec![LatencyRecorder::default(); 4],
             unwritten: Unwritten::default(),
             series: Series::default(),
+            course: Course::default(),
             addresses: AddressMap::new(sectors),
             started,
             last_arrival: None,
@@ -161,7 +164,13 @@ impl HostMeasurements {
                     self.queue.has_room();
                 }
                 self.series.record(request.op, latency, bytes_of(request));
+                if request.op.index() < 2 {
+                    self.course.record(latency, elapsed);
+                }
             }
+        }
+        if completions.done.len() == outstanding as usize {
+            self.course.drained();
         }
         self.ended = self.started + elapsed;
     }
@@ -462,6 +471,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                 }
                 source.take();
                 self.sheet.last_arrival = Some(request.arrival);
+                self.sheet.course.arrives(request.arrival);
                 let arrival = if self.plan.timed { arrival } else { 0 };
                 self.submit(&request, arrival, source.taken, probe)?;
             }

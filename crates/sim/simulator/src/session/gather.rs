@@ -109,6 +109,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, flash, &counters),
         series: sheet.series.finish(look),
+        course: sheet.course,
         addresses: sheet.addresses,
         recorded,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),

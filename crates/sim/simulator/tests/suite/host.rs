@@ -340,6 +340,6 @@ fn a_load_that_the_drive_only_just_takes_is_told() {
     };
     let told = doubt("260us").expect("the drive takes a write in about 260 us");
     assert!(told.contains("about as much as the drive takes") && metrics::is_caution(&told), "{told}");
-    assert!(told.contains("workload.time_scale to 1.25 or more"), "{told}");
+    assert!(told.contains("workload.time_scale to 2.0"), "{told}");
     assert_eq!(doubt("280us"), None, "requests wait 1.3 ms on average");
 }
