@@ -8,8 +8,9 @@
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
 use crate::config::{Config, ConfigError};
+use crate::spare::is_above_zero;
 use ftl::mapping::{Lockstep, Mapping};
-use layer::{Choices, Parameter, ParameterKind, UNIT, Value, Values};
+use layer::{Choices, Parameter, ParameterKind, UNIT, Values};
 use nand::{Counters, FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
 use units::{DIE_CAUSES, DieId, Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
@@ -462,12 +463,7 @@ fn check_block(values: &Values, pages: u64, [page, unit]: [u64; 2], planes: u64)
 
 /// Bits of a cell, where some blocks are used with one: more than 1.
 pub(crate) fn slc_bits(values: &Values) -> Option<u32> {
-    let is_used = SLC_CACHE.iter().any(|key| match values.get(key) {
-        Some(Value::Whole(blocks)) => *blocks > 0,
-        Some(Value::Real(share)) => *share > 0.0,
-        _ => false,
-    });
-    is_used.then(|| values.whole(WORD_LINE) as u32)
+    SLC_CACHE.iter().any(|key| is_above_zero(values, key)).then(|| values.whole(WORD_LINE) as u32)
 }
 
 fn check_slc(values: &Values) -> Result<(), String> {

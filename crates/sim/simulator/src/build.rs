@@ -6,6 +6,7 @@ use crate::config::{Config, ConfigError, flash_keys, keys};
 use crate::drive::{Drive, Firmware, HOST_TIMERS, HostOptions};
 use crate::errors;
 use crate::scale::Scale;
+use crate::spare::is_above_zero;
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use coded::CodedPlan;
 use engine::random::Stream;
@@ -199,9 +200,9 @@ impl DrivePlan {
                 }
                 _ => format!("{raise}, or use fewer planes or smaller blocks"),
             };
-            let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
-                format!(", or lower ftl.log.blocks from {}", values.whole("ftl.log.blocks"))
-            });
+            let lower = |key: &str| format!(", or lower {key} from {}", config.resolved[key]);
+            let given = RESERVING.into_iter().filter(|key| is_above_zero(values, key));
+            let logs: String = given.map(lower).collect();
             let old = stripes.and_then(|stripes| Some((stripes.most_old(values), stripes.old_keys()?)));
             let logs = match old {
                 Some((old, keys)) if old > 0 => {
@@ -544,6 +545,9 @@ impl DrivePlan {
         drive
     }
 }
+
+/// Keys that reserve blocks of each plane.
+const RESERVING: [&str; 2] = ["ftl.log.blocks", "ftl.slc.blocks"];
 
 /// Blocks of each plane that hold no user data or parity where the mapping serves this many pages, parity included: the
 /// reserve of the mapping, and room for the old versions that delayed parities need.

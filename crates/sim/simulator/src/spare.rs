@@ -4,6 +4,7 @@ use crate::DrivePlan;
 use crate::build::mapping_of;
 use crate::config::{PRECONDITION, Precondition};
 use ftl::mapping::Layout;
+use layer::{Value, Values};
 use metrics::NoWaf;
 
 /// Spare flash of a drive.
@@ -36,6 +37,8 @@ pub struct Spare {
     good: f64,
     /// Spare blocks are given by `coded.spare_blocks`, for each segment.
     coded: bool,
+    /// Some of those in reserve are for an SLC cache alone (`ftl.slc.blocks`).
+    keeps_cache: bool,
 }
 
 impl Spare {
@@ -85,14 +88,15 @@ impl Spare {
             0 => String::new(),
             blocks => format!("; {blocks} of them only because blocks can fail, as a flash.fault chance is set"),
         };
+        let cache = if self.keeps_cache { "; ftl.slc.blocks for the SLC cache among them" } else { "" };
         let unused = if self.unused > 0.0 {
             format!("with the {} blocks of addresses not in use ", in_blocks(self.unused.round()))
         } else {
             String::new()
         };
         format!(
-            "{} spare blocks {reserved} in reserve (open, kept erased, or for the map{failures}), which {unused}leaves \
-             {} to clean with",
+            "{} spare blocks {reserved} in reserve (open, kept erased, or for the map{cache}{failures}), which \
+             {unused}leaves {} to clean with",
             in_blocks(self.blocks),
             // Many times the data says no more than that there is plenty.
             if effective > 1.0 {
@@ -114,9 +118,10 @@ impl Spare {
         } else {
             let needed = ((data - unused) * (1.0 + Self::LEAST_EFFECTIVE) + in_reserve as f64) / good / data - 1.0;
             let raised = (needed * 1000.0).ceil() / 10.0;
+            let lower = if self.keeps_cache { ", or lower ftl.slc.blocks" } else { "" };
             format!(
                 "raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) \
-                 or fewer planes"
+                 or fewer planes{lower}"
             )
         };
         Some(format!(
@@ -124,6 +129,15 @@ impl Spare {
              as nearly every program is a copy: {remedy}.",
             self.reserved(share)
         ))
+    }
+}
+
+/// Whether a key says more than 0 blocks, or a share above 0.
+pub(crate) fn is_above_zero(values: &Values, key: &str) -> bool {
+    match values.get(key) {
+        Some(Value::Whole(blocks)) => *blocks > 0,
+        Some(Value::Real(share)) => *share > 0.0,
+        _ => false,
     }
 }
 
@@ -182,6 +196,7 @@ impl DrivePlan {
             unused,
             good,
             coded: self.coded.is_some(),
+            keeps_cache: is_above_zero(values, "ftl.slc.blocks"),
         }
     }
 

@@ -114,6 +114,13 @@ fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Wa
     device.count_anew();
 }
 
+/// Pages of an SLC cache of one block in each plane.
+fn one_block_each(plan: &DrivePlan) -> u64 {
+    let geometry = &plan.geometry;
+    let bits = slc_bits(&plan.config.values).unwrap_or(1);
+    u64::from(geometry.planes()) * u64::from(geometry.pages_per_block) / u64::from(bits)
+}
+
 /// How much of the SLC cache is free when measuring begins, where there is one.
 pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String> {
     if !has_cache(plan) {
@@ -130,6 +137,10 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
         _ if share >= 50.0 => "",
         _ if !values.on("ftl.slc.fold_idle") => {
             "; ftl.slc.fold_idle = false keeps the drive from folding it in idle time"
+        }
+        Rest::UntilDone if most <= one_block_each(plan) => {
+            "; the cache has one block in each plane, and the drive folds no block that the host has open: raise \
+             ftl.slc.blocks or ftl.slc.share"
         }
         Rest::UntilDone => {
             "; flash that holds data has no room for a cache: lower drive.fill for more, or set \

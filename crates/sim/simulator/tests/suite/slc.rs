@@ -364,6 +364,40 @@ fn a_full_drive_keeps_a_part_of_its_cache_by_the_key_that_its_note_advises() {
     assert!(with > without + 0.02, "{with} of the cache with the key, {without} without");
 }
 
+/// It said that flash that holds data has no room for it, and `drive.fill` changes nothing.
+#[test]
+fn a_static_cache_of_one_block_a_plane_says_why_it_is_full() {
+    let note = |blocks: &str| {
+        let blocks = format!("ftl.slc.blocks={blocks}");
+        let texts = ["drive.scale=64", "ftl.slc.share=0%", &blocks, "workload.requests=10"];
+        let settings: Vec<Setting> = texts.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
+        let result = session::run(Config::load("generic-tlc-client", &settings).unwrap(), &options, &mut ()).unwrap();
+        told(&result, "The SLC cache has room for").unwrap().to_owned()
+    };
+    let one = note("1");
+    assert!(one.contains("one block in each plane") && one.contains("raise ftl.slc.blocks"), "{one}");
+    assert!(!note("2").contains("one block in each plane"));
+}
+
+/// Errors and warnings about reserved blocks named all keys but the one that reserves them.
+#[test]
+fn too_little_spare_flash_names_the_static_cache() {
+    let plan = |more: &[&str]| {
+        let settings = [&["flash.part=tlc-176l"][..], more].concat();
+        let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        DrivePlan::new(Config::load("page", &settings).unwrap())
+    };
+    for blocks in ["40", "30%"] {
+        let error =
+            plan(&["drive.over_provisioning=15%", &format!("ftl.slc.blocks={blocks}")]).unwrap_err().to_string();
+        assert!(error.contains(&format!("or lower ftl.slc.blocks from {blocks}")), "{error}");
+    }
+    assert!(!plan(&["drive.over_provisioning=15%"]).unwrap_err().to_string().contains("ftl.slc"), "there is none");
+    let spare = plan(&["drive.over_provisioning=60%", "ftl.slc.blocks=2"]).unwrap().spare();
+    assert!(spare.sentence().contains("ftl.slc.blocks for the SLC cache among them"), "{}", spare.sentence());
+}
+
 /// A static part counted in blocks was as many blocks of a small drive, and so a larger part of it.
 #[test]
 fn a_static_cache_told_as_a_share_follows_the_scale_of_its_drive() {
