@@ -119,8 +119,9 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
         Kind::Text,
         "Odd lines of a trace above which the trace is refused: a number such as 20, or a share of the lines such as \
          5%. An odd line does not fit the trace format. nandarium leaves out odd lines and names the first of them in \
-         a note. By default 0.1 % of the lines may be odd, and 10 lines in any case. 0 refuses the first odd line, \
-         and a last line that is cut short.",
+         a note. By default 0.1 % of the lines may be odd, and 10 lines in any case. If you name no \
+         format, ten requests must stand for each odd line. 0 refuses the first odd line, and a last line that is cut \
+         short.",
     )
     .example("5%"),
     Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "How trace times that go backwards are treated."),

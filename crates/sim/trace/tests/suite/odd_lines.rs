@@ -97,6 +97,31 @@ fn a_strange_line_in_the_middle_of_a_file_without_a_header_is_left_out() {
     assert_parts(&notes[0], &["line 26", "garbage line here"]);
 }
 
+/// From three to ten of them, a short file was of no known format, and `explain` promised ten.
+#[test]
+fn ten_odd_lines_are_left_out_of_a_short_file_whose_format_is_not_named() {
+    let with = |odd: usize| {
+        let row = |row: usize| format!("{}.25,0.000512,R,0,{},4096\n", 1_456_135_200 + row, row * 4096);
+        let mut rows: Vec<String> = (0..200).map(row).collect();
+        (0..odd).for_each(|at| rows.insert(20 + 15 * at, format!("garbage line {at}\n")));
+        rows.concat()
+    };
+    for odd in [1, 3, 10] {
+        assert_eq!(detected(with(odd), "x.csv"), Ok("systor"), "{odd}");
+        let (requests, statistics, _) = read(&with(odd));
+        assert_eq!((requests, statistics.dropped_odd), (200, odd as u64));
+    }
+    assert!(detected(with(11), "x.csv").is_err(), "more than ten");
+    // Too few rows to tell the format from: its name is the remedy.
+    let lines = with(10);
+    let kept = lines.lines().enumerate().filter(|(at, line)| line.starts_with("garbage") || at.is_multiple_of(4));
+    let short: Vec<String> = kept.map(|(_, line)| format!("{line}\n")).collect();
+    let told = detected(short.concat(), "x.csv").unwrap_err();
+    let (found, reader) = whole(&named("systor"), short.concat().as_bytes()).unwrap();
+    assert_eq!((found.len() + 10, reader.statistics().dropped_odd), (short.len(), 10));
+    assert_parts(&told, &["garbage line 0", "--format systor leaves out up to 10 odd lines"]);
+}
+
 #[test]
 fn more_odd_lines_than_a_thousandth_are_refused_with_the_remedy() {
     let mut rows = spc(2000);
@@ -202,7 +227,7 @@ fn detection_leaves_out_few_lines_and_never_guesses() {
     assert_eq!(detected(rows[..12].concat() + "odd\n", "x.csv"), Ok("spc"));
     let few = detected(rows[..9].concat() + "odd\n", "x.csv").unwrap_err();
     assert_parts(&few, &["x.csv: line 10, column 1 (ASU)"]);
-    for row in rows.iter_mut().step_by(40) {
+    for row in rows.iter_mut().step_by(30) {
         "odd\n".clone_into(row);
     }
     let many = detected(rows[1..].concat(), "x.csv").unwrap_err();

@@ -37,9 +37,8 @@ const PREFERENCES: [(&str, &str); 8] = [
 /// Formats of records without any mark, which most files fit: only a file-name ending brings them in.
 const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
 
-/// Odd lines of a sample that a format may leave out where no format reads all of them, at least.
-const ODD_LEAST: u64 = 2;
-/// One in this many lines may be odd.
+/// One in this many lines of a sample may be odd where no format reads all of them, and as many as in a whole trace in
+/// any case.
 const ODD_ONE_IN: u64 = 50;
 /// Requests that a format must find for each odd line.
 const REQUESTS_PER_ODD_LINE: u64 = 10;
@@ -74,7 +73,15 @@ pub(crate) fn detect_among(
     }
     let fitting = usual_ways(all.clone());
     match fitting.as_slice() {
-        [] => Err(nothing_fits(attempts, sample, whole, path)),
+        [] => Err(match nothing_fits(attempts, sample, whole, path) {
+            TraceError::Malformed(mut error) => {
+                let is_read =
+                    |format: &'static Format| format.name == error.format && reads_most(format, sample, whole);
+                error.is_mostly_read = !odd_lines.is_none() && FORMATS.iter().any(is_read);
+                TraceError::Malformed(error)
+            }
+            error => error,
+        }),
         [format] => Ok(by_extension(&all, path).unwrap_or(format)),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
@@ -199,9 +206,7 @@ impl Attempt {
 pub(super) fn odd_of_sample(lines: u64, odd_lines: OddLines) -> u64 {
     match odd_lines {
         OddLines::NONE => 0,
-        // The usual limit of a whole trace is too much for a sample.
-        OddLines::Usual => ODD_LEAST.max(lines / ODD_ONE_IN),
-        asked => ODD_LEAST.max(lines / ODD_ONE_IN).max(asked.of_lines(lines)),
+        asked => asked.of_lines(lines).max(lines / ODD_ONE_IN),
     }
 }
 

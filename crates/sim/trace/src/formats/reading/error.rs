@@ -308,7 +308,7 @@ fn another_way(format: &str) -> &'static str {
 /// A line or frame that is not what the format says.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so \
-    correct the file or {}", self.field(), another_way(self.format))]
+    correct the file or {}{}", self.field(), another_way(self.format), self.by_its_name())]
 pub struct Malformed {
     pub path: String,
     /// Line or record number, as text.
@@ -323,6 +323,8 @@ pub struct Malformed {
     pub format: &'static str,
     /// Its columns, or the columns that the user named.
     pub columns: Cow<'static, str>,
+    /// The format was not named and reads most lines, so that the others may be odd ones.
+    pub(super) is_mostly_read: bool,
 }
 
 impl Malformed {
@@ -336,6 +338,16 @@ impl Malformed {
             expected: error.expected,
             format: format.name,
             columns: Cow::Borrowed(format.columns),
+            is_mostly_read: false,
+        }
+    }
+
+    /// How to have odd lines left out that are too many to tell the format by itself.
+    fn by_its_name(&self) -> String {
+        if self.is_mostly_read {
+            format!("; --format {} leaves out up to 10 odd lines", self.format)
+        } else {
+            String::new()
         }
     }
 
