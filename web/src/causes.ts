@@ -11,6 +11,8 @@ export interface Advice {
   unless?: readonly string[];
   /** Name of the runs in which it can help; without it, in any. */
   fits?: string;
+  /** The operation that it makes faster, which the run has to have; without it, any. */
+  operation?: string;
 }
 
 interface CauseStyle {
@@ -140,7 +142,8 @@ export function causeName(cause: string, place: "name" | "short" | "behindFor" =
 /** What makes less of a cause in such a run, most promising first. */
 export function adviceOn(cause: string, result: Result): Advice[] {
   const all = (ADVICE as Record<string, Advice[]>)[cause] ?? [];
-  return all.filter(({ fits }) => !fits || (FITS[fits]?.(result) ?? false));
+  const served = new Map<string, number>((["read", "write"] as const).map((op) => [op, result.latency_ns[op]?.count ?? 0]));
+  return all.filter(({ fits, operation }) => (!fits || (FITS[fits]?.(result) ?? false)) && (!operation || (served.get(operation) ?? 0) > 0));
 }
 
 /** The name of its colour in the palette. */

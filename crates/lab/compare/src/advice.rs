@@ -30,6 +30,8 @@ pub struct Advice {
     pub unless: Vec<String>,
     /// The runs in which it can help; none: any.
     pub fits: Option<String>,
+    /// The operation that it makes faster, `read` or `write`, which the run has to have; none: any.
+    pub operation: Option<String>,
 }
 
 /// What can be tried against each cause, most promising first.
@@ -96,7 +98,10 @@ impl Advice {
             Some("copies") => result.flash[1][units::Cause::Gc.index()] > 0,
             _ => true,
         };
-        is_of_run && !result.unused.contains(&self.key) && !self.unless.iter().any(|one| one == value)
+        let served = |op: &HostOp| result.latency[op.index()].histogram().count() > 0;
+        let named = |name: &str| HostOp::ALL.iter().find(|op| op.name() == name);
+        let is_served = self.operation.as_deref().is_none_or(|name| named(name).is_some_and(served));
+        is_of_run && is_served && !result.unused.contains(&self.key) && !self.unless.iter().any(|one| one == value)
     }
 
     /// `more spare space (drive.over_provisioning, now 15%)`.
@@ -109,6 +114,22 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use simulator::{Config, Setting, session};
+
+    /// A run that only wrote was told to try reads that interrupt programs.
+    #[test]
+    fn advice_about_reads_is_told_of_runs_with_reads_alone() {
+        let proposed = |workload: &str| {
+            let settings = ["flash.channels=1", "flash.dies_per_channel=1", "drive.capacity=64MiB"];
+            let more = ["workload.requests=20000", "workload.queue_depth=32", "drive.precondition=none"];
+            let settings: Vec<_> =
+                settings.iter().chain(&more).map(|text| Setting::from_argument(text).unwrap()).collect();
+            let config = Config::load("page", &settings).unwrap();
+            let result = session::Prepared::new(config, workload).unwrap().run(None, &mut ()).unwrap();
+            sentence(&result, &result.to_json()).unwrap().contains("flash.suspend")
+        };
+        assert_eq!(["uniform-write", "mixed"].map(proposed), [false, true]);
+    }
 
     #[test]
     fn every_cause_has_its_line_and_every_condition_is_known() {
@@ -117,6 +138,8 @@ mod tests {
         }
         let known = [None, Some("open loop"), Some("closed loop"), Some("copies")];
         assert!(table().values().flatten().all(|advice| known.contains(&advice.fits.as_deref())));
+        let known = [None, Some("read"), Some("write")];
+        assert!(table().values().flatten().all(|advice| known.contains(&advice.operation.as_deref())));
         assert_eq!((behind_for("space"), behind_for("gc")), ("a free block", "gc"));
     }
 }
