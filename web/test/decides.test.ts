@@ -146,6 +146,17 @@ describe("a page that decides", { skip: MISSING }, () => {
     await shown.close();
   });
 
+  test("sets a comma beside the name before it in a title of three", async () => {
+    const all = ["page", "dftl", "tpftl"].map((stack) => sample({ stack, seed: 8, pressure: 0.5 }));
+    const { page: shown } = await open(all);
+    const ends = await shown.locator("#verdict .headline .stack-name").first().evaluate((name) => {
+      const comma = name.nextElementSibling;
+      return [name.getBoundingClientRect().right, comma?.getBoundingClientRect().left ?? 0, comma?.textContent] as const;
+    });
+    assert.ok(ends[2] === "," && Math.abs(ends[0] - ends[1]) < 1, ends.join(" "));
+    await shown.close();
+  });
+
   test("says that no difference can be measured, and where designs share the best places", async () => {
     const same = repeated("dftl", "page", [798, 10], [310, 30], [[0.97, 1, 1.03], [0.9, 1.03, 1.2]]);
     const { page: shown } = await open([first(), same]);
@@ -194,6 +205,8 @@ describe("a page that decides", { skip: MISSING }, () => {
     const { page: shown } = await open([first(), sample({ stack: "dftl", seed: 8, pressure: 0.5 })], [], answer);
     const head = (await shown.locator("#verdict > *").allTextContents()).map(plain);
     assert.equal(head[1], answer.sentence);
+    // It named a winner beside an answer that named another drive.
+    assert.doesNotMatch(head[2] ?? "", /[Ww]inner/);
     assert.match(head[3] ?? "", /Assumed: whole drives\.$/);
     assert.ok(await shown.locator("#verdict details li", { hasText: "years: page 5" }).isHidden());
     await shown.close();

@@ -35,9 +35,26 @@ const ASSUMED: readonly { label: string; format: Format; path: string[] }[] = [
   { label: "Days of the warranty", format: plain, path: ["life", "warranty_days"] },
 ];
 
-/** Where a value of a run stands: what a drive costs stands beside its life where no life can be told. */
+/** Where a value of a run stands: what a drive costs and its data sheet stand beside its life where no life can be told. */
 function place(run: Run, path: string[]): string[] {
-  return !run.result.life && path[1] === "cost" ? path.slice(1) : path;
+  return !run.result.life && ["cost", "data_sheet"].includes(path[1] ?? "") ? path.slice(1) : path;
+}
+
+/** How far the life of a run may be from its estimate at the endurance assumed, as factors. */
+function spread(run: Run): [number, number] | null {
+  const [low, middle, high] = ["earliest", "estimate", "latest"].map((end) => lookup(run, ["life", "tbw_at_endurance", end]));
+  return low && middle && high ? [low / middle, high / middle] : null;
+}
+
+/** Whether a value of two runs cannot be told apart: it follows from their lives, whose intervals overlap. */
+function isOpen(base: Run, run: Run, { path, better }: Row): boolean {
+  if (path[1] === "cost" && path.at(-1) !== "estimate") return false;
+  const [first, second] = [lookup(base, path), lookup(run, path)];
+  const ends = [base, run].map(spread);
+  const [one, other] = ends.map((end) => (end && better === "lower" ? [1 / end[1], 1 / end[0]] : end));
+  if (!first || !second || !one || !other) return false;
+  const [[low = 0, high = 0], [from = 0, to = 0]] = [one.map((end) => end * first), other.map((end) => end * second)];
+  return low <= to && from <= high;
 }
 
 /** How long the drives live, what they cost, which of them give no answer and why, and what the answers assume; null where no life was asked for. */
@@ -52,10 +69,10 @@ export function lives(runs: readonly Run[], notes: readonly string[]): HTMLEleme
   const answers = ANSWERS.filter(isTold).map((row): Child[] => [
     row.label,
     ...runs.map((run): Child =>
-      shown(run, row.path, [row.cell?.(run) ?? metric(run, place(run, row.path), row.format), run === base ? null : ratioOf(value(base, row.path), value(run, row.path), row)]),
+      shown(run, row.path, [row.cell?.(run) ?? metric(run, place(run, row.path), row.format), run === base ? null : ratioOf(value(base, row.path), value(run, row.path), row, isOpen(base, run, row))]),
     ),
   ]);
-  const assumed = ASSUMED.filter(isTold).map(({ label, format, path }): Child[] => [label, ...runs.map((run): Child => shown(run, path, metric(run, path, format)))]);
+  const assumed = ASSUMED.filter(isTold).map(({ label, format, path }): Child[] => [label, ...runs.map((run): Child => shown(run, path, metric(run, place(run, path), format)))]);
   const rows = [...answers, ...assumed];
   const against = `Ratios are against ${base.letter} ${base.name}.`;
   const untold = "No drive of this comparison has a life that can be told: the notes give the reasons.";

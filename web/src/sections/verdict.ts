@@ -22,7 +22,7 @@ export function verdict(runs: readonly Run[], answer: Answer | null): HTMLElemen
     { class: "run-header", id: "verdict" },
     h("p", { class: "headline" }, title(runs)),
     answer ? h("p", { class: "advice answer" }, answer.sentence) : null,
-    h("p", { class: "advice verdict" }, sentence(runs, figures)),
+    h("p", { class: "advice verdict" }, sentence(runs, figures, answer !== null)),
     h("p", { class: "lead" }, grounds(runs), answer ? ` Assumed: ${answer.assumptions}.` : null),
     answer ? differences(answer) : null,
   );
@@ -40,8 +40,11 @@ function title(runs: readonly Run[]): Child {
   const under = (text: string): Child => h("span", { class: "under" }, text);
   const workloads = new Set(runs.map((run) => run.result.workload.name));
   const name = (run: Run): Child => h("span", { class: "stack-name" }, run.short);
-  const between = (at: number): Child => under(runs.length === 2 ? " against " : at === runs.length - 1 ? " and " : ", ");
-  const names = runs.length <= 3 ? runs.map((run, at): Child => [at > 0 ? between(at) : null, name(run)]) : `${runs.length} designs`;
+  // A comma stands with the name before it: the parts of a title lie apart.
+  const comma = (at: number): Child => (at < runs.length - 2 ? under(",") : null);
+  const between = (at: number): Child => (at < runs.length - 1 ? null : under(runs.length === 2 ? " against " : " and "));
+  const named = (run: Run, at: number): Child => [at > 0 ? between(at) : null, h("span", {}, name(run), comma(at)), " "];
+  const names = runs.length <= 3 ? runs.map(named) : `${runs.length} designs`;
   return [names, workloads.size === 1 ? [under(" under "), h("span", { class: "workload-name" }, [...workloads][0])] : under(" under different workloads")];
 }
 
@@ -61,9 +64,11 @@ function formatted(path: readonly string[], isMoreBetter: boolean, number: Num):
   return path[0] === "latency_ns" ? time(number) : isMoreBetter ? plain(number) : factor(number);
 }
 
-function sentence(runs: readonly Run[], figures: readonly Compared[]): Child {
+/** Which run is the fastest. Beside an answer about lives that is no winner of the comparison. */
+function sentence(runs: readonly Run[], figures: readonly Compared[], hasAnswer: boolean): Child {
+  const [wins, none, noOne] = hasAnswer ? ["By speed alone: ", "No order by speed: ", "By speed alone no drive is first."] : ["Winner: ", "No winner: ", "No single winner."];
   const ended = runs.filter((run) => run.result.status !== "complete");
-  if (ended.length > 0) return [h("strong", {}, "No winner: "), listed(ended.map((run): Child => [runLabel(run), ` ended as \u201c${run.result.status}\u201d`])), ", so its figures are of another part of the workload."];
+  if (ended.length > 0) return [h("strong", {}, none), listed(ended.map((run): Child => [runLabel(run), ` ended as \u201c${run.result.status}\u201d`])), ", so its figures are of another part of the workload."];
   const same = runs.every((run) => run.result.hash === runs[0]?.result.hash);
   if (same) return [h("strong", {}, "No difference:"), " all runs gave the same result, to the last command."];
   const felt = figures.filter(({ name }) => name !== "WAF");
@@ -73,7 +78,7 @@ function sentence(runs: readonly Run[], figures: readonly Compared[]): Child {
   if (best) {
     const told = felt.filter(isOne).map((figure): Child => `${figure.words} (${value(figure, best)})`);
     const shared = felt.filter((figure) => !isOne(figure)).map((figure): Child => words(figure));
-    return [h("strong", {}, "Winner: ", runLabel(best)), ". Best in ", listed(told.length > 0 ? told : shared), told.length > 0 && shared.length > 0 ? ["; not measurably worse in ", listed(shared)] : null, "."];
+    return [h("strong", {}, wins, runLabel(best)), ". Best in ", listed(told.length > 0 ? told : shared), told.length > 0 && shared.length > 0 ? ["; not measurably worse in ", listed(shared)] : null, "."];
   }
   const top = runs.filter((run) => felt.every((figure) => figure.best.includes(run)));
   if (top.length > 1) {
@@ -84,7 +89,7 @@ function sentence(runs: readonly Run[], figures: readonly Compared[]): Child {
     const what = figure.isMoreBetter ? "Most" : "Fastest";
     return figure.differs ? [` ${what} ${words(figure)}: `, listed(figure.best.map(runLabel)), "."] : ` No measurable difference in ${words(figure)}.`;
   });
-  return [h("strong", {}, "No single winner."), each];
+  return [h("strong", {}, noOne), each];
 }
 
 /** What the verdict stands on, in one line. */

@@ -179,12 +179,12 @@ impl Repeated {
         };
         let details = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
         Some(format!(
-            "{} against {against}, {} repetitions: better in {}, worse in {} of {} figures{details}.{open}",
+            "{} against {against}, {} repetitions: better in {}, worse in {} of {}{details}.{open}",
             self.name,
             self.count,
             count(Some(true)),
             count(Some(false)),
-            judged.len()
+            if judged.len() == 1 { "1 figure".to_owned() } else { format!("{} figures", judged.len()) }
         ))
     }
 

@@ -7,7 +7,7 @@ use crate::repeated::{self, Again, Repeated};
 use crate::timeline::{self, Drawing, Drawn, TimelineError};
 use crate::{Answer, longer, notes, with_closeups};
 use experiment::{Ledger, Monitor, Shard, Work};
-use metrics::{Cost, LifeReport, Provenance, RunResult, Status, WearWindow};
+use metrics::{Cost, LifeReport, LifeTerms, Provenance, RunResult, Status, WearWindow};
 use serde_json::Value;
 use simulator::Config;
 use simulator::session::{GivenRequests, Prepared, SessionError, Snapshots, Watcher};
@@ -132,6 +132,17 @@ pub struct Lived {
     pub over_seeds: Option<LifeOverSeeds>,
     /// What it costs, where a price was given.
     pub cost: Option<Cost>,
+    /// What was asked of it.
+    pub terms: LifeTerms,
+}
+
+impl Lived {
+    /// Years until the host has written what the data sheet promises, whether a life can be told or not; `None`: there
+    /// is no data sheet, or nothing tells the bytes a day.
+    pub(crate) fn data_sheet_years(&self) -> Option<f64> {
+        let of_run = || self.life.as_ref().ok()?.data_sheet_years();
+        self.terms.data_sheet_years().or_else(of_run)
+    }
 }
 
 /// The first run of a stack.
@@ -431,7 +442,8 @@ impl Stack {
             }
             Err(error) => vec![format!("No life of {}: {error}", self.name)],
         };
-        Ran { result, closeups, lived: Some(Lived { life, over_seeds: None, cost }), drawn, notes }
+        let lived = Lived { life, over_seeds: None, cost, terms: plan.terms().clone() };
+        Ran { result, closeups, lived: Some(lived), drawn, notes }
     }
 }
 
@@ -447,13 +459,18 @@ impl Ran {
         Some(format!("{stack} has no life{why}"))
     }
 
-    /// The result, with `life` in it where that was asked for, and `cost` where no life has it.
+    /// The result, with `life` in it where that was asked for, and `cost` and `data_sheet` where no life has them.
     fn to_json(&self) -> Value {
         let mut document = with_closeups(self.result.to_json(), self.closeups.clone());
-        if let Some(Lived { life, over_seeds, cost }) = &self.lived {
-            document["life"] = life.as_ref().map_or(Value::Null, |life| life::document(life, over_seeds.as_ref()));
-            if let Some(cost) = cost.filter(|_| life.is_err()) {
+        let Some(lived) = &self.lived else { return document };
+        let Lived { life, over_seeds, cost, terms } = lived;
+        document["life"] = life.as_ref().map_or(Value::Null, |life| life::document(life, over_seeds.as_ref()));
+        if life.is_err() {
+            if let Some(cost) = cost {
                 document["cost"] = cost.to_json();
+            }
+            if let Some(sheet) = terms.data_sheet {
+                document["data_sheet"] = sheet.to_json(lived.data_sheet_years());
             }
         }
         document

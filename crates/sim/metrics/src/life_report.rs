@@ -74,6 +74,16 @@ impl DataSheet {
     pub const fn origin(self) -> &'static str {
         if self.is_given { "given" } else { "stack" }
     }
+
+    /// Years until the host has written as much, if it writes so many bytes a day.
+    fn years(self, bytes_per_day: f64) -> f64 {
+        self.bytes as f64 / (bytes_per_day * YEAR_DAYS)
+    }
+
+    /// The form in a result, with the years that it lasts, if the bytes a day are known.
+    pub fn to_json(self, years: Option<f64>) -> Value {
+        json!({"tbw": self.tb(), "years": years, "origin": self.origin()})
+    }
 }
 
 /// Further questions about a life.
@@ -92,6 +102,12 @@ pub struct LifeTerms {
 }
 
 impl LifeTerms {
+    /// Years until the host has written what the data sheet promises, where the bytes a day were given: no run tells
+    /// them.
+    pub fn data_sheet_years(&self) -> Option<f64> {
+        Some(self.data_sheet?.years(self.per_day? as f64))
+    }
+
     /// The costs of a drive with this much wear; `None`: no price was given.
     pub fn cost(&self, window: &WearWindow) -> Option<Cost> {
         let price = match self.price? {
@@ -236,7 +252,7 @@ impl LifeReport {
 
     /// Years until the host has written what the data sheet promises.
     pub fn data_sheet_years(&self) -> Option<f64> {
-        Some(self.terms.data_sheet?.tb() * self.years_of_tb()?)
+        Some(self.terms.data_sheet?.years(self.per_day()?.0))
     }
 
     /// Terabytes more that perfectly even wear would give: no block dies before the end.
@@ -439,8 +455,7 @@ impl LifeReport {
     }
 
     fn data_sheet_json(&self) -> Value {
-        let Some(sheet) = self.terms.data_sheet else { return Value::Null };
-        json!({"tbw": sheet.tb(), "years": self.data_sheet_years(), "origin": sheet.origin()})
+        self.terms.data_sheet.map_or(Value::Null, |sheet| sheet.to_json(self.data_sheet_years()))
     }
 }
 

@@ -71,6 +71,12 @@ fn lived(label: &str, value: impl Fn(&LifeReport) -> Option<f64> + 'static) -> L
     Line::new(label, digits, value, Box::new(|_, lived| lived?.life.as_ref().err()?.reason()))
 }
 
+/// A line of what data sheets promise, which stands where no life can be told as well.
+fn promised(label: &str) -> Line {
+    let tb: Value = Box::new(|_, lived| lived?.terms.data_sheet.map(metrics::DataSheet::tb));
+    Line::new(label, digits, tb, Box::new(|_, _| None))
+}
+
 /// A line of what drives cost, which stands where no life can be told as well.
 fn priced(label: &str, value: fn(Cost) -> f64) -> Line {
     Line::new(label, digits, Box::new(move |_, lived| lived?.cost.map(value)), Box::new(|_, _| None))
@@ -249,7 +255,7 @@ fn latencies(op: HostOp) -> impl Iterator<Item = Line> {
 fn life_lines() -> [Line; 10] {
     [
         lived("life: TB written (TBW)", |life| Some(life.tbw().estimate)),
-        lived("  data sheet", |life| life.terms.data_sheet.map(metrics::DataSheet::tb)),
+        promised("  data sheet"),
         lived("life: drive writes a day", |life| Some(life.dwpd().estimate)),
         lived("life: years", |life| life.years().map(|years| years.estimate)),
         lived("life: years at least", |life| life.years().map(|years| years.earliest)),

@@ -9,7 +9,8 @@ use metrics::{LifeReport, Range};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Costs that differ by less than this share are equal: sums round.
+/// Costs that differ by less than this share are equal where the bytes a day were given: sums round. Otherwise runs
+/// tell these bytes, and a difference takes [`SHARE`] to matter.
 const EQUAL: f64 = 1e-9;
 
 /// A drive with a life.
@@ -50,11 +51,20 @@ struct Promised {
     /// What it costs a year then.
     per_year: f64,
     shown: String,
-    /// Other drives that would cost the same.
+    /// Other drives that would cost about the same.
     equal: Vec<String>,
 }
 
 impl Promised {
+    fn sentence(&self) -> String {
+        let Self { stack, years, shown, equal, .. } = self;
+        if equal.is_empty() {
+            return format!("By the data sheets: {stack}, {shown} a year for {} years.", short(*years));
+        }
+        let all = std::iter::once(stack).chain(equal).map(String::as_str).collect::<Vec<&str>>();
+        format!("By the data sheets: no difference between {} ({shown} a year).", joined(&all, "and"))
+    }
+
     /// Of equal drives none is named as the one, and all are.
     fn to_json(&self) -> Value {
         let stack = self.equal.is_empty().then_some(&self.stack);
@@ -66,17 +76,27 @@ impl Promised {
 /// The drive that would be cheapest a year; nothing where a drive has no price or no data sheet, or is alone.
 fn by_sheets(ran: &[Ran]) -> Option<Promised> {
     let promised = |ran: &Ran| {
-        let life = life(ran)?;
-        let years = life.data_sheet_years()?;
-        let per_year = life.cost()?.price / years;
+        let lived = ran.lived.as_ref()?;
+        let years = lived.data_sheet_years()?;
+        let per_year = lived.cost?.price / years;
         let stack = ran.result.stack.clone();
-        Some(Promised { stack, years, per_year, shown: money(life, per_year), equal: Vec::new() })
+        Some(Promised { stack, years, per_year, shown: money(&lived.terms, per_year), equal: Vec::new() })
     };
     let all = ran.iter().map(promised).collect::<Option<Vec<_>>>().filter(|all| all.len() > 1)?;
-    let least = all.iter().map(|one| one.per_year).fold(f64::INFINITY, f64::min);
-    let mut cheapest = all.into_iter().filter(|one| one.per_year <= least * (1.0 + EQUAL));
-    let first = cheapest.next()?;
-    Some(Promised { equal: cheapest.map(|other| other.stack).collect(), ..first })
+    let is_exact = ran.iter().all(|ran| ran.lived.as_ref().is_some_and(|lived| lived.terms.per_day.is_some()));
+    let close = if is_exact { EQUAL } else { SHARE };
+    let (cheapest, others) = cheapest(all, close)?;
+    Some(Promised { equal: others, ..cheapest })
+}
+
+/// The cheapest one, and the names of those that cost about as much.
+fn cheapest(all: Vec<Promised>, close: f64) -> Option<(Promised, Vec<String>)> {
+    let first = all.iter().min_by(|a, b| a.per_year.total_cmp(&b.per_year))?.clone();
+    let close = all.into_iter().filter(|one| one.per_year <= first.per_year * (1.0 + close));
+    let mut names: Vec<String> = close.map(|one| one.stack).collect();
+    let place = names.iter().position(|name| *name == first.stack)?;
+    names.remove(place);
+    Some((first, names))
 }
 
 /// Why a drive is not ranked by its life.
@@ -111,7 +131,7 @@ fn drive(ran: &Ran, is_by_price: bool) -> Option<Drive> {
         None if is_by_price => return None,
         None => [measured, years],
     };
-    let per_year = price.map(|price| price / years.estimate).map(|amount| (amount, money(life, amount)));
+    let per_year = price.map(|price| price / years.estimate).map(|amount| (amount, money(&life.terms, amount)));
     Some(Drive { stack: ran.result.stack.clone(), per_year, years, judged })
 }
 
@@ -122,7 +142,9 @@ fn drive(ran: &Ran, is_by_price: bool) -> Option<Drive> {
 pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
     let told: Vec<&LifeReport> = ran.iter().filter_map(life).collect();
     if told.is_empty() {
-        return Err("No life can be told; the notes give the reasons.".to_owned());
+        let why = Some("No life can be told; the notes give the reasons.".to_owned());
+        let sheets = by_sheets(ran).map(|promised| promised.sentence());
+        return Err(why.into_iter().chain(sheets).collect::<Vec<_>>().join(" "));
     }
     let is_by_price = told.iter().any(|life| life.cost().is_some());
     let drives: Vec<Option<Drive>> = ran.iter().map(|ran| drive(ran, is_by_price)).collect();
@@ -177,14 +199,8 @@ impl Best {
             let all = joined(&all.collect::<Vec<String>>(), "and");
             let _ = write!(text, " Uneven wear widens the interval of {all}.");
         }
-        if let Some(Promised { stack, years, shown, equal, .. }) = &self.by_sheets {
-            let years = short(*years);
-            let _ = if equal.is_empty() {
-                write!(text, " By the data sheets: {stack}, {shown} a year for {years} years.")
-            } else {
-                let all = std::iter::once(stack).chain(equal).map(String::as_str).collect::<Vec<&str>>();
-                write!(text, " By the data sheets: no difference between {} ({shown} a year).", joined(&all, "and"))
-            };
+        if let Some(promised) = &self.by_sheets {
+            let _ = write!(text, " {}", promised.sentence());
         }
         if !self.missing.is_empty() {
             let why = if self.is_by_price { "a life or a price" } else { "a life" };
@@ -195,11 +211,18 @@ impl Best {
     }
 
     pub fn to_json(&self) -> Value {
+        // Of drives that cannot be told apart none is named as the one.
+        let stack = self.close.is_empty().then_some(&self.drive.stack);
         json!({
             "by": if self.is_by_price { "cost_per_year" } else { "years" },
-            "stack": self.drive.stack,
+            "stack": stack,
             "cost_per_year": self.drive.per_year.as_ref().map(|(amount, _)| *amount),
             "years": self.drive.years.estimate,
+            "equal": std::iter::once(&self.drive)
+                .chain(&self.close)
+                .filter(|_| stack.is_none())
+                .map(|drive| drive.stack.as_str())
+                .collect::<Vec<_>>(),
             "not_told_from": self.close.iter().map(|drive| drive.stack.as_str()).collect::<Vec<_>>(),
             "endurance_may_turn": self.open.is_some(),
             "by_data_sheets": self.by_sheets.as_ref().map(Promised::to_json),
@@ -246,4 +269,28 @@ pub(super) fn matter(ran: &[Ran]) -> Vec<Ranked> {
         Some(Ranked { metric, name: name.to_owned(), best: placed(&best), others })
     });
     ranked.into_iter().flatten().filter(|ranked| ranked.others.iter().any(Placed::matters)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two runs of one drive differed by 1.5 % in what they wrote a day, and one of them was named the cheapest.
+    #[test]
+    fn noise_of_runs_names_no_cheapest_drive_by_the_data_sheets() {
+        let promised = |stack: &str, per_year: f64| Promised {
+            stack: stack.to_owned(),
+            years: 5.0,
+            per_year,
+            shown: per_year.to_string(),
+            equal: Vec::new(),
+        };
+        let of = |close: f64| {
+            let all = vec![promised("a", 10.15), promised("b", 10.0), promised("c", 12.0)];
+            let (cheapest, others) = cheapest(all, close).unwrap();
+            Promised { equal: others, ..cheapest }.sentence()
+        };
+        assert_eq!(of(SHARE), "By the data sheets: no difference between b and a (10 a year).");
+        assert_eq!(of(EQUAL), "By the data sheets: b, 10 a year for 5 years.");
+    }
 }

@@ -104,7 +104,7 @@ impl Answer {
         json!({
             "sentence": self.sentence(),
             "life": self.life.as_ref().ok().map(Best::to_json),
-            "tails": self.tails.iter().map(Ranked::to_json).collect::<Vec<_>>(),
+            "tails": self.tails.iter().map(|tail| tail.tail_to_json(self.count.runs > 1)).collect::<Vec<_>>(),
             "differences": self.differences.iter().map(Ranked::to_json).collect::<Vec<_>>(),
             "about_differences": self.about_differences(),
             "share": SHARE,

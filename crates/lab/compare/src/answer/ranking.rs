@@ -104,7 +104,17 @@ impl Ranked {
         format!("{}: {} {}; {}", self.name, self.best.stack, self.best.shown, behind.join(", "))
     }
 
+    /// The form of a difference in a comparison.
     pub fn to_json(&self) -> Value {
+        self.document(&self.line())
+    }
+
+    /// The form of a tail, in which stacks may not differ.
+    pub fn tail_to_json(&self, is_repeated: bool) -> Value {
+        self.document(&self.sentence(is_repeated))
+    }
+
+    fn document(&self, sentence: &str) -> Value {
         let one = |placed: &Placed| {
             json!({
                 "stack": placed.stack,
@@ -114,13 +124,18 @@ impl Ranked {
                 "matters": placed.matters(),
             })
         };
-        let others: Vec<Value> = self.others.iter().map(one).collect();
+        // Of stacks that cannot be told apart none is named as the best.
+        let close: Vec<&Placed> = self.others.iter().filter(|other| !other.is_behind).collect();
+        let best = close.is_empty().then(|| one(&self.best));
+        let behind = self.others.iter().filter(|other| other.is_behind);
+        let equal = std::iter::once(&self.best).chain(close).filter(|_| best.is_none());
         json!({
             "metric": self.metric,
             "name": self.name,
-            "best": one(&self.best),
-            "others": others,
-            "sentence": self.line(),
+            "best": best,
+            "equal": equal.map(one).collect::<Vec<_>>(),
+            "others": behind.map(one).collect::<Vec<_>>(),
+            "sentence": sentence,
         })
     }
 }
@@ -181,6 +196,20 @@ mod tests {
         let matters = matter(&["a", "b"], &[slow, fast.clone()]);
         assert_eq!(matters[0].line(), "read p99: b 101 µs; a 205 µs (x2.03)");
         assert!(matter(&["a", "b"], &[wide, fast]).is_empty());
+    }
+
+    /// JSON of a tail without a difference had "read p99: b 101 µs; " as its sentence, and named one as the best.
+    #[test]
+    fn of_equal_tails_none_is_the_best() {
+        let metric = "read_p99_ns";
+        let close = [runs(metric, &[100e3, 104e3, 98e3]), runs(metric, &[90e3, 160e3, 120e3])];
+        let told = tails(&["b", "a"], &close)[0].tail_to_json(true);
+        assert!(told["best"].is_null() && told["others"] == json!([]), "{told}");
+        assert_eq!([&told["equal"][0]["stack"], &told["equal"][1]["stack"]], ["b", "a"]);
+        assert!(told["sentence"].as_str().unwrap().ends_with("between b (101 µs) and a (123 µs)."), "{told}");
+        let apart = [runs(metric, &[100e3, 104e3, 98e3]), runs(metric, &[205e3, 210e3, 199e3])];
+        let told = tails(&["b", "a"], &apart)[0].tail_to_json(true);
+        assert!(told["best"]["stack"] == "b" && told["equal"] == json!([]), "{told}");
     }
 
     /// Under a load of commits the drive with the faster writes into its cache was named alone.

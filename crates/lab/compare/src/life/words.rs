@@ -2,7 +2,7 @@
 
 use super::LifeOverSeeds;
 use figures::numbers::{NONE, between, count, ratio, share, size};
-use metrics::{Basis, Cost, Currency, LifeReport, Range, Share};
+use metrics::{Basis, Cost, Currency, LifeReport, LifeTerms, Range, Share};
 
 /// A cause that spends less of a life is not worth a change.
 const LITTLE: f64 = 0.05;
@@ -24,8 +24,8 @@ pub fn short(value: f64) -> String {
 }
 
 /// An amount in the currency that prices are in.
-pub fn money(report: &LifeReport, amount: f64) -> String {
-    Currency::shown(report.terms.currency.as_ref(), &short(amount))
+pub fn money(terms: &LifeTerms, amount: f64) -> String {
+    Currency::shown(terms.currency.as_ref(), &short(amount))
 }
 
 /// What prices are in, behind the name of an amount.

@@ -457,7 +457,6 @@ mod tests {
             let mut usual = Config::load(name, &usual).unwrap();
             if usual.values.name("stripe.kind") == "coded" {
                 usual.choose("coded.size", "8MiB").unwrap();
-                usual.choose("coded.code_zones", "2").unwrap();
             }
             // Some of them exclude each other.
             let changed = times.iter().fold(usual.clone(), |before, key| {
