@@ -1,9 +1,10 @@
 //! Orderings that hold on every drive: harder work takes no less time, whatever makes it harder.
 //!
 //! *Law*: an experiment is harder than another one if it is so in one respect and in no respect easier. It has larger
-//! requests, more of them at a time, more writes beside them, or more of the drive in use. Then a request of it takes as
-//! long or longer, writing amplifies as much or more, and a commit takes as long as its write. Likewise more requests at
-//! a time are not answered at a far smaller rate. *Simplified*: times a drive was overwritten before are in no order.
+//! requests, more of them at a time, more writes beside them, or more of the drive in use. Then a request of it takes
+//! as long or longer, writing amplifies as much or more, and a commit takes as long as its write. More requests
+//! at a time are not answered at a far smaller rate either. *Simplified*: times a drive was overwritten before are in
+//! no order.
 
 use crate::laws::{Differ, implied, least_mean, most_apart, per_second, spoken};
 use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Work};
