@@ -1,6 +1,7 @@
 //! When a key is read: conditions, declared with the key.
 
 use crate::spelling::joined;
+use crate::timing::TIME;
 use crate::{Parameter, Value, Values};
 
 /// Something that must be so for a key to be read.
@@ -170,6 +171,26 @@ impl Parameter {
     #[must_use]
     pub fn under(self, condition: Condition) -> Self {
         Self { read_when: self.read_when.under(condition), ..self }
+    }
+
+    /// The same key, as one that changes times alone.
+    #[must_use]
+    pub const fn time(self) -> Self {
+        Self { is_time: Some(true), ..self }
+    }
+
+    /// The same key, as one whose value is part of a drive's state though only drives in time read it.
+    #[must_use]
+    pub const fn of_state(self) -> Self {
+        Self { is_time: Some(false), ..self }
+    }
+
+    /// Whether the state of a drive without time does not depend on it: it is a time, or is read under a condition
+    /// that asks for one. `known` has all keys.
+    pub fn is_of_time(&self, known: &[Parameter]) -> bool {
+        let asks_time =
+            |asked: &str| asked == TIME.key || known.iter().any(|other| other.key == asked && other.is_of_time(known));
+        self.is_time.unwrap_or_else(|| self.read_when.iter().any(|condition| asks_time(condition.key)))
     }
 
     /// When it is read, in words; nothing: always. `known` has all keys.

@@ -3,7 +3,6 @@
 
 use crate::Conditions;
 use crate::spelling::did_you_mean;
-use crate::timing::TIME;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
 
@@ -124,26 +123,6 @@ impl Parameter {
     #[must_use]
     pub const fn circumstance(self) -> Self {
         Self { role: Role::Circumstance, ..self }
-    }
-
-    /// The same key, as one that changes times alone.
-    #[must_use]
-    pub const fn time(self) -> Self {
-        Self { is_time: Some(true), ..self }
-    }
-
-    /// The same key, as one whose value is part of a drive's state though only drives in time read it.
-    #[must_use]
-    pub const fn of_state(self) -> Self {
-        Self { is_time: Some(false), ..self }
-    }
-
-    /// Whether the state of a drive without time does not depend on it: it is a time, or is read under a condition
-    /// that asks for one. `known` has all keys.
-    pub fn is_of_time(&self, known: &[Parameter]) -> bool {
-        let asks_time =
-            |asked: &str| asked == TIME.key || known.iter().any(|other| other.key == asked && other.is_of_time(known));
-        self.is_time.unwrap_or_else(|| self.read_when.iter().any(|condition| asks_time(condition.key)))
     }
 
     /// The same key, with a value that shows what to write: for keys without a default, and for texts.

@@ -85,8 +85,8 @@ fn is_text(sample: &[u8]) -> bool {
 /// The advice for a format that is known by its ending and is not read.
 fn unread(path: &str) -> &'static str {
     if path.split('.').skip(1).any(|ending| ending == "lcp") {
-        "lcp, a format of prefix caches, is not among them, as we found no description of its layout: write its requests \
-         as a table of keys (format mlperf-kv-cache), for which workload.allocator chooses addresses; or "
+        "lcp, a format of prefix caches, is not among them, as we found no description of its layout: write its \
+         requests as a table of keys (format mlperf-kv-cache), for which workload.allocator chooses addresses; or "
     } else {
         ""
     }
