@@ -47,6 +47,7 @@ impl Study {
 impl Study {
     #[new]
     #[pyo3(signature = (name, scale, seed, traces, settings, family, figure, out))]
+    #[expect(clippy::too_many_arguments, reason = "one call, whose arguments the package names")]
     fn new(
         name: &str,
         scale: Option<&str>,
