@@ -96,6 +96,7 @@ impl Advice {
             Some("open loop") => result.queue_depth.is_none(),
             Some("closed loop") => result.queue_depth.is_some(),
             Some("copies") => result.flash[1][units::Cause::Gc.index()] > 0,
+            Some("programs") => result.flash[1].iter().any(|programs| *programs > 0),
             _ => true,
         };
         let served = |op: &HostOp| result.latency[op.index()].histogram().count() > 0;
@@ -119,16 +120,18 @@ mod tests {
     /// A run that only wrote was told to try reads that interrupt programs.
     #[test]
     fn advice_about_reads_is_told_of_runs_with_reads_alone() {
-        let proposed = |workload: &str| {
+        let proposed = |(workload, state): (&str, &str)| {
             let settings = ["flash.channels=1", "flash.dies_per_channel=1", "drive.capacity=64MiB"];
-            let more = ["workload.requests=20000", "workload.queue_depth=32", "drive.precondition=none"];
+            let more = ["workload.requests=20000", "workload.queue_depth=32", state];
             let settings: Vec<_> =
                 settings.iter().chain(&more).map(|text| Setting::from_argument(text).unwrap()).collect();
             let config = Config::load("page", &settings).unwrap();
             let result = session::Prepared::new(config, workload).unwrap().run(None, &mut ()).unwrap();
             sentence(&result, &result.to_json()).unwrap().contains("flash.suspend")
         };
-        assert_eq!(["uniform-write", "mixed"].map(proposed), [false, true]);
+        let [erased, filled] = ["drive.precondition=none", "drive.precondition=fill"];
+        let runs = [("uniform-write", erased), ("uniform-read", filled), ("mixed", erased)];
+        assert_eq!(runs.map(proposed), [false, false, true]);
     }
 
     #[test]
@@ -136,7 +139,7 @@ mod tests {
         for kind in 0..units::WAIT_KINDS {
             assert!(table().contains_key(Wait::name_at(kind)), "{}", Wait::name_at(kind));
         }
-        let known = [None, Some("open loop"), Some("closed loop"), Some("copies")];
+        let known = [None, Some("open loop"), Some("closed loop"), Some("copies"), Some("programs")];
         assert!(table().values().flatten().all(|advice| known.contains(&advice.fits.as_deref())));
         let known = [None, Some("read"), Some("write")];
         assert!(table().values().flatten().all(|advice| known.contains(&advice.operation.as_deref())));
