@@ -6,6 +6,10 @@ pub trait Monitor: Sync {
     fn expect(&self, _jobs: usize) {}
     /// This many of them need not be run: what they give is kept, or known.
     fn found(&self, _jobs: usize) {}
+    /// The name of a job among all jobs, where those that are seen here are a part of them.
+    fn full_name(&self, name: &str) -> String {
+        name.to_owned()
+    }
     /// A job has ended: its name, and how in a word.
     fn ended(&self, _name: &str, _how: &str) {}
     /// Whether jobs are to end soon, and no others to begin.

@@ -191,6 +191,17 @@ mod tests {
         }
     }
 
+    /// The simulations of steps and draws have names of their own, and a figure of them ran those of the study instead.
+    #[test]
+    fn the_simulations_of_the_parts_of_a_study_are_chosen_as_well() {
+        let tpm = crate::find("tpm").unwrap();
+        let options = Options { scale: tpm.least, figure: Some("in-use".to_owned()), ..Options::default() };
+        let first = Stopping::default();
+        *first.after.lock().unwrap() = 1;
+        let findings = tpm.reproduce(&options, &first).unwrap();
+        assert!(findings.missing > 100, "{} simulations are still to be run", findings.missing);
+    }
+
     #[test]
     fn a_figure_that_a_study_has_not_is_told_with_near_ones() {
         let hard = crate::find("hard").unwrap();

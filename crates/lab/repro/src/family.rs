@@ -267,6 +267,9 @@ impl Monitor for Part<'_> {
     fn found(&self, jobs: usize) {
         self.monitor.found(jobs);
     }
+    fn full_name(&self, name: &str) -> String {
+        self.monitor.full_name(&self.named(name))
+    }
     fn ended(&self, name: &str, how: &str) {
         self.monitor.ended(&self.named(name), how);
     }

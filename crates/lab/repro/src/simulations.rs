@@ -54,5 +54,5 @@ pub(crate) fn simulate_from<J: Sync, S: Send + Sync, T: Serialize + DeserializeO
     assert_eq!(unique.len(), jobs.len(), "simulations are told apart by their names");
     let run = |state: &S, job: &J| unless_stopped(run(state, job));
     let given = experiment::all_from(monitor, jobs, name, |_| unless_stopped(state()), run)?;
-    Ok(names.into_iter().zip(given).map(|(name, given)| Simulated { name, given }).collect())
+    Ok(names.into_iter().zip(given).map(|(name, given)| Simulated { name: monitor.full_name(&name), given }).collect())
 }

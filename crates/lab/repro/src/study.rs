@@ -366,7 +366,8 @@ impl Findings {
             0 => String::new(),
             not_run => format!("{not_run} of {} rows not run. ", self.rows.len()),
         };
-        if self.changed.is_empty() || pass + fail > 0 {
+        let is_judged = self.changed.is_empty() || pass + fail > 0;
+        if is_judged {
             let _ = write!(text, "{pass} of {} judged rows pass", pass + fail);
         }
         for (is_known, what) in [(false, "miss"), (true, "known to miss")] {
@@ -383,7 +384,7 @@ impl Findings {
                 text,
                 "{}under other parameters than the published ones ({changed}) {within} of {} rows lie within the \
                  accepted values, {} outside{}",
-                if text.is_empty() { "" } else { "; " },
+                if is_judged { "; " } else { "" },
                 within + outside.len(),
                 outside.len(),
                 named(&outside)

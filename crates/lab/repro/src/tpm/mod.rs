@@ -43,7 +43,7 @@ pub(crate) static STUDY: Study = Study {
     shown: &[
         ("hit-ratio", &["3.1a", "3.1b", "3.2a", "3.2b", "3.3", "3.3v", "3.13"]),
         ("translation-operations", &["3.4", "3.4v", "3.14a"]),
-        ("response", &["5.8b"]),
+        ("response", &["3.5", "3.5v", "5.8b"]),
         ("response-normalised", &["3.5", "3.5v"]),
         ("erases", &["3.6", "3.6v", "3.14b"]),
         ("in-use", &["3.5", "3.5s", "3.6", "3.6s"]),
