@@ -35,7 +35,10 @@ fn text(life: &LifeOfLogs) -> String {
             "flash writes",
             life.flash_bytes.zip(life.waf()).map_or_else(
                 || "the logs do not tell them; add the output of `nvme ocp smart-add-log -o json` to each".to_owned(),
-                |(bytes, waf)| format!("{}, write amplification {}", decimal(bytes), digits(waf)),
+                |(bytes, waf)| {
+                    let doubt = if waf < 1.0 { " (below 1: the drive counts them in another unit)" } else { "" };
+                    format!("{}, write amplification {}{doubt}", decimal(bytes), digits(waf))
+                },
             ),
         ),
         (
@@ -56,7 +59,11 @@ fn text(life: &LifeOfLogs) -> String {
     }
     let text = table.render("");
     let Some(worn) = life.bytes_until_worn else {
-        return text + "\nThe drive tells less than 2 % of wear, which is too little for a projection.\n";
+        let why = match life.used {
+            Some(_) => "the drive tells less than 2 % of wear",
+            None => "the logs do not tell the wear",
+        };
+        return format!("{text}\nNo projection: {why}.\n");
     };
     let cells = |name: String, of: &dyn Fn(f64) -> f64| {
         let Range { earliest, estimate, latest } = worn;

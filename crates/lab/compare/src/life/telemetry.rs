@@ -144,6 +144,14 @@ impl LifeOfLogs {
                         after the drive was written"
                 .to_owned());
         }
+        for (what, more) in [
+            ("the wear falls", grown(|log| log.used)),
+            ("the hours that the drive was on fall", grown(|log| log.hours)),
+        ] {
+            if more.is_some_and(|more| more < 0.0) {
+                return Err(format!("{what} between the logs; give two logs of one drive, the older one first"));
+            }
+        }
         let seconds = [
             (between.map(|nanos| nanos as f64 / 1e9), "given"),
             (grown(|log| log.taken), "clock"),
@@ -252,6 +260,14 @@ mod tests {
         let two = LifeOfLogs::of(&before, &smartctl("B", 864_000, 1, 4), None, None).unwrap_err();
         assert!(two.contains("two drives, A and B"), "{two}");
         assert!(LifeOfLogs::of(&after, &before, None, None).unwrap_err().contains("the older log first"));
+    }
+
+    #[test]
+    fn wear_and_hours_that_fall_are_of_two_drives() {
+        let worn = LifeOfLogs::of(&smartctl("A", 0, 0, 4), &smartctl("A", 864_000, 9, 3), None, None).unwrap_err();
+        assert!(worn.contains("the wear falls"), "{worn}");
+        let (before, after) = (smartctl("A", 864_000, 0, 3), smartctl("A", 0, 9, 3));
+        assert!(LifeOfLogs::of(&before, &after, None, None).unwrap_err().contains("hours"));
     }
 
     #[test]
