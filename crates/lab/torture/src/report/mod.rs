@@ -75,14 +75,32 @@ impl Report<'_> {
         })
     }
 
+    /// Why a verdict that holds may say little, a line each.
+    fn doubts(&self) -> String {
+        let (states, fixed) = (self.exploration.states, self.states.corners());
+        let said = "note      The workload said no line, so the check had no promise to hold. Print a line after each \
+                    flush.\n";
+        let drawn = format!(
+            "note      None of these states was drawn at random: the first {fixed} are fixed moments. Give --states {} \
+             or more.\n",
+            10 * fixed
+        );
+        let is_fixed = self.asked.cuts != "drive" && (2..=fixed).contains(&states);
+        [(self.recording.said.is_empty(), said), (is_fixed, &drawn)]
+            .into_iter()
+            .filter_map(|(is_so, note)| is_so.then_some(note))
+            .collect()
+    }
+
     /// Lines for a terminal. `is_interrupted`: the user ended it.
     pub fn to_text(&self, is_interrupted: bool) -> String {
         let exploration = self.exploration;
         let others = match self.asked.shard {
-            None => "the others held the same".to_owned(),
+            None if self.checked() == exploration.states => String::new(),
+            None => " (the others held the same)".to_owned(),
             Some((index, count)) => {
                 format!(
-                    "shard {} of {count}; all shards check {}, and the others held the same",
+                    " (shard {} of {count}; all shards check {}, and the others held the same)",
                     index + 1,
                     exploration.checked
                 )
@@ -90,7 +108,7 @@ impl Report<'_> {
         };
         let text = format!(
             "recorded  {} requests, {} of them flushes; the workload said {} lines\n\
-             states    {} drawn, {} checked ({others}), {:.1} s, {:.0} states a second\n",
+             states    {} drawn, {} checked{others}, {:.1} s, {:.0} states a second\n",
             self.recording.requests.len(),
             self.flushes(),
             self.recording.said.len(),
@@ -102,7 +120,7 @@ impl Report<'_> {
         match &exploration.found {
             None => {
                 let so_far = if is_interrupted { ", and then it was interrupted" } else { "" };
-                text + &format!("verdict   holds, as far as these go ({}){so_far}\n", self.by())
+                text + &format!("verdict   holds, as far as these go ({}){so_far}\n", self.by()) + &self.doubts()
             }
             Some(found) => {
                 text + &found.to_text(self.recording) + &format!("again     {} {}\n", self.asked.again, found.number)
