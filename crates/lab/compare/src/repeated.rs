@@ -172,11 +172,9 @@ impl Repeated {
         if judged.is_empty() {
             return Some(format!("{} and {against} have no figures that all repetitions have.", self.name));
         }
-        let open = match count(None) {
-            0 => String::new(),
-            1 => " One figure cannot be told apart.".to_owned(),
-            many => format!(" {many} figures cannot be told apart."),
-        };
+        let apart = |one: &&Contrast| one.ratio.is_some() && one.is_better().is_none();
+        let open: Vec<&str> = self.contrasts.iter().filter(apart).map(|one| one.metric.short).collect();
+        let open = if open.is_empty() { String::new() } else { format!(" Cannot be told apart: {}.", open.join(", ")) };
         let details = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
         Some(format!(
             "{} against {against}, {} repetitions: better in {}, worse in {} of {}{details}.{open}",
