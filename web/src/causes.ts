@@ -35,7 +35,7 @@ const FITS: Record<string, (result: Result) => boolean> = {
   "closed loop": ({ workload }) => workload.loop === "closed",
   // Where collection only erases, neither spare space nor the choice of a victim spares it work.
   copies: ({ flash }) => (flash.programs["gc"] ?? 0) > 0,
-  programs: ({ flash }) => Object.values(flash.programs).some((programs) => programs > 0),
+  programs: ({ flash }) => Object.values(flash.programs).some((programs) => (programs ?? 0) > 0),
 };
 
 const STYLES: Record<string, CauseStyle> = {

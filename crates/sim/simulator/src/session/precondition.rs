@@ -448,18 +448,24 @@ mod tests {
         let times: Vec<_> = keys.iter().filter(|key| key.is_of_time(&keys) && !key.key.starts_with("host.")).collect();
         assert!(times.iter().any(|key| key.key == "flash.suspend_time"), "a time under another time");
         let small = ["drive.capacity=64MiB", "drive.over_provisioning=50%", "flash.pages_per_block=16"];
-        let stacks = stacks().into_iter().map(|stack| (stack.name, &small[..]));
-        let drives = drives().into_iter().map(|drive| (drive.name, &["drive.scale=512"][..]));
+        let stacks = stacks().into_iter().map(|stack| (stack.name, vec![&small[..]]));
+        // The smallest size that a drive can have.
+        let scales = [["drive.scale=512"], ["drive.scale=256"], ["drive.scale=128"], ["drive.scale=64"]];
+        let drives = drives().into_iter().map(|drive| (drive.name, scales.iter().map(|scale| &scale[..]).collect()));
         let mut kept = 0;
-        for (name, settings) in stacks.chain(drives) {
-            let usual = [settings, &["drive.precondition=overwrite"][..]].concat();
-            let usual: Vec<_> = usual.into_iter().map(|text| Setting::from_argument(text).unwrap()).collect();
-            let mut usual = Config::load(name, &usual).unwrap();
-            if usual.values.name("stripe.kind") == "coded" {
-                usual.choose("coded.size", "8MiB").unwrap();
-                let zones = usual.values.whole("coded.code_zones").min(2).to_string();
-                usual.choose("coded.code_zones", &zones).unwrap();
-            }
+        for (name, sizes) in stacks.chain(drives) {
+            let of_size = |size: &&[&str]| {
+                let settings = [*size, &["drive.precondition=overwrite"]].concat();
+                let settings: Vec<_> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+                let mut usual = Config::load(name, &settings).unwrap();
+                if usual.values.name("stripe.kind") == "coded" {
+                    usual.choose("coded.size", "8MiB").unwrap();
+                    let zones = usual.values.whole("coded.code_zones").min(2).to_string();
+                    usual.choose("coded.code_zones", &zones).unwrap();
+                }
+                DrivePlan::new(usual.clone()).ok().map(|_| usual)
+            };
+            let usual = sizes.iter().find_map(of_size).unwrap_or_else(|| panic!("{name} has none of these sizes"));
             // Some of them exclude each other.
             let changed = times.iter().fold(usual.clone(), |before, key| {
                 let mut one_more = before.clone();
@@ -474,5 +480,24 @@ mod tests {
             kept += usize::from(usual.is_some());
         }
         assert!(kept > 30, "{kept} of the drives have a state that is kept");
+    }
+
+    /// A trace that was written anew with its old time got the steady state of the old one.
+    #[test]
+    fn traces_of_one_name_length_and_time_have_states_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let settings = ["drive.capacity=64MiB", "flash.pages_per_block=16", "drive.precondition=steady"];
+        let settings: Vec<_> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+        let named = |offset: u32| {
+            std::fs::write(&path, format!("time_ns,device,op,offset_bytes,length_bytes\n0,0,write,{offset},4096\n"))
+                .unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+            let plan = DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap();
+            let source = WorkloadSource::new(path.to_str().unwrap(), &plan).unwrap();
+            shared_state(&plan, &source).unwrap()
+        };
+        assert_ne!(named(4096), named(8192));
     }
 }

@@ -12,7 +12,7 @@ use crate::in_use::FOOTPRINT;
 use engine::random::Stream;
 use layer::{Parameter, spelling::did_you_mean};
 use layer::{Value, Values};
-use std::io::Cursor;
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 use trace::formats::{DevicePolicy, OddLines, Survey, TraceOptions, TraceWorkload};
 use trace::synthetic::{self, SyntheticError, WorkloadParameters};
@@ -234,16 +234,18 @@ impl WorkloadSource {
         self.name != "-" || !matches!(self.kind, Kind::Trace(_))
     }
 
-    /// The difference from other workloads of the same name: a file's length and age.
+    /// The difference from other workloads of the same name: a file's length, age and contents. Programs that copy a
+    /// file keep its age.
     pub(super) fn fingerprint(&self) -> String {
         let file = match &self.kind {
-            Kind::Trace(_) => std::fs::metadata(&self.name).ok(),
+            Kind::Trace(_) => std::fs::metadata(&self.name).ok().filter(std::fs::Metadata::is_file),
             Kind::Generator(_) | Kind::Sample(_) => None,
             Kind::Given(requests) => return format!("{:?} {:016x}", self.name, requests.fingerprint()),
         };
         let path = std::fs::canonicalize(&self.name).ok().filter(|_| file.is_some());
         let modified = file.as_ref().and_then(|file| file.modified().ok());
-        format!("{:?} {path:?} {:?} {modified:?}", self.name, file.map(|file| file.len()))
+        let contents = file.as_ref().and_then(|_| sum_of(Path::new(&self.name)).ok());
+        format!("{:?} {path:?} {:?} {modified:?} {contents:?}", self.name, file.map(|file| file.len()))
     }
 
     /// Opens it from the start.
@@ -408,6 +410,19 @@ impl Workload for Scaled {
 }
 
 /// A file that exists, or a name no generator could have.
+/// CRC-32 of the contents of a file.
+/// Errors: it cannot be read.
+fn sum_of(path: &Path) -> io::Result<u32> {
+    let (mut file, mut sum) = (std::fs::File::open(path)?, crc32fast::Hasher::new());
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(sum.finalize()),
+            length => sum.update(&buffer[..length]),
+        }
+    }
+}
+
 fn looks_like_path(name: &str) -> bool {
     Path::new(name).exists() || name.contains(['/', '\\', '.'])
 }
