@@ -37,11 +37,12 @@ def check() -> None:
     said = open(os.environ["NANDARIUM_SAID"]).read().split()
     promised = int(said[-1]) if said else 0
     found = open(PATH).read() if os.path.exists(PATH) else ""
-    version = int(found.split()[1]) if found else 0
-    if found != (text(version) if version else ""):
-        sys.exit(f"version {version} is there in part")
+    # A file whose blocks were never written holds zeros.
+    version = int(found.split()[1]) if found.startswith("version ") else 0
     if version < promised:
         sys.exit(f"version {promised} was there, and now it is {version}")
+    if found != (text(version) if version else ""):
+        sys.exit(f"version {version} is there in part")
 
 
 if __name__ == "__main__":

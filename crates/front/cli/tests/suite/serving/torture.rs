@@ -228,7 +228,7 @@ fn a_file_replaced_with_care_is_there_and_one_without_is_not() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     let (code, stdout, stderr) = mounted(":", &sample("replace.py", "careless"), &check, "1000");
     assert_eq!(code, 3, "{stdout}{stderr}");
-    assert!(stdout.contains("was there, and now it is"), "{stdout}");
+    assert!(stdout.contains("was there, and now it is") || stdout.contains("is there in part"), "{stdout}");
 }
 
 #[test]
