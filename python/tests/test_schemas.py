@@ -27,7 +27,7 @@ OPTIONAL = {
     "list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"},
     "code": {"codes", "search"},
     "sweep-run": {"result"},
-    "result": {"life", "cost", "closeups", "repeated", "limits"},
+    "result": {"life", "cost", "closeups", "repeated", "limits", "data_sheet"},
     "life": {"repeated", "limits"},
     "comparison": {"limits"},
     "sweep": {"limits"},
