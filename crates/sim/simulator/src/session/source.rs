@@ -409,7 +409,6 @@ impl Workload for Scaled {
     }
 }
 
-/// A file that exists, or a name no generator could have.
 /// CRC-32 of the contents of a file.
 /// Errors: it cannot be read.
 fn sum_of(path: &Path) -> io::Result<u32> {
@@ -423,6 +422,7 @@ fn sum_of(path: &Path) -> io::Result<u32> {
     }
 }
 
+/// A file that exists, or a name no generator could have.
 fn looks_like_path(name: &str) -> bool {
     Path::new(name).exists() || name.contains(['/', '\\', '.'])
 }
