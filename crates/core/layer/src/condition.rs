@@ -1,7 +1,6 @@
 //! When a key is read: conditions, declared with the key.
 
 use crate::spelling::joined;
-use crate::timing::TIME;
 use crate::{Parameter, Value, Values};
 
 /// Something that must be so for a key to be read.
@@ -188,8 +187,7 @@ impl Parameter {
     /// Whether the state of a drive without time does not depend on it: it is a time, or is read under a condition
     /// that asks for one. `known` has all keys.
     pub fn is_of_time(&self, known: &[Parameter]) -> bool {
-        let asks_time =
-            |asked: &str| asked == TIME.key || known.iter().any(|other| other.key == asked && other.is_of_time(known));
+        let asks_time = |asked: &str| known.iter().any(|other| other.key == asked && other.is_of_time(known));
         self.is_time.unwrap_or_else(|| self.read_when.iter().any(|condition| asks_time(condition.key)))
     }
 

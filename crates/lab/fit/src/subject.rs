@@ -8,7 +8,7 @@ use engine::random::Stream;
 use experiment::{Monitor, ThreadsError};
 use nand::{CountedFlash, Counters, Flash as _, TimedFlash};
 use rayon::prelude::*;
-use simulator::config::{Config, Setting};
+use simulator::config::{Config, Setting, is_of_time};
 use simulator::{BlockDevice, Completions, Drive, DrivePlan, DriveState, Fill, Progress, session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -370,21 +370,11 @@ impl Monitor for Remembering<'_> {
     }
 }
 
-/// Whether a key says only how long something takes: states do not depend on it. Whether a drive has idle time decides
-/// whether it rests.
+/// Whether a key says only how long something takes, or what the host does: states do not depend on it. Whether a drive
+/// has idle time decides whether it rests.
 fn is_about_time(key: &str) -> bool {
-    const TIMES: [&str; 9] = [
-        "flash.read_time",
-        "flash.page_read_times",
-        "flash.program_time",
-        "flash.slc_program_time",
-        "flash.erase_time",
-        "flash.bus_bandwidth",
-        "flash.suspend_step",
-        "flash.suspend_end",
-        "flash.program_memory",
-    ];
-    TIMES.contains(&key) || key.starts_with("host.") && key != "host.idle_after" || key.starts_with("controller.")
+    const ALSO: [&str; 2] = ["flash.page_read_times", "flash.program_memory"];
+    key != "host.idle_after" && (is_of_time(key) || key.starts_with("host.") || ALSO.contains(&key))
 }
 
 fn thousandths(times: f64) -> u64 {

@@ -6,6 +6,8 @@ use crate::session::{rest, warm_up};
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::ContentsKind;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use units::HOUR;
 
 /// State of the drive before the measured run.
@@ -127,7 +129,8 @@ const DRIVE: &[Parameter] = &[
         "Whether commands take time. Use none for studies of write amplification and wear: a run is much faster and \
          has no latencies.",
     )
-    .circumstance(),
+    .circumstance()
+    .time(),
     Parameter::new(
         SERVICE.key,
         Kind::Choice(|| SERVICE.named()),
@@ -397,6 +400,15 @@ pub fn all_keys() -> Vec<Parameter> {
     .concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat().into_iter().map(Parameter::circumstance);
     [own, buffers, stripes, mappings, remap::keys(), workloads.collect()].concat()
+}
+
+/// Whether no state of a drive without time depends on a key, by its name of today: it changes times alone.
+pub fn is_of_time(name: &str) -> bool {
+    static NAMES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+        let keys = all_keys();
+        keys.iter().filter(|key| key.is_of_time(&keys)).map(|key| key.key).collect()
+    });
+    NAMES.contains(name)
 }
 
 /// The key called `name`, today or in the version before.

@@ -9,7 +9,7 @@ mod presets;
 pub(crate) mod trace_keys;
 
 pub use error::ConfigError;
-pub use keys::{PRECONDITION, Precondition, all_keys, find_key};
+pub use keys::{PRECONDITION, Precondition, all_keys, find_key, is_of_time};
 pub use layer::TIME;
 pub use layer::spelling::did_you_mean;
 pub use presets::{Preset, drives, parts, stacks};

@@ -98,9 +98,9 @@ pub(super) fn initial_state(
             written: Written::nothing_of(plan),
         });
     }
-    let identity = shared_state(plan, source);
-    let kept = snapshots.zip(identity.as_deref());
-    let found = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher));
+    // Naming a state may read a whole trace.
+    let kept = snapshots.and_then(|snapshots| Some((snapshots, shared_state(plan, source)?)));
+    let found = kept.as_ref().and_then(|(snapshots, identity)| snapshots.load(identity, watcher));
     let found = found.and_then(|found| Some((Written::nothing_of(plan).filled(&found.written)?, found)));
     if let Some((written, found)) = found {
         watcher.remark("initial state taken from a snapshot");
@@ -115,7 +115,7 @@ pub(super) fn initial_state(
     let mut written = Written::nothing_of(plan);
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher, written: &mut written }.run(kind)?;
     let image = Image::of(drive);
-    if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
+    if let (Some((snapshots, identity)), Image::Tables(state)) = (&kept, &image) {
         let texts = [notes.join("\n").into_bytes(), written.to_bytes()];
         snapshots.store(identity, &texts, state.as_bytes(), watcher);
     }

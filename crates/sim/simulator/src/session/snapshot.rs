@@ -11,8 +11,7 @@
 use super::{Watcher, WorkloadSource, beside, rest};
 use crate::DrivePlan;
 use crate::config::flash_keys::PART;
-use crate::config::keys::{all_keys, find_key};
-use layer::TIME;
+use crate::config::is_of_time;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -47,12 +46,10 @@ pub(super) struct Found {
 /// depends on it.
 pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> String {
     // States are computed without time and without a host, and a part stands for values that are among the others.
-    let keys = all_keys();
-    let is_of_time = |name: &str| find_key(&keys, name).is_some_and(|key| key.is_of_time(&keys));
     let matters = |key: &str| match key.split_once('.') {
         Some(("host" | "measure", _)) => false,
         Some(("workload", _)) => workload.is_some(),
-        _ => key != PART && key != TIME.key && !is_of_time(key),
+        _ => key != PART && !is_of_time(key),
     };
     let mut text = String::new();
     for (key, value) in plan.config.resolved.iter().filter(|(key, _)| matters(key)) {
