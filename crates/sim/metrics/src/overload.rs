@@ -99,7 +99,8 @@ impl Course {
     /// The next request arrives, in the order of their arrivals, whatever it is.
     #[inline]
     pub fn arrives(&mut self, at: Nanos) {
-        if self.arrived.is_multiple_of(self.stride) {
+        // A power of two.
+        if self.arrived & (self.stride - 1) == 0 {
             self.arrivals.push(at);
             if self.arrivals.len() == LAPS {
                 self.arrivals = self.arrivals.iter().copied().step_by(2).collect();
@@ -278,7 +279,7 @@ fn grown(share: f64, [arrived, served]: [f64; 2], peak: f64) -> Behind {
     if arrived < 1.0 {
         return Behind::AtOnce { share, served: served as u64 };
     }
-    Behind::Grows { share, arrived: arrived.max(1.0) as u64, served: served as u64, peak }
+    Behind::Grows { share, arrived: arrived as u64, served: served as u64, peak }
 }
 
 impl Run<'_> {

@@ -90,7 +90,7 @@ pub struct HostMeasurements {
     /// Reads of pages that hold nothing, which are in neither of these.
     pub unwritten: Unwritten,
     pub series: Series,
-    /// Reads and writes by their number.
+    /// Reads and writes by their number, in an open loop.
     pub course: Course,
     /// Requests over time and address.
     pub addresses: AddressMap,
@@ -164,12 +164,13 @@ impl HostMeasurements {
                     self.queue.has_room();
                 }
                 self.series.record(request.op, latency, bytes_of(request));
-                if request.op.index() < 2 {
+                // A closed loop has no course: its depth is its load.
+                if request.op.index() < 2 && self.last_arrival.is_some() {
                     self.course.record(latency, elapsed);
                 }
             }
         }
-        if completions.done.len() == outstanding as usize {
+        if self.last_arrival.is_some() && completions.done.len() == outstanding as usize {
             self.course.drained();
         }
         self.ended = self.started + elapsed;
