@@ -46,14 +46,17 @@ impl Controller {
     /// Waits for `after` if that is still in progress, otherwise goes on at once.
     #[inline(always)]
     fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
-        if let Some(after) = after {
-            let before = self.chips.commands.get(after.slot);
-            if before.generation == after.generation && before.state != State::Free {
-                self.chips.commands.depend(after.slot, id.slot);
-                return;
-            }
+        match after.filter(|after| self.is_under_way(*after)) {
+            Some(after) => self.chips.commands.depend(after.slot, id.slot),
+            None => self.ready(id.slot),
         }
-        self.ready(id.slot);
+    }
+
+    /// Whether a command that was issued has not ended.
+    #[inline(always)]
+    fn is_under_way(&self, id: CommandId) -> bool {
+        let slot = self.chips.commands.get(id.slot);
+        slot.generation == id.generation && slot.state != State::Free
     }
 
     /// Issues a program.
@@ -181,7 +184,8 @@ impl Controller {
             None => None,
         };
         let held = self.gather.holds(&self.chips.state.geometry, read.page);
-        if !held || read.after.is_some() || join.is_none() && self.chips.state.is_unreadable(read.page) {
+        let waits = read.after.is_some_and(|after| self.is_under_way(after));
+        if !held || waits || join.is_none() && self.chips.state.is_unreadable(read.page) {
             return false;
         }
         let failed = self.chips.state.read_held(read.page, read.payload);
@@ -774,7 +778,8 @@ impl Controller {
             (self.chips.state.geometry.block_of(command.page), self.chips.state.geometry.page_in_block(command.page));
         let row = self.chips.state.block(block);
         let in_turn = u32::from(row.entered) == position && row.entered == row.done && !row.has_failed();
-        if !in_turn || self.gather.is_full() || self.chips.state.may_fail() || command.after.is_some() {
+        let waits = command.after.is_some_and(|after| self.is_under_way(after));
+        if !in_turn || waits || self.gather.is_full() || self.chips.state.may_fail() {
             return false;
         }
         if self.gather.forgets() && !self.gather.owe_at_once(&mut self.chips, &command) {

@@ -206,3 +206,17 @@ fn an_erase_and_a_power_cut_find_word_lines_between_their_passes() {
     time_of(&run(&mut flash), erased);
     assert_eq!(write(&mut flash, 1, 0..2 * PROGRAM), 2 * PROGRAM as usize, "its memory is free");
 }
+
+#[test]
+fn what_comes_after_a_command_that_has_ended_goes_through_memory_like_what_comes_after_none() {
+    let mut flash = plain();
+    write(&mut flash, 0, 0..PROGRAM + 1);
+    finish(&mut flash);
+    let before = flash.read(0, Read { cause: Cause::Gc, ..silent_read(at(0, 0)) }).pending();
+    assert!(before.is_some(), "it is read from the cells");
+    let program = PageProgram { after: before, ..command(at(1, 0)) };
+    let held = Read { after: before, ..silent_read(at(0, PROGRAM)) };
+    finish(&mut flash);
+    assert_eq!(flash.program(0, program), Outcome::Done, "there is room for it");
+    assert_eq!(flash.read(0, held), Outcome::Done, "it is in memory");
+}

@@ -37,7 +37,7 @@ pub(super) struct Jobs {
     /// Logical blocks for which a program is awaited.
     awaiting: BTreeSet<Lbn>,
     /// Something ended, which may give room.
-    has_ended: bool,
+    pub has_ended: bool,
 }
 
 impl Jobs {

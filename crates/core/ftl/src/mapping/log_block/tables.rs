@@ -7,7 +7,7 @@ use super::lbn::{Lbn, LogicalBlocks};
 use super::merge::MergeCounters;
 use super::parameters::Settings;
 use super::trims::{Range, Trims, trimmed_by};
-use super::{AWAITED, Scheme, TOMBSTONE};
+use super::{AWAITED, Scheme, TOMBSTONE, unfit};
 use crate::FtlContext;
 use crate::mapping::common::{reach, read_missing};
 use crate::mapping::pages::Pages;
@@ -255,7 +255,8 @@ impl Tables {
         self.jobs.save(writer);
         self.trims.save(writer);
         let [turn, retired, freed] = self.blocks.numbers();
-        writer.put("log.numbers", [self.pages.sequence(), turn, retired, freed]);
+        let ended = u64::from(self.jobs.has_ended);
+        writer.put("log.numbers", [self.pages.sequence(), turn, retired, freed, ended]);
     }
 
     /// Reads what [`Tables::save`] wrote; returns the shared log blocks.
@@ -264,7 +265,11 @@ impl Tables {
         let shared = self.blocks.load(reader)?;
         self.jobs.load(reader)?;
         self.trims.load(reader)?;
-        let [sequence, turn, retired, freed] = reader.array("log.numbers")?;
+        let numbers = reader.get::<u64>("log.numbers")?;
+        let &[sequence, turn, retired, freed, ref ended @ ..] = numbers.as_slice() else {
+            return Err(unfit("counters are missing"));
+        };
+        self.jobs.has_ended = ended == [1];
         self.pages.note_sequence(sequence);
         self.blocks.load_numbers([turn, retired, freed]);
         Ok(shared)

@@ -192,8 +192,8 @@ impl Cursor {
         };
         let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
         writer.put("lane.collection", collection);
-        let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().map(|page| page.0));
-        writer.put("lane.updates", updates);
+        let full = self.full_in_a_row << 1 | u32::from(self.moved_full);
+        writer.put("lane.updates", [promised, full].into_iter().chain(self.updates.iter().map(|page| page.0)));
     }
 
     /// What [`Cursor::save`] wrote, and what was promised.
@@ -208,11 +208,12 @@ impl Cursor {
             _ => None,
         };
         let updates = reader.get::<u32>("lane.updates")?;
-        let [promised, moved_full, updates @ ..] = updates.as_slice() else {
+        let [promised, full, updates @ ..] = updates.as_slice() else {
             return Err(SnapshotError::Unfit { section: "lane", problem });
         };
-        let (updates, moved_full) = (updates.iter().copied().map(Tpn).collect(), *moved_full == 1);
-        Ok((Self { collection, updates, moved_full, ..Self::default() }, *promised))
+        let updates = updates.iter().copied().map(Tpn).collect();
+        let (moved_full, full_in_a_row) = (full & 1 == 1, full >> 1);
+        Ok((Self { collection, updates, moved_full, full_in_a_row, ..Self::default() }, *promised))
     }
 }
 

@@ -91,7 +91,7 @@ impl TranslationBlocks {
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let numbers = self.open.iter().chain(&self.own).flat_map(Frontier::numbers);
         writer.put("translation.frontiers", numbers);
-        writer.put("translation.turn", [self.turn as u32]);
+        writer.put("translation.turn", std::iter::once(self.turn as u32).chain(self.opened.iter().copied()));
     }
 
     /// Reads what [`TranslationBlocks::save`] wrote, and renews the promises.
@@ -105,9 +105,12 @@ impl TranslationBlocks {
             *frontier = Frontier::from_numbers([numbers[0], numbers[1], numbers[2]]);
         }
         let turn = reader.get::<u32>("translation.turn")?;
-        let &[turn] = turn.as_slice() else { return Err(unfit("the lane in turn is missing")) };
-        self.turn = turn as usize;
-        self.opened.clear();
+        let [turn, opened @ ..] = turn.as_slice() else { return Err(unfit("the lane in turn is missing")) };
+        if turn.max(opened.iter().max().unwrap_or(turn)) >= &(lanes.len() as u32) {
+            return Err(unfit("a lane of translation pages is out of range"));
+        }
+        self.turn = *turn as usize;
+        self.opened = opened.to_vec();
         self.promised.fill(0);
         for (lane, entry) in lanes.iter().enumerate() {
             self.promise(lane, entry.promised);
