@@ -70,6 +70,7 @@ pub fn items(kind: &str) -> PyResult<Vec<(String, String)>> {
         "workloads" => Listing::Workloads,
         "parts" => Listing::Parts,
         "formats" => Listing::Formats,
+        "studies" => Listing::Studies,
         _ => return Err(PyValueError::new_err(format!("nothing is listed as `{}`", spelling::readable(kind)))),
     };
     Ok(cli::items(listing))

@@ -26,6 +26,8 @@ pub struct Study {
     pub least: Scale,
     /// The size unless something else is asked for.
     pub usual: Scale,
+    /// How long that takes on two free cores, in words.
+    pub takes: &'static str,
     /// Rows that a figure shows, by the name of the figure.
     pub shown: &'static [(&'static str, &'static [&'static str])],
     /// Its table of targets, where its rows have one, and the ranges of its family.

@@ -57,6 +57,7 @@ static STUDY: Study = Study {
     method: "A small drive is filled and overwritten at random.",
     least: Scale::FULL,
     usual: Scale::FULL,
+    takes: "a second",
     shown: &[("programs", &["9.1", "9.2", "9.3"])],
     targets: Some(&TARGETS),
     run,

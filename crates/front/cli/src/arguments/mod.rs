@@ -466,6 +466,8 @@ pub enum Listing {
     Parts,
     /// Trace formats.
     Formats,
+    /// Published studies, with their figures.
+    Studies,
     /// Configuration keys.
     Keys,
 }

@@ -22,11 +22,8 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
 /// The text about a name.
 /// Errors: nothing is called so.
 pub fn text(name: &str) -> Result<String, Failure> {
-    let found: Vec<String> =
-        [keys(name), stack(name), part(name), workload(name), format(name), values(name), glossary::explain(name)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let of_tables = [keys(name), stack(name), part(name), workload(name), format(name), values(name), study(name)];
+    let found: Vec<String> = of_tables.into_iter().chain([glossary::explain(name)]).flatten().collect();
     if found.is_empty() {
         // Read for one more version, with a note.
         if let Some(today) = metrics::name_of_today(name.trim_end_matches('.')) {
@@ -154,6 +151,21 @@ fn measured(known: &KnownDrive) -> String {
 fn part(name: &str) -> Option<String> {
     let part = parts().into_iter().find(|part| part.name == name)?;
     Some(format!("part {name} (flash.part)\n  {}\n\n{}", part.description(), indented(part.text)))
+}
+
+fn study(name: &str) -> Option<String> {
+    let study = repro::STUDIES.iter().find(|study| study.name == name)?;
+    let figures: Vec<&str> = study.shown.iter().map(|(figure, _)| *figure).collect();
+    let figures = if figures.is_empty() { String::new() } else { format!("  figures: {}\n", figures.join(", ")) };
+    let method = study.method.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(format!(
+        "study {name} (`nandarium repro {name}`)\n  {}\n  publication: {}\n  takes: {} on two free cores\n  {}  {}\n",
+        study.title,
+        study.paper,
+        study.takes,
+        figures.trim_start(),
+        wrapped_at(&method, 2)
+    ))
 }
 
 fn indented(text: &str) -> String {

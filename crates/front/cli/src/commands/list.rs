@@ -7,6 +7,7 @@ use crate::names::STACK;
 use crate::output;
 use crate::table::Grid;
 use layer::{Parameter, Values};
+use repro::{STUDIES, Study};
 use serde_json::{Map, Value, json};
 use simulator::Config;
 use simulator::config::{Preset, all_keys, drives, find_key, parts, stacks};
@@ -30,13 +31,14 @@ impl Item {
 }
 
 /// Every kind, in display order.
-pub const KINDS: [(Listing, &str); 7] = [
+pub const KINDS: [(Listing, &str); 8] = [
     (Listing::Stacks, "stacks"),
     (Listing::Drives, "drives"),
     (Listing::Policies, "policies"),
     (Listing::Workloads, "workloads"),
     (Listing::Parts, "parts"),
     (Listing::Formats, "formats"),
+    (Listing::Studies, "studies"),
     (Listing::Keys, "keys"),
 ];
 
@@ -48,6 +50,7 @@ pub fn items(what: Listing) -> Vec<Item> {
         Listing::Parts => parts().iter().map(|part| Item::new(part.name, part.description())).collect(),
         Listing::Formats => FORMATS.iter().map(|format| Item::new(format.name, format.doc)).collect(),
         Listing::Policies => policies(),
+        Listing::Studies => STUDIES.iter().map(|study| Item::new(study.name, about(study))).collect(),
         Listing::Workloads => {
             let sample = Item::new(SAMPLE, "recorded: SQLite, git and file copies on ext4, one minute, up to 1 GiB");
             let generators = WORKLOADS.iter().map(|workload| Item::new(workload.name, workload.summary));
@@ -57,6 +60,13 @@ pub fn items(what: Listing) -> Vec<Item> {
         }
         Listing::Keys => all_keys().iter().map(|key| Item::new(key.key, key.doc)).collect(),
     }
+}
+
+/// What a study is about, how long it takes, and its figures.
+fn about(study: &Study) -> String {
+    let figures: Vec<&str> = study.shown.iter().map(|(figure, _)| *figure).collect();
+    let figures = if figures.is_empty() { String::new() } else { format!(" Figures: {}.", figures.join(", ")) };
+    format!("{}. It takes {} on two free cores.{figures}", study.title, study.takes)
 }
 
 /// Keys whose values are policies.

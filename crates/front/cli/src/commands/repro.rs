@@ -38,6 +38,9 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     for (study, options) in studies.iter().zip(&each) {
         let cache = keeping.as_deref().and_then(|folder| kept(folder, study, options));
         let simulations = watch::Simulations::new(study.name, arguments.quiet, cache, part.unwrap_or(Shard::ALL));
+        if !arguments.quiet && options.scale == study.usual && options.figure.is_none() {
+            output::complain(&format!("{} takes {} on two free cores", study.name, study.takes));
+        }
         let findings = study.reproduce(options, &simulations)?;
         if part.is_some() && !watch::is_stopped() {
             continue; // rows are for the command that collects

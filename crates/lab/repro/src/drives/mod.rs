@@ -29,6 +29,7 @@ pub(crate) static STUDY: Study = Study {
         read latencies 10 %, 99th percentiles 25 %, cliffs 15 %, what was read by eye from a graph 20 %.",
     least: Scale::one_over(256),
     usual: Scale::one_over(64),
+    takes: "some ten minutes",
     shown: &[],
     targets: None,
     run,

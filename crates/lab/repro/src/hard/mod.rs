@@ -37,6 +37,7 @@ pub(crate) static STUDY: Study = Study {
              of 4 KiB are timed.",
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
+    takes: "half a minute",
     shown: &[
         ("figure-14-4", &["4.1"]),
         ("figure-14-5", &["4.2", "4.2s", "4.2i", "4.3", "4.4a", "4.4b", "4.4v"]),

@@ -39,6 +39,7 @@ pub(crate) static STUDY: Study = Study {
              parity, commits that collection asks for included, for each page of the host that is programmed.",
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
+    takes: "two minutes",
     shown: &[
         ("iops", &["2.3a", "2.3b", "2.3c", "2.3d", "2.4a", "2.4b", "2.9a", "2.9b"]),
         ("overheads", &["2.5", "2.6a", "2.6b", "2.7a", "2.7b", "2.8", "2.13c"]),

@@ -40,6 +40,7 @@ pub(crate) static STUDY: Study = Study {
              the publication. Points of sweeps run an eighth of the requests that the rows of record run.",
     least: Scale::one_over(4096),
     usual: Scale::DEFAULT,
+    takes: "some five minutes",
     shown: &[
         ("table-1", &["0.1", "0.17h"]),
         ("banks", &["0.13a"]),

@@ -40,6 +40,7 @@ pub(crate) static STUDY: Study = Study {
     // Below, the smallest caches hold the whole map and every hit ratio is 100 %.
     least: Scale::one_over(64),
     usual: Scale::DEFAULT,
+    takes: "some ten minutes",
     shown: &[
         ("hit-ratio", &["3.1a", "3.1b", "3.2a", "3.2b", "3.3", "3.3v", "3.13"]),
         ("translation-operations", &["3.4", "3.4v", "3.14a"]),

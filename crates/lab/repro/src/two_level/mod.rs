@@ -37,6 +37,7 @@ pub(crate) static STUDY: Study = Study {
              buffers it is compared with both ways are run, because it does not say theirs.",
     least: Scale::one_over(128),
     usual: Scale::DEFAULT,
+    takes: "some five minutes",
     shown: &[
         ("write-sizes", &["1.19a"]),
         ("random-writes", &["1.19b", "1.19c"]),
