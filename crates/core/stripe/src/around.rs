@@ -1,10 +1,10 @@
-//! Reads around busy chips: what a stripe keeps against loss also serves a page whose chip has other things to do.
+//! Reads around busy chips: the redundancy of a stripe also serves a page whose chip has other things to do.
 //!
-//! Faithful to: reads of coded striping (all blocks that can help are asked for, whoever is late is taken back), and
+//! Faithful to: reads of coded striping (all blocks that can help are asked for, late ones are taken back), and
 //! reconstruction while a chip cleans (`ttFlash`, FAST 2017); both decide as the reads of zones do. Simplified:
 //! computing takes no time. Protects: a page is computed only from a stripe whose parity is whole: nothing in it is
 //! newer than its parity, nothing of it is being written, mended or lost. All reads are submitted at once, and the
-//! mapping's map is in memory: what they find is one moment's stripe, whatever is written before they end.
+//! mapping's map is in memory: they find the stripe of one moment, even if pages are written before they end.
 //!
 //! ```text
 //! lazy       own page and all others of its stripe; the first set that tells the page ends the read, and the rest is

@@ -1,4 +1,4 @@
-//! What there is of each stripe: its pages on flash, what memory knows of it, and what of it is lost.
+//! State of each stripe: its pages on flash, its entry in memory, and its lost pages.
 //!
 //! Protects: an old version is kept for exactly the pages that are newer than the parity on flash.
 

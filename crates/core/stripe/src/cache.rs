@@ -154,8 +154,8 @@ impl Cache {
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripe that is committed next, and those that may be after it. Only one that is `idle` is taken;
-    /// whether others are is not looked up, as that is what takes long.
+    /// The delayed stripe that is committed next, and stripes that may follow it. The first one is `idle`; whether the
+    /// others are is not looked up, as the look-up takes long.
     pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
         let Self { policy, links, lists, entries, costs, .. } = self;
         let slots = lists.iter().flat_map(|list| links.oldest_first(list));

@@ -1,7 +1,7 @@
 //! Parity of pages: XOR for one, Reed–Solomon over GF(2^8) for two.
 //!
 //! Both are linear: row r of the parity is the sum of `factors[r][i]` times data page i, so a part of it can be
-//! gathered page by page, and what a page changes is the factor times the difference.
+//! gathered page by page, and the change by a page is the factor times the difference.
 
 use erasure::reed_solomon::{add_product, factors};
 

@@ -72,7 +72,7 @@ pub(crate) enum Phase {
 pub(crate) struct Shards {
     /// Newest versions of data pages.
     pub newest: u64,
-    /// What the parity on flash covers of data pages whose old version is kept.
+    /// Data pages in the version that the parity on flash covers, where their old version is kept.
     pub old: u64,
     /// Rows of the parity on flash.
     pub parity: u64,
@@ -96,7 +96,7 @@ pub(crate) struct Job {
     /// Data pages (or rows) given to the mapping in the phase under way.
     pub issued: u64,
     pub outstanding: u32,
-    /// It is in a list of those that go on, or that wait for room.
+    /// It is in the list of jobs that go on, or of jobs that wait for room.
     pub queued: bool,
     /// It waits for room, or for an entry of the cache.
     pub stalled: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Job {
     /// The needed pages, and the present ones.
     pub want: Shards,
     pub have: Shards,
-    /// What the new parity is the sum of, besides what is in memory; of a rebuild, what it writes.
+    /// Pages whose sum is the new parity, besides the parity in memory; of a rebuild, the pages it writes.
     pub sum: Shards,
     /// Data pages and rows that could not be read.
     pub lost: (u64, u64),

@@ -33,7 +33,7 @@ pub struct StripeLayout {
 /// Most data pages of a stripe: three sets of them share a word.
 pub const MOST_DATA: u32 = 20;
 
-/// What a chip holds of a stripe.
+/// The page of a stripe that a chip holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     Data(u32),
@@ -105,7 +105,7 @@ impl StripeLayout {
         }
     }
 
-    /// What a chip holds of a stripe.
+    /// The page of a stripe that a chip holds.
     pub fn member(&self, stripe: u32, chip: u32) -> Member {
         match (0..self.parity).find(|row| self.parity_chip(stripe, *row) == chip) {
             Some(row) => Member::Parity(row),
@@ -158,7 +158,7 @@ impl StripeLayout {
     }
 }
 
-/// What a mapping below needs to know to find old versions after a power cut.
+/// Knowledge by which a mapping below finds old versions after a power cut.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape<'a> {
     pub layout: StripeLayout,

@@ -1,7 +1,7 @@
 //! Stripes over the chips of a drive: RAID inside the SSD.
 //!
 //! One layer ([`layer::PageLayer`]) between the buffer and a mapping that leaves every page on its chip. To add a
-//! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
+//! scheme, write a line in `scheme.rs`, and its differences where the layer asks for them.
 
 mod around;
 mod array;
@@ -75,13 +75,13 @@ impl StripePlan {
         self.0.scheme.elastic.then_some(elastic::RESERVE)
     }
 
-    /// What of these stripes is not in the pages of flash and outlives a power cut, in words. `None`: nothing.
+    /// State of these stripes that is not in the pages of flash and outlives a power cut, in words. `None`: nothing.
     pub fn not_in_pages(&self) -> Option<&'static str> {
         self.0.scheme.not_in_pages()
     }
 
-    /// What these stripes do differently where requests are served one at a time (`has_time`), or where commands take
-    /// no time, in words. `None`: nothing that changes what is written.
+    /// Differences of these stripes where requests are served one at a time (`has_time`), or where commands take no
+    /// time, in words. `None`: nothing that changes what is written.
     pub fn alone(&self, has_time: bool) -> Option<&'static str> {
         self.0.scheme.alone(has_time)
     }

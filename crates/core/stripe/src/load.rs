@@ -29,14 +29,14 @@ pub(crate) enum Loaded {
 }
 
 impl<F: Flash> Work<F> {
-    /// The same, with what the job itself could not read.
+    /// Lost data pages and rows of the stripe, with the pages that the job itself could not read.
     pub fn lost_to(&self, number: u32) -> (u64, u64) {
         let job = self.jobs.at(number);
         let (pages, rows) = self.array.lost_members(job.stripe);
         (pages | job.lost.0, rows | job.lost.1)
     }
 
-    /// Reads what the job wants and has not; what is lost is computed from other pages.
+    /// Reads what the job wants and has not; lost pages are computed from other pages.
     pub fn load(&mut self, flash: &mut F, number: u32) -> Loaded {
         loop {
             let job = *self.jobs.at(number);
@@ -70,7 +70,7 @@ impl<F: Flash> Work<F> {
         }
     }
 
-    /// Adds to what the job wants the pages from which the missing ones follow. `false`: there are too few.
+    /// Adds to `want` the pages from which the missing ones follow. `false`: there are too few.
     pub fn want_substitutes(&self, number: u32, missing: u64, lost: (u64, u64), want: &mut Shards) -> bool {
         let (by_memory, by_flash) = self.split_missing(number, missing);
         let Job { stripe, .. } = *self.jobs.at(number);
@@ -183,13 +183,13 @@ impl<F: Flash> Array<F> {
         if self.chips.all_there() { (0, 0) } else { self.chips.lost_members(&self.layout, stripe) }
     }
 
-    /// Of data pages, the ones whose old version is what the parity covers.
+    /// Of data pages, the ones whose old version the parity covers.
     pub fn with_old(&self, stripe: u32, pages: u64) -> u64 {
         let has_old = |index: &u32| self.below.old(self.layout.data_page(stripe, *index)) != Old::None;
         members(pages).filter(has_old).map(|index| 1 << index).sum()
     }
 
-    /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a
+    /// Whether flash holds a page of the mapping, or its kept version: pages that it does not hold are zeros, without a
     /// read.
     pub fn is_on_flash(&self, page: Lpn, kept: bool) -> bool {
         match self.below.old(page) {

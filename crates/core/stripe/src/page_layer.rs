@@ -14,8 +14,8 @@ use units::{HostOp, Lpn, Request, SECTOR_BYTES, members};
 const IDLE_COMMITS: usize = 4;
 
 impl<F: Flash> Striped<F> {
-    /// These stripes may be committed next, in this order: what is looked up for each is brought in the steps in which
-    /// one is found by the other. Its pages are neighbours in the mapping below.
+    /// These stripes may be committed next, in this order: the data looked up for each are brought in the steps in
+    /// which one is found by the other. Its pages are neighbours in the mapping below.
     pub fn look_ahead(&self, flash: &F, [next, after, later]: [Option<u32>; 3]) {
         let Array { layout, page_bytes, below, .. } = &self.work.array;
         let per_page = u64::from(*page_bytes) / SECTOR_BYTES;

@@ -12,8 +12,8 @@ impl<F: Flash> Striped<F> {
     /// Reads pages, run by run.
     /// 1. A page that is not there, or whose stripe is torn, is read by a job of its own.
     /// 2. A page whose chip is busy, and that the rest of its stripe tells sooner, is computed.
-    /// 3. A page that a write waits with is answered from that write; what sectors it lacks are read below.
-    /// 4. Any other page is read below, in one operation with those that follow on its chip and need none of this.
+    /// 3. A page that a write waits with is answered from that write; sectors that it lacks are read below.
+    /// 4. Any other page is read below, in one operation with the pages that follow on its chip and need none of this.
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
         let mut index = 0;
@@ -122,7 +122,7 @@ impl<F: Flash> Striped<F> {
 }
 
 impl<F: Flash> Work<F> {
-    /// A power cut came between data and parity, which is still behind: what is read now must not be lost with a chip
+    /// A power cut came between data and parity, which is still behind: data read now must not be lost with a chip
     /// before that is mended, so reads wait in line, unless it finds no room.
     #[inline]
     pub fn is_torn(&self, stripe: u32) -> bool {

@@ -68,7 +68,7 @@ impl Refill {
     }
 }
 
-/// What non-volatile memory says of a spare in the place of a lost die.
+/// Notes in non-volatile memory of a spare in the place of a lost die.
 #[derive(Clone, Debug)]
 pub(crate) struct Replaced {
     pub lost: DieId,
@@ -91,7 +91,7 @@ pub(crate) struct Chips {
     under_way: u32,
     /// Dies that failed, spares and replaced ones as well.
     failed: Vec<DieId>,
-    /// Dies lost or replaced so far: what was planned before a change does not know of it.
+    /// Dies lost or replaced so far: jobs planned before a change do not know of it.
     pub changes: u32,
 }
 
@@ -136,7 +136,7 @@ impl Chips {
         self.members_where(layout, stripe, |die| self.lost.contains(&die) || self.is_to_be_filled(die, stripe))
     }
 
-    /// What of a stripe is still to be brought to spares.
+    /// Data pages and rows of a stripe that are still to be brought to spares.
     pub fn to_be_filled(&self, layout: &StripeLayout, stripe: u32) -> (u64, u64) {
         self.members_where(layout, stripe, |die| self.is_to_be_filled(die, stripe))
     }
@@ -302,7 +302,7 @@ impl<F: Flash> Work<F> {
         self.jobs.at_mut(number).phase = Phase::End;
     }
 
-    /// What has to be known, and what is to be written.
+    /// Plans the pages to be known, and the pages to be written.
     pub fn plan_restore(&mut self, number: u32) {
         let stripe = self.jobs.at(number).stripe;
         let (data, rows) = self.array.chips.to_be_filled(&self.array.layout, stripe);
@@ -352,7 +352,7 @@ impl<F: Flash> Work<F> {
     /// Writes what was lost to the spare, as old as the parity that is still there: that covers it. With a parity of
     /// its own it is newer than the last one, so that a power cut between the two is seen.
     /// 1. If dies were lost or replaced meanwhile, the job begins anew.
-    /// 2. The number to write with is that of the youngest parity which is still there, if there is any.
+    /// 2. The pages are written with the number of the youngest parity which is still there, if there is any.
     /// 3. Data pages are written, then rows of the parity; the first row without a number gives its own to the others.
     /// 4. Without room the job waits, and goes on where it stopped.
     /// 5. When all of it is on flash, old versions of a new parity are dropped, and the job ends.
@@ -500,7 +500,7 @@ impl<F: Flash> Array<F> {
         !self.gone.is_empty() && members(pages).any(is_gone)
     }
 
-    /// A page is written anew: whatever was lost of it does not matter any more.
+    /// A page is written anew: its loss does not matter any more.
     #[inline]
     pub fn forget_gone(&mut self, flash: &mut F, stripe: u32, index: u32) {
         if !self.gone.is_empty()

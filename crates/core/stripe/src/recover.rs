@@ -1,8 +1,8 @@
-//! After a power cut: what non-volatile memory and out-of-band areas say of stripes whose parity is behind.
+//! After a power cut: stripes whose parity is behind, as non-volatile memory and out-of-band areas tell.
 //!
 //! A data page whose sequence number is above its parity's is newer than it, and the mapping has found
-//! the version below that number. What memory remembers of such a stripe is taken over; the others were being
-//! written, and nobody was told that they were: their parity is computed from what is there.
+//! the version below that number. The notes in memory of such a stripe are taken over; the others were being written,
+//! and nobody was told that they were: their parity is computed from what is there.
 
 use crate::array::Array;
 use crate::cache::Entry;
@@ -142,8 +142,8 @@ impl<F: Flash> Array<F> {
         self.cache.touch(slot);
     }
 
-    /// Where memory holds no parity, flash may know more than it did of what is newer: a trim is on flash before
-    /// that is noted.
+    /// Where memory holds no parity, flash may know of more newer pages than memory did: a trim is on flash before that
+    /// is noted.
     pub fn note_kept(&mut self, page: Lpn) {
         let (stripe, chip) = (self.layout.stripe_of(page), self.layout.chip_of(page));
         if self.scheme.delay == Delay::Idle

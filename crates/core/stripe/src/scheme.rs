@@ -1,4 +1,4 @@
-//! The table of schemes: what tells one from another.
+//! The table of schemes, and the differences between them.
 //!
 //! | name          | parities | where a parity is while it is behind its data             |
 //! |---------------|----------|-----------------------------------------------------------|
@@ -12,7 +12,7 @@
 //! | `raid6`       | 2        | nowhere                                                   |
 //! | `raid6-ppc`   | 2        | in non-volatile memory, of the newer pages alone          |
 
-/// When a parity follows its data, and what protects the data until then.
+/// When a parity follows its data, and how the data are protected until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delay {
     /// With the write that made it stale.
@@ -157,8 +157,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Scheme> {
 }
 
 impl Scheme {
-    /// What it does differently where requests are served one at a time, or where commands take no time: elastic
-    /// stripes gather without time as in time, from all requests that are under way.
+    /// Its differences where requests are served one at a time, or where commands take no time: elastic stripes gather
+    /// without time as in time, from all requests that are under way.
     pub fn alone(&self, has_time: bool) -> Option<&'static str> {
         self.alone.filter(|_| has_time || !self.elastic)
     }
@@ -183,12 +183,12 @@ impl Scheme {
         matches!(self.delay, Delay::AtOnce | Delay::Partial)
     }
 
-    /// What is in memory outlives a power cut.
+    /// Its entries in memory outlive a power cut.
     pub fn is_nonvolatile(&self) -> bool {
         self.delays()
     }
 
-    /// What of it is not in the pages of flash, in words. `None`: nothing.
+    /// State of it that is not in the pages of flash, in words. `None`: nothing.
     pub fn not_in_pages(&self) -> Option<&'static str> {
         match () {
             () if self.elastic => Some("lists of pages beside the pages of its parities"),

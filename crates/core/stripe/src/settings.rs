@@ -310,7 +310,7 @@ fn gathering_parameters() -> Vec<Parameter> {
     ]
 }
 
-/// What of the configuration and the flash decides where pages are.
+/// Properties of the configuration and the flash that decide where pages are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub scheme: &'static Scheme,

@@ -51,7 +51,7 @@ pub(crate) struct Counters {
     pub around: AroundCounters,
 }
 
-/// What is known of an operation of the layer above. Its parts are pages, or runs of pages that are read together.
+/// An operation of the layer above, and its state. Its parts are pages, or runs of pages that are read together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub op: PageOp,
@@ -63,14 +63,14 @@ pub(crate) struct Wanted {
 pub(crate) struct Striped<F: Flash> {
     pub work: Work<F>,
     pub ops: Ops<Wanted>,
-    /// Who waits for an entry of the cache.
+    /// Jobs that wait for an entry of the cache.
     pub waiting: Waiting,
     pub arounds: Arounds,
     /// Flushes that the mapping is at, with the dies lost or replaced when it began.
     pub flushes: Slots<(u32, PageOp)>,
     /// The host has nothing to do.
     pub idle: bool,
-    /// What the event being handled has waited for.
+    /// The record of waiting times of the event being handled.
     pub wait: Option<u32>,
 }
 
@@ -206,7 +206,7 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// A job is done: the next in line begins, and whoever waited for what it had.
+    /// A job is done: the next in line begins, and so does a job that waited for its entry.
     pub fn end(&mut self, flash: &mut F, number: u32) {
         self.work.release_cells(flash, number);
         let job = self.work.jobs.leave(number);
@@ -362,7 +362,7 @@ impl<F: Flash> Work<F> {
         self.way.move_if_there(self.jobs.at(job).stripe);
     }
 
-    /// Reads a page for a job. What it is for is told by `cell`.
+    /// Reads a page for a job, which uses it as `cell` says.
     pub fn read(&mut self, flash: &mut F, number: u32, cell: Cell, cause: Cause) {
         let stripe = self.jobs.at(number).stripe;
         let (first, kept, kind, index) = match cell {

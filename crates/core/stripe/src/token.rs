@@ -1,7 +1,7 @@
-//! Tokens of what the mapping is asked for.
+//! Tokens of requests to the mapping.
 
 layer::tag_kinds! {
-    /// What the mapping is asked for. The number is that of the job, unless another one is named here.
+    /// Requests to the mapping. Their number is the job's, unless another one is named here.
     pub(crate) Asked, 5 bits of index:
     /// The newest version of a data page: its index in the stripe.
     Newest,

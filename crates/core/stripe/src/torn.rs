@@ -20,7 +20,7 @@ pub(crate) struct Torn {
 }
 
 impl Torn {
-    /// What a power cut has left; `in_doubt`: memory was lost that may have known more of these stripes.
+    /// The torn stripes after a power cut; `in_doubt`: memory was lost that may have known more of these stripes.
     pub fn new(stripes: BTreeSet<u32>, in_doubt: bool) -> Self {
         let to_mend = stripes.iter().copied().collect();
         let doubtful = if in_doubt { stripes } else { BTreeSet::new() };
@@ -70,8 +70,8 @@ impl Torn {
         self.doubtful.iter().copied().collect()
     }
 
-    /// The parity of a stripe covers what is on flash: what was seen of it, or what memory knew, does not matter any
-    /// more.
+    /// The parity of a stripe covers the versions on flash: pages seen before, and notes lost with memory, do not
+    /// matter any more.
     pub fn mend(&mut self, nvram: &mut Nvram, stripe: u32) {
         if self.doubtful.remove(&stripe) {
             self.settle(nvram);

@@ -1,6 +1,6 @@
 //! Trims: pages that hold nothing any more are part of a stripe as zeros.
 //!
-//! The mapping gathers trims in memory and writes them down together; what a parity relies on has to be written
+//! The mapping gathers trims in memory and writes them down together; trims that a parity relies on have to be written
 //! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
 //! tombstones and not some for each stripe.
 
@@ -158,7 +158,7 @@ impl<F: Flash> Work<F> {
 }
 
 impl<F: Flash> Array<F> {
-    /// The first of these data pages, with those that follow it on the next chips, and the trim of them.
+    /// The first of these data pages, with the ones that follow it on the next chips, and the trim of them.
     pub fn trim_run(&self, stripe: u32, pages: u64, token: nand::Token) -> (u64, PageOp) {
         let first = pages.trailing_zeros();
         let place = self.layout.data_page(stripe, first);

@@ -96,7 +96,7 @@ impl<F: Flash> Striped<F> {
 }
 
 impl<F: Flash> Work<F> {
-    /// How a full parity in memory is brought up to date: what has to be read of the data pages.
+    /// How a full parity in memory is brought up to date: the data pages that have to be read.
     pub fn plan_full(&mut self, number: u32) -> u64 {
         let job = *self.jobs.at(number);
         let all = self.array.layout.all();
@@ -116,12 +116,12 @@ impl<F: Flash> Work<F> {
         if whole { others } else { pages }
     }
 
-    /// What must be known before anything may be written.
-    /// 1. What the job wants is loaded. If a page of it is lost, a full parity is planned in another way; without one
-    ///    the write is refused.
+    /// Loads and completes the pages that must be known before anything may be written.
+    /// 1. The wanted pages are loaded. If one of them is lost, a full parity is planned in another way; without one the
+    ///    write is refused.
     /// 2. A write to lost chips is refused if the parities that are left cannot remember it, or if it keeps sectors
     ///    that are gone.
-    /// 3. Pages written in part are completed with what was loaded.
+    /// 3. Pages written in part are completed with loaded sectors.
     /// 4. The data may be written.
     pub fn before(&mut self, flash: &mut F, number: u32) -> bool {
         loop {
@@ -175,7 +175,7 @@ impl<F: Flash> Work<F> {
         true
     }
 
-    /// Too much is lost to write these pages: what was on them besides, or the parity that protects others.
+    /// Too much is lost to write these pages: their other sectors, or the parity that protects other pages.
     #[cold]
     pub fn refuse(&mut self, flash: &mut F, number: u32) {
         let entry = self.jobs.at(number).entry;
@@ -188,9 +188,9 @@ impl<F: Flash> Work<F> {
 
     /// Gives the pages to the mapping. `false`: it has no room, or they are under way.
     /// 1. A page of a lost chip is remembered by the parity alone.
-    /// 2. Any other page is submitted, and what it replaces is kept; without room the job waits.
-    /// 3. Of a full stripe over newer pages, those that are not newer go first; when they are on flash, the parity in
-    ///    memory takes the place of the one on flash, and the others follow.
+    /// 2. Any other page is submitted, and its old version is kept; without room the job waits.
+    /// 3. Of a full stripe over newer pages, the pages that are not newer go first; when they are on flash, the parity
+    ///    in memory takes the place of the one on flash, and the others follow.
     /// 4. After the last page come the trims, or the parity.
     pub fn write_data(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, pages, trims, issued, .. } = *self.jobs.at(number);
@@ -245,7 +245,7 @@ impl<F: Flash> Work<F> {
 
     /// Every page is newer than the parity on flash, so the one in memory covers the whole stripe: it takes the place
     /// of the other, and the pages written next leave it and the versions it covers as they are. After a power cut it
-    /// says what a lost page was, without a read of what is being replaced.
+    /// tells the contents of a lost page, without a read of versions that are being replaced.
     pub fn rely_on_memory(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, .. } = *self.jobs.at(number);
         let covered = self.array.below.sequence();
@@ -315,8 +315,8 @@ impl<F: Flash> Work<F> {
         true
     }
 
-    /// What was read of the pages just written is their newest version no longer. Where the parity on flash covers
-    /// it, it need not be read again.
+    /// The versions read of the pages just written are their newest no longer. Where the parity on flash covers such a
+    /// version, it need not be read again.
     pub fn put_by(&mut self, flash: &mut F, number: u32) {
         let Job { pages, have, newer_before, .. } = *self.jobs.at(number);
         for index in members(pages & have.newest) {

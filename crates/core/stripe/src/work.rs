@@ -1,4 +1,4 @@
-//! What jobs do with stripes: read what they need, write data, bring parities up to date, and mend what was lost.
+//! The work of jobs on stripes: they read what they need, write data, bring parities up to date, and mend losses.
 
 use crate::array::Array;
 use crate::jobs::Jobs;
