@@ -15,7 +15,7 @@ pub(crate) struct Thread {
     /// Last stripe block read; nothing where the entry is free.
     last: Option<u32>,
     used: u64,
-    /// Which use of the entry this is: what was read ahead for another stream is not kept.
+    /// Which use of the entry this is: blocks read ahead for another stream are not kept.
     pub serial: u32,
     /// Group of the buffer, and the data blocks it holds.
     pub at: GroupAt,

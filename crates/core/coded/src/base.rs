@@ -1,4 +1,4 @@
-//! What reads, writes and codes stand on: the mapping below, where blocks are, the gate, the operations of the layer
+//! The base of reads, writes and codes: the mapping below, the places of blocks, the gate, the operations of the layer
 //! above.
 
 use crate::layout::ZoneLayout;
@@ -31,7 +31,7 @@ pub(crate) struct Base<F: Flash> {
     pub below: Below<dyn Versioned<F>>,
     pub layout: ZoneLayout,
     pub gate: Gate,
-    /// Operations of the layer above, with what was asked for: their parts are stripe blocks, or jobs.
+    /// Operations of the layer above, with the requested pages: their parts are stripe blocks, or jobs.
     pub ops: Ops<PageOp>,
     pub full_mask: u64,
 }
@@ -50,7 +50,7 @@ impl<F: Flash> Base<F> {
     }
 }
 
-/// What one call from above, or one event from below, works with.
+/// The parts that one call from above, or one event from below, works with.
 pub(crate) struct Turn<'a, F: Flash> {
     pub flash: &'a mut F,
     pub base: &'a mut Base<F>,

@@ -44,13 +44,13 @@ impl Code {
         Elements::range(self.data(), self.group().code())
     }
 
-    /// Elements that are known when those of `have` are there.
+    /// Elements that are known when the elements of `have` are there.
     #[inline]
     pub fn known(&self, have: Elements) -> Elements {
         Elements::of_bits(self.known.from(have.bits()))
     }
 
-    /// Whether the `wanted` ones are known when those of `have` are there.
+    /// Whether the `wanted` elements are known when the elements of `have` are there.
     #[inline]
     pub fn decodes(&self, have: Elements, wanted: Elements) -> bool {
         wanted.is_within(self.known(have))
@@ -72,7 +72,7 @@ impl Code {
         Elements::of_bits(self.group().codes_within(data.bits()))
     }
 
-    /// Computes element `target` from those of `have`; `cell` gives the slot of a page of an element.
+    /// Computes element `target` from the elements of `have`; `cell` gives the slot of a page of an element.
     pub fn compute(&self, payloads: &mut Payloads, target: u32, have: Elements, cell: impl Fn(u32) -> PayloadId) {
         let into = cell(target);
         payloads.cells_mut(into).fill(0);

@@ -1,6 +1,6 @@
 //! Codes: which zones have a code zone, which code blocks agree, and how they are encoded.
 //!
-//! Faithful to: the zones read most get the code zones; counts accumulate; what encoding costs is not charged by
+//! Faithful to: the zones read most get the code zones; counts accumulate; the cost of encoding is not charged by
 //! default. Simplified: the off-line phase begins with the first idle moment after its period is over. Protects: a code
 //! block agrees only while it is the sum of its sources as they are on flash; it is encoded into agreement only if no
 //! source of it was written since its encoding began.
@@ -70,7 +70,7 @@ impl EncodeQueue {
     }
 }
 
-/// Code zones, and whether their blocks agree with what they are made of.
+/// Code zones, and whether their blocks agree with their sources.
 #[derive(Debug)]
 pub(crate) struct Codes {
     pub code: Code,
@@ -183,7 +183,7 @@ impl Codes {
         self.layout.page(self.place(at, element))
     }
 
-    /// A source of code blocks of a group was written: what is being encoded of it does not count.
+    /// A source of code blocks of a group was written: encodings of the group under way do not count.
     pub fn spoil(&mut self, at: GroupAt) {
         if let Some(slot) = self.active.get(&at) {
             self.under_way.at_mut(*slot).spoiled = true;
@@ -231,7 +231,7 @@ impl Codes {
         true
     }
 
-    /// The host has something to do: what is still to be encoded waits for the next idle moment.
+    /// The host has something to do: groups still to be encoded wait for the next idle moment.
     #[inline]
     pub fn end_idle<F: Flash>(&mut self, flash: &mut F) {
         if self.is_idle {
@@ -293,7 +293,7 @@ impl Codes {
             && pairs.all(|(code_zone, zone)| self.code_of[*zone as usize] == code_zone)
     }
 
-    /// There may be room in the mapping: what found none goes on, and as many groups are begun as may be.
+    /// There may be room in the mapping: encodings that found none go on, and as many groups are begun as may be.
     pub fn encode_more<F: Flash>(&mut self, writes: &Writes, turn: &mut Turn<'_, F>) {
         let mut stalled = std::mem::take(&mut self.stalled);
         for slot in stalled.drain(..) {

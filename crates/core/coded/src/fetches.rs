@@ -46,7 +46,7 @@ pub(crate) struct Fetch {
     pub filled: Elements,
     /// Elements to be asked for when all other groups of the read have been asked for what they need.
     pub later: Elements,
-    /// Something it counted on has become stale: what is on its way may not do.
+    /// Something it counted on has become stale: the elements on their way may not do.
     pub shaken: bool,
     /// When what arrived last was sent to its bank, ns.
     pub last_sent: Nanos,

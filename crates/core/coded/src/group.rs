@@ -7,7 +7,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign, Sub, SubAssign};
 
-/// Which group of blocks, of those that are coded together.
+/// Place of a group of blocks that are coded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GroupAt {
     pub zone: u32,

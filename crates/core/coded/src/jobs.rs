@@ -39,14 +39,14 @@ pub(crate) struct Job {
     pub outstanding: u32,
     /// Pages of the unit given to the mapping in this phase.
     pub sent: u32,
-    /// The mapping has taken something of what it writes: its code blocks do not agree any more, or not yet again.
+    /// The mapping has taken some of its writes: its code blocks do not agree any more, or not yet again.
     pub touched: bool,
     pub failed: bool,
     /// It is among the jobs that found no room.
     pub stalled: bool,
     /// The gate let it through: its bank, or in lockstep all of them, work for nobody else until it is done.
     pub has_bank: bool,
-    /// What was to be read could not be: only what the host gave is written.
+    /// The needed pages could not be read: only the sectors that the host gave are written.
     pub partial: bool,
     /// Code blocks to be updated.
     pub codes: Elements,
@@ -59,7 +59,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What the host gave of a page of the unit is here and has not reached the mapping.
+    /// The data that the host gave for a page of the unit is here and has not reached the mapping.
     pub fn holds(&self, page: u32) -> bool {
         match self.phase {
             Phase::Waits | Phase::Read => true,

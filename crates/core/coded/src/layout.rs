@@ -60,7 +60,7 @@ impl ZoneLayout {
     /// The layout of a code over these banks.
     ///
     /// # Errors
-    /// Code blocks would be on the bank of what they are made of, or on none.
+    /// Code blocks would be on the bank of one of their sources, or on none.
     pub fn new(shape: ZoneShape, code: &GroupCode) -> Result<Self, String> {
         let ZoneShape { banks, code_zones, group, .. } = shape;
         let mut layout = Self { shape, code_banks: Vec::new(), codes: code.code() };

@@ -16,13 +16,14 @@ pub(crate) struct View<'a> {
     pub have: Elements,
     /// Code blocks that agree with their sources.
     pub valid: Elements,
-    /// By element: what is in the way on its bank, in commands or in time, ns.
+    /// By element: the load in the way on its bank, in commands or in time, ns.
     pub queued: &'a [u64; 32],
     /// Elements whose bank is cleaning.
     pub cleaning: Elements,
 }
 
-/// What is asked for at once, and what more when all of that has been queued, for all groups of the read.
+/// Elements to ask for at once, and more elements to ask for when all of the first have been queued, for all groups of
+/// the read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub first: Elements,

@@ -1,6 +1,6 @@
 //! Sub-requests that wait before they reach their bank: one queue for all, or banks in lockstep.
 //!
-//! With a queue for each bank nothing waits here: the queues are those of the dies.
+//! With a queue for each bank nothing waits here: the dies have these queues.
 
 use crate::group::Elements;
 use crate::settings::Queues;

@@ -61,7 +61,7 @@ struct Part {
     asked: Elements,
 }
 
-/// Reads that are not done, and what was read ahead.
+/// Reads that are not done, and blocks read ahead.
 #[derive(Debug)]
 pub(crate) struct Reads {
     pub counters: ReadCounters,
@@ -527,14 +527,14 @@ impl Reads {
         }
     }
 
-    /// A data block is being written: what was read of it before is not kept for later reads.
+    /// A data block is being written: pages read of it before are not kept for later reads.
     pub fn outdate(&mut self, at: GroupAt, block: u32) {
         self.ahead.forget(at, block);
         self.each_fetch(at, |reads, slot| reads.fetches.at_mut(slot).outdated.insert(block));
     }
 
-    /// A write of a data block was accepted, or begins: what is read of it now is not kept for later reads, and code
-    /// blocks made of it are not used together with what it holds then.
+    /// A write of a data block was accepted, or begins: pages read of it now are not kept for later reads, and code
+    /// blocks made of it are not used together with its contents then.
     pub fn drop_stale<F: Flash>(&mut self, turn: &mut Turn<'_, F>, at: GroupAt, block: u32, made_of: Elements) {
         self.ahead.forget(at, block);
         self.each_fetch(at, |reads, slot| reads.drop_stale_of(turn, slot, block, made_of));

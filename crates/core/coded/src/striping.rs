@@ -1,7 +1,7 @@
-//! The layer: it hands what comes from above and from below to reads, writes and codes.
+//! The layer: it hands calls from above and events from below to reads, writes and codes.
 //!
 //! Faithful to: segments with private maps and spare blocks, stripe blocks as the unit of reading and writing, one code
-//! zone for each of the zones read most. What each of the three keeps to stands in its own file.
+//! zone for each of the zones read most. The rules of each of the three stand in its own file.
 //!
 //! ```text
 //! settle   1  evaluate the fetches that have changed, then take the jobs on that can go on

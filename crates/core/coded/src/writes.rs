@@ -1,4 +1,4 @@
-//! Writes and trims: a unit at a time, with what it covers of one read first.
+//! Writes and trims: a unit at a time. The rest of a unit written in part is read first.
 //!
 //! A unit is a stripe block, or in lockstep a row of them. Writes of one unit, or where codes are updated of one group,
 //! stand in a line and follow each other.
@@ -9,9 +9,9 @@
 //! Write      all pages of the unit
 //! Codes      old code block + old data + new data, where codes are updated
 //! ```
-//! Faithful to: a write is one entry of its bank's queue, from the read of what the host did not give to the last
-//! program; a bank that cleans for it programs it next. Simplified: XOR takes no time; while a write waits for other
-//! banks, as where codes are updated, and while what it waits for stands behind it, its bank goes on with others.
+//! Faithful to: a write is one entry of its bank's queue, from the read of the pages that the host did not give to the
+//! last program; a bank that cleans for it programs it next. Simplified: XOR takes no time; while a write waits for
+//! other banks, as where codes are updated, and while what it waits for stands behind it, its bank goes on with others.
 //! Protects: the mapping sees the writes of a unit in the order they were accepted in; no code block is read while a
 //! source of it changes on flash.
 
