@@ -1,11 +1,10 @@
 //! The layer: writes into memory, reads from it, and the pages that leave it.
 //!
-//! Faithful to: writes are acknowledged when they are in memory; what is written is read from there, sector
-//! by sector; a flush empties a volatile buffer, an FUA write goes past it; non-volatile memory keeps a page
-//! until flash has it.
+//! Faithful to: writes are acknowledged when they are in memory; written data is read from there, sector by sector; a
+//! flush empties a volatile buffer, an FUA write goes past it; non-volatile memory keeps a page until flash has it.
 //! Simplified: memory takes no time.
 //! Protects: a read sees the last write; versions of a page reach the layer below in the order in which
-//! they were written; what was flushed, or is non-volatile, survives a power cut.
+//! they were written; flushed data, and all data in non-volatile memory, survive a power cut.
 
 use crate::BufferContext;
 use crate::lost::{LOST, Lost};
@@ -85,7 +84,7 @@ pub(crate) struct Counters {
 
 /// A write buffer over another layer.
 pub(crate) struct Buffered<F: Flash, P> {
-    /// Who hears of what is asked of the layer below.
+    /// Owner of its requests to the layer below.
     pub owner: Owner,
     name: &'static str,
     pub below: Below<dyn PageLayer<F>>,

@@ -28,8 +28,7 @@ pub struct BufferContext<'a> {
     pub geometry: Geometry,
     /// Logical pages to serve.
     pub user_pages: u32,
-    /// Who hears of what it asks the layer below, and to whom its non-volatile pages belong. Buffers over each other
-    /// need one each.
+    /// Owner of its requests to the layer below, and of its non-volatile pages. Buffers over each other need one each.
     pub owner: Owner,
     pub name: &'static str,
     pub values: &'a Values,

@@ -1,6 +1,6 @@
 //! Pages that could not be written back: the host was told that they are stored, and they are not.
 //!
-//! What is below them is an older version, so reads of them are errors until they are written anew as a whole, and the
+//! The layer below holds an older version, so reads of them are errors until they are written anew as a whole, and the
 //! next flush fails. Non-volatile memory remembers them over a power cut.
 
 use crate::buffered::Buffered;

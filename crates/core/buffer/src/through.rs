@@ -1,4 +1,4 @@
-//! What goes past the buffer: writes that must be on flash when they are acknowledged, and trims.
+//! Requests that go past the buffer: writes that must be on flash when they are acknowledged, and trims.
 
 use crate::buffered::Buffered;
 use crate::parameters::Area;

@@ -271,7 +271,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         self.policy.left(&self.store, area, slot, logical);
     }
 
-    /// A page leaves by itself, without a look at the other area (it is older than what comes).
+    /// A page leaves by itself, without a look at the other area (it is older than the version that comes).
     pub fn send_alone(&mut self, area: Area, slot: u32) {
         let logical = self.store.slot(slot).logical;
         let job = self.write_back.begin(area, self.store.shape.block_of(logical), false);
