@@ -12,7 +12,7 @@ pub enum Decoder {
     Gauss,
 }
 
-/// Every decoder: its name, what it does, the decoder.
+/// Every decoder: its name, its method, the decoder.
 pub const DECODERS: &[(&str, &str, Decoder)] = &[
     ("peel", "it resolves constraints with one unknown block, one after the other (Tanner graph)", Decoder::Peel),
     ("gauss", "elimination over GF(2): every block that follows from the blocks read", Decoder::Gauss),
@@ -45,7 +45,7 @@ impl Known {
         &self.code
     }
 
-    /// Elements that are known when those of `have` are there: read or buffered.
+    /// Elements that are known when the elements of `have` are there: read or buffered.
     #[inline]
     pub fn from(&self, have: u32) -> u32 {
         match self.table.get(have as usize) {

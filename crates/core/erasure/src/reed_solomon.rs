@@ -1,8 +1,8 @@
 //! Reed–Solomon codes: any `n` elements of a group with `n` data blocks tell all the others.
 //!
 //! Byte by byte, the data blocks are the values at 0, 1, … n - 1 of a polynomial over GF(2^8) of a degree below `n`,
-//! and the code blocks are its values from `n` on. So every element is a sum of any `n` others, and its factors are
-//! those of Lagrange's interpolation. The field is that of x^8 + x^4 + x^3 + x^2 + 1. This is the systematic
+//! and the code blocks are its values from `n` on. So every element is a sum of any `n` others, and its factors come
+//! from Lagrange's interpolation. The polynomial of the field is x^8 + x^4 + x^3 + x^2 + 1. This is the systematic
 //! Vandermonde code with the usual points and polynomial, so that other programs compute the same parities.
 
 /// The polynomial of the field, without x^8.
@@ -63,7 +63,7 @@ pub fn factors(have: &[u8], target: u8) -> Vec<u8> {
     have.iter().map(factor).collect()
 }
 
-/// Adds `factor` times the bytes of `from` to those of `into`, or takes it away again: in this field both are one.
+/// Adds `factor` times the bytes of `from` to the bytes of `into`, or takes it away again: in this field both are one.
 #[inline]
 pub fn add_product(factor: u8, from: &[u8], into: &mut [u8]) {
     let products = &PRODUCTS[factor as usize];

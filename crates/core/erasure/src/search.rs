@@ -1,7 +1,7 @@
 //! Which code of n data and n code blocks is best.
 //!
-//! Up to n = 6 all codes are tried, one of each that differ in the names of the data blocks only. What a set of code
-//! blocks can do is one word then, a bit for each set of data blocks: its minors for elimination, what it peels for
+//! Up to n = 6 all codes are tried, one of each that differ in the names of the data blocks only. The power of a set of
+//! code blocks is one word then, a bit for each set of data blocks: its minors for elimination, the sets it peels for
 //! peeling.
 
 use crate::count::decodable_sets;
@@ -207,7 +207,7 @@ pub struct Step {
     pub is_top: bool,
 }
 
-/// Climbs from random codes `restarts` times: row after row is replaced by the best of those that differ in one data
+/// Climbs from random codes `restarts` times: row after row is replaced by the best of the rows that differ in one data
 /// block, until no other row is better. `watch` is told of each step, and returns `false` to stop all climbs where they
 /// are.
 /// Panics: `n` is not 1 to 16, or there is no restart.

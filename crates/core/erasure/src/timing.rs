@@ -10,7 +10,7 @@ pub fn harmonic(k: u32) -> f64 {
 }
 
 /// By number of blocks that arrived, from 0 on: the probability that they decode the group, if all orders are equally
-/// likely. `counts` are those of [`counts`].
+/// likely. `counts` come from [`counts`].
 pub fn decoded_after(counts: &[(u64, u64)]) -> Vec<f64> {
     counts.iter().map(|(all, decoded)| *decoded as f64 / *all as f64).collect()
 }
