@@ -42,8 +42,8 @@ impl EventQueue {
         (IDLE >> self.slot_bits.get()) - 1
     }
 
-    /// Arms (or re-arms) `slot` to fire at `time`, which may not be beyond [`EventQueue::time_limit`]: who lets time
-    /// pass sees to that.
+    /// Arms (or re-arms) `slot` to fire at `time`, which may not be beyond [`EventQueue::time_limit`]: the caller who
+    /// lets time pass sees to that.
     #[inline]
     pub fn arm(&mut self, slot: u32, time: u64) {
         debug_assert!(time <= self.time_limit(), "event time {time} is beyond the queue's range");
