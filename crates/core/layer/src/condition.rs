@@ -198,7 +198,8 @@ impl Parameter {
         (!texts.is_empty()).then(|| texts.join(", and "))
     }
 
-    /// Why `values` leave it unread; nothing: it is read, or its value is what it counts as then. `known` has all keys.
+    /// Why `values` leave it unread; nothing: it is read, or its value is the one that it counts as then. `known` has
+    /// all keys.
     pub fn unread(&self, values: &Values, known: &[Parameter]) -> Option<String> {
         let lacking = self.read_when.iter().find(|condition| !condition.holds(self.key, values))?;
         let is_that =

@@ -5,7 +5,7 @@ use units::{HostOp, Request};
 /// Requests translated at once.
 const MOST: usize = 16;
 
-/// Calls `hint` with requests whose first page is what `page_of` makes of it.
+/// Calls `hint` with these requests, the first page of each translated by `page_of`.
 pub fn translated(
     requests: &[Request],
     sectors_per_page: u64,
