@@ -19,7 +19,7 @@ pub type Layers<F> = Box<dyn PageLayer<F>>;
 /// The buffer that gathers the pages of a stripe.
 const GATHER_KIND: &str = "group-lru";
 
-/// What layers are built from. The values were checked.
+/// Parts and settings that layers are built from. The values were checked.
 #[derive(Clone, Copy, Debug)]
 pub struct StackPlan<'a> {
     /// Shape of the flash.
@@ -120,7 +120,7 @@ impl StackPlan<'_> {
         }
     }
 
-    /// What the buffer of the host is built from.
+    /// Settings that the buffer of the host is built from.
     pub fn buffer_context(&self) -> BufferContext<'_> {
         BufferContext {
             geometry: self.geometry,
