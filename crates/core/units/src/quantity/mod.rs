@@ -43,7 +43,7 @@ impl QuantityError {
         }
     }
 
-    /// What to write instead: what may be meant or an example, within `limits` (in words; empty: none), and the units.
+    /// A text to write instead: a likely meaning or an example, within `limits` (in words; empty: none), and the units.
     pub fn remedy(&self, limits: &str) -> String {
         let quoted: Vec<String> = self.meant.iter().map(|text| format!("\"{text}\"")).collect();
         let write = match quoted.split_last() {
@@ -407,7 +407,7 @@ pub fn format_size(bytes: u64) -> String {
 }
 
 /// Writes bytes as [`format_size`] does where that says all, else with the largest binary unit they are whole numbers
-/// of: what is read again is the same.
+/// of: the text reads back as the same number.
 pub fn exact_size(bytes: u64) -> String {
     let short = format_size(bytes);
     if parse_size(&short) == Ok(bytes) {
