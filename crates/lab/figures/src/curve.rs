@@ -17,7 +17,7 @@ const BELOW: f64 = 20.0;
 /// An amount that lies between two others, all in one unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// What its ends and its middle are called, such as `earliest`, `estimate`, `latest`.
+    /// Names of its ends and its middle, such as `earliest`, `estimate`, `latest`.
     pub names: [String; 3],
     /// The low end, the estimate, the high end.
     pub values: [f64; 3],
@@ -73,17 +73,17 @@ pub struct Curve {
     pub title: &'static str,
     /// Names of the axes, units included: along, and upwards.
     pub axes: [String; 2],
-    /// What the curve is.
+    /// Meaning of the curve, for the legend.
     pub line: &'static str,
     /// Its points, from the left; at least two.
     pub points: Vec<[f64; 2]>,
     /// Where on the axis along something happens.
     pub interval: Interval,
-    /// A level upwards, what it is, and its unit as it stands behind a number.
+    /// A level upwards: its name, its value, and its unit as it stands behind a number.
     pub level: (&'static str, f64, &'static str),
     /// Upper end of the vertical axis, in the unit of the figures.
     pub most: f64,
-    /// What a reader should know.
+    /// Explanation of the figure for the reader.
     pub caption: String,
 }
 

@@ -1,4 +1,4 @@
-//! Figures as data: panels of series over categories, and what was published of them.
+//! Figures as data: panels of series over categories, and published values beside them.
 
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -26,9 +26,9 @@ pub struct Panel {
     pub title: String,
     /// Names along the axis.
     pub categories: Vec<String>,
-    /// What is drawn. The same series in all panels of a figure.
+    /// The series that are drawn: the same ones in all panels of a figure.
     pub series: Vec<Series>,
-    /// Published values on the axis of this panel, and what they are.
+    /// Published values on the axis of this panel, and their names.
     pub published: Vec<(&'static str, f64)>,
 }
 
@@ -44,9 +44,9 @@ pub struct Figure {
     /// Largest value of the axis, where that is given by the unit.
     pub most: Option<f64>,
     pub panels: Vec<Panel>,
-    /// Published values on the axis of every panel, and what they are.
+    /// Published values on the axis of every panel, and their names.
     pub published: Vec<(&'static str, f64)>,
-    /// What a reader should know.
+    /// Explanation of the figure for the reader.
     pub caption: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Figure {
 pub struct Look {
     /// A value in words, as at a line of the axis.
     pub show: Box<dyn Fn(f64) -> String>,
-    /// Half of the interval of each value, by panel, series and category; what is missing has none.
+    /// Half of the interval of each value, by panel, series and category; a missing value has none.
     pub halves: Vec<Vec<Vec<Option<f64>>>>,
 }
 
@@ -79,7 +79,7 @@ impl Look {
 }
 
 impl Figure {
-    /// Published values: the panel they belong to (empty: all), what they are, and the values.
+    /// Published values: the panel they belong to (empty: all), their names, and the values.
     pub fn all_published(&self) -> impl Iterator<Item = (&str, &'static str, f64)> {
         let common = self.published.iter().map(|(what, value)| ("", *what, *value));
         let own = self.panels.iter().flat_map(|panel| panel.published.iter().map(move |published| (panel, published)));

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-/// What stands where there is no number.
+/// The text that stands where there is no number.
 pub const NONE: &str = "-";
 
 /// A count with separators: `1,000,000`.
@@ -35,7 +35,7 @@ pub fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
 }
 
-/// A latency; 0 is that of a request that waited for no flash, such as a read of pages never written.
+/// A latency; 0 means a request that waited for no flash, such as a read of pages never written.
 pub fn latency(nanos: f64) -> String {
     if nanos == 0.0 { "no flash".to_owned() } else { time(nanos) }
 }

@@ -1,4 +1,4 @@
-//! Pages: a head, what stands above everything, sections.
+//! Pages: a head, HTML above everything, sections.
 
 use crate::figure::{Figure, Look, Panel, Shape};
 use crate::svg::{self, escape, number};
@@ -11,10 +11,10 @@ const STYLE: &str =
 /// What a page may load: its own styles, and pictures that are in it. It has no script.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// A page to be written. All texts but those that are said to be HTML are escaped.
+/// A page to be written. All texts are escaped, except the ones that are said to be HTML.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
-    /// What the page belongs to, such as `repro tpm`.
+    /// The command that the page belongs to, such as `repro tpm`.
     pub brand: &'a str,
     pub title: &'a str,
     /// HTML below the heading.

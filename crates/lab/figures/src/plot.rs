@@ -1,4 +1,4 @@
-//! What pictures share: the area that is drawn on, its lines, and the texts along it.
+//! Common parts of pictures: the area that is drawn on, its lines, and the texts along it.
 //!
 //! A picture is as wide as its place on the page. Places along it are per cent of the width, everything else is in
 //! pixels of the page, so texts, points and lines keep their size on any screen; where names need more room the picture
@@ -49,7 +49,7 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    /// What some names are: those of a scale begin with a digit.
+    /// The kind of some names: names of a scale begin with a digit.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let is_scale =
             names.into_iter().all(|name| name.starts_with(|letter: char| letter.is_ascii_digit()) || name.is_empty());
@@ -91,7 +91,7 @@ impl Area {
         Self { height, top: 10.0, below: 9.0 + LINE * lines as f64, left, least }
     }
 
-    /// The picture, with what is drawn in it.
+    /// The picture around the elements that are drawn in it.
     pub fn svg(self, name: &str, drawn: &str) -> String {
         let Self { height, top, below, left, least } = self;
         let name = escape(name);

@@ -16,7 +16,7 @@ const ALIKE: f64 = 5.0;
 /// Most points of the legend of areas.
 const KEYS: usize = 4;
 
-/// A point: its values, what a pointer over it says, and whether it stands out.
+/// A point: its values, the text of a pointer over it, and whether it stands out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -25,7 +25,7 @@ pub struct Point {
     pub size: f64,
     /// Half of the intervals of both values; 0: none.
     pub halves: [f64; 2],
-    /// What it is; may have several lines.
+    /// Description of the point; may have several lines.
     pub label: String,
     /// Whether the point stands out from the others.
     pub is_marked: bool,
@@ -66,16 +66,16 @@ pub struct Scatter {
     pub size: (String, Show),
     /// Height of the area in pixels.
     pub height: f64,
-    /// Values that the axes cover beside those of the points: several pictures share their axes by them.
+    /// Values that the axes cover beside the values of the points: several pictures share their axes by them.
     pub reach: [Vec<f64>; 2],
     /// Whether there is a line where both values are the same.
     pub has_diagonal: bool,
-    /// What points that stand out are, and what the others are.
+    /// Meaning of points that stand out, and of the others.
     pub kinds: [String; 2],
     pub groups: Vec<Group>,
-    /// What a reader should know.
+    /// Explanation of the picture for the reader.
     pub caption: String,
-    /// HTML beside the picture, such as a table of what stands out.
+    /// HTML beside the picture, such as a table of the points that stand out.
     pub beside: String,
 }
 
@@ -101,7 +101,7 @@ impl Scatter {
         )
     }
 
-    /// What colours, marks and areas are.
+    /// Explains colours, marks and areas.
     pub fn legend(&self) -> String {
         let groups = each(self.groups.iter().enumerate(), |(index, group)| {
             format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&group.name))
