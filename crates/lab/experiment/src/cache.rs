@@ -5,7 +5,7 @@
 //! ```
 //! One file each, written beside its place and renamed.
 //!
-//! Protects: what is read again is what was measured, to the last bit, by the same program with the same inputs; a
+//! Protects: results read again are the measured ones, to the last bit, by the same program with the same inputs; a
 //! damaged file, or one of something else, counts as none.
 
 use simulator::session::beside;
@@ -25,8 +25,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Jobs of the work `name`, below `folder`. `identity` is the text of everything that decides what they give: the
-    /// program, what is run, its options, the contents of files.
+    /// Jobs of the work `name`, below `folder`. `identity` is the text of everything that decides their results: the
+    /// program, its command and options, the contents of files.
     pub fn new(folder: &Path, name: &str, identity: String) -> Self {
         Self { folder: folder.join(format!("{name}-{:016x}", file_name(&identity))), identity }
     }

@@ -4,8 +4,8 @@ use crate::monitor::Monitor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Jobs that leave this process as texts, and whose answers come back as texts. Whoever carries them knows nothing of
-/// what they do; an answer that comes twice is kept once, and a job without an answer is due again the next time.
+/// Jobs that leave this process as texts, and whose answers come back as texts. The carrier does not know their
+/// contents; an answer that comes twice is kept once, and a job without an answer is due again the next time.
 pub trait Errand: Send + Sync {
     /// How many jobs there are, and who watches them.
     fn watched(&self) -> &Watched;

@@ -103,7 +103,7 @@ impl<'a, W: Work> Ledger<'a, W> {
         &self.due
     }
 
-    /// The known result of each job, in their order, those that lacked memory among them.
+    /// The known result of each job, in their order, with the jobs that lacked memory.
     pub fn into_known(mut self) -> Vec<Option<W::Given>> {
         self.known.append(&mut self.lacking);
         self.in_order()
@@ -115,7 +115,7 @@ impl<'a, W: Work> Ledger<'a, W> {
 
     /// Runs the due jobs, on threads of its own; the results, in the order of the jobs. `None`: somebody stopped it,
     /// or it is not of this shard.
-    /// 1. What all that is due needs is made.
+    /// 1. Everything that the due jobs need is made.
     /// 2. The first job of each state that several share is run, and makes it.
     /// 3. The others are.
     /// 4. Jobs that found too little memory beside others are run once more, one after the other.
@@ -256,8 +256,8 @@ pub fn all<J: Sync, T: Serialize + DeserializeOwned + Send + Sync + Clone, E: Se
     all_from(monitor, jobs, name, |_| Ok(Some(())), |(), job| run(job))
 }
 
-/// As [`all`], for jobs that begin with one state, which is made for those that are due, if there are any; `None`:
-/// somebody stopped it.
+/// As [`all`], for jobs that begin with one state, which is made for the due jobs, if there are any; `None`: somebody
+/// stopped it.
 ///
 /// # Errors
 /// As [`all`], or the state cannot be made.

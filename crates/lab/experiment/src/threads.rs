@@ -1,5 +1,5 @@
-//! Threads of jobs. They are their own, not those that all of a process shares: a process that forks after these have
-//! begun, as Python's do, would wait for them for ever.
+//! Threads of jobs. They are their own threads, not the ones that all of a process shares: a process that forks after
+//! these have begun, as Python's do, would wait for them for ever.
 
 use crate::monitor::Monitor;
 use rayon::ThreadPool;
