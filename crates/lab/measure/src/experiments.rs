@@ -26,10 +26,10 @@ pub struct Plan {
     pub steady: bool,
 }
 
-/// What is measured of requests of one kind, so many at a time.
+/// A measurement of requests of one kind, so many at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct Closed {
-    /// What fio calls the kind, and bytes of a request.
+    /// Name of the kind in fio, and bytes of a request.
     pub kind: &'static str,
     pub size: &'static str,
     pub depth: u32,

@@ -39,7 +39,7 @@ impl Fio {
         Self { engine, size, seconds }
     }
 
-    /// What fio calls its version.
+    /// The version that fio names.
     pub fn version() -> Result<String, MeasureError> {
         let output =
             Command::new("fio").arg("--version").stdin(Stdio::null()).output().map_err(|error| absent(&error))?;
