@@ -38,7 +38,7 @@ impl Cost {
 }
 
 /// Which designs no other one beats: is better in one cost, and worse in none, by more than the intervals allow.
-/// `costs` has those of each, in one order.
+/// `costs` has the costs of each, in one order.
 pub fn unbeaten(costs: &[Vec<Cost>]) -> Vec<bool> {
     let is_below = |a: &[Cost], b: &[Cost]| a.iter().zip(b).any(|(a, b)| a.is_below(*b));
     costs.iter().map(|one| !costs.iter().any(|other| is_below(other, one) && !is_below(one, other))).collect()

@@ -1,7 +1,7 @@
 //! Limits on figures, for `--fail-if`: an expression of one figure, a comparison and a value with its unit, such as
 //! `write.p99 > 5ms`. Where it is true a command fails.
 //!
-//! A figure has the name of its column in the tables of a sweep (`write_p99_ns`), or that of its place in `result.json`
+//! A figure has the name of its column in the tables of a sweep (`write_p99_ns`), or of its place in `result.json`
 //! (`latency_ns.write.p99`, without `latency_ns.` too). Lives have figures of their own. A figure that a run does not
 //! have cannot be within its limit: the command fails, and says why.
 
