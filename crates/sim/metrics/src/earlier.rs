@@ -21,8 +21,7 @@ pub fn value_of_today<'a>(key: &str, value: &'a str) -> &'a str {
     VALUES.iter().find(is_meant).map_or(value, |(_, _, today)| today)
 }
 
-/// The present name of a key, a counter, a group of them or a value, where `name` is what it was called in the version
-/// before.
+/// The present name of a key, a counter, a group of them or a value, where `name` is its name in the version before.
 pub fn name_of_today(name: &str) -> Option<String> {
     let group = format!("{name}.");
     let of_group = KEYS.iter().find(|(before, _)| *before == group).map(|(_, today)| today.trim_end_matches('.'));

@@ -1,4 +1,4 @@
-//! What `nandarium life` answers: a life in terabytes, drive writes a day, years and money, and its JSON form
+//! The answer of `nandarium life`: a life in terabytes, drive writes a day, years and money, and its JSON form
 //! (`life.json`). Keys are stable: scripts rely on them.
 
 use crate::lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};

@@ -161,7 +161,7 @@ pub struct RunResult {
     pub provenance: Option<Provenance>,
     /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// Those of them that say what was chosen for the run.
+    /// The notes that say what was chosen for the run.
     pub chosen: Vec<String>,
 }
 

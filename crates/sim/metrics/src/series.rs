@@ -110,8 +110,8 @@ impl Series {
         }
     }
 
-    /// Closes intervals up to `now`; `look` is what the drive shows now, and `outstanding` requests have been under way
-    /// since the last call.
+    /// Closes intervals up to `now`; `look` has the present state of the drive, and `outstanding` requests have been
+    /// under way since the last call.
     pub fn roll(&mut self, now: Nanos, look: Look, outstanding: u32) {
         self.close(look.programs);
         while now >= self.current_end {

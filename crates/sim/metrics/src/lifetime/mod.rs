@@ -156,7 +156,7 @@ impl Range {
         Self { earliest: self.earliest / factor, latest: self.latest * factor, ..self }
     }
 
-    /// What one of these has of `amount`, end by end: a price spread over years.
+    /// `amount` divided by this range, end by end: a price spread over years.
     #[must_use]
     pub fn dividing(self, amount: f64) -> Self {
         Self { earliest: amount / self.earliest, estimate: amount / self.estimate, latest: amount / self.latest }
