@@ -100,7 +100,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
     /// Makes durable what was written and trimmed.
     ///
     /// # Errors
-    /// The store failed, and what was not durable before may be lost: from then on only reads are served.
+    /// The store failed, and data that were not durable before may be lost: from then on only reads are served.
     pub fn flush(&mut self) -> io::Result<()> {
         self.ask(HostOp::Flush, 0, 0, &[], false)
     }
@@ -136,7 +136,7 @@ impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
     /// the store back.
     ///
     /// # Errors
-    /// The store failed; it is lost, and what was flushed before is on it.
+    /// The store failed; it is lost, and data flushed before are on it.
     pub fn close(mut self) -> io::Result<S> {
         self.flush()?;
         self.machine.tidy_up();

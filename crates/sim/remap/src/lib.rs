@@ -3,7 +3,7 @@
 //! Drives that map superpages have to read and modify where less is written. These drivers stand above one. [`Hard`]
 //! gathers pages in *virtual superpages*, writes each with one aligned command, and keeps a map; virtual superpages
 //! with few valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them
-//! home later, sorted; its module tells how. What follows is about [`Hard`].
+//! home later, sorted; its module tells how. The following sections are about [`Hard`].
 //!
 //! A driver ([`Driver`]) stands in a [`Shell`], which takes requests apart, completes parts of pages, numbers changes,
 //! lets requests wait and answers them. Together they are a state machine ([`HostDriver`]): requests of the host go in,
@@ -46,7 +46,8 @@
 //! 405). That is 12 % and 4.3 % of the bytes that the host writes (with 1 GiB 3.7 % and 2.7 %).
 //!
 //! *Faithful to* the paper (Jang and Shin, ITCS 2011): the map, the list of virtual superpages, merging of small writes
-//! into writes of a superpage, old pages invalid at once, reclamation of those with most invalid pages into a free one.
+//! into writes of a superpage, old pages invalid at once, reclamation of superpages with most invalid pages into a free
+//! one.
 //!
 //! *Decided here*, where the paper is silent: the share held back, the timeout, pads, the order of allocation, all of
 //! the journal, and recovery. States are explicit: the paper says of its status field both that it shows allocated ones
@@ -56,7 +57,7 @@
 //! system uses; virtual superpages set aside after failed writes are tried again after a restart.
 //!
 //! *Protects*: the device below may have a volatile cache that a power cut empties of any sectors written since the
-//! last flush. What was acknowledged before an acknowledged flush reads as that version or a newer one. A page is
+//! last flush. A write acknowledged before an acknowledged flush reads as that version or a newer one. A page is
 //! replaced as a whole, but for `bypass`. Data are flushed before the journal leads to them; the journal is flushed
 //! before a virtual superpage that it leads away from is written again. Metadata carry checksums and the identity of
 //! their format. Contents do not.

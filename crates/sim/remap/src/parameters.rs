@@ -98,7 +98,7 @@ pub fn power_of_two(key: &str, bytes: u64) -> Result<(), String> {
     Err(format!("{key} is {}, no power of two; try \"{size}\"", quantity::exact_size(bytes)))
 }
 
-/// Why a driver has no layout on a drive of `sectors`, and what to change.
+/// Why a driver has no layout on a drive of `sectors`, and which value to change.
 pub(crate) fn does_not_fit(kind: &str, sectors: u64, error: &LayoutError, size_key: &str) -> String {
     let over = format!("remap.kind = {kind} over a drive of {}", quantity::format_size(sectors * SECTOR_BYTES));
     // Whole pages of any flash.

@@ -2,10 +2,10 @@
 //! growing.
 //!
 //! Faithful to: the tool of the paper on remapping (Jang and Shin, ITCS 2011), which writes 4 KiB to 1 MiB.
-//! Decided here: sizes between the powers of two, and what a knee is.
+//! Decided here: sizes between the powers of two, and the definition of a knee.
 
-/// Bytes of the writes of a sweep: powers of two, and some between them, of which those that are no multiple of the
-/// superpage show what a write costs that covers one in part.
+/// Bytes of the writes of a sweep: powers of two, and some between them, of which the sizes that are no multiple of the
+/// superpage show the cost of a write that covers one in part.
 pub const SIZES: [u64; 13] = {
     let mut sizes = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
     let mut at = 0;

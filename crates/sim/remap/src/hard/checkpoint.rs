@@ -1,6 +1,6 @@
 //! Checkpoints: the whole map, written in pieces while it changes.
 //!
-//! Each piece is the map as it is when the piece is made. What changes from the beginning on is in the journal, and is
+//! Each piece is the map as it is when the piece is made. Changes from the beginning on are in the journal, and are
 //! read over it. A piece may lead to pages whose records are not durable yet; so the head, which makes the checkpoint
 //! valid, is written only when all records are durable that were made before the last piece. Two slots are used in
 //! turn, so the checkpoint before is good until then.
@@ -61,7 +61,7 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// `number` is that of the next one.
+    /// `number` is the number of the next checkpoint.
     pub fn new(layout: &Layout, id: u64, is_fresh: bool, number: u64) -> Self {
         let (layout, current, is_wanted) = (*layout, None, false);
         Self { layout, id, is_fresh, current, number, pages: 0, is_wanted, superpages: 0, completed: 0 }

@@ -188,7 +188,7 @@ impl Journal {
         self.committed() > self.durable()
     }
 
-    /// A superpage could be filled with what is not durable.
+    /// The records that are not durable could fill a superpage.
     pub fn fills_one(&self) -> bool {
         self.committed() - self.filling.before >= self.layout.records() as u64
     }

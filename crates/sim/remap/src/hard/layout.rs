@@ -168,7 +168,7 @@ impl Layout {
         self.superpages - self.pages.div_ceil(self.slots())
     }
 
-    /// The same, without those that are needed for other things.
+    /// The spare virtual superpages without the ones that are needed for other things.
     pub(crate) fn most_var_free(&self) -> u32 {
         (self.spare() - LEAST_BACK as u32).max(1)
     }

@@ -40,8 +40,9 @@ pub struct Options {
     /// Free virtual superpages that only reclamation may take: 1 or more.
     pub var_free: u32,
     /// Virtual superpages that reclamation keeps free beyond those, or about to be, so that many are freed by one write
-    /// of the journal. `None`: an eighth of what is held back, at most what one journal superpage can free. Where space
-    /// is short, the journal is written for them: its superpages carry a quarter to a half of the records that fit.
+    /// of the journal. `None`: an eighth of the space held back, at most as many as one journal superpage can free.
+    /// Where space is short, the journal is written for them: its superpages carry a quarter to a half of the records
+    /// that fit.
     pub var_ahead: Option<u32>,
     /// Share of virtual superpages that reclamation keeps free while the host is idle, 0 to 1.
     pub var_background: f64,

@@ -71,7 +71,7 @@ impl Reclaim {
     }
 
     /// Begins to read a victim, if there will be room for one of its pages. All of them need not fit: a virtual
-    /// superpage that is filled frees at least one victim, and what is left over goes to that one.
+    /// superpage that is filled frees at least one victim, and the pages left over go to that one.
     pub fn begin_victim(&mut self, host: &mut Host<Work>, space: &mut Space, gather: &Gather) -> bool {
         let slots = self.layout.slots();
         let taken: u32 = self.victims.iter().map(|victim| space.valid(victim.superpage)).sum();

@@ -23,8 +23,8 @@ pub struct Recovered {
     pub journal_superpages: u64,
     /// Records in them that the checkpoint did not have.
     pub journal_records: u64,
-    /// The last write of the journal is torn: power went meanwhile, and nobody was told that it lasts. Where
-    /// its place was never written before, it may also be damaged, and what it said is lost.
+    /// The last write of the journal is torn: power went meanwhile, and nobody was told that it lasts. Where its place
+    /// was never written before, it may also be damaged, and its records are lost.
     pub torn_tail: bool,
     /// Metadata superpages that could not be read.
     pub unreadable: u32,

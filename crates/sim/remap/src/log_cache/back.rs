@@ -1,7 +1,7 @@
 //! Writing back: the oldest segments go home, several at a time.
 //!
-//! 1. Choose durable segments behind those that are home, and of their pages those whose newest durable version they
-//!    hold ([`LogCache::begin_batch`]).
+//! 1. Choose durable segments behind the ones that are home, and of their pages the ones whose newest durable version
+//!    they hold ([`LogCache::begin_batch`]).
 //! 2. Read what is not in memory ([`LogCache::load`]).
 //! 3. Write the pages home, sorted, neighbours in one command, where no read of the host is under way
 //!    ([`LogCache::write_home`]).

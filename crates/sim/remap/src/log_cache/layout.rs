@@ -106,7 +106,7 @@ impl LogLayout {
         self.segment_sectors / self.page_sectors
     }
 
-    /// Entries that a header takes: trims need some beside those of the slots.
+    /// Entries that a header takes: trims need some beside the entries of the slots.
     pub(crate) fn entries(&self) -> u32 {
         ((self.header_bytes() - BEFORE_ENTRIES) / ENTRY_BYTES) as u32
     }

@@ -1,6 +1,6 @@
 //! Changes of a driver by number, in the order in which they are issued: written, then durable.
 //!
-//! Protects: a change counts as written only when all before it are, whatever the order in which the device does them.
+//! Protects: a change counts as written only when all before it are, even if the device does them in another order.
 
 use crate::RequestId;
 use std::collections::VecDeque;

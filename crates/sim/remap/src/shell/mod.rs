@@ -35,7 +35,7 @@ pub struct Shell<D: Driver> {
 
 impl<D: Driver> Shell<D> {
     /// A fresh driver. Its first commands write the metadata; until they are completed, writes and trims wait. `id`
-    /// must differ from that of any driver that the device held before, or old metadata might be taken for new.
+    /// must differ from the `id` of any driver that the device held before, or old metadata might be taken for new.
     ///
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
