@@ -1,8 +1,8 @@
 //! biosnoop of bcc (Python) and libbpf-tools: one line per completed request.
 //!
-//! The time printed is that of completion; the request was issued `LAT` earlier, and that is when
-//! it arrives here. The process name may contain blanks, so a line is read from the right. `P`
-//! and `QUE` columns are optional and announced by the header. Rows of 0 bytes without an `F` are
+//! The time printed is the completion's; the request was issued `LAT` earlier, and that is when it
+//! arrives here. The process name may contain blanks, so a line is read from the right. `P` and
+//! `QUE` columns are optional and announced by the header. Rows of 0 bytes without an `F` are
 //! passthrough commands or flushes the tool cannot tell, and are counted, not replayed.
 //!
 //! Some rows name no disk, and their address space is unknown. Beside rows with a name they are

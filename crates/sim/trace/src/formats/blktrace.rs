@@ -9,10 +9,10 @@
 //!   then pdu bytes that are skipped
 //! ```
 //!
-//! The byte order is that of the traced machine, told by the magic `0x656174` above the version. The
-//! lower 16 bits of `action` are the step, the upper ones its kind: read or write, flush, discard,
-//! force unit access, a command to a zone. As in blkparse text, exactly one step is read, and the same
-//! one by default. The file of one processor has only what was queued on it: blkparse joins them (`-d`).
+//! The byte order is the traced machine's, told by the magic `0x656174` above the version. The lower 16
+//! bits of `action` are the step, the upper ones its kind: read or write, flush, discard, force unit
+//! access, a command to a zone. As in blkparse text, exactly one step is read, and the same one by
+//! default. The file of one processor has only what was queued on it: blkparse joins them (`-d`).
 
 use units::HostOp;
 

@@ -5,7 +5,7 @@
 //!   size id sec usec start stop bytes sector device driver cylinder flags info [queue [suspect]]
 //! ```
 //!
-//! The sector unit is that of the traced disks (`sectorsize` in the header; 256 bytes on the
+//! The sector unit is the one of the traced disks (`sectorsize` in the header; 256 bytes on the
 //! HP-IB disks of `hplajw`, where cylinder = sector / 904 and 335 MB only come out that way).
 //! `start` and `stop` are microseconds after the enqueueing at `sec.usec`; `stop` is the response
 //! time. Records of the suspect kind are counted and left out.

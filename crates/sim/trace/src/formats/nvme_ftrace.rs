@@ -140,7 +140,7 @@ pub(super) fn find(line: &[u8], key: &[u8]) -> Option<usize> {
     memchr::memchr_iter(*first, line).find(|at| line[at + 1..].starts_with(rest))
 }
 
-/// What follows `key`, up to the next comma, blank or parenthesis.
+/// The text that follows `key`, up to the next comma, blank or parenthesis.
 pub(super) fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let start = find(line, key)? + key.len();
     line[start..].split(|byte| matches!(byte, b',' | b' ' | b')')).next()

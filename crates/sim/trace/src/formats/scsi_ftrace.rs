@@ -6,9 +6,9 @@
 //! ```
 //!
 //! `lba` and `txlen` count logical blocks, whose size is not in the trace: 512 bytes in `scsi-ftrace`, 4096 in
-//! `scsi-ftrace-4k`. Kernels with `driver_tag` tell the latency: it is that of `scsi_dispatch_cmd_done` with the same
-//! tag. Force unit access is in the raw command. A WRITE SAME that unmaps is a trim; the ranges of an UNMAP are not in
-//! the trace, and it is counted and left out, like commands to zones and all others.
+//! `scsi-ftrace-4k`. Kernels with `driver_tag` tell the latency: `scsi_dispatch_cmd_done` with the same tag has it.
+//! Force unit access is in the raw command. A WRITE SAME that unmaps is a trim; the ranges of an UNMAP are not in the
+//! trace, and it is counted and left out, like commands to zones and all others.
 
 use units::HostOp;
 

@@ -8,10 +8,10 @@
 //!    DiskRead,       1800,  server.exe (1234),      1808,  0xff..,  0x0a2f2000,  0x2000,          300,        1, ..
 //! ```
 //!
-//! The header names the columns of each kind of row. Times are microseconds, and `TimeStamp` is that of completion: a
-//! request arrives `ElapsedTime` earlier, which is its latency. Offset and size are bytes, hexadecimal after `0x`. The
-//! name of a process may contain blanks and commas, so it ends at its number in parentheses. Rows of other events are
-//! counted and left out, such as `DiskReadInit`, which begins the request that its own row tells.
+//! The header names the columns of each kind of row. Times are microseconds, and `TimeStamp` is the time of completion:
+//! a request arrives `ElapsedTime` earlier, which is its latency. Offset and size are bytes, hexadecimal after `0x`.
+//! The name of a process may contain blanks and commas, so it ends at its number in parentheses. Rows of other events
+//! are counted and left out, such as `DiskReadInit`, which begins the request that its own row tells.
 
 use units::HostOp;
 

@@ -74,7 +74,7 @@ pub(super) const ARRIVALS: ArrivalProcess = ArrivalProcess {
     idle_ns: 16.0 * 3600e9,
 };
 
-/// What a run of writes does.
+/// Kinds of runs of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteRun {
     /// One page of metadata or of a small file.
@@ -207,7 +207,7 @@ fn construct(name: &'static str, parameters: &WorkloadParameters, shape: Desktop
 }
 
 /// `desktop-ntfs` with another structure below its published statistics, which stay the same.
-/// Errors: as those of [`super::build`], or a value of the shape out of its range.
+/// Errors: as [`super::build`], or a value of the shape out of its range.
 pub fn shaped(
     parameters: &WorkloadParameters,
     shape: DesktopShape,

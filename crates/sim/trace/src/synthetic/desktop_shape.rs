@@ -1,7 +1,7 @@
 //! The structure of `desktop-ntfs` below its published statistics.
 //!
-//! Protects: whatever the shape, 63 % of the writes have 1 to 8 sectors, 68 % of these are random, 80 % of those of
-//! 8 sectors are, and 20 % of the longer ones.
+//! Protects: in every shape, 63 % of the writes have 1 to 8 sectors, 68 % of these are random, 80 % of the writes of 8
+//! sectors are, and 20 % of the longer ones.
 
 use super::desktop_layout::BLOCK_PAGES;
 use super::desktop_ntfs::{COLD, HOT, WARM, WriteRun};
@@ -22,7 +22,8 @@ const LONG_SIZES: [(u32, f64); 4] = [(16, 0.5), (24, 0.15), (32, 0.2), (64, 0.15
 /// The largest transfer of that system, sectors.
 const LONGEST: u32 = 128;
 
-/// What was not published of the laptop behind `desktop-ntfs`. The published statistics hold for every shape.
+/// Properties of the laptop behind `desktop-ntfs` that were not published. The published statistics hold for every
+/// shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DesktopShape {
     /// Share of the single small writes that go to a page of their own, anywhere on the drive; 0 to 1.
@@ -53,7 +54,7 @@ impl Default for DesktopShape {
     }
 }
 
-/// What a generator draws from: names and weights.
+/// Distributions that a generator draws from: names and weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Draws {
     /// Runs of writes.

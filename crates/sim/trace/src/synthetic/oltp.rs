@@ -2,7 +2,7 @@
 //!
 //! Faithful to: the first 10,000 requests of SPC Financial1 (sizes, runs, locality, gaps) and the
 //! published counts of the whole trace (76.8 % writes, the default). Generated figures below are
-//! the mean of ten seeds on 6 GiB, what its disks span, with the 59.2 % writes of those requests.
+//! the mean of ten seeds on 6 GiB, the span of its disks, with the 59.2 % writes of these requests.
 //!
 //! | figure                                             | measured     | generated    |
 //! |----------------------------------------------------|--------------|--------------|

@@ -33,7 +33,7 @@ impl Region {
         )
     }
 
-    /// `sectors`, cut down to what fits in the region.
+    /// `sectors`, cut down to the length that fits in the region.
     pub fn clip(self, sectors: u32) -> u32 {
         u64::from(sectors).min(self.sectors) as u32
     }

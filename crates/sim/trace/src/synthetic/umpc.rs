@@ -20,7 +20,7 @@
 //!
 //! Simplified: the disk has 64 parts whose popularity follows the power law through that one point and does not change;
 //! within a part files lie anywhere. A file is read from its beginning in pieces of 64 KiB, five on average.
-//! Protects: writes are those of `desktop-ntfs`, whatever is read.
+//! Protects: writes are the ones of `desktop-ntfs`, whichever reads lie between them.
 
 use engine::random::Stream;
 use units::HostOp;
@@ -41,7 +41,7 @@ const PARTS: u64 = 64;
 /// A share of the disk.
 const BUSY_SPACE: f64 = 0.26;
 
-/// What was not published of the laptop behind `umpc`.
+/// Properties of the laptop behind `umpc` that were not published.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UmpcShape {
     /// Share of the reads that the busiest 26 % of the disk get; above 0.26, below 1.
@@ -152,7 +152,7 @@ pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<
 }
 
 /// `umpc` with reads that keep closer together, or less close. Its writes stay the same.
-/// Errors: as those of [`super::build`], or a share out of its range.
+/// Errors: as [`super::build`], or a share out of its range.
 pub fn shaped(parameters: &WorkloadParameters, shape: UmpcShape) -> Result<Box<dyn Workload + Send>, SyntheticError> {
     const NAME: &str = "umpc";
     parameters.check(NAME, &[Parameter::ReadShare], MINIMUM_SECTORS)?;

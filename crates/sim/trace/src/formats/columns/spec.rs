@@ -88,7 +88,7 @@ const FIELDS: [&str; 7] = ["time", "op", "offset", "size", "device", "latency", 
 
 impl Spec {
     /// Reads a text such as [`EXAMPLE`].
-    /// Errors: [`TraceError::Columns`], with what is wrong and how to write it.
+    /// Errors: [`TraceError::Columns`], with the fault and the way to write it.
     pub fn parse(text: &str) -> Result<Spec, TraceError> {
         items(text).and_then(|items| Spec::of(text, &items)).map_err(|problem| problem_of(text, problem))
     }

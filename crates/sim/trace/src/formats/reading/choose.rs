@@ -8,7 +8,7 @@ use super::parser::Parser;
 use super::{OddLines, OpenOptions, TraceError, dialect};
 use crate::formats::{self, Format, columns};
 
-/// The format of what `buffer` starts with, and its parser.
+/// The format of the beginning of `buffer`, and its parser.
 pub(super) fn choose(buffer: &mut Buffer, options: &OpenOptions) -> Result<(&'static Format, Parser), TraceError> {
     let is_archived = buffer.input().is_stream && buffer.input().member.is_some();
     buffer.ensure(if is_archived { ARCHIVE_BYTES } else { SAMPLE_BYTES })?;

@@ -10,7 +10,7 @@ use super::parser::{LineParser, Parser, Sink};
 use super::{OddLines, TraceError};
 use crate::formats::{Allocator, Format};
 
-/// How the lines of a file differ from those of its format.
+/// How the lines of a file differ from its format.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialect {
     from: Separator,

@@ -48,7 +48,7 @@ impl Gaps {
 }
 
 impl ReadStatistics {
-    /// What was cut out of gaps longer than `limit_ns`, as a sentence; `None` if nothing was.
+    /// The time cut out of gaps longer than `limit_ns`, as a sentence; `None` if no gap was cut.
     pub fn gaps_note(&self, limit_ns: Option<u64>) -> Option<String> {
         let limit = long_duration(limit_ns.filter(|_| self.gaps_cut > 0)?);
         let (gaps, were) = if self.gaps_cut == 1 { ("gap", "was") } else { ("gaps", "were") };

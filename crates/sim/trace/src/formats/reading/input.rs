@@ -31,7 +31,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Tells that all of the archive was looked through, and what is to be said of it.
+    /// Tells that all of the archive was looked through; `note` is to be said of it.
     #[cfg(any(feature = "tar", feature = "zip"))]
     pub(super) fn looked_through(&self, note: Option<String>) {
         self.looked_through.get_or_init(|| note);
@@ -223,7 +223,7 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What `source` means for a file in the packing `archive`.
+/// The meaning of `source` for a file in the packing `archive`.
 pub(super) fn read_error(path: &str, archive: Option<&'static str>, source: io::Error) -> TraceError {
     let source = match source.downcast::<Refused>() {
         Ok(Refused(error)) => return error,

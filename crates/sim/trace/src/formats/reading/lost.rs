@@ -112,7 +112,7 @@ impl LostEvents {
     }
 }
 
-/// What a line that is no request tells of lost events, if it does. The first and last bytes of most lines tell that
+/// The lost events that a line without a request tells of, if it does. The first and last bytes of most lines tell that
 /// they do not.
 #[inline]
 pub(crate) fn told_by(line: &[u8]) -> Option<Loss> {

@@ -19,7 +19,7 @@ use crate::formats::columns::{Column, Field, Spec, problem_of};
 /// Rows that are brought into memory at a time.
 const ROWS: usize = 4096;
 
-/// Opens `file`. `columns`: those that the user named; others are not read.
+/// Opens `file`. `columns`: the columns that the user named; others are not read.
 /// Errors: it is no whole Parquet file.
 pub(super) fn open(file: File, path: &str, columns: Option<&str>) -> Result<Raw, TraceError> {
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, &error))?;

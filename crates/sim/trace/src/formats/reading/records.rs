@@ -102,7 +102,7 @@ pub fn open_reader(reader: Box<dyn Read + Send>, name: &str, options: &OpenOptio
 /// Opens the trace at `path` and hands it to `read`. Where a record is further back in time than the sorting window
 /// reaches and `path` is a file, starts anew, with all of the trace sorted ([`Order::Whole`]): `read` must forget its
 /// first call then.
-/// Errors: as [`open`]; those of `read`.
+/// Errors: as [`open`]; errors of `read`.
 pub fn read_in_order<T>(
     path: &str,
     options: &OpenOptions,
@@ -248,7 +248,7 @@ impl Records {
         Some(lost.note(statistics.events()))
     }
 
-    /// How the lines of the file differ from those of its format, where they do; a sentence.
+    /// How the lines of the file differ from its format, where they do; a sentence.
     pub fn dialect_note(&self) -> Option<String> {
         let dialect = self.parser.dialect()?;
         Some(format!("The trace is read as \"{}\" in another form: {dialect}.", self.format.name))

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Protects: the output is in order of time, and records of one time keep the order of the file. Runs follow each
-//! other in the file, each run is sorted stably, and of equal heads that of the earlier run goes first.
+//! other in the file, each run is sorted stably, and of equal heads the earlier run's goes first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
