@@ -4,8 +4,8 @@
 //! data; the XOR of stamps is the stamp of a parity), 512 when they are real bytes. Nothing else
 //! differs between the two, so recovery code is the same for both.
 //!
-//! Everything here changes when a command completes, never when it is issued, so a copy of this
-//! structure is what a power cut leaves behind.
+//! Everything here changes when a command completes, never when it is issued, so a power cut leaves
+//! a copy of this structure behind.
 
 use crate::cells::Cells;
 use crate::payloads::{PayloadId, Payloads, copy_masked};
@@ -53,9 +53,9 @@ pub struct Oob {
 
 const ERASED: Oob = Oob { kind: PageKind::Erased, logical: u32::MAX, sequence: 0 };
 
-/// Keeps what flash holds outside of the program as well, in the order in which it comes about.
+/// Keeps the contents of flash outside of the program as well, in the order in which they come about.
 ///
-/// Nothing here can fail a command: a mirror that can no longer follow says so to whoever made it.
+/// Nothing here can fail a command: a mirror that can no longer follow says so to its maker.
 pub trait Mirror: std::fmt::Debug + Send + Sync {
     /// A page holds this now. A record stands for cells; without cells the page reads as zeros.
     fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>);
@@ -180,7 +180,7 @@ impl Contents {
         }
     }
 
-    /// Completes the program of a user page: the sectors of `mask` are those of `cells`, the others those of `base`.
+    /// Completes the program of a user page: the sectors of `mask` come from `cells`, the others from `base`.
     pub(crate) fn write_page(&mut self, page: u32, base: Option<u32>, cells: &[u8], mask: u64, oob: Oob) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
         let is_whole = mask.count_ones() as usize * cell == bytes;

@@ -58,7 +58,7 @@ impl<M: Meter> CountedFlash<M> {
         Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new(), late: VecDeque::new() }
     }
 
-    /// What listens to the commands.
+    /// The meter that listens to the commands.
     pub fn meter_mut(&mut self) -> &mut M {
         &mut self.meter
     }

@@ -57,7 +57,7 @@ impl Faults {
         Self { plan, stream: Stream::new(seed, "flash.faults"), active }
     }
 
-    /// Other chances from now on; what has failed stays so.
+    /// Other chances from now on; failed parts stay so.
     pub(crate) fn set_chances(&mut self, [program, erase, read]: [f64; 3]) {
         (self.plan.program, self.plan.erase, self.plan.read) = (program, erase, read);
         self.active |= program > 0.0 || erase > 0.0 || read > 0.0;

@@ -1,4 +1,4 @@
-//! Memory of the controller, beside flash: what layers may write.
+//! Memory of the controller, beside flash, which layers may write.
 //!
 //! A power cut takes records, waiting times and payloads. It leaves non-volatile memory, the payloads that a page there
 //! names, and pages that wait until their program is full.
@@ -12,11 +12,11 @@ use crate::payloads::Payloads;
 pub struct Memory {
     /// Pages of cells and records that are on their way.
     pub payloads: Payloads,
-    /// What outlives a power cut.
+    /// Memory that outlives a power cut.
     pub nvram: Nvram,
     /// Waiting times that events and the ends of operations name, until the host has heard of them.
     pub waits: WaitList,
-    /// What is held of each block while nobody serves the flash: timed flash takes and leaves it.
+    /// The held pages of each block while nobody serves the flash: timed flash takes and leaves them.
     pub(crate) held: Vec<Held>,
 }
 

@@ -1,4 +1,4 @@
-//! What the commands of counted flash cost, where that is asked for.
+//! The cost of commands of counted flash, where it is asked for.
 //!
 //! Faithful to: the part's times; each command costs what it would on an idle die and channel.
 //! Simplified: nothing overlaps, so multi-plane and cache commands, suspension and read priority
@@ -47,7 +47,7 @@ pub type MeteredFlash = CountedFlash<ServiceMeter>;
 pub struct Span {
     /// Why they were issued.
     pub cause: Cause,
-    /// What they cost together, ns.
+    /// Their cost together, ns.
     pub time: Nanos,
 }
 

@@ -1,8 +1,7 @@
 //! Memory that outlives a power cut: whole pages of non-volatile write buffers and parity caches.
 //!
-//! A page is entered when something relies on it and leaves when flash holds what it stood for, so what is
-//! here at any moment is what a power cut finds. Only kept when contents are on: without them nothing is
-//! recovered.
+//! A page is entered when something relies on it and leaves when flash holds its data, so a power cut at any moment
+//! finds the pages that are here. Only kept when contents are on: without them nothing is recovered.
 
 use crate::flash::Owner;
 use crate::payloads::PayloadId;
@@ -91,7 +90,7 @@ impl Nvram {
         pages
     }
 
-    /// Those that belong to a layer.
+    /// The pages that belong to a layer.
     pub fn of(&self, owner: Owner) -> Vec<(NvramId, NvramPage)> {
         let mut pages = self.oldest_first();
         pages.retain(|(_, page)| page.owner == owner);
@@ -108,7 +107,7 @@ impl Nvram {
         self.lost
     }
 
-    /// Whoever relied on what was lost has made up for it.
+    /// The layers that relied on lost pages have made up for the loss.
     pub fn forget_loss(&mut self) {
         self.lost = false;
     }

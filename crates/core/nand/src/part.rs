@@ -140,7 +140,7 @@ pub enum MultiPlane {
     All,
 }
 
-/// Where command and address cycles of reads and erases go; those of a program go with its data.
+/// Where command and address cycles of reads and erases go; the cycles of a program go with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CommandCycles {
     /// They take their die, and leave the channel free.
@@ -163,7 +163,7 @@ pub struct CommandOptions {
     pub cache_program: bool,
     /// Queued reads go before queued programs and erases of their die.
     pub read_priority: bool,
-    /// Only reads of the host go first and interrupt: those of collection, folding and refresh wait in turn.
+    /// Only reads of the host go first and interrupt: reads of collection, folding and refresh wait in turn.
     pub host_reads_first: bool,
     /// Whether a read interrupts a running program or erase.
     pub suspend: SuspendOption,
@@ -186,7 +186,7 @@ pub struct CommandOptions {
     pub reads_in_order: bool,
     /// Where command and address cycles go.
     pub command_cycles: CommandCycles,
-    /// What the commands of operations wait for is told with the operations.
+    /// The waiting times of their commands are told with operations.
     pub tells_waits: bool,
     /// Pages that the controller's memory holds on their way into cells, where several are programmed together.
     pub gather_pages: u32,

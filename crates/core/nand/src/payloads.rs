@@ -230,8 +230,8 @@ impl Payloads {
         self.set_mask(payload, self.whole());
     }
 
-    /// A payload of its own for what a program would have left in its page: the sectors `from` means over those of
-    /// `base`.
+    /// A payload of its own for the page as its program would have left it: the sectors `from` means over the sectors
+    /// of `base`.
     pub(crate) fn keep(&mut self, from: PayloadId, base: &[u8]) -> PayloadId {
         let kept = self.take(1, self.mask(from));
         self.copy(from, kept, self.mask(from));

@@ -61,7 +61,7 @@ pub struct Correction {
     pub decode_ns: Nanos,
 }
 
-/// When a block is written anew: what it holds moves, and it is erased. 0: never for that reason.
+/// When a block is written anew: its data move, and it is erased. 0: never for that reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RefreshLimits {
     /// Reads of the block since its erase.
@@ -152,7 +152,7 @@ impl Ageing {
         self.0.is_some()
     }
 
-    /// A run begins with what is there, which is at least as old as [`AgeingOptions::data_age_ns`].
+    /// A run begins with the data on flash, which are at least as old as [`AgeingOptions::data_age_ns`].
     pub fn begin_run(&mut self) {
         self.restart_clock();
         if let Some(cells) = self.0.as_deref_mut() {
@@ -200,7 +200,7 @@ impl Ageing {
         self.0.as_deref().map_or(0, |cells| cells.options.correction.retries)
     }
 
-    /// What happens now happens at `now`.
+    /// From now on events happen at `now`.
     #[inline]
     pub(crate) fn keep_clock(&mut self, now: Nanos) {
         if let Some(cells) = self.0.as_deref_mut() {

@@ -1,4 +1,4 @@
-//! Blocks: what is programmed and erased of each, who needs it, and how it is used.
+//! Blocks: the programs and erases of each, the commands that need it, and how it is used.
 //!
 //! Protects: programs of a block go to its pages in order; pages are programmed to completion after they were issued,
 //! and never more of them than the block has as it is used.
@@ -76,7 +76,7 @@ impl BlockRow {
         self.flags & BAD != 0
     }
 
-    /// A program of the block failed: what it holds can be read, nothing more can be programmed.
+    /// A program of the block failed: its pages can be read, nothing more can be programmed.
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.flags & FAILED != 0
@@ -240,7 +240,7 @@ impl Blocks {
         self.look_for_worn_out();
     }
 
-    /// Erases of a block that wear it as much as all it had, those with one bit a cell included.
+    /// Erases of a block that wear it as much as all it had, including the ones with one bit a cell.
     pub(super) fn wear(&self, block: BlockId) -> u32 {
         let all = self.rows[block.index()].erases;
         let Some(slc) = self.slc.as_deref() else { return all };

@@ -1,7 +1,7 @@
 //! The remains of a power cut, and all that it takes from volatile memory:
 //! - queues, pins, holds, and events that nobody has heard of; that a program failed, and how an erased block was to be
 //!   used;
-//! - records, waiting times and payloads, but those of non-volatile memory ([`Memory`]);
+//! - records, waiting times and payloads, except in non-volatile memory ([`Memory`]);
 //! - pages on their way into cells, where their memory is not protected ([`UnsettledPages`]).
 //!
 //! [`Memory`]: crate::Memory

@@ -5,9 +5,9 @@
 //! it: it takes events, resets counters, restores an image and lets things fail (`state_mut`, which layers cannot call
 //! because they are generic over [`crate::Flash`]).
 //!
-//! Owners: [`Blocks`] what is programmed and erased and how blocks are used, [`Contents`] what pages hold, [`Ageing`]
-//! cells that err, `Faults` which commands fail, [`Memory`] what is not in cells. [`FlashState`] is what needs several
-//! of them: the completion of a command, and the laws it keeps.
+//! Owners: [`Blocks`] programs, erases and uses of blocks, [`Contents`] the contents of pages, [`Ageing`] cells that
+//! err, `Faults` commands that fail, [`Memory`] data that are not in cells. [`FlashState`] has the work that needs
+//! several of them: the completion of a command, and the laws it keeps.
 
 mod ageing;
 mod blocks;

@@ -147,9 +147,9 @@ impl Trace {
         &self.wait
     }
 
-    /// What a command that waited for this one since `since` inherits: this one's waiting, and its service as
-    /// waiting behind its cause. `waited` tells whether anything was charged. A command that came later than
-    /// this one waited for it from then on, and not for what this one had waited for before.
+    /// The waiting inherited by a command that waited for this one since `since`: this one's waiting, and its service
+    /// as waiting behind its cause. `waited` tells whether anything was charged. A command that came later than this
+    /// one waited for it from then on, and not for the commands that this one had waited for before.
     pub fn handed_on(&self, now: Nanos, [cause, root]: [u8; 2], waited: bool, since: Nanos) -> WaitVector {
         let mut wait = WaitVector::ZERO;
         let mut explained = [0; 2];

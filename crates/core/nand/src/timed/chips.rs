@@ -26,7 +26,7 @@ use units::{BlockId, Cause, Nanos, Ppn, Wait};
 /// Queued commands looked at for a start together.
 const GANG_SEARCH: usize = 16;
 
-/// Chips: what cells hold, the commands on their way to them, and what dies and channels do.
+/// Chips: the contents of cells, the commands on their way to them, and the work of dies and channels.
 #[derive(Clone, Debug)]
 pub(super) struct Chips {
     pub state: FlashState,
@@ -366,8 +366,8 @@ impl Chips {
         self.start(index, id);
     }
 
-    /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous,
-    /// in whatever order it is told of.
+    /// Whether a read has begun at this very moment, alone on its die: commands that end at one moment may make it
+    /// superfluous, in any order in which they are told of.
     pub fn begins_now(&self, id: u32) -> bool {
         let index = self.die_of(id);
         let die = &self.dies[index];

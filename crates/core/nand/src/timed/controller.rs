@@ -2,13 +2,13 @@
 //!
 //! A command's life, beside its time on the chips:
 //! 1. [`Controller::issue_program`] claims its page and pins the blocks it needs; a read pins its own.
-//! 2. [`Controller::ready`]: what it waited for has ended. A read of a page that is not there yet, and a program before
-//!    its turn in its block, are parked.
+//! 2. [`Controller::ready`]: the commands it waited for have ended. A read of a page that is not there yet, and a
+//!    program before its turn in its block, are parked.
 //! 3. [`Controller::enter`]: a program's turn has come. It goes to its die, or into memory where programs have several
 //!    pages.
 //! 4. [`Controller::complete`]: it has done its work. Contents are stored, pins taken away, barriers lowered.
-//! 5. [`Controller::unpark`] lets go those whose page or turn has come by that.
-//! 6. [`Controller::conclude`] hands its waiting on to those that wait for it, and tells its join or its owner.
+//! 5. [`Controller::unpark`] lets go commands whose page or turn has come by that.
+//! 6. [`Controller::conclude`] hands its waiting on to commands that wait for it, and tells its join or its owner.
 //!
 //! A program that fails goes back to its owner with all of its block's ([`Controller::program_failed`]), and then
 //! through these steps again at another place. Until then reads are answered from its data.
@@ -487,8 +487,8 @@ impl Controller {
     /// The command has done its work on the die and the channel.
     /// 1. A read hands over its cells and lets go of its block.
     /// 2. A program that fails goes back, with the others of its block. Otherwise its page is stored, in cells or in
-    ///    memory; those that waited for it go on, and then its pins go, and with them what erases wait for.
-    /// 3. A program of gathered pages settles what was owed for them, and ends by itself.
+    ///    memory; commands that waited for it go on, and then its pins go, which erases wait for.
+    /// 3. A program of gathered pages settles their debts, and ends by itself.
     /// 4. An erase frees its block, and tells of it.
     /// 5. The waiters of the command are told.
     #[inline]
@@ -853,8 +853,8 @@ impl Controller {
         self.chips.unpin(block);
     }
 
-    /// A block is to be erased. What is held of it need not be programmed, unless something waits for that; others may
-    /// need the memory for the erase to come about.
+    /// A block is to be erased. Its held pages need not be programmed, unless something waits for that; others may need
+    /// the memory for the erase to come about.
     #[inline(never)]
     pub fn need_no_more(&mut self, block: BlockId, done: u16, causes: [u8; 2]) {
         if self.gather.forgets() {

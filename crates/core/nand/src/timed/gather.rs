@@ -70,8 +70,8 @@ struct Gathered {
 }
 
 impl Gather {
-    /// Memory for `room` pages. Protected memory has what it held of blocks that were being filled; where flash was
-    /// without time until now that is what their last programs lack. Memory that forgets has nothing.
+    /// Memory for `room` pages. Protected memory has the pages it held of blocks that were being filled; where flash
+    /// was without time until now these are the pages that their last programs lack. Memory that forgets has nothing.
     pub fn new(state: &mut FlashState, room: u32, forgets: bool) -> Self {
         let program = state.geometry.pages_per_program();
         let left = std::mem::take(&mut state.memory.held);

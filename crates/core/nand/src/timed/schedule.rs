@@ -1,4 +1,4 @@
-//! The clock, and the events that are due. Of what is due at one moment, dies come first, then channels, memory and
+//! The clock, and the events that are due. Of events due at one moment, dies come first, then channels, memory and
 //! timers, each kind by its number.
 
 use engine::EventQueue;

@@ -1,6 +1,7 @@
 //! The work that occupies dies: a note for each command that begins on a die, and none of its end.
 //!
-//! Protects: a note costs a few nanoseconds, and a die is shown as occupied by what waiting for it is charged to.
+//! Protects: a note costs a few nanoseconds, and a die is shown as occupied by the cause that waiting for it is charged
+//! to.
 
 use super::super::commands::Kind;
 use super::closeups::Ring;

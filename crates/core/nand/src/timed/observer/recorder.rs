@@ -104,8 +104,8 @@ impl Served {
         self.end - self.request.arrival
     }
 
-    /// What it waited for, the host's queue included: those kinds alone that it waited for, with
-    /// their names and times, ns.
+    /// Its kinds of waiting, the host's queue included, with their names and times, ns. Kinds that
+    /// it did not wait for are left out.
     pub fn waits(&self, by: Blame) -> impl Iterator<Item = (&'static str, Nanos)> {
         let mut waited = [0; WAIT_KINDS];
         let on_flash = self.waited.as_ref();
