@@ -92,7 +92,7 @@ impl Entry {
     }
 }
 
-/// What a [`Back`] says.
+/// The meaning of a [`Back`] entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Occupant {
     /// A version of this logical page.

@@ -99,8 +99,8 @@ impl Tombstones {
         self.at_mut(first).copies.push(copy);
     }
 
-    /// Takes the copies from a tombstone: their slots. A copy is removed where its last page goes, or by whoever takes
-    /// it.
+    /// Takes the copies from a tombstone: their slots. A copy is removed where its last page goes, or by the caller who
+    /// takes it.
     pub fn take_copies(&mut self, slot: u32) -> Vec<u32> {
         std::mem::take(&mut self.at_mut(slot).copies)
     }
@@ -236,7 +236,7 @@ impl Tombstones {
         self.short = self.iter().filter(is_short).map(|(slot, _)| slot).collect();
     }
 
-    /// Compares the live counts with what the map says: `trimmed[slot]` map entries name each slot.
+    /// Compares the live counts with the map: `trimmed[slot]` map entries name each slot.
     ///
     /// # Errors
     /// The first slot where they differ, in words.

@@ -282,8 +282,8 @@ impl Grid {
         None
     }
 
-    /// Pages of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
-    /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
+    /// Pages of a superblock that can be programmed once it is erased: pages of blocks that work, if a block of another
+    /// die near enough for their parities works as well. `None`: of a superblock without a failed block.
     pub fn pages_left(&self, state: &FlashState, superblock: Option<Superblock>) -> u32 {
         let lanes = self.lanes();
         let works = |index: u32| {
@@ -321,8 +321,8 @@ impl Grid {
         is_spare
     }
 
-    /// A die in use answers nothing any more: a spare takes its place, if there is one. From now on stripes may use
-    /// all dies, whatever their channels.
+    /// A die in use answers nothing any more: a spare takes its place, if there is one. From now on stripes may use all
+    /// dies, even of one channel.
     pub fn lose(&mut self, die: DieId) {
         self.note_death(die);
         self.replace();

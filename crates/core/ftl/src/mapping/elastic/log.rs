@@ -1,4 +1,4 @@
-//! The log of stripes: what is written goes behind what was written last, a parity behind the pages it covers.
+//! The log of stripes: new pages go behind the pages written last, a parity behind the pages it covers.
 
 use super::grid::{Grid, Position, Superblock};
 use super::operations::Operations;

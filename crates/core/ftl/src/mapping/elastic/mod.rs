@@ -1,15 +1,14 @@
 //! Elastic stripes: the parity of pages that are written together, wherever that is.
 //!
-//! Faithful to: (`eSAP-RAID`, `EPLog`) a parity covers new pages as they are written, whatever they are pages of, so
-//! nothing is read to write; a stripe has as many pages as there are to write; the old versions stay until what
-//! they belonged to is given up as a whole.
+//! Faithful to: (`eSAP-RAID`, `EPLog`) a parity covers any new pages as they are written, so nothing is read to write;
+//! a stripe has as many pages as there are to write; the old versions stay until their stripe is given up as a whole.
 //! Decided here: one level of mapping, so parities need no place of their own: stripes follow each other through
 //! superblocks, which are collected whole. A stripe waits for more pages only while another one is under way.
 //! Simplified: whether a page can be read is known when its read is issued, and the time of finding out is
 //! charged; a parity page has room for the numbers of its members beside the parity; waiting times are not
 //! told for writes; the scan after a power cut takes no time.
-//! Protects: an acknowledged page is covered by a parity on another die, or has a copy there; what it replaces is
-//! not erased before.
+//! Protects: an acknowledged page is covered by a parity on another die, or has a copy there; the version it replaces
+//! is not erased before.
 //!
 //! ```text
 //! superblock    die 0  die 1  die 2  die 3  die 4

@@ -18,7 +18,7 @@ impl Operations {
         self.ops.begin(op, pages, serial)
     }
 
-    /// What to say of an operation after all that could be done at once was done.
+    /// The answer to an operation after all that could be done at once was done.
     pub fn answer(&mut self, number: u32) -> Answer {
         let serial = self.ops.at(number).about;
         let answer = self.ops.answer(number);

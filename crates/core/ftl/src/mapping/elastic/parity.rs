@@ -24,7 +24,7 @@ pub(super) struct ParityRecord<'a> {
 }
 
 impl<'a> ParityRecord<'a> {
-    /// What `page` holds; nothing if the page is not a parity.
+    /// The record that `page` holds; nothing if the page is not a parity.
     pub fn read(grid: &Grid, contents: &'a Contents, page: Ppn) -> Option<Self> {
         let (&[MARK, count], rest) = contents.record(page.0)?.split_first_chunk()? else { return None };
         let (pages, cells) = rest.split_at_checked(usize::from(count) * MEMBER_BYTES)?;

@@ -1,4 +1,4 @@
-//! Reads, and what is read in place of a page that cannot be.
+//! Reads, and the pages that are read in place of a page that cannot be.
 
 use super::log::Log;
 use super::parity::{ParityRecord, add};
@@ -35,7 +35,7 @@ impl Log {
         }
     }
 
-    /// What a logical page holds; one that is lost is an error to read, and no zeros.
+    /// The contents of a logical page: reading a lost one is an error, and does not give zeros.
     pub fn holds<F: Flash>(&self, flash: &F, logical: Lpn) -> Held {
         match self.pages.find(logical) {
             Some(page) => {
@@ -54,7 +54,7 @@ impl Log {
         others.iter().all(|other| self.grid.is_readable(state, *other)).then_some(others)
     }
 
-    /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
+    /// Whether a page can neither be read nor computed: a write of a part of it has nothing to be added to.
     pub fn is_lost_for_good(&self, state: &FlashState, logical: Lpn) -> bool {
         let Some(page) = self.pages.find(logical) else { return self.is_gone(logical) };
         !self.grid.is_readable(state, page)

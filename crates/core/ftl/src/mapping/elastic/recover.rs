@@ -1,9 +1,9 @@
 //! Rebuilding the map after a power cut.
 //!
-//! The newest sequence number of each page wins, in data and tombstones alike. A stripe counts if its parity and
-//! all its pages are there, but for those of lost dies; pages of other stripes are as good as any as long as they
-//! can be read, and are written once more. Nobody was told that they were safe, so older versions may be all that
-//! is left of some; those have not been erased.
+//! The newest sequence number of each page wins, in data and tombstones alike. A stripe counts if its parity and all
+//! its pages are there, except on lost dies; pages of other stripes are as good as any as long as they can be read, and
+//! are written once more. Nobody was told that they were safe, so older versions may be all that is left of some; these
+//! have not been erased.
 
 use super::log::Log;
 use super::parity::{CoveredPage, ParityRecord};
@@ -45,7 +45,7 @@ fn is_of(oob: Oob, page: &CoveredPage) -> bool {
         && (oob.logical, oob.sequence) == (page.logical.0, page.sequence)
 }
 
-/// Fills a log that knows nothing with what a power cut left.
+/// Fills a log that knows nothing from flash after a power cut.
 ///
 /// # Errors
 /// Flash has no out-of-band areas.

@@ -103,7 +103,7 @@ impl Repairs {
 
 impl Log {
     /// Whether pages without a parity may be written once more. The last room is for collection, as far as there is
-    /// something to gain: what it frees is more than what repairs take, one after each of many power cuts.
+    /// something to gain: it frees more room than repairs take, one after each of many power cuts.
     pub fn may_repair(&self, state: &FlashState) -> bool {
         // A page in a gap has no parity, so that it would be written once more for ever.
         if !self.has_place(state, Stream::Copies) || self.space.fills_gaps(Stream::Copies) {

@@ -29,7 +29,8 @@ enum State {
 
 const STATES: [State; 5] = [State::Free, State::Open, State::Closed, State::Erasing, State::Bad];
 
-/// Who fills a superblock: what collection copies stays longer than what the host writes, and is kept apart.
+/// The writer that fills a superblock: pages that collection copies stay longer than pages of the host, and are kept
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Host = 0,
@@ -154,8 +155,8 @@ impl Space {
         Some(Position(grid.first_of(superblock).0 + used))
     }
 
-    /// Copies go on in the closed superblock with the most room: behind what it holds, or else in what a power cut in
-    /// its erase left erased. `false`: none has more than `room`, what the open one has.
+    /// Copies go on in the closed superblock with the most room: behind the pages it holds, or else in pages that a
+    /// power cut in its erase left erased. `false`: none has more than `room`, the room of the open one.
     #[cold]
     pub fn reopen(&mut self, grid: &Grid, state: &FlashState, pages: &mut Pages, room: u32) -> bool {
         let least = room as usize;
@@ -322,8 +323,8 @@ impl Space {
         self.in_use().filter(has_pages).collect()
     }
 
-    /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which
-    /// are filled up. What lost dies hold does not count: nobody can erase it.
+    /// After a power cut: the superblocks that are not erased are closed, except the ones with the most room, which are
+    /// filled up. Pages on lost dies do not count: nobody can erase them.
     pub fn adopt(&mut self, grid: &Grid, state: &FlashState, pages: &mut Pages) {
         self.free.clear();
         let mut open = Vec::new();

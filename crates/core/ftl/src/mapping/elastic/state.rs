@@ -52,7 +52,7 @@ impl Log {
         self.pages.all().filter_map(|logical| self.pages.find(logical)).filter(is_beyond).count() as u64
     }
 
-    /// What happened since counting began; `collected`: superblocks that were emptied.
+    /// The counters since counting began; `collected`: superblocks that were emptied.
     pub fn report(&self, collected: u64) -> LayerReport {
         let Counters { stripes, pages, parities, trimmed, copied, reconstructed, lost } = self.counters;
         let valid = |block| self.pages.blocks().valid_count(BlockId(block)) as u16;

@@ -1,6 +1,6 @@
 //! Stripes under way: pages are programmed as they come, the parity with the last of them.
 //!
-//! *Protects*: a page is in memory until its stripe is on flash, and whoever waits for it is told then and not before.
+//! *Protects*: a page is in memory until its stripe is on flash, and its waiters are told then and not before.
 
 use super::grid::Superblock;
 use super::space::Stream;
@@ -289,8 +289,8 @@ impl UnderWay {
         its.into_iter().map(|(_, waits)| waits).collect()
     }
 
-    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `page`. `false`: that
-    /// one is safe.
+    /// Waiters of a version that was overwritten, or that was moved, wait for the one at `page`. `false`: that one is
+    /// safe.
     pub fn wait_for(&mut self, page: Ppn, waits: Waits) -> bool {
         if let Some(stripe) = self.flying.get(&page) {
             self.stripes.at_mut(*stripe).others.push(waits);

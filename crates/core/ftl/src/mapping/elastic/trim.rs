@@ -213,8 +213,8 @@ impl Log {
         placed
     }
 
-    /// After a power cut: of the tombstones found, keeps those that map entries name, each with its copy. One without a
-    /// copy is written once more.
+    /// After a power cut: of the tombstones found, keeps the ones that map entries name, each with its copy. One
+    /// without a copy is written once more.
     pub fn adopt_tombstones(&mut self) {
         let found: Vec<(u32, Ppn)> = self.tombstones.iter().map(|(slot, found)| (slot, found.page)).collect();
         let (living, mut others): (Vec<_>, Vec<_>) =

@@ -4,7 +4,7 @@
 //! under way pages exist twice, with one number. If one block in place holds all newest pages of a logical
 //! block, it is the data block. Otherwise the blocks that others make superfluous are given up, the emptiest
 //! first, so that a target does not outlive the merge that was filling it and each cut gives back the free
-//! block that was taken. What is then left beyond a data and a log block is merged before the next write.
+//! block that was taken. Blocks then left beyond a data and a log block are merged before the next write.
 
 use super::blocks::Role;
 use super::lbn::{Lbn, LogicalBlocks};

@@ -103,7 +103,7 @@ impl Tables {
         self.trims.bury(flash, &mut self.pages, page, range, join);
     }
 
-    /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued, wear.
+    /// Work that waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued, wear.
     #[inline]
     pub(super) fn pump<F: Flash>(&mut self, flash: &mut F) {
         if self.blocks.has_garbage() {
@@ -218,7 +218,7 @@ impl Tables {
         if logs > most_logs { Err(format!("{logs} log blocks, but at most {most_logs}")) } else { Ok(()) }
     }
 
-    /// `shared`: log blocks that logical blocks share; `log_bytes`: what [`Scheme::log_bytes`] says.
+    /// `shared`: log blocks that logical blocks share; `log_bytes`: the function [`Scheme::log_bytes`].
     pub(super) fn report(&self, shared: u32, log_bytes: fn(u64, u64) -> u64) -> LayerReport {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
         let most = self.settings.most_logs().min(self.blocks.spare(self.settings.merge_blocks));

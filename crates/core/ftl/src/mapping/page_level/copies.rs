@@ -1,6 +1,6 @@
 //! Copies of tombstones on other dies, where a die may be lost.
 //!
-//! Where there is no room for a copy it follows later. Until then nothing of what the tombstone replaces is erased:
+//! Where there is no room for a copy it follows later. Until then no version that the tombstone replaces is erased:
 //! should its die be lost, a power cut still finds a trim or the last version. Only where nothing else can ever make
 //! room are those blocks let go.
 
@@ -53,7 +53,7 @@ impl Trims {
         self.tombstones.find_short();
     }
 
-    /// What a tombstone trims goes back to the log: until that is on flash, none of its copies may be erased, as a die
+    /// The trims of a tombstone go back to the log: until they are on flash, none of its copies may be erased, as a die
     /// may be lost meanwhile.
     pub(super) fn keep_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
         if self.tombstones.at(slot).copies.is_empty() || flash.state().breaks(LawBroken::TrimHoldsOff) {
@@ -73,7 +73,7 @@ impl Trims {
         short.any(|slot| self.tombstones.get(*slot).is_some_and(|tombstone| !tombstone.held.is_empty()))
     }
 
-    /// What tombstones on flash without all their copies keep from being erased is let go.
+    /// Blocks that tombstones on flash without all their copies keep from being erased are let go.
     #[cold]
     pub fn let_go<F: Flash>(&mut self, flash: &mut F) {
         let mut short = self.tombstones.short().clone();
@@ -135,7 +135,7 @@ impl<A: MapAccess> PageMap<A> {
         self.trims.tombstones().have_copies() && self.trims.make_way(flash, &mut self.pages, &mut self.space)
     }
 
-    /// Some tombstone has too few copies, and what is under way may make room for them.
+    /// Some tombstone has too few copies, and work under way may make room for them.
     #[inline]
     pub(super) fn waits_for_copies<F: Flash>(&mut self, flash: &mut F) -> bool {
         if self.trims.tombstones().short().is_empty() {

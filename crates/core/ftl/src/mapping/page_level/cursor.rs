@@ -67,7 +67,7 @@ impl Cursor {
         self.in_flight
     }
 
-    /// More is moved than goes with what the host has written here, in groups of `group` pages.
+    /// More is moved than goes with the writes of the host here, in groups of `group` pages.
     #[inline]
     pub fn is_ahead(&self, pages_per_block: u32, group: u32) -> bool {
         let group = group as usize;
@@ -75,7 +75,7 @@ impl Cursor {
         self.collection.as_ref().and_then(lead).is_some_and(|lead| lead > 0)
     }
 
-    /// Copies are under way, and with the next one there would be no more than go with what the host has written here.
+    /// Copies are under way, and with the next one there would be no more than go with the writes of the host here.
     #[inline]
     pub fn is_behind(&self, pages_per_block: u32) -> bool {
         let lead = |collection: &Collection| collection.lead(pages_per_block, collection.next + 1);
@@ -196,7 +196,7 @@ impl Cursor {
         writer.put("lane.updates", [promised, full].into_iter().chain(self.updates.iter().map(|page| page.0)));
     }
 
-    /// What [`Cursor::save`] wrote, and what was promised.
+    /// Reads the output of [`Cursor::save`]: the cursor, and the promised translation pages.
     pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
         let problem = "its promise is missing".to_owned();
         let collection = match reader.get::<u32>("lane.collection")?.as_slice() {

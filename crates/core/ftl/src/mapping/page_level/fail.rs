@@ -1,9 +1,9 @@
 //! Programs that fail: the data is placed again, the block is emptied and given up.
 //!
-//! A copy that fails is never without a home: what it copied is still on flash and pinned, so the map
+//! A copy that fails is never without a home: its source is still on flash and pinned, so the map
 //! goes back to it and collection tries again. Only user data and tombstones need another page. Until
 //! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
-//! from the controller, and every lane collects for them what it can without them.
+//! from the controller, and every lane collects for them as far as it can without them.
 
 use super::PageMap;
 use super::access::MapAccess;

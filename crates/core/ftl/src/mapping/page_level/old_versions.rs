@@ -1,4 +1,4 @@
-//! Old versions of pages, kept for a stripe layer: what a parity that is not up to date still covers.
+//! Old versions of pages, kept for a stripe layer: a parity that is not up to date still covers them.
 //!
 //! A page that is kept stays valid in its block, so it is counted, moved and protected like any other. When
 //! collection meets it, it says so and waits for it to be dropped, or moves it (`stripe.semi_valid`).
@@ -21,7 +21,7 @@ use nand::{Contents, FlashState, PageKind};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
-/// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
+/// In a sequence number on flash: the parity covers nothing of the page, even if older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
 
 /// The state of a logical page of a mapping when power was cut.

@@ -115,7 +115,7 @@ impl Settings {
         kept(self.sharing) + beside_kept
     }
 
-    /// Copies that are asked for at once where collection keeps pace: what lies on one page of flash is read as one.
+    /// Copies that are asked for at once where collection keeps pace: data on one page of flash are read as one.
     #[inline]
     pub fn group(&self, pages_per_block: u32) -> u32 {
         self.window.min(pages_per_block / GROUPS_OF_BLOCK).max(1)

@@ -53,7 +53,7 @@ impl<A: MapAccess> PageMap<A> {
     /// 1. The lanes of lost dies are given up from the beginning.
     /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones.
     /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
-    /// 4. Written blocks are closed; those of translation pages go on where they were.
+    /// 4. Written blocks are closed; blocks of translation pages go on where they were.
     /// 5. Old versions that parities cover are found for the stripes.
     /// 6. Each lane is made collectable: copies elsewhere stand for pages that would find no room.
     /// 7. Tombstones that trim nothing are forgotten, and map entries that flash has not are noted.

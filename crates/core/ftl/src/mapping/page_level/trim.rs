@@ -80,8 +80,7 @@ impl<A: MapAccess> PageMap<A> {
         Ok(())
     }
 
-    /// A lane is full, and some of what fills it are tombstones: other lanes have room for those, as each trim made
-    /// some.
+    /// A lane is full, partly of tombstones: other lanes have room for these, as each trim made some.
     #[cold]
     pub(super) fn shed_tombstones<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let here = |block: BlockId| self.space.lanes.of_block(block) == lane;
@@ -96,8 +95,7 @@ impl<A: MapAccess> PageMap<A> {
         let _ = self.log_trims(flash, WhenFull::GiveUp);
     }
 
-    /// A tombstone was lost with its die: what it still trims goes back to the log, which is written as soon as
-    /// there is room.
+    /// A tombstone was lost with its die: its live trims go back to the log, which is written as soon as there is room.
     pub(super) fn log_again<F: Flash>(&mut self, flash: &mut F, slot: u32) {
         let Some(lost) = self.trims.lose(flash, slot) else { return };
         for range in &lost.ranges {

@@ -124,8 +124,8 @@ impl Trims {
         ranges::push(&mut self.ranges, logical, sequence);
     }
 
-    /// A trimmed page is written again: what the new version supersedes, and the block whose hold
-    /// its program replaces.
+    /// A trimmed page is written again: the flash page that the new version supersedes, and the
+    /// block whose hold its program replaces.
     pub fn leave<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, place: Place) -> (Ppn, Option<BlockId>) {
         match place {
             Place::InLog(number) => {
@@ -335,8 +335,8 @@ impl Trims {
         }
     }
 
-    /// Collection reached a tombstone: what it still trims goes back to the log, which is written
-    /// before the victim's erase can start because the victim is held. `false`: the log has no room for it.
+    /// Collection reached a tombstone: its live trims go back to the log, which is written before the victim's erase
+    /// can start because the victim is held. `false`: the log has no room for it.
     pub fn relocate<F: Flash>(
         &mut self,
         flash: &mut F,

@@ -1,11 +1,11 @@
-//! Tests of schemes by themselves: what one access costs, and what every scheme must keep to.
+//! Tests of schemes by themselves: the cost of one access, and the laws of every scheme.
 
 use crate::mapping::page_level::scheme::{Access, Plan, Scheme, TranslationShape, WriteBack};
 use layer::{Parameter, ParameterKind, SnapshotReader, SnapshotWriter, Values};
 use proptest::prelude::*;
 use units::{Lpn, Ppn, Tpn};
 
-/// A scheme, and what flash would hold of its translation pages.
+/// A scheme, and its translation pages as flash would hold them.
 pub(in crate::mapping) struct Trial<S> {
     shape: TranslationShape,
     budget: u64,

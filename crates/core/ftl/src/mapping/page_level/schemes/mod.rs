@@ -1,5 +1,5 @@
-//! Mappings of single pages: the map entries in memory, and the cost of a missing one. What all of them share is
-//! in [`super`]; a line in the table of [`crate::mapping`] makes a file here a mapping.
+//! Mappings of single pages: the map entries in memory, and the cost of a missing one. Their common part is in
+//! [`super`]; a line in the table of [`crate::mapping`] makes a file here a mapping.
 
 mod cache;
 pub(in crate::mapping) mod cdftl;

@@ -59,7 +59,7 @@ impl Lockstep {
     }
 
     /// The groups that the values of a drive ask for.
-    /// 1. The channels and ways of a group divide those of the drive.
+    /// 1. The channels and ways of a group divide the channels and ways of the drive.
     /// 2. A superpage has a power of two of pages, and no more sectors than a mask has bits.
     ///
     /// # Errors

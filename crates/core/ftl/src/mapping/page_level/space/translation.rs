@@ -1,4 +1,5 @@
-//! Open blocks of translation pages and of what belongs to each of them, and what collections were promised of them.
+//! Open blocks of translation pages and of data that belong to each of them, and the pages promised of them to
+//! collections.
 
 use super::lane::Frontier;
 use super::lanes::Lanes;
@@ -73,7 +74,7 @@ impl TranslationBlocks {
         lane
     }
 
-    /// What is promised of each open block is what the lanes that use it were promised.
+    /// The promises of each open block are the sum of the promises to the lanes that use it.
     ///
     /// # Errors
     /// The first open block that breaks the law, in words.

@@ -1,11 +1,12 @@
 //! Translation pages: the map on flash, its directory, and the cost of their traffic.
 //!
-//! A translation page is one more logical page behind those of the user: page `user_pages + n` holds
-//! the entries of translation page `n`. The map's entries for these pages are the directory, and
-//! collection, failed programs and recovery treat them as any other page.
+//! A translation page is one more logical page behind the pages of the user: page `user_pages + n`
+//! holds the entries of translation page `n`. The map's entries for these pages are the directory,
+//! and collection, failed programs and recovery treat them as any other page.
 //!
-//! The whole map is in the simulator's memory, as it decides where pages are; what a controller would
-//! have in memory is what the scheme caches. Everything else costs commands, and data waits for them.
+//! The whole map is in the simulator's memory, as it decides where pages are; the scheme caches the
+//! entries that a controller would have in memory. Everything else costs commands, and data waits for
+//! them.
 
 mod flows;
 mod state;

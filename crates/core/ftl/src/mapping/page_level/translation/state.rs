@@ -1,4 +1,4 @@
-//! State of the translation pages: open blocks, what is on its way, what waits for its update.
+//! State of the translation pages: open blocks, commands on their way, pages that wait for their update.
 
 use crate::FtlContext;
 use crate::mapping::page_level::scheme::{Scheme, TranslationShape};

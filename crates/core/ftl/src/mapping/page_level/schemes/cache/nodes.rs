@@ -1,5 +1,5 @@
-//! Single map entries in memory, in two levels: those of a translation page form a node, and nodes are
-//! ordered by the mean of the times at which their entries were last used.
+//! Single map entries in memory, in two levels: the entries of a translation page form a node, and
+//! nodes are ordered by the mean of the times at which their entries were last used.
 //!
 //! A use only raises the mean of its node, so the order of nodes is put right no earlier than the coldest
 //! is asked for: the heap holds means that may be too low, never too high.

@@ -1,10 +1,11 @@
 //! A group: up to 256 consecutive logical pages, whose segments lie in levels as in a log.
 //!
 //! A new segment goes to the top level and takes the pages it answers for away from older ones: from
-//! the rosters of approximate ones, from the ends of accurate ones. What still answers for one of its
-//! pages sinks below it. A lookup goes down from the top and takes the first answer. When many pages
-//! were learned since the last time, the group is compacted: what it answers now is learned from
-//! scratch, and kept if it takes fewer bytes. If plain entries take fewer still, it has these.
+//! the rosters of approximate ones, from the ends of accurate ones. A segment that still answers for
+//! one of its pages sinks below it. A lookup goes down from the top and takes the first answer. When
+//! many pages were learned since the last time, the group is compacted: its present answers are
+//! learned from scratch, and kept if they take fewer bytes. If plain entries take fewer still, it
+//! has these.
 
 use super::learn::{Point, Workshop};
 use super::segment::{NOWHERE, Pages, Piece, SEGMENT_BYTES, Segment};

@@ -26,7 +26,7 @@
 //! free access cost something: an access is free while the largest unit would fit without an eviction,
 //! and collection notes a moved page in memory only while that stays so. Otherwise the translation page
 //! is programmed when the collection ends, as for a unit that is not in memory; until then its moved entries
-//! are kept beside the cache, as those of any collection are.
+//! are kept beside the cache, as in any collection.
 
 mod group;
 mod learn;

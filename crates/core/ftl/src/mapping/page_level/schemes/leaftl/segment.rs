@@ -203,7 +203,7 @@ impl Segment {
         [u32::from(self.start) | u32::from(self.length) << 8 | u32::from(self.slope) << 16, self.intercept]
     }
 
-    /// What [`Segment::numbers`] gave; nothing if no segment is like that.
+    /// The segment of which [`Segment::numbers`] gave these; nothing if there is no such segment.
     pub fn from_numbers(head: u32, intercept: u32) -> Option<Self> {
         let segment = Self { start: head as u8, length: (head >> 8) as u8, slope: (head >> 16) as u16, intercept };
         let fits = segment.start.checked_add(segment.length).is_some();

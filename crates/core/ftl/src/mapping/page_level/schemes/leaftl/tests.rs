@@ -1,4 +1,4 @@
-//! The scheme against a plain map: what it answers, what it costs, and what it promises collection.
+//! The scheme against a plain map: its answers, its costs, and its promises to collection.
 
 use super::*;
 use page_level::scheme::WriteBack;

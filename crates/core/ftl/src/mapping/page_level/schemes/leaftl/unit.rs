@@ -76,8 +76,8 @@ impl Entries {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unit {
     groups: Vec<Group>,
-    /// What collection moved while there was no room in memory to note it; the collection knows, and
-    /// programs the translation page when it ends.
+    /// Entries of pages that collection moved while there was no room in memory to note them; the
+    /// collection knows, and programs the translation page when it ends.
     pub moved: Entries,
     /// Its entries in the batch.
     pub recent: u32,
@@ -112,7 +112,7 @@ impl Unit {
         u64::from(self.bytes + self.recent * ENTRY_BYTES)
     }
 
-    /// What its groups say of a page; the batch and what was moved are newer.
+    /// The answer of its groups for a page; the batch and the moved entries are newer.
     #[inline]
     pub fn answer(&self, offset: u32) -> Answer {
         self.groups[(offset >> GROUP_SHIFT) as usize].answer(offset as u8)
@@ -164,7 +164,7 @@ impl Unit {
         groups.try_for_each(|(index, group)| group.check((pages.end - first(index)).min(1 << GROUP_SHIFT)))
     }
 
-    /// Numbers that stand for its groups and what was moved in a snapshot.
+    /// Numbers that stand for its groups and its moved entries in a snapshot.
     pub fn save(&self, numbers: &mut Vec<u32>) {
         self.groups.iter().for_each(|group| group.save(numbers));
         numbers.push(self.moved.len() as u32);
