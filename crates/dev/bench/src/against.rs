@@ -1,7 +1,7 @@
-//! Two builds of this program in turns: what a change costs or gains, on a machine whose speed wanders.
+//! Two builds of this program in turns: the cost or gain of a change, on a machine whose speed wanders.
 //!
-//! The programs run one right after the other, and who begins changes from round to round. A round gives one ratio of
-//! each row, by wall time and by CPU time; the table tells their mean with its 95 % interval.
+//! The programs run one right after the other, and the first one changes from round to round. A round gives one ratio
+//! of each row, by wall time and by CPU time; the table tells their mean with its 95 % interval.
 
 use crate::instructions;
 use metrics::Cell;

@@ -1,6 +1,6 @@
-//! Instructions of a flash command, counted by callgrind: the same on every run, whatever else the machine does.
+//! Instructions of a flash command, counted by callgrind: the same on every run, even if the machine does other work.
 //!
-//! The work runs twice, the second time with twice the requests: the difference is that of the requests alone.
+//! The work runs twice, the second time with twice the requests: the difference counts the requests alone.
 
 use crate::rows::{commands, drive_it, plan_of};
 use clap::ValueEnum;

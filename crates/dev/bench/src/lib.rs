@@ -1,3 +1,3 @@
-//! What the benchmark measures from outside of the simulator, for the benchmark and for tests.
+//! Measurements from outside of the simulator, for the benchmark and for tests.
 
 pub mod serving;

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The rows that the benchmark measures.
 
 use crate::stopwatch::Stopwatch;
 use crate::{cuts, readers};
@@ -22,7 +22,7 @@ pub(crate) enum Scale {
 pub(crate) struct Row {
     pub name: &'static str,
     pub measured: f64,
-    /// The same by CPU time instead of wall time; what is no time has one value.
+    /// The same by CPU time instead of wall time; a row that is no time has one value.
     pub by_cpu: f64,
     pub target: f64,
     pub unit: &'static str,
@@ -143,7 +143,7 @@ pub(crate) const GROUPS: [Group; 16] = [
     ("traces", readers::measure),
 ];
 
-/// Measures every row, or those of the group called `only`.
+/// Measures every row, or the rows of the group called `only`.
 pub(crate) fn measure(scale: Scale, only: Option<&str>) -> Vec<Row> {
     GROUPS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).flat_map(|(_, rows)| rows(scale)).collect()
 }

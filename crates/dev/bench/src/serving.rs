@@ -1,9 +1,9 @@
 //! The block device server against another one in the same run: fio, 4 KiB over a unix socket, `nandarium serve` beside
 //! `nbdkit memory`.
 //!
-//! The two take turns, and the best round of each counts: what the machine does beside is noise that only slows. Both
-//! hold their data in memory, and both were written over before; the drive behind ours is mapped, collects garbage and
-//! keeps out-of-band areas, with no time simulated.
+//! The two take turns, and the best round of each counts: other work of the machine is noise that only slows. Both hold
+//! their data in memory, and both were written over before; the drive behind ours is mapped, collects garbage and keeps
+//! out-of-band areas, with no time simulated.
 
 use serde_json::Value;
 use std::io;
@@ -16,12 +16,12 @@ const SPAN: &str = "256M";
 /// The best figures of both servers for one pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
-    /// What fio does: `randread` or `randwrite`.
+    /// The pattern of fio: `randread` or `randwrite`.
     pub pattern: &'static str,
     pub depth: u32,
     /// Requests a second of `nandarium serve`.
     pub ours: f64,
-    /// Those of the other.
+    /// Requests a second of the other server.
     pub other: f64,
 }
 
@@ -82,7 +82,7 @@ impl Drop for Server {
     }
 }
 
-/// What is raced: what fio does, and requests under way.
+/// The races: the pattern of fio, and requests under way.
 pub const DISCIPLINES: [(&str, u32); 4] = [("randread", 1), ("randwrite", 1), ("randread", 32), ("randwrite", 32)];
 
 /// Both servers, ready to race.
@@ -92,8 +92,8 @@ pub struct Track {
 }
 
 impl Track {
-    /// Starts both servers, with the program `nandarium` at `program`, and writes all of what is used of them; sockets
-    /// go into `folder`.
+    /// Starts both servers, with the program `nandarium` at `program`, and writes all of the space used of them;
+    /// sockets go into `folder`.
     /// Errors: a server or fio cannot be started, or fio fails.
     pub fn open(program: &Path, folder: &Path) -> io::Result<Self> {
         let (ours, other) = (folder.join("ours"), folder.join("other"));

@@ -1,4 +1,4 @@
-//! What a request costs on drives of 8 GiB to 8 TB: tables that do not fit the processor's caches should not show.
+//! The cost of a request on drives of 8 GiB to 8 TB: tables that do not fit the processor's caches should not show.
 
 use crate::rows::{drive_it, plan_of};
 use figures::{Figure, Page, Panel, Series, Shape, section};

@@ -1,4 +1,4 @@
-//! The fuzz targets: what each input is fed to, and the laws that must hold for any bytes.
+//! The fuzz targets: the readers of each input, and the laws that must hold for any bytes.
 //!
 //! The folder `fuzz/` runs the targets under libFuzzer. The tests of this crate run them on damaged samples in every
 //! build.

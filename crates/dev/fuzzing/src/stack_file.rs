@@ -1,4 +1,4 @@
-//! Stack files over any text: no panic, and what is accepted either becomes a drive or says why not.
+//! Stack files over any text: no panic, and an accepted file either becomes a drive or says why not.
 
 use simulator::{Config, DrivePlan};
 

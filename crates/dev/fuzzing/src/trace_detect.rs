@@ -1,4 +1,4 @@
-//! Detection and decompression over any bytes: no panic, and whatever is detected can be read.
+//! Detection and decompression over any bytes: no panic, and every detected trace can be read.
 
 use std::io::Cursor;
 

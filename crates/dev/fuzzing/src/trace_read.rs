@@ -1,5 +1,5 @@
-//! Every reader over any bytes. The first byte chooses format and order; what comes out must be
-//! in order of time and within 64 bits.
+//! Every reader over any bytes. The first byte chooses format and order; the requests must come in
+//! order of time and within 64 bits.
 
 use std::io::Cursor;
 

@@ -142,7 +142,7 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
         PageOp { owner: HOST_OWNER, token, ..op }
     }
 
-    /// Submits an operation, or the rest of one; what finds no room.
+    /// Submits an operation, or the rest of one; returns the rest that finds no room.
     pub fn offer(&mut self, op: PageOp) -> Option<PageOp> {
         let mut outbox = Outbox::new();
         let answer = self.layer.submit(&mut self.flash, &op, &mut outbox);

@@ -4,7 +4,7 @@ use engine::random::Stream;
 use simulator::{BlockDevice, Clocked, Drive};
 use units::{HostOp, Request};
 
-/// What a random host likes to do.
+/// The habits of a random host.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
     /// Requests under way at once.

@@ -6,7 +6,7 @@ use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Pro
 use stack::Stacked as _;
 use units::{HostOp, Lpn, Request};
 
-/// What a drive holds: one stamp a sector, `None` where it could not be read.
+/// The contents of a drive: one stamp a sector, `None` where it could not be read.
 pub type ReadBack = Vec<Option<u64>>;
 
 /// Rebuilds the layers over counted flash and reads every sector in one operation: the layers' own

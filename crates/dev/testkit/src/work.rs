@@ -51,8 +51,8 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
     Ok(Ended::Served)
 }
 
-/// Whether the blocks that did not fail still hold all user pages and, in each plane, what the
-/// mapping keeps in reserve. Only where they do not may a drive stop serving writes.
+/// Whether the blocks that did not fail still hold all user pages and, in each plane, the blocks
+/// that the mapping keeps in reserve. Only where they do not may a drive stop serving writes.
 pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
     let geometry = plan.geometry;
     let reserve = plan.reserve_blocks();

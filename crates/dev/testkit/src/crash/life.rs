@@ -130,7 +130,7 @@ impl Life {
     }
 
     /// Lives until `limit` more cuts were made.
-    /// Errors: what went wrong, in words.
+    /// Errors: the broken law or the failure, in words.
     pub fn run(&mut self, limit: u64, position: &mut Position, tally: &mut Tally) -> Result<Ending, String> {
         let end = tally.cuts + limit;
         let ending = loop {

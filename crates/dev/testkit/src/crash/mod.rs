@@ -17,7 +17,7 @@ use nand::FlashState;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a campaign is to do.
+/// The plan of a campaign of power cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
     pub cuts: u64,
@@ -29,8 +29,8 @@ pub struct Campaign {
     pub faults: Faults,
     /// Layers the stacks must have.
     pub layers: Layers,
-    /// Where a stack can be kept in a file, half of the restarts are those of a program that was killed: the file is
-    /// opened again, and life goes on with cuts.
+    /// Where a stack can be kept in a file, half of the restarts follow the end of a killed program: the file is opened
+    /// again, and life goes on with cuts.
     pub kills: bool,
     /// Called on the flash of every new drive (the mutation check breaks a law here).
     pub prepare: fn(&mut FlashState),
@@ -44,7 +44,7 @@ impl Campaign {
     }
 
     /// Whether there are drives such as it asks for.
-    /// Errors: what does not go together, in words.
+    /// Errors: the settings that do not go together, in words.
     pub fn check(&self) -> Result<(), String> {
         match self.layers.stripe {
             Some(kind) if self.faults == Faults::Deaths && !stands_deaths(kind) => Err(format!(
@@ -122,7 +122,7 @@ pub struct Position {
     pub time: u64,
 }
 
-/// What a campaign has done.
+/// The counts of a campaign so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Cuts made, recovered, read back and checked.
@@ -141,7 +141,7 @@ pub struct Tally {
     pub erases: u64,
 }
 
-/// What went wrong, and how to see it again.
+/// A failure, and how to see it again.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Seed of the life.
