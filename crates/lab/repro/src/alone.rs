@@ -133,7 +133,7 @@ fn rows_beside(figure: &str, needs: &[Need]) -> BTreeSet<String> {
 }
 
 /// The study with the figure or the rows of a name alone.
-/// Errors: as those of the study; it has no figure or row of this name, and nothing was run.
+/// Errors: the errors of the study; it has no figure or row of this name, and nothing was run.
 pub(crate) fn run(study: &Study, name: &str, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let mut chosen = Chosen { monitor, names: BTreeSet::new(), given: Mutex::default(), all: AtomicUsize::new(0) };
     let pass = |chosen: &Chosen<'_>| {

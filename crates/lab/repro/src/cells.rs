@@ -1,7 +1,7 @@
-//! Measurements by what was measured. A study that was stopped lacks some.
+//! Measurements, each under its key. A study that was stopped lacks some.
 //!
 //! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers
-//! with zeros, and is noted. What was made of holes is never shown.
+//! with zeros, and is noted. Rows and figures made of holes are never shown.
 
 use crate::row::{Row, STOPPED, Text, Verdict};
 use crate::simulations::Simulated;

@@ -1,7 +1,7 @@
-//! Simulations of a study in other processes: each goes out by its name, and what it gave comes back.
+//! Simulations of a study in other processes: each goes out by its name, and its result comes back.
 //!
-//! A process that is given a job runs the study with all simulations left out but one. So whatever a study does in this
-//! process it does there, and no study has a second form.
+//! A process that is given a job runs the study with all simulations left out but one. So a study does the same there
+//! as in this process, and no study has a second form.
 
 use crate::error::StudyError;
 use crate::study::{Options, Scale, Study};
@@ -22,8 +22,8 @@ pub struct Errand {
 }
 
 impl Errand {
-    /// What `monitor` does not recall; it keeps the answers. `files`: the paths among the options, each with the hash
-    /// of its bytes.
+    /// The simulations that `monitor` does not recall; it keeps the answers. `files`: the paths among the options, each
+    /// with the hash of its bytes.
     /// Errors: the study refuses the options, or a file.
     pub fn new(
         study: &'static Study,
@@ -125,7 +125,7 @@ impl Monitor for One<'_> {
     }
 }
 
-/// Runs a job of an [`Errand`]; the answer is what it keeps. `stop`: whether it is to end.
+/// Runs a job of an [`Errand`]; the answer is the text that the errand keeps. `stop`: whether it is to end.
 /// Errors: in words: it is no job, its simulation fails or was stopped.
 pub fn answer(job: &str, stop: &(dyn Fn() -> bool + Sync)) -> Result<String, String> {
     let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;

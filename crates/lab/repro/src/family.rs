@@ -1,4 +1,5 @@
-//! A family of draws, where the input of a publication is private: what it leaves open is drawn from stated ranges.
+//! A family of draws, where the input of a publication is private: the values it leaves open are drawn from stated
+//! ranges.
 //!
 //! ```text
 //!  ranges (data) -> draws, by a seed -> the study on each draw, at a small size -> one number a row and draw
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The most draws of a family.
 pub const MOST_DRAWS: u32 = 1000;
 
-/// What a study's file says of its family.
+/// The family of a study, as its file describes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ranges {
@@ -324,8 +325,9 @@ impl Steps {
     }
 }
 
-/// What `run` gives for the whole study, and then for parts of it; names of their simulations begin with theirs.
-/// Errors: as those of `run`.
+/// Results of `run` for the whole study, and then for parts of it; names of their simulations begin with their own
+/// names.
+/// Errors: the errors of `run`.
 pub(crate) fn with_parts<T>(
     whole: &Options,
     parts: &[(String, Options)],
@@ -344,7 +346,7 @@ pub(crate) fn with_parts<T>(
 }
 
 /// The study as it is, and on each draw of its family.
-/// Errors: as those of the study.
+/// Errors: the errors of the study.
 pub(crate) fn run(
     study: &Study,
     ranges: &Ranges,

@@ -10,7 +10,7 @@ use trace::formats::{
 /// Requests below which a file cannot stand for a trace.
 const LEAST_REQUESTS: u64 = 1000;
 
-/// A file and what it holds.
+/// A file and a summary of its requests.
 #[derive(Debug)]
 pub struct TraceFile {
     path: String,

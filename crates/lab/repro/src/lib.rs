@@ -58,7 +58,7 @@ pub fn find(name: &str) -> Option<&'static Study> {
     STUDIES.iter().find(|study| study.name == name).copied()
 }
 
-/// Rows as a table of Markdown; those of one experiment follow each other under its name.
+/// Rows as a table of Markdown; rows of one experiment follow each other under its name.
 pub fn to_markdown(rows: &[Row]) -> String {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut text = String::from("| figure | published | measured | accepted | verdict |\n|---|---|---|---|---|\n");

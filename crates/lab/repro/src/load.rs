@@ -80,9 +80,9 @@ pub struct Load {
     pub pattern: &'static Pattern,
     /// A file of the user that stands in for what is generated.
     pub file: Option<TraceFile>,
-    /// Those that come before the measured ones included.
+    /// All its requests, including the requests before the measured ones.
     pub requests: u64,
-    /// Requests that come before those that are measured.
+    /// Requests that come before the measured ones.
     pub warm_up: u64,
     /// Seed of the generator.
     seed: u64,
@@ -125,7 +125,7 @@ impl Load {
         patterns.iter().zip(seeds).map(|(pattern, seed)| Self::new(options, pattern, seed)).collect()
     }
 
-    /// What stands in the column of workloads of a row about all of them.
+    /// The text in the column of workloads of a row about all of them.
     pub fn label<'a>(loads: impl IntoIterator<Item = &'a Self>) -> String {
         let loads: Vec<&Self> = loads.into_iter().collect();
         let files: Vec<String> = loads.iter().filter_map(|load| load.file.as_ref()).map(TraceFile::label).collect();

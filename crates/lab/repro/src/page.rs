@@ -10,7 +10,7 @@ const CHIPS: [usize; 2] = [40, 12];
 /// Most rows of a table that is not folded.
 const FOLDED: usize = 80;
 
-/// The page of a study: all verdicts first, then figures with those of the rows they show, then every row.
+/// The page of a study: all verdicts first, then figures with the rows that they show, then every row.
 pub fn render(study: &Study, findings: &Findings) -> String {
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
     let figures = each(&findings.figures, |figure| {

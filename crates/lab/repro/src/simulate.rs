@@ -29,7 +29,7 @@ pub struct Bench {
 pub struct Response {
     /// Mean; no number where there were none.
     pub mean: f64,
-    /// What 99, 99.9 and 99.99 % of the requests do not exceed.
+    /// Times that 99, 99.9 and 99.99 % of the requests do not exceed.
     pub tail: [u64; 3],
 }
 
@@ -44,7 +44,7 @@ fn mean(histogram: &Histogram) -> f64 {
     if histogram.count() > 0 { histogram.mean() } else { f64::NAN }
 }
 
-/// What a measurement counted.
+/// Counts and times of a measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// Reads and writes completed.
@@ -150,7 +150,7 @@ impl Bench {
         self.plan.host_sectors()
     }
 
-    /// What its drives are built from.
+    /// The plan that its drives are built from.
     pub(crate) fn plan(&self) -> &DrivePlan {
         &self.plan
     }
@@ -302,7 +302,7 @@ impl Bench {
         Ok(self.measurement(&drive, &sheet))
     }
 
-    /// What a drive has counted so far, requests left out.
+    /// The counters of a drive so far, requests left out.
     pub fn counters<F: Clocked>(drive: &Drive<F>) -> Measurement {
         let mut reports: Vec<LayerReport> = Vec::new();
         drive.top().report(&mut reports);

@@ -205,7 +205,8 @@ impl Options {
         self.drawn.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// What was drawn of the drive: keys of a configuration. Those of traces begin with `trace.`.
+    /// Values that were drawn for the drive, by keys of a configuration. Keys of traces begin with `trace.` and are
+    /// left out.
     pub(crate) fn drawn_settings(&self) -> impl Iterator<Item = (&str, String)> {
         let all = self.drawn.iter().flatten().filter(|(key, _)| !key.starts_with("trace."));
         all.map(|(key, value)| (key.as_str(), value.clone()))
@@ -227,7 +228,7 @@ impl Options {
     }
 
     /// Refuses names and values the study does not know, and sizes at which its rows mean nothing.
-    /// Errors: the first unknown one, with what there is; the smallest size.
+    /// Errors: the first unknown one, with the known ones; the smallest size.
     pub fn check(&self, study: &Study) -> Result<(), StudyError> {
         let Study { name, least, .. } = study;
         if self.scale.divisor > least.divisor {
@@ -297,7 +298,7 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// Simulations that had not ended when the user stopped it. Rows that need them are not run.
     pub missing: usize,
-    /// Settings that differ from those of the publication, as `name = value`.
+    /// Settings that differ from the publication, as `name = value`.
     pub changed: Vec<String>,
     /// Figures that were measured and modelled, by the name of the thing they belong to; empty: none are drawn.
     pub pairs: Vec<Pairs>,
@@ -326,7 +327,7 @@ pub struct Pair {
 }
 
 impl Findings {
-    /// The findings. Values of figures that are no numbers are none: what they count did not happen.
+    /// The findings. Values of figures that are no numbers are none: the events that they count did not happen.
     pub(crate) fn new(rows: Vec<Row>, mut figures: Vec<Figure>, notes: Vec<String>, missing: usize) -> Self {
         for figure in &mut figures {
             figure.published.retain(|(_, value)| value.is_finite());
@@ -416,9 +417,8 @@ impl Findings {
 
 #[cfg(test)]
 impl Findings {
-    /// What holds at any size: every row is there once and in order, each exact one passes but those that have
-    /// `no_input`, no panel is empty, figures show rows that are there, and nothing that is written has a number that
-    /// is none.
+    /// Laws that hold at any size: every row is there once and in order, and each exact row passes unless `no_input`
+    /// names it. No panel is empty, figures show rows that are there, and no text has a number that is none.
     pub(crate) fn check(&self, study: &Study, targets: &Targets, no_input: &[&str]) {
         let ids: Vec<&str> = self.rows.iter().map(|row| &*row.id).collect();
         assert_eq!(ids, targets.ids());

@@ -1,4 +1,4 @@
-//! The file of a study: its plan, and what was published and is accepted, by which measurements are judged.
+//! The file of a study: its plan, and the published and accepted values, by which measurements are judged.
 
 use crate::error::StudyError;
 use crate::family::{Judgement, Ranges, Steps};
@@ -32,7 +32,7 @@ pub enum Accept {
 pub struct Target {
     /// Number of the target.
     pub id: String,
-    /// The publication; nothing: that of the study.
+    /// The publication; nothing: the publication of the study.
     #[serde(default)]
     pub paper: String,
     pub experiment: String,
@@ -51,7 +51,7 @@ pub struct Target {
     pub family: Option<Judgement>,
 }
 
-/// A study's file of TOML: what is run, and every target once, in the order of the rows.
+/// A study's file of TOML: its runs, and every target once, in the order of the rows.
 pub(crate) struct Targets {
     text: &'static str,
     study: &'static Study,
@@ -114,7 +114,7 @@ impl Targets {
         self.table().steps.as_ref()
     }
 
-    /// What the user can choose.
+    /// The settings that the user can choose.
     pub fn choices(&self) -> &[Setting] {
         &self.table().setting
     }

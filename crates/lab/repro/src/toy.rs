@@ -1,4 +1,4 @@
-//! What a study costs: a table, and the functions that turn simulations into rows.
+//! The code that a study takes: a table, and the functions that turn simulations into rows.
 
 use crate::cells::tests::Stopping;
 use crate::cells::{Cells, rows};

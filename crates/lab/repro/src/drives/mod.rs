@@ -1,7 +1,8 @@
-//! `drives`: what stacks that stand for drives for sale make of the experiments that were measured on those.
+//! `drives`: stacks that stand for drives for sale, in the experiments that were measured on the real drives.
 //!
-//! Faithful to: each experiment as its source describes it, on a drive with as many dies; figures that a stack was
-//! fitted to, and those that no model can miss, are told apart from those it predicts, and only these are judged.
+//! Faithful to: each experiment as its source describes it, on a drive with as many dies. Figures that a stack was
+//! fitted to, and figures that no model can miss, are told apart from the figures it predicts. Only predicted figures
+//! are judged.
 //! Scaling: the drives are smaller, as `fit` says.
 
 mod figures;
@@ -35,7 +36,7 @@ pub(crate) static STUDY: Study = Study {
     run,
 };
 
-/// A drive, with what was found of each experiment.
+/// A drive, with the modelled figures of each experiment.
 pub(crate) struct ComparedDrive {
     pub known: KnownDrive,
     pub measured: MeasuredDrive,

@@ -24,7 +24,7 @@ pub const SPARE: u64 = 29;
 pub const LITTLE_SPARE: u64 = 10;
 /// Shares that are run for the steady state, %.
 pub const SHARES: [u64; 4] = [5, HELD, 20, 30];
-/// Chips on each of the four channels: the drive of the rows, and that of figure 14.1.
+/// Chips on each of the four channels: the drive of the rows, and the drive of figure 14.1.
 pub const WAYS: [u64; 2] = [1, 2];
 
 // Drives by their names in the study's file, which has their settings.
@@ -71,7 +71,7 @@ impl Shape {
         Self { kind, ways, held: HELD, spare: SPARE }
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub fn name(self) -> String {
         let Self { kind, ways, held, spare } = self;
         format!("{kind}, {ways} ways, {held} % held back, {spare} % spare")

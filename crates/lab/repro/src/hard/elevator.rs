@@ -1,7 +1,7 @@
 //! The host's elevator: requests that are contiguous and stand in the queue together go to the drive as one.
 //!
-//! Simplified: the queue is what was submitted since time last passed; requests of the same moment, that is. Nothing is
-//! sorted, and nothing passes a request that it overlaps, or a flush.
+//! Simplified: the queue has the requests that were submitted since time last passed: requests of the same moment.
+//! Nothing is sorted, and nothing passes a request that it overlaps, or a flush.
 
 use simulator::{BlockDevice, Completion, Completions, Progress};
 use units::{HostOp, Nanos, Request};

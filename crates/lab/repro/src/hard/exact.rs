@@ -1,4 +1,4 @@
-//! What holds exactly: the knee of a fresh drive, and the figure of reclamation.
+//! Results that hold exactly: the knee of a fresh drive, and the figure of reclamation.
 
 use super::drives::{self, PLAIN, Shape};
 use super::runs::race;
@@ -19,7 +19,7 @@ const DEPTH: u32 = 32;
 const PAGE_SECTORS: u64 = 8;
 const SECTOR: usize = 512;
 
-/// What one reclamation did.
+/// Counts of one reclamation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
     /// Virtual superpages that were reclaimed.

@@ -3,8 +3,8 @@
 //! Faithful to: "An Efficient Host Level Address Remapping Driver" (ITCS 2011): a drive mapped by superpages of 16 KiB,
 //! `IOzone`'s phases in their order on a file written in order, sizes of records from 4 KiB to 1 MiB, the same drive
 //! without the driver beside it. Not published: the drive's inside, its size, the size of the file, the queue depth,
-//! what is held back, all values of the figures. `IOzone` writes through the page cache of the host: that is a queue
-//! depth of 32 here, and depth 1 is a row of its own. Scaling: drive and file shrink together.
+//! the share that is held back, all values of the figures. `IOzone` writes through the page cache of the host: that is
+//! a queue depth of 32 here, and depth 1 is a row of its own. Scaling: drive and file shrink together.
 
 mod drives;
 mod elevator;
@@ -19,7 +19,7 @@ use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
 
-/// What was published, and what is accepted.
+/// Published values, and the values that are accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/hard.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {

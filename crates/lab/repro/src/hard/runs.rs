@@ -23,7 +23,7 @@ use units::{DIE_CAUSES, SECTOR_BYTES};
 /// Bytes of a record.
 pub const RECORDS: [u64; 9] =
     [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB];
-/// Requests under way in the rows: what writes through the host's page cache come to.
+/// Requests under way in the rows: the depth that writes through the host's page cache come to.
 pub const DEPTH: u32 = 32;
 /// Direct requests, one at a time.
 pub const ONE: u32 = 1;

@@ -6,7 +6,7 @@ use crate::simulate::Bench;
 use crate::study::Options;
 use units::{SECTOR_BYTES, quantity};
 
-/// A drive: a variant, and what the publication does not say of it.
+/// A drive: a variant, and the values that the publication does not give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DriveSetup {
     /// One of [`VARIANTS`].

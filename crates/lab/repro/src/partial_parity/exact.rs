@@ -25,7 +25,7 @@ pub type Cost = (u64, u64);
 pub struct Exact {
     /// Parity reads and programs of the three cases of an update.
     pub cases: Vec<Cost>,
-    /// Those of a commit of 1, 2 and so on pages, but not all: by data chips.
+    /// Parity reads and programs of a commit of 1, 2 and so on pages, but not all: by data chips.
     pub commits: Vec<(u64, Vec<Cost>)>,
     /// All reads and programs of an update of one page under native RAID-5.
     pub update: Cost,
@@ -38,10 +38,10 @@ pub struct Exact {
     pub cache: CacheSize,
 }
 
-/// The size of a partial parity cache, and what it follows from.
+/// The size of a partial parity cache, and the numbers it follows from.
 #[derive(Debug, Default)]
 pub struct CacheSize {
-    /// What the drive says, bits.
+    /// The size that the drive reports, bits.
     pub bits: u64,
     /// Entries of the cache of parities.
     pub entries: u64,

@@ -3,7 +3,7 @@
 //! Faithful to: "Delayed Partial Parity Scheme for Reliable and High-Performance Flash Memory SSD" (MSST 2010):
 //! four data chips and one of parity in turn, pages striped, a write buffer that sends the pages of a stripe
 //! together, the three cases of an update, commits when the cache is full and when collection needs the room.
-//! Not published: page size, times, sizes of drive, buffer and cache; those of the built-in stacks are taken.
+//! Not published: page size, times, sizes of drive, buffer and cache; the built-in stacks give them.
 //! Two of the four traces are private or paid, two come from benchmarks: all are generated unless files are given.
 //! Scaling: drive, the file of one workload and requests shrink together; buffer and cache keep their size, but no
 //! cache holds more than a sixteenth of the stripes.
@@ -23,7 +23,7 @@ use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
 
-/// What was published, and what is accepted.
+/// Published values, and the values that are accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/partial-parity.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {

@@ -1,4 +1,4 @@
-//! What rows and figures ask of the measurements.
+//! Values that rows and figures take from the measurements.
 
 use super::drives::{DriveSetup, RAID0};
 use super::loads::PUBLISHED;
@@ -24,13 +24,13 @@ impl Results {
         &self.raced[&Place { drive, load, depth }]
     }
 
-    /// IOPS as a share of those of another drive with the same buffer under the same workload.
+    /// IOPS as a share of the IOPS of another drive with the same buffer under the same workload.
     pub fn normalised(&self, drive: DriveSetup, load: &'static str, base: &'static str) -> f64 {
         let base = DriveSetup { buffer: drive.buffer, group: drive.group, ..self.drive(base) };
         iops(self.of(drive, load)) / iops(self.of(base, load))
     }
 
-    /// IOPS as a share of those of RAID-0: mean over the workloads.
+    /// IOPS as a share of the IOPS of RAID-0: mean over the workloads.
     pub fn mean_iops(&self, drive: DriveSetup) -> f64 {
         mean(|load| self.normalised(drive, load, RAID0))
     }

@@ -30,7 +30,7 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 pub struct Results {
-    /// Cache, buffer and updates of record, of whatever variant.
+    /// Cache, buffer and updates of record, of any variant.
     pub record: DriveSetup,
     /// Requests under way in the rows.
     pub depth: u32,

@@ -17,9 +17,9 @@ use units::Cause;
 
 /// Chips of the drive.
 const CHIPS: u64 = 8;
-/// Spare flash, %, the first of them of record: that of the study's drives.
+/// Spare flash, %; the first value is of record: the study's drives have it.
 pub const SPARE: [u64; 4] = [15, 28, 60, 100];
-/// What is run: a family judges none of it.
+/// Shares of spare flash that are run: a family judges none of them.
 pub fn spare(options: &Options) -> &'static [u64] {
     if options.is_drawn() { &[] } else { &SPARE }
 }

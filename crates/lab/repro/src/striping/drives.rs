@@ -25,7 +25,7 @@ pub const BLOCKS: [u64; 4] = [1, 2, 4, 8];
 pub const ZONES: [u64; 6] = [32, 64, 128, 256, 512, 1024];
 pub const USED: [u64; 5] = [60, 80, 90, 95, 100];
 
-/// What sweeps go over.
+/// The values that sweeps go over.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub code_zones: &'static [u64],
@@ -35,7 +35,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of the study; in a draw of a family only those that its rows need.
+    /// The values of the study; in a draw of a family only the values that its rows need.
     pub fn of(options: &Options) -> Self {
         if options.is_drawn() {
             return Self { code_zones: &[1, 8, 16], blocks: &[1, 4, 8], zones: &[32, 256, 1024], used: &[] };

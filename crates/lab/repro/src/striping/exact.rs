@@ -1,4 +1,4 @@
-//! What holds exactly: the appendix of the publication, its examples, and where blocks are.
+//! Results that hold exactly: the appendix of the publication, its examples, and where blocks are.
 
 use super::drives::{self, BLOCKS, ERASE_BLOCK, Place, RECORD, SPARE, ZONES};
 use crate::error::StudyError;
@@ -17,14 +17,14 @@ pub struct Exact {
     pub table: Vec<Vec<u64>>,
     /// Ways to read {x, y}; {z} with x and y buffered; {x, y, z}.
     pub ways: [u64; 3],
-    /// Whether each step of the worked examples is as published: what, and is it.
+    /// Each step of the worked examples, and whether it is as published.
     pub vectors: Vec<(&'static str, bool)>,
     /// Of each bank, the banks of the data its code block is the sum of.
     pub placement: Vec<Vec<u32>>,
     /// Bytes of map by pages of a stripe block, and spare blocks by MiB of a zone.
     pub map_bytes: Vec<u64>,
     pub spare_blocks: Vec<u64>,
-    /// Bytes of code zones, % of those of data zones.
+    /// Bytes of code zones, % of the bytes of data zones.
     pub extra_space: f64,
 }
 

@@ -1,5 +1,4 @@
-//! The requests of the study: generated from what was published of its trace, or the user's file, and what they look
-//! like.
+//! The requests of the study, from the published facts of its trace or from the user's file, and their shape.
 
 use crate::error::StudyError;
 use crate::load::{Load, Opened};
@@ -59,12 +58,12 @@ pub fn trace(options: &Options) -> Result<Trace, StudyError> {
 }
 
 impl Trace {
-    /// What stands in the column of workloads.
+    /// The text in the column of workloads.
     pub fn label(&self) -> String {
         Load::label([&self.load])
     }
 
-    /// Requests that come before those that are measured: the history that the first off-line phase needs.
+    /// Requests that come before the measured ones: the history that the first off-line phase needs.
     pub fn warm_up(&self) -> u64 {
         self.load.warm_up
     }
@@ -103,7 +102,7 @@ impl Trace {
     }
 }
 
-/// What a day of requests looks like: figure 4 of the publication.
+/// The shape of a day of requests: figure 4 of the publication.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// Stripe blocks read and written, by bank.
@@ -131,7 +130,7 @@ impl Shape {
 }
 
 impl Trace {
-    /// What its first day looks like on a drive of `sectors`.
+    /// The shape of its first day on a drive of `sectors`.
     pub fn shape(&self, sectors: u64, zone_sectors: u64, place: &Place) -> Result<Shape, StudyError> {
         let mut workload = self.open(sectors, place, Length::Record)?;
         let mut shape = Shape { zones: vec![0; sectors.div_ceil(zone_sectors) as usize], ..Shape::default() };

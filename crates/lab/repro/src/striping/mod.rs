@@ -3,10 +3,10 @@
 //! Faithful to: "An Erasure-code-based Striping Scheme for NAND-Flash Storage System" (NCTU 2007): eight banks with a
 //! queue each, zones of 256 MB with two spare blocks a segment, stripe blocks of 8 KB, codes `G_4^2` over groups of
 //! four, one code zone for each of the zones read most, lazy reads, read-ahead; static means the same system without
-//! codes. Not published: flash times, length and statistics of the trace, how much of the drive is in use, what becomes
-//! of code blocks whose data is written. Times are those of the part it names, the trace is generated from what is
-//! published of it (`umpc`) unless a file is given, and the share in use is a parameter, of which a row shows the
-//! curve. Scaling: requests shrink, the drive does not, except at sizes at which no figure means anything.
+//! codes. Not published: flash times, length and statistics of the trace, how much of the drive is in use, the
+//! treatment of code blocks whose data is written. Times come from the part it names. The trace is generated from its
+//! published facts (`umpc`) unless a file is given. The share in use is a parameter, of which a row shows the curve.
+//! Scaling: requests shrink, the drive does not, except at sizes at which no figure means anything.
 
 mod drives;
 mod exact;
@@ -24,7 +24,7 @@ use experiment::Monitor;
 /// Zones are coded by counts of requests that are measured, instead of those of the day before.
 const FORESIGHT: &str = "oracle-first-day";
 
-/// What was published, and what is accepted.
+/// Published values, and the values that are accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/striping.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {

@@ -25,7 +25,7 @@ type Run = (Place, Length);
 
 #[derive(Debug, Default)]
 pub struct Results {
-    /// What sweeps went over.
+    /// The values that sweeps went over.
     pub sizes: Sizes,
     /// Whether the rows of record are as long as points of sweeps, as in a draw of a family.
     pub is_short: bool,
@@ -54,7 +54,7 @@ impl Results {
         &self.timed[&(*place, length)]
     }
 
-    /// Mean response of reads, as a share of that of the same drive without codes.
+    /// Mean response of reads, as a share of the mean on the same drive without codes.
     pub fn reads(&self, place: &Place, length: Length) -> f64 {
         self.of(place, length).reads.mean / self.of(&place.plain(), length).reads.mean
     }

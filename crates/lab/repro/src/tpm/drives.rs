@@ -29,7 +29,7 @@ const ENTRIES: u64 = PAGE_BYTES / 4;
 
 /// Index of the studied mapping.
 pub const TPM: usize = 0;
-/// Index of what it is compared with: DFTL with segmented LRU and batch updates.
+/// Index of the mapping it is compared with: DFTL with segmented LRU and batch updates.
 pub const DFTL: usize = 1;
 /// Index of a later mapping, compared with DFTL in rows of its own.
 pub const LEAFTL: usize = 5;
@@ -37,7 +37,8 @@ pub const LEAFTL: usize = 5;
 pub const FAST: usize = 6;
 /// Index of the same hybrid mapping with a log of [`SMALL_LOG_PERCENT`].
 pub const FAST_SMALL_LOG: usize = 7;
-/// The later mapping behind the buffer that sorts pages by their logical addresses, and what it is compared with.
+/// The later mapping behind the buffer that sorts pages by their logical addresses, and the mapping it is compared
+/// with.
 pub const LEAFTL_SORTED: usize = 8;
 pub const DFTL_SORTED: usize = 9;
 /// The mappings of the study itself: the studied one, and the variants of DFTL.

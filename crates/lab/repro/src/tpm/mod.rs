@@ -23,7 +23,7 @@ use drives::{ALL_CACHES, DRAWN_CACHES, PUBLISHED_CACHE};
 use experiment::Monitor;
 use rows::Table;
 
-/// What was published, and what is accepted.
+/// Published values, and the values that are accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/tpm.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {

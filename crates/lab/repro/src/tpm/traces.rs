@@ -1,4 +1,4 @@
-//! What the traces of the study look like.
+//! The traces of the study, with their columns in the published table.
 
 use super::TARGETS;
 use crate::error::StudyError;
@@ -28,7 +28,7 @@ pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
 }
 
 impl Trace {
-    /// What was published of it.
+    /// Its columns as published.
     pub(super) fn published(&self) -> Sample {
         let (requests, none) = (self.pattern.requests, f64::NAN);
         let [write_percent, mean_kb] = [self.pattern.write_percent, self.pattern.mean_kb].map(|of| of.unwrap_or(none));
@@ -74,7 +74,7 @@ impl Trace {
         Some(Sample { requests, write_percent: writes as f64 / requests.max(1) as f64 * 100.0, mean_kb })
     }
 
-    /// The columns of what is generated.
+    /// The columns of the generated trace.
     /// Errors: the generator refuses its parameters.
     pub(super) fn generated_sample(&self, sectors: u64) -> Result<Sample, StudyError> {
         let mut workload = self.open(sectors)?;

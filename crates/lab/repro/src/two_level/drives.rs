@@ -68,7 +68,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         format!("{}, {} MB, {} log blocks, limit {}", self.variant, self.mib, self.logs, self.limit)
     }

@@ -21,7 +21,7 @@ use crate::study::{Findings, Options, Scale, Study};
 use crate::target::Targets;
 use experiment::Monitor;
 
-/// What was published, and what is accepted.
+/// Published values, and the values that are accepted.
 pub(crate) static TARGETS: Targets = Targets::of(include_str!("../../targets/two-level.toml"), &STUDY);
 
 pub(crate) static STUDY: Study = Study {

@@ -1,4 +1,4 @@
-//! What rows and figures ask of the measurements.
+//! Values that rows and figures take from the measurements.
 
 use super::drives::{BLOCK_PAGES, LIMIT, NFTL, Place, RECORD, TWO_LEVEL};
 use super::runs::Results;

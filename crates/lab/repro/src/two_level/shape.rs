@@ -1,11 +1,11 @@
-//! What the writes of a trace look like.
+//! The shape of the writes of a trace.
 
 use crate::error::StudyError;
 use crate::load::Load;
 use std::collections::BTreeMap;
 use units::HostOp;
 
-/// Writes by their length in sectors: all, and those that do not go on where the write before ended.
+/// Writes by their length in sectors: all, and the writes that do not go on where the write before ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteShape {
     by_sectors: BTreeMap<u32, (u64, u64)>,
