@@ -1,4 +1,4 @@
-//! What is read off a curve of rates over bytes written: where it turns, and how fast it is between.
+//! Figures read off a curve of rates over bytes written: where it turns, and how fast it is between.
 
 use crate::subject::Modelled;
 
@@ -7,7 +7,7 @@ pub const WINDOWS: f64 = 50.0;
 pub(crate) const TRANSIENT: usize = 200;
 /// Windows of a transient that tell its plateau.
 pub(crate) const PLATEAU: usize = 4;
-/// Windows of a fill. Behind a cliff the rate is below this share of what it was, for so many windows.
+/// Windows of a fill. Behind a cliff the rate is below this share of the rate before it, for so many windows.
 pub(crate) const FILL: usize = 200;
 const CLIFF: f64 = 0.8;
 const SETTLED: usize = 4;

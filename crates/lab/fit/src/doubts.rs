@@ -1,4 +1,4 @@
-//! What a reader of a fit should know of its parameters: one warning for each, the strongest.
+//! Doubts about the parameters of a fit, for its reader: one warning for each, the strongest.
 //!
 //! *Why one*: a parameter that no figure tells may end anywhere, also at its bound. "It changes nothing" and "the
 //! figures would take less of it" cannot both be true. One that stopped at its bound has no value that another one
@@ -6,7 +6,7 @@
 
 use layer::spelling::joined;
 
-/// What is doubtful of a parameter, the strongest first.
+/// Doubts about a parameter, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doubt {
     /// No figure tells it.
@@ -30,7 +30,7 @@ impl Doubts {
         self.all.push((doubt, keys.to_vec(), format!("{} {text}", joined(keys, "and"))));
     }
 
-    /// A parameter is fitted anew: what was doubtful of it alone is forgotten.
+    /// A parameter is fitted anew: doubts about it alone are forgotten.
     pub fn forget(&mut self, key: &'static str) {
         self.all.retain(|(_, keys, _)| keys.as_slice() != [key]);
     }

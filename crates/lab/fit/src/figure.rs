@@ -1,9 +1,9 @@
-//! Figures that experiments have: their names, what they are counted in, and how far a model may be from them.
+//! Figures that experiments have: their names, their units, and how far a model may be from them.
 
 use layer::spelling::did_you_mean;
 use units::quantity::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
 
-/// What a figure is counted in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Requests a second, a plain number in a file of measurements.
@@ -24,7 +24,7 @@ pub enum Unit {
 pub struct Figure {
     /// Its name in files.
     pub name: &'static str,
-    /// What it is counted in.
+    /// The unit of its values.
     pub unit: Unit,
     /// How far the model may be from it, as a share of it; `None`: shown and not judged.
     pub band: Option<f64>,
@@ -48,7 +48,7 @@ const BY_EYE: Option<f64> = Some(0.20);
 /// Write amplification, which drives count themselves.
 const AMPLIFICATION: Option<f64> = Some(0.02);
 
-/// Every figure. Latencies are those of the requests the experiment is about; with `read.` or `write.` in front, of one
+/// Every figure. Latencies belong to the requests the experiment is about; with `read.` or `write.` in front, to one
 /// kind among them.
 pub const FIGURES: [Figure; 31] = [
     figure("iops", Unit::PerSecond, RATE, "requests a second"),

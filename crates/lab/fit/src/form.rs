@@ -101,9 +101,9 @@ pub struct MeasuredError {
 }
 
 impl MeasuredDrive {
-    /// Reads the text of a file; `path` is what messages call it.
+    /// Reads the text of a file; `path` is its name in messages.
     /// Errors: it is no TOML of this form, a quantity or figure is unknown or out of range, a source is missing, or
-    /// figures contradict each other: where, and what would do.
+    /// figures contradict each other. It tells the place and a remedy.
     pub fn from_text(text: &str, path: &str) -> Result<Self, MeasuredError> {
         let line = |offset: usize| text.get(..offset).unwrap_or(text).split('\n').count();
         let at = |line: usize, problem: String| MeasuredError { place: format!("{path}, line {line}"), problem };

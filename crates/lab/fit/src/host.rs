@@ -1,7 +1,7 @@
 //! The host that measures: clients side by side, each with its own way of sending requests and its own latencies.
 //!
-//! Faithful to: a client at a depth sends the next request when one ends; a paced one sends at random times of its own,
-//! whatever the drive does, and has a limit of requests at the drive, behind which they wait.
+//! Faithful to: a client at a depth sends the next request when one ends. A paced client sends at random times that do
+//! not depend on the drive. It has a limit of requests at the drive, behind which they wait.
 
 use crate::measured::Order;
 use engine::random::Stream;
@@ -18,7 +18,7 @@ pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 pub(crate) const LOOK_EVERY: u64 = 4096;
 const LOOK_EVERY_STEPS: u64 = 256;
 
-/// An error once somebody wants it to end; whoever stopped it does not need to read it.
+/// An error once somebody wants experiments to end; the person who stopped them does not need to read it.
 pub(crate) fn unless(stop: Stop<'_>) -> Result<(), String> {
     if stop() { Err("stopped".to_owned()) } else { Ok(()) }
 }
@@ -32,7 +32,7 @@ pub enum Pace {
     PerSecond(f64, u32),
 }
 
-/// What a client does.
+/// The requests of a client, and their pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Client {
     /// Requests kept under way, or their arrivals in time.
@@ -72,12 +72,12 @@ impl Places {
     }
 }
 
-/// What a client found: latencies from the moment a request was to be sent, ns.
+/// Latencies that a client found, from the moment a request was to be sent, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Those of its reads.
+    /// Latencies of its reads.
     pub reads: Histogram,
-    /// Those of its writes.
+    /// Latencies of its writes.
     pub writes: Histogram,
     /// The shortest of each, `Nanos::MAX` where there is none.
     pub least: [Nanos; 2],
@@ -168,8 +168,8 @@ impl Busy {
     }
 }
 
-/// Lets clients work until the first of them has had `requests` answered since `warm_up` passed; what they find begins
-/// there.
+/// Lets clients work until the first of them has had `requests` answered since `warm_up` passed. Latencies count from
+/// then on.
 /// Errors: in words: the drive stopped answering, a request failed, or somebody wants it to end.
 pub fn measure<D: BlockDevice>(
     device: &mut D,

@@ -6,7 +6,7 @@ use crate::measured::{Experiment, MeasuredDrive};
 use crate::subject::Outcome;
 use std::collections::BTreeSet;
 
-/// What is said of a figure.
+/// The verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A parameter was fitted to it.
@@ -46,7 +46,7 @@ impl Verdict {
     }
 }
 
-/// A measured figure, and what a simulated drive makes of it.
+/// A measured figure, and the same figure of a simulated drive.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
     /// The number of its experiment, from 0.
@@ -77,7 +77,7 @@ impl Judged<'_> {
     }
 }
 
-/// All figures of a drive in the order of its file, judged; `fitted` are those that parameters were fitted to.
+/// All figures of a drive in the order of its file, judged; `fitted` has the figures that parameters were fitted to.
 pub fn judge<'a>(measured: &'a MeasuredDrive, outcomes: &[Outcome], fitted: &BTreeSet<Mark>) -> Vec<Judged<'a>> {
     let forced = measured.forced(fitted);
     let mut all = Vec::new();

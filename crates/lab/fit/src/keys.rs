@@ -1,5 +1,5 @@
-//! The keys of a table of TOML, taken one by one. What is wrong with a key is told at its line, with what was found,
-//! what is known, and what to write.
+//! The keys of a table of TOML, taken one by one. A mistake in a key is told at its line, with the text found, the
+//! known keys, and the text to write.
 
 use layer::spelling::did_you_mean;
 use serde::Deserialize as _;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-/// What is wrong, and the byte of the text where that stands.
+/// A mistake in words, and the byte of the text where it stands.
 pub(crate) type Mistake = (usize, String);
 
 /// A table whose keys are being taken.
@@ -35,7 +35,7 @@ impl<'i> Keys<'i> {
         (self.taken.get(key).copied().unwrap_or(self.begins), problem.into())
     }
 
-    /// Refuses keys that are not among `known`; `whose` is what has these.
+    /// Refuses keys that are not among `known`; `whose` is the owner of the keys, for messages.
     pub fn only(&self, known: &[&str], whose: &str) -> Result<(), Mistake> {
         let unknown = self.table.keys().find(|key| !known.contains(&key.get_ref().as_ref()));
         unknown.map_or(Ok(()), |key| {
@@ -51,7 +51,7 @@ impl<'i> Keys<'i> {
         Some(value)
     }
 
-    /// The value of a key, whatever it is.
+    /// The value of a key, of any kind.
     pub fn value(&mut self, key: &'static str) -> Result<Option<toml::Value>, Mistake> {
         let value = self.take(key).map(|value| toml::Value::deserialize(toml::de::ValueDeserializer::from(value)));
         value.transpose().map_err(|error| self.wrong(key, one_line(&error)))
@@ -94,7 +94,7 @@ impl<'i> Keys<'i> {
         self.of_kind(key, ("a whole number from 0", example), read)
     }
 
-    /// What one of some names stands for.
+    /// The value that one of some names stands for.
     pub fn name<T: Copy>(&mut self, key: &'static str, names: &[(&str, T)]) -> Result<Option<T>, Mistake> {
         let Some(value) = self.value(key)? else { return Ok(None) };
         let known = || names.iter().map(|(name, _)| *name);

@@ -1,4 +1,4 @@
-//! Drives of today: what was measured on a real one, and what a simulated one makes of the same experiments.
+//! Drives of today: figures measured on a real one, and figures of a simulated one in the same experiments.
 //!
 //! ```text
 //! MeasuredDrive   a file: experiments with their figures and sources

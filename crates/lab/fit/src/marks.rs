@@ -36,14 +36,14 @@ pub struct Forced {
     pub repeats: bool,
 }
 
-/// What is known before a fit of what its figures tell.
+/// The figures that tell the parameters of a fit, as known before it.
 pub(crate) struct Evidence<'a> {
     pub drive: &'a MeasuredDrive,
     /// The figures to fit to.
     pub marks: BTreeSet<Mark>,
     /// The one that tells how long a read takes.
     pub lone_read: Option<Mark>,
-    /// Those that tell the firmware's time: the most small reads, and writes, a second.
+    /// The figures that tell the firmware's time: the most small reads, and writes, a second.
     pub most: [Option<Mark>; 2],
     /// The one that tells the link: the largest rate of reads in order.
     pub link: Option<Mark>,
@@ -52,13 +52,13 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl MeasuredDrive {
-    /// The figures that a fit of this drive takes: those that are marked, and for the read time those of reads that
+    /// The figures that a fit of this drive takes: the marked ones, and for the read time the figures of reads that
     /// wait for nothing.
     pub fn marks(&self) -> BTreeSet<Mark> {
         Evidence::of(self).marks
     }
 
-    /// The figures that no drive can miss once those of `fitted` are right, or that say what another figure says, and
+    /// The figures that no drive can miss once the figures in `fitted` are right, or that repeat another figure, and
     /// why: they say nothing more of a model.
     pub fn forced(&self, fitted: &BTreeSet<Mark>) -> BTreeMap<Mark, Forced> {
         let mut forced = BTreeMap::new();
@@ -111,7 +111,7 @@ impl MeasuredDrive {
         forced
     }
 
-    /// What the host of an experiment adds to each latency, ns; 0: its source does not tell.
+    /// Time that the host of an experiment adds to each latency, ns; 0: its source does not tell.
     pub(crate) fn host_ns(&self, experiment: &Experiment) -> Nanos {
         self.sources.get(&experiment.source).map_or(0, |source| source.host_ns)
     }

@@ -1,4 +1,4 @@
-//! Orderings that hold on every drive: harder work takes no less time, whatever makes it harder.
+//! Orderings that hold on every drive: harder work takes no less time, in each respect that makes it harder.
 //!
 //! *Law*: an experiment is harder than another one if it is so in one respect and in no respect easier. It has larger
 //! requests, more of them at a time, more writes beside them, or more of the drive in use. Then a request of it takes

@@ -27,7 +27,7 @@ pub enum Unit {
 pub struct Parameter {
     pub key: &'static str,
     pub doc: &'static str,
-    /// What it is counted in.
+    /// The unit of its values.
     pub unit: Unit,
     /// Smallest and largest value that drives have; it may depend on the bits of a cell.
     range: fn(&Config) -> (f64, f64),

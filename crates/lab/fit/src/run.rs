@@ -1,4 +1,4 @@
-//! The experiments, done on a simulated drive: what clients send, and which figures come of it.
+//! The experiments, done on a simulated drive: the requests of clients, and the figures that come of them.
 
 use crate::curve::{FILL, PLATEAU, TRANSIENT, WINDOWS, phases, plateau, turning_points};
 use crate::figure::{self, Figure};

@@ -1,4 +1,4 @@
-//! The search for the value of one parameter: what is tried next, and when it ends.
+//! The search for the value of one parameter: which value is tried next, and when the search ends.
 
 /// Most values of a parameter that are tried in a round.
 pub(crate) const TRIES: usize = 8;

@@ -71,7 +71,7 @@ pub fn modelled(kept: &Named) -> Option<Modelled> {
     kept.iter().map(|(name, value)| Some((figure::find(name).ok()?.name, *value))).collect()
 }
 
-/// What an experiment gave, or why it could not be done.
+/// The figures of an experiment, or why it could not be done.
 pub type Outcome = Result<Modelled, String>;
 
 impl Subject {
@@ -154,8 +154,8 @@ impl Subject {
         format!("{identity}\n{:?} {part} {host_ns}", experiment.work)
     }
 
-    /// Does experiments, each on a drive of its own, on all cores; `host_ns` is what the measuring host adds to each
-    /// latency. `None`: it was stopped before it had ended.
+    /// Does experiments, each on a drive of its own, on all cores. Beside an experiment stands the time that the
+    /// measuring host adds to each latency, ns. `None`: the experiment was stopped before it had ended.
     ///
     /// # Errors
     /// The system does not give the threads.
@@ -303,8 +303,8 @@ impl Subject {
         Ok(bytes as f64 / (writes * SMALL) as f64 * self.own_writes)
     }
 
-    /// Lets clients work on a drive in a state, with time; `None`: on an erased one. What the measuring host adds takes
-    /// the place of the stack's own host, where it is known.
+    /// Lets clients work on a drive in a state, with time; `None`: on an erased one. The latency of the measuring host
+    /// takes the place of the stack's own host, where it is known.
     pub(crate) fn timed<T>(
         &self,
         begins: Option<Begins>,

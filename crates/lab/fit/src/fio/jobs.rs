@@ -1,7 +1,7 @@
 //! The jobs of an output of fio, each as an experiment, or why it is none.
 //!
 //! Faithful to fio's own rules: a job without `rw` reads in order; an engine that waits for each request has one at a
-//! time, whatever `iodepth` says; jobs run side by side unless `stonewall` is between them; clones (`numjobs`) are told
+//! time, at any `iodepth`; jobs run side by side unless `stonewall` is between them; clones (`numjobs`) are told
 //! together with `group_reporting`, and one by one without.
 
 use super::of_fio;

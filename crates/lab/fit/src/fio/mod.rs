@@ -1,8 +1,8 @@
-//! What fio measured: its JSON output (`--output-format=json`) as experiments.
+//! Measurements of fio: its JSON output (`--output-format=json`) as experiments.
 //!
 //! *Simplified*: a job is a closed loop at its depth, all its clones taken together: reads, writes or a mix of them, in
-//! order or at random, uniform or by a Zipf law, or writes with `fsync=1`. What was done to the drive before is not in
-//! the file, so `overwrites` is 0. Protects: each job is used or left out, and the reader is told which and why.
+//! order or at random, uniform or by a Zipf law, or writes with `fsync=1`. The file does not say how the drive was used
+//! before, so `overwrites` is 0. Protects: each job is used or left out, and the reader is told which and why.
 
 mod jobs;
 
@@ -13,7 +13,7 @@ use crate::measured::{Area, Experiment, MeasuredDrive, Op, Order, Source, Work};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Name of the source of what fio measured.
+/// Name of the source of measurements of fio.
 pub(crate) const SOURCE: &str = "fio";
 
 /// A job of an output of fio.
@@ -25,7 +25,7 @@ pub struct Job {
     pub used: Result<String, String>,
 }
 
-/// What outputs of fio tell of a drive.
+/// The drive that outputs of fio describe, with their jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromFio {
     pub drive: MeasuredDrive,
@@ -33,7 +33,7 @@ pub struct FromFio {
     pub jobs: Vec<Job>,
 }
 
-/// What is known of a drive of `capacity` bytes from outputs of fio: a name and a text for each.
+/// The drive of `capacity` bytes that outputs of fio describe; each output is a name and a text.
 /// Errors: a text is no such output, its figures contradict each other, or no job of any can be used: which, and why.
 pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Result<FromFio, String> {
     let (mut experiments, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ pub fn from_fio(name: &str, capacity: u64, outputs: &[(String, String)]) -> Resu
     Ok(FromFio { drive, jobs: all })
 }
 
-/// What is known of a drive from experiments with fio; some of their figures are marked for a fit.
+/// The drive that experiments with fio describe; some of their figures are marked for a fit.
 pub fn from_experiments(name: &str, capacity: u64, how: &str, mut experiments: Vec<Experiment>) -> MeasuredDrive {
     mark(&mut experiments);
     let sources = BTreeMap::from([(SOURCE.to_owned(), Source { text: how.to_owned(), host_ns: 0 })]);
