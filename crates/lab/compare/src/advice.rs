@@ -1,4 +1,4 @@
-//! What the slowest requests waited for and what can be tried, in a sentence. The report page reads the same table.
+//! The waiting of the slowest requests and the changes to try, in a sentence. The report page reads the same table.
 
 use metrics::RunResult;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ const CLEANING: [&str; 5] = ["gc", "merge", "fold", "wear", "space"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
-    /// What to change, as it follows "try".
+    /// The change to make, as it follows "try".
     pub change: String,
     /// The key that changes it.
     pub key: String,
@@ -34,7 +34,7 @@ pub struct Advice {
     pub operation: Option<String>,
 }
 
-/// What can be tried against each cause, most promising first.
+/// The changes to try against each cause, most promising first.
 ///
 /// # Panics
 /// The table, which is a part of the program, cannot be read.

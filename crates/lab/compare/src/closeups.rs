@@ -1,4 +1,4 @@
-//! Requests under the microscope, for a result's page: the slowest, typical ones, and some of what lies between.
+//! Requests under the microscope, for a result's page: the slowest, typical ones, and some of the requests between.
 
 use metrics::RunResult;
 use nand::{Blame, Closeup, Slice, Work};
@@ -25,8 +25,8 @@ impl Words {
     }
 }
 
-/// What a page shows: of each operation the requests, the slowest first, and in columns what went on in their time, as
-/// many slices for each request as it says.
+/// The document that a page shows: of each operation the requests, the slowest first, and in columns the slices of
+/// their time, as many for each request as it says.
 pub fn document(timeline: &Timeline, result: &RunResult) -> Value {
     let shown: Vec<(&str, &Closeup)> =
         HostOp::ALL.into_iter().flat_map(|op| of_operation(timeline, result, op)).collect();
@@ -96,7 +96,7 @@ fn request(timeline: &Timeline, has_causes: bool, role: &str, closeup: &Closeup)
     })
 }
 
-/// What a die or channel did, in a word or two.
+/// The work of a die or channel, in a word or two.
 pub fn name(work: Work) -> &'static str {
     match work {
         Work::Read => "read",

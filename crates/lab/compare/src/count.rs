@@ -37,7 +37,7 @@ impl RunCount {
         }
     }
 
-    /// What is to be done about differences that may be chance, as there is one run of each.
+    /// The remedy for differences that may be chance, as there is one run of each.
     pub fn remedy(&self) -> String {
         match &self.why {
             Why::NotRepeated(reason) => format!("there are no repetitions, as {reason}."),

@@ -8,7 +8,7 @@
 //! LifePlan -> a run -> LifeReport -> life::page
 //! Prepared -> timeline::run -> a file for Perfetto, requests looked at closely for a page
 //! ```
-//! *Protects*: results are those of single runs; means take whole runs; a ratio compares runs with the same seeds.
+//! *Protects*: each result belongs to a single run; means take whole runs; a ratio compares runs with the same seeds.
 
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
@@ -38,12 +38,12 @@ use serde_json::{Value, json};
 /// Version of the JSON form of several results.
 pub const COMPARISON: &str = "nandarium.comparison/1";
 
-/// Several results as one document, with what is to be said of them together. `answer`: where lives were asked for.
+/// Several results as one document, with the notes on them together. `answer`: where lives were asked for.
 pub fn together(answer: Option<&Answer>, documents: &[Value], notes: &[String]) -> Value {
     json!({"schema": COMPARISON, "answer": answer.map(Answer::to_json), "notes": notes, "results": documents})
 }
 
-/// The document of a result, and of what single requests waited for.
+/// The document of a result, and of the waiting of single requests.
 pub fn with_closeups(mut document: Value, closeups: Option<Value>) -> Value {
     if let Some(closeups) = closeups {
         document["closeups"] = closeups;

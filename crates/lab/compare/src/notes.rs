@@ -1,8 +1,8 @@
-//! What several results say together, and what they say that limits their numbers.
+//! Notes on several results together, and the notes of each that limit its numbers.
 
 use metrics::RunResult;
 
-/// What the results of a comparison say only together: keys that made no difference.
+/// Notes that the results of a comparison give only together: keys that made no difference.
 pub fn without_effect(results: &[&RunResult]) -> Vec<String> {
     let Some((first, others)) = results.split_first() else { return Vec::new() };
     let same = others.iter().filter(|other| other.hash == first.hash);
@@ -51,8 +51,8 @@ pub fn is_told_of_several(note: &str) -> bool {
     note.starts_with("measure.") || metrics::is_caution(note) || note.contains(" has no effect here because ")
 }
 
-/// What several runs say that limits their numbers, each sentence once, with the names of those that say it where it is
-/// not all of them. `runs`: their names and notes.
+/// The notes of several runs that limit their numbers, each sentence once, with the names of its runs unless all runs
+/// have it. `runs`: their names and notes.
 pub fn cautions(runs: &[(&str, Vec<&str>)]) -> Vec<String> {
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, notes) in runs {

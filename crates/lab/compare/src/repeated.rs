@@ -1,4 +1,4 @@
-//! Repetitions of a comparison: each stack again with other seeds, and what can be told from them.
+//! Repetitions of a comparison: each stack again with other seeds, and the findings from all runs.
 
 use crate::check_ended;
 use crate::error::CompareError;
@@ -51,7 +51,7 @@ pub struct Repeated {
 pub(crate) struct Again<'a> {
     /// Its configuration, with the seeds of the first run.
     pub config: &'a Config,
-    /// What tells its runs from those of others where they are kept.
+    /// The text that tells its runs from the runs of others where they are kept.
     pub identity: &'a str,
     /// Where its life is asked for.
     pub plan: Option<&'a LifePlan>,
@@ -62,8 +62,8 @@ pub(crate) struct Again<'a> {
 /// Figures of a run, and after them the amounts of its life, where that is asked for.
 pub(crate) type Figures = Vec<Option<f64>>;
 
-/// Runs each stack again until there are as many runs of each as asked for, and compares them with the first: what that
-/// tells of each, and of its life.
+/// Runs each stack again until there are as many runs of each as asked for, and compares them with the first: the
+/// findings on each, and on its life.
 ///
 /// # Errors
 /// As a run's; a repetition that did not end as its workload does, or has no life.
@@ -162,7 +162,7 @@ pub(crate) fn figures(result: &Value, life: Option<&LifeReport>) -> Figures {
 }
 
 impl Repeated {
-    /// What can be told of this stack against the first; nothing of the first itself.
+    /// The findings on this stack against the first; nothing on the first itself.
     pub fn sentence(&self) -> Option<String> {
         let against = self.against.as_ref()?;
         let judged: Vec<Option<bool>> =

@@ -28,7 +28,7 @@ const NO_TRACK: u32 = 1;
 /// A timeline to be drawn.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// What to take down.
+    /// The parts of a run to take down.
     pub plan: TimelinePlan,
     /// So many requests are to be near to this percentile, a share of all: its latency has to be found first.
     pub percentile: Option<(usize, f64)>,
@@ -41,7 +41,7 @@ pub struct Drawing {
 pub struct Drawn {
     /// Where it is.
     pub path: PathBuf,
-    /// What a reader should know of it.
+    /// Warnings for a reader of it.
     pub warnings: Vec<String>,
 }
 
@@ -72,11 +72,11 @@ pub enum TimelineError {
     },
 }
 
-/// A run, and what was drawn of it.
+/// A run, the document of its closeups, and its drawn timeline.
 pub type RunAndDrawn = (RunResult, Option<Value>, Option<Drawn>);
 
 /// Runs a session and draws it into this file, if that is wanted: its result, the requests that a page looks at closely
-/// (`has_page`), and what was drawn.
+/// (`has_page`), and the drawn timeline.
 ///
 /// # Errors
 /// As a run's; the file of the timeline cannot be written.

@@ -1,4 +1,4 @@
-//! What an answer assumes, in one line.
+//! The assumptions of an answer, in one line.
 
 use super::small::TooSmall;
 use crate::count::RunCount;

@@ -96,7 +96,7 @@ impl Ranked {
         format!("No measurable difference in {tail} between {}.", joined(&all.collect::<Vec<String>>(), "and"))
     }
 
-    /// The best one, and those that are behind it so far that it matters.
+    /// The best stack, and the stacks that are behind it so far that it matters.
     pub fn line(&self) -> String {
         let behind = self.others.iter().filter(|other| other.matters());
         let behind: Vec<String> =

@@ -1,11 +1,11 @@
-//! Drives that were made so small that they lack spare flash of the whole ones: what lives and tails are worth is about
+//! Drives that were made so small that they lack spare flash of the whole ones: the worth of lives and tails is about
 //! in proportion to it. How much may be missing is said by the plan of a drive, as for the notes of runs.
 
 use crate::runs::Stack;
 use layer::spelling::joined;
 use simulator::MissingSpare;
 
-/// Drives that `drive.scale` leaves too little spare flash: each with what is missing.
+/// Drives that `drive.scale` leaves too little spare flash: each with how much is missing.
 #[derive(Clone, Debug)]
 pub(super) struct TooSmall {
     drives: Vec<(String, MissingSpare)>,
@@ -25,7 +25,7 @@ impl TooSmall {
         Some(Self { drives, scale, has_order: stacks.len() > 1 })
     }
 
-    /// What the answer says of it.
+    /// The sentence about it in the answer.
     pub fn sentence(&self) -> String {
         let names = joined(&self.drives.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "and");
         let what = if self.drives.len() == 1 {
@@ -37,7 +37,7 @@ impl TooSmall {
         format!("At this scale {names} {what}{order}.")
     }
 
-    /// What the line of assumptions says of it: how much there is, and what to do.
+    /// The words about it in the line of assumptions: how much spare flash there is, and the remedy.
     pub fn assumption(&self) -> String {
         let one = |(name, MissingSpare { effective, whole }): &(String, MissingSpare)| {
             let [effective, whole] = [effective, whole].map(|share| format!("{:.1}\u{a0}%", share * 100.0));

@@ -1,4 +1,4 @@
-//! The page of a life: the figures, what spends it, and the wear of the blocks.
+//! The page of a life: the figures, the causes that spend it, and the wear of the blocks.
 
 use super::LifeOverSeeds;
 use super::words::{assumptions, causes, facts, rows, short, shown_causes, to_change};

@@ -104,7 +104,7 @@ impl Log {
 pub struct LifeOfLogs {
     /// Days between the logs.
     pub days: f64,
-    /// What tells the days: `given`, the `clock` of the logs, or the `power-on hours`.
+    /// The source of the days: `given`, the `clock` of the logs, or the `power-on hours`.
     pub days_from: &'static str,
     /// Bytes that the host wrote between the logs.
     pub host_bytes: f64,
@@ -121,8 +121,8 @@ pub struct LifeOfLogs {
 }
 
 impl LifeOfLogs {
-    /// What two logs tell. `between`: the time between them, if they do not tell it. `data_sheet_bytes`: bytes that the
-    /// data sheet lets the host write.
+    /// The findings of two logs. `between`: the time between them, if they do not tell it. `data_sheet_bytes`: bytes
+    /// that the data sheet lets the host write.
     ///
     /// # Errors
     /// Logs of two drives or in the wrong order, and logs that do not tell their time; in words.

@@ -41,7 +41,7 @@ pub fn decimal(bytes: f64) -> String {
     format!("{} {unit}", figures::number(bytes / scale))
 }
 
-/// What is asked of a life: name, earliest, estimate, latest.
+/// The amounts of a life: name, earliest, estimate, latest.
 pub fn rows(report: &LifeReport) -> Vec<Vec<String>> {
     let warranty = report.terms.warranty_days;
     let over = if (warranty % 365.0).abs() < 1e-9 {
@@ -77,7 +77,7 @@ pub fn shown_causes(report: &LifeReport) -> impl Iterator<Item = &Share> {
     report.life.causes.iter().filter(|cause| cause.share >= 0.0005)
 }
 
-/// What spends a life: cause, share, terabytes and years more without it.
+/// The causes that spend a life: cause, share, terabytes and years more without it.
 pub fn causes(report: &LifeReport) -> Vec<Vec<String>> {
     let years_of_tb = report.per_day().map(|(bytes, _)| 1e12 / (bytes * 365.0));
     let row = |cause: &str, part: String, tb: Option<f64>| {
@@ -120,7 +120,7 @@ pub fn to_change(report: &LifeReport) -> String {
     }
 }
 
-/// What the life is computed from, and what repetitions tell: names and sentences.
+/// The facts that a life is computed from, and the findings of repetitions: names and sentences.
 pub fn facts(report: &LifeReport, over_seeds: Option<&LifeOverSeeds>) -> Vec<(&'static str, String)> {
     let (life, window) = (&report.life, &report.window);
     let mut facts = vec![
