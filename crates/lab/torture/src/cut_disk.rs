@@ -84,7 +84,7 @@ impl<'a> CutDisk<'a> {
         }
     }
 
-    /// The same disk, without a borrow. `before`: what it held when the recording began.
+    /// The same disk, without a borrow. `before`: its contents when the recording began.
     pub fn detached(&self, before: Arc<Vec<u8>>) -> CutDisk<'static> {
         let mut disk = CutDisk::shared(before);
         for sector in self.changed() {

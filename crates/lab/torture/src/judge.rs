@@ -21,8 +21,8 @@ pub(crate) type SharedCheck<'a> =
 /// Judges a state and the drive that is in it.
 pub(crate) type JudgeOne<'a> = dyn FnMut(&CrashState, &DriveImage<'_>) -> Judged + 'a;
 
-/// A check that failed: its number among all that are made, that of the disk as the workload left it being 0, and its
-/// message.
+/// A check that failed: its number among all that are made, and its message. The check of the disk as the workload left
+/// it has number 0.
 pub type FailedCheck = (u64, String);
 
 /// Which checks are made here, until one has failed. The others count as content.

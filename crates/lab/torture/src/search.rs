@@ -212,7 +212,7 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     /// Keeps what was lost or torn, part by part, as long as the state still fails (delta debugging): where order
-    /// holds, from the first on. `most`: checks it may take. `image`: what a smaller state holds.
+    /// holds, from the first on. `most`: checks it may take. `image`: the contents of a smaller state.
     ///
     /// Errors: a check could not be made.
     pub fn shrink<'h>(

@@ -55,7 +55,7 @@ pub enum Ending {
 pub struct Job<'a> {
     /// Which of the commands it is, for messages.
     pub option: &'static str,
-    /// What `sh` is given.
+    /// The text that `sh` runs.
     pub text: &'a str,
     /// Folder of sockets and files, and its cleaner.
     pub folder: &'a JobFolder<'a>,

@@ -111,7 +111,7 @@ impl Torture {
     /// Runs the workload alone, until the monitor is stopped, and returns its requests.
     ///
     /// # Errors
-    /// As those of [`Torture::run_commands`].
+    /// The errors of [`Torture::run_commands`].
     pub fn record_commands(&self, commands: Commands, monitor: &dyn Monitor) -> Result<Recording, TortureError> {
         self.check_commands(&commands)?;
         let scratch = ScratchFolder::new(commands.owns_process)?;

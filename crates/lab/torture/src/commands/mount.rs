@@ -19,7 +19,7 @@ const FILE_SYSTEMS: [&str; 5] = ["ext4", "xfs", "btrfs", "fuse2fs", "none"];
 pub struct Mount {
     /// Its name, as `mkfs` and `mount` know it, `fuse2fs`, or `none` for the drive as a plain file.
     pub(super) kind: String,
-    /// What `mount -o` is given.
+    /// The options for `mount -o`.
     pub(super) options: String,
 }
 
