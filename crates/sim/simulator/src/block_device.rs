@@ -8,7 +8,7 @@ use units::{Nanos, Request};
 pub struct Completion {
     /// The number given when it was submitted.
     pub tag: u32,
-    /// What it was; `arrival` as it was submitted.
+    /// The request itself; `arrival` as it was submitted.
     pub request: Request,
     /// Data could not be corrected.
     pub failed: bool,

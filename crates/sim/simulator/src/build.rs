@@ -40,7 +40,7 @@ pub struct DrivePlan {
     pub stripes: Option<StripePlan>,
     /// Zones over the banks, if there are any.
     pub coded: Option<CodedPlan>,
-    /// The driver of the host over the drive, if there is one. It is not part of what this builds.
+    /// The driver of the host over the drive, if there is one. This plan does not build it.
     pub remap: Option<remap::RemapPlan>,
     /// Values of the buffer that gathers their pages.
     gather: Option<Values>,

@@ -107,8 +107,8 @@ impl Spare {
         )
     }
 
-    /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend
-    /// it. `None`: enough is effective, or nothing is collected.
+    /// The warning where less than [`Spare::LEAST_EFFECTIVE`] is effective: the present state, the limit and the
+    /// remedy. `None`: enough is effective, or nothing is collected.
     pub fn warning(&self) -> Option<String> {
         let share = self.effective_share.filter(|share| *share < Self::LEAST_EFFECTIVE)?;
         let Self { in_reserve, data, unused, good, coded, .. } = *self;

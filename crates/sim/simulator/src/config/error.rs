@@ -94,7 +94,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The key of a setting is none of those known: with those that may be meant. A key without its group
+    /// The key of a setting is none of the known ones: with the keys that may be meant. A key without its group
     /// (`capacity`) means the keys that end in it.
     pub fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
         let group = setting.key.split('.').next().unwrap_or_default();

@@ -74,7 +74,7 @@ pub struct Config {
     pub values: Values,
     /// The same, as text, to be stored with the result.
     pub resolved: BTreeMap<String, String>,
-    /// Keys given beside the stack (`--set`, `NAME+key=value`), whatever their value.
+    /// Keys given beside the stack (`--set`, `NAME+key=value`), with any value.
     pub given: BTreeSet<&'static str>,
     /// Settings that were written as in the version before, and how they are written today.
     pub renamed: BTreeSet<(String, String)>,
@@ -124,8 +124,8 @@ impl Config {
         Self::resolve(name, &settings)
     }
 
-    /// Name and settings of the stack called `name_or_path`, for [`Config::resolve`]: what they mean stays the same
-    /// when its file changes.
+    /// Name and settings of the stack called `name_or_path`, for [`Config::resolve`]: their meaning stays the same when
+    /// its file changes.
     /// Errors: no such stack or file, a file that cannot be read.
     pub fn read(name_or_path: &str) -> Result<(String, Vec<Setting>), ConfigError> {
         file::stack_settings(name_or_path, 0)

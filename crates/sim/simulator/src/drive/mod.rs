@@ -197,7 +197,7 @@ impl<F: Clocked> Drive<F> {
         self.drain();
     }
 
-    /// What is under way comes to its end.
+    /// Lets all work under way come to its end.
     pub(crate) fn drain(&mut self) {
         while self.flash.advance() {
             self.handle_events();

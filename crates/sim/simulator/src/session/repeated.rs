@@ -97,7 +97,7 @@ impl Echo {
         }
     }
 
-    /// What to say of `times` passes in the same order.
+    /// The note on `times` passes in the same order.
     pub fn note(self, times: u64) -> Option<String> {
         let key = REPEAT_ORDER.key;
         let shuffle = REPEAT_ORDER.name_of(RepeatOrder::Shuffle);
