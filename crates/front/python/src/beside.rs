@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// Does `work` on a thread of its own; meanwhile this one looks at signals and calls `tell`. What either raises sets
-/// `stop`, and is raised once the work has ended.
+/// Does `work` on a thread of its own; meanwhile this one looks at signals and calls `tell`. An exception of either
+/// sets `stop`, and is raised once the work has ended.
 pub fn beside<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,

@@ -118,7 +118,7 @@ pub fn settings_of(given: Given) -> Vec<Setting> {
 }
 
 /// The configuration of a stack's text.
-/// Errors: what is wrong with it first.
+/// Errors: the first mistake in it.
 pub fn config(name: &str, text: &str, settings: Given) -> PyResult<Config> {
     Config::from_text_with(name, text, &settings_of(settings)).map_err(|error| ConfigError::new_err(error.to_string()))
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 
 /// Runs stacks (names and texts) under one workload, each of them `repetitions` times, `threads` at once. The other
-/// arguments are those of `run`.
+/// arguments are as in `run`.
 #[pyfunction]
 #[pyo3(signature = (stacks, settings, workload, requests=None, snapshots=None, threads=None, repetitions=1))]
 #[expect(clippy::too_many_arguments, reason = "one call, whose arguments the package names")]

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 type Question = (Option<String>, String, Option<f64>, Option<f64>, Option<String>);
 
 /// Runs one configuration, in steady state unless something else is set, and tells the life of its drive: the result,
-/// `life.json`, the table `nandarium life` prints, and `life.html`. Arguments are those of `run`.
+/// `life.json`, the table `nandarium life` prints, and `life.html`. Arguments are as in `run`.
 #[pyfunction]
 #[pyo3(signature = (
     name, text, settings, question, workload, requests=None, snapshots=None, progress=None, repetitions=1

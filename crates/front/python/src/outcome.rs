@@ -23,7 +23,7 @@ impl Outcome {
         Self::repeated(result, None)
     }
 
-    /// With what repetitions tell.
+    /// A result with the findings of repetitions.
     pub fn repeated(result: RunResult, repeated: Option<Value>) -> Self {
         Self { result, repeated, document: OnceLock::new() }
     }

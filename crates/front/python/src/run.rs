@@ -117,7 +117,7 @@ pub struct Asked<'a, 'py> {
 
 impl Asked<'_, '_> {
     /// Holds a session by `hold`, without the interpreter lock.
-    /// Errors: what ended it: a signal, what `progress` or a policy raised, or no result.
+    /// Errors: the cause of its end: a signal, an exception of `progress` or of a policy, or no result.
     pub fn session<T: Send>(
         self,
         py: Python<'_>,
@@ -153,7 +153,7 @@ pub fn early(py: Python<'_>, result: &RunResult) -> PyResult<()> {
     })
 }
 
-/// The exception of a drive that takes no more writes, with what was measured until then.
+/// The exception of a drive that takes no more writes, with the measurements until then.
 pub fn full(py: Python<'_>, message: String, result: &RunResult) -> PyErr {
     match Py::new(py, Outcome::new(result.clone())) {
         Ok(outcome) => DriveFull::new_err((message, outcome)),

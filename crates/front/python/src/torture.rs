@@ -133,7 +133,7 @@ impl Disk {
     }
 }
 
-/// What both functions and commands are put through, by the names that users give.
+/// Options for the torture of both functions and commands, by the names that users give.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Asked {

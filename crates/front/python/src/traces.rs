@@ -34,7 +34,7 @@ impl Reading {
     }
 }
 
-/// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
+/// The contents of a trace: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, path: &str, reading: Reading) -> PyResult<(String, String)> {
     let told = py.detach(|| cli::trace_info(path, reading.get()));
