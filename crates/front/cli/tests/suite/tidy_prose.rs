@@ -23,7 +23,7 @@ const HELP: Limit = Limit { kind: "help", bare: 10, long: 20 };
 const MESSAGES: Limit = Limit { kind: "messages", bare: 12, long: 12 };
 const PAGES: Limit = Limit { kind: "pages", bare: 10, long: 10 };
 const PYTHON: Limit = Limit { kind: "Python docstrings", bare: 1, long: 49 };
-const PUBLIC: Limit = Limit { kind: "public doc comments", bare: 25, long: 19 };
+const PUBLIC: Limit = Limit { kind: "public doc comments", bare: 8, long: 19 };
 /// Most doc comments of three words or fewer.
 const SHORT_DOCS: usize = 197;
 
